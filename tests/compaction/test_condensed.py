@@ -70,6 +70,24 @@ def test_a_question_in_the_middle_brings_its_answer() -> None:
     ]
 
 
+def test_a_question_that_stands_in_the_middle_alone_is_sent_with_its_answer() -> None:
+    pasted = [
+        f"The barrel of cellar {at} was cleaned in {1900 + at}. Was it ever sold? Nobody wrote it down."
+        for at in range(90)
+    ]
+    asked = "My question: with whom is the clubhouse insured? Please answer in one sentence."
+    answer = "The clubhouse is insured with Nordstern, policy NS-55."
+    text = "\n\n".join(
+        ["Here are our minutes.", *pasted[:30], answer, *pasted[30:60], asked, *pasted[60:], "That is all."]
+    )
+    assert question_in(text).startswith(
+        "My question: with whom is the clubhouse insured?\nPlease answer in one sentence."
+    )
+    made, _ = LongText(text, "01A", question_in(text)).condensed(600, quarter)
+    assert "with whom is the clubhouse insured?" in made
+    assert answer in made
+
+
 def test_a_sentence_brings_what_it_leans_on_and_what_it_announces() -> None:
     who = ["You will hear from Leila Novak.", "She is the new harbour master."]
     how = ["To mend the tide table, run this:", "```", "make tides", "```"]

@@ -41,7 +41,8 @@ def test_the_message_that_is_answered_is_sent_once_and_not_summed_up(desk: Open,
     compacted = [event for event in events if isinstance(event, ContextCompacted)]
     assert len(compacted) > 1
     for event in compacted:
-        assert "words of a page" in event.summary
+        assert "Read: Page.md" in event.summary
+        assert "words of a page" not in event.summary, "what a note says is not what was said"
         assert not any(word in told(event, at) for word in ("Solheim", "14:35", "K-19"))
     for body in bodies(at, events):
         assert json.dumps(body).count("Ingrid Solheim") == 1

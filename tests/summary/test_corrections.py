@@ -2,7 +2,7 @@
 
 import pytest
 
-from recto.summary.decisions import find_corrections
+from recto.summary.corrections import find_corrections
 from recto.summary.sentence_score import TermWeights
 from recto.summary.sentences import terms
 from recto.summary.source_lines import FORMER_SUMMARY, ScoredSentence
@@ -37,6 +37,10 @@ def corrected(*texts: str, in_summary: int = 0) -> dict[str, str]:
         ("L'exposé doit faire 12 pages.", "Finalement l'exposé sera de 15 pages."),
         ("The dentist is on Tuesday at 8:15.", "The dentist moved to Thursday same time."),
         ("Der Umzugswagen kommt von Kofler.", "Kofler hat leider abgesagt."),
+        ("The race is on the 17th.", "Actually the race is on the 24th."),
+        ("Der Flohmarkt soll am 22. sein.", "Nein, der Flohmarkt ist am 15., nicht am 22."),
+        ("I want the bells to ring at 19:30.", "we agreed in the meeting to go for 20:15, sorry"),
+        ("She limps when it rains.", "She limps when she lies, not when it rains."),
         ("会议在3月14日下午2点。", "不对，会议改到3月15日上午10点了。"),
         ("希望五月一日开业。", "开业改成五月十日。"),
         ("二十三名です。", "二十三名ではなく二十五名です。"),

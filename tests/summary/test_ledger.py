@@ -458,3 +458,45 @@ def test_what_the_user_leaves_open_is_not_settled_by_the_next_reply() -> None:
 def test_an_open_question_that_was_told_before_stays_open() -> None:
     [entry, *_] = parse_ledger(["#7: Who pays for the cards? I don't know yet, have to ask Petra"])
     assert entry.is_open
+
+
+def test_a_short_answer_with_words_of_its_own_comes_with_its_question() -> None:
+    asked = "How much wood does the stove of the chapel burn?"
+    assert ledger(("assistant", asked), ("user", "14,500 kWh last winter")) == [
+        f"#1 assistant: {asked}",
+        "#2: 14,500 kWh last winter",
+    ]
+
+
+def test_an_announcement_and_a_success_of_the_assistant_are_not_listed() -> None:
+    listed = "\n".join(
+        ledger(
+            ("user", "Please make the search in src/find.ts faster."),
+            ("assistant", "I'll add a small `useDelay` hook for src/box.ts. All 118 tests pass in tests/box.test.ts."),
+            ("assistant", "The slow part is in `rank_all` of src/rank.ts."),
+        )
+    )
+    assert "useDelay" not in listed
+    assert "118 tests" not in listed
+    assert "rank_all" in listed
+
+
+def test_files_that_tools_were_called_with_are_left_to_the_work_log() -> None:
+    call = ToolCall("c1", "read_file", '{"path": "docs/plan.md"}')
+    found = CoveredFacts()
+    found.add([Message("1", "assistant", (call,), said=1)])
+    assert not ledger_lines(verify_summary("Nothing.", found, FormerSummary()).lost, 400, len)
+
+
+def test_a_figure_is_not_cut_out_of_a_sentence_with_a_word_or_two() -> None:
+    said = "We looked at the ferry by Tallink for 180 and at the one by Viking for 140 but with 9 hours of waiting"
+    for limit in range(20, 120, 10):
+        assert all("ferry by Tallink" in line for line in ledger(("user", said), limit=limit) if "9 hours" in line)
+
+
+def test_what_works_now_and_what_leans_on_a_possessive_are_not_listed() -> None:
+    listed = "\n".join(
+        ledger(("user", "ping 10.8.0.2 works"), ("user", "Our uncle Joost brings his two, and Ada mine"))
+    )
+    assert "10.8.0.2" not in listed
+    assert "mine" not in listed

@@ -55,8 +55,8 @@ def returning(message: str, *latest: str, lines: tuple[str, ...] = ASIDE, limit:
 
 def test_sentences_that_are_not_chosen_again_are_set_aside_with_the_number_that_is_known() -> None:
     assert dropped("User: Never call before 9:30.").splitlines() == [
-        "User: We decided to keep the garden.",
-        "#3: The boat Meltemi is berthed at quay 7.",
+        "User: We decided to keep the garden",
+        "#3: The boat Meltemi is berthed at quay 7",
         "#9: the budget is 12,000 €",
     ]
 

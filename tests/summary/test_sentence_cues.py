@@ -2,7 +2,8 @@
 
 import pytest
 
-from recto.summary.sentences import is_heading, is_question, refers_back
+from recto.summary.reference import refers_back
+from recto.summary.sentences import is_heading, is_question
 
 
 @pytest.mark.parametrize(

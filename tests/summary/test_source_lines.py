@@ -1,8 +1,11 @@
 """A sentence that cannot be understood alone brings its context: answers, questions, the sentence before or after."""
 
 import pytest
+from tests.summary.samples import quarter
 
-from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineReader, ScoredSentence, SentenceContext, SourceLine
+from recto.summary.extractive_summary import PlainMessage, extract
+from recto.summary.sentence_context import SentenceContext
+from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineReader, ScoredSentence, SourceLine
 
 
 def needs(sentence: str, *lines: tuple[str, str]) -> list[str]:
@@ -101,3 +104,84 @@ def test_a_listing_is_code_and_a_command_is_not() -> None:
     command = LineReader([SourceLine(USER, "```\nmake deploy\n```", 1.0)]).sentences(0)
     assert [sentence.is_code for sentence in listing[1:-1]] == [True] * 4
     assert not any(sentence.is_code for sentence in command)
+
+
+def test_a_question_that_its_author_answers_brings_the_answer() -> None:
+    text = "Who conducts the choir? I want it to be Marisol Quint."
+    assert needs("Who conducts the choir?", (USER, text)) == ["I want it to be Marisol Quint."]
+
+
+def _selected(*said: tuple[str, str]) -> str:
+    """Beside enough that is worth telling: where there is hardly anything, the rest is told too."""
+    facts = [
+        PlainMessage("user", "The invoice for the harbour is 1,240 euros and is due on 4 March."),
+        PlainMessage("user", "Henrike Maas from Emden rents the hall above the bakery for 310 euros a month."),
+        PlainMessage("user", "We never meet on Sundays, because Joost sings in the church of Leer then."),
+    ]
+    return extract([*facts, *(PlainMessage(role, text) for role, text in said)], 400, quarter)
+
+
+def test_a_question_is_left_out_where_the_answer_names_what_it_asks() -> None:
+    told = _selected(
+        ("user", "We plan a choir trip."),
+        ("assistant", "Which harbour does the ferry leave from?"),
+        ("user", "The ferry leaves from Kiel at 19:30."),
+    )
+    assert "Which harbour" not in told
+    assert "Kiel at 19:30" in told
+
+
+def test_an_answer_that_only_acknowledges_is_not_told_with_its_question() -> None:
+    told = _selected(
+        ("user", "We plan a choir trip."),
+        ("assistant", "Nice."),
+        ("user", "I still need to find out who pays the organist. Can you remind me of the organist on Monday?"),
+        ("assistant", "Sure, I'll remind you about the organist."),
+    )
+    assert "who pays the organist" in told
+    assert "I'll remind you" not in told
+
+
+def test_a_list_of_proposals_is_told_only_where_one_is_taken() -> None:
+    listed = "Some ideas:\n\n1. Kayaks on the Drina for 3 days\n2. The fortress of Golubac\n3. Two nights in Novi Sad"
+    asked = ("user", "What could our class of 24 do in Serbia?")
+    assert "Golubac" not in _selected(asked, ("assistant", listed), ("user", "We have 180 euros for each pupil."))
+    assert "Golubac" in _selected(asked, ("assistant", listed), ("user", "The second one, and 180 euros for each."))
+
+
+def test_the_prose_of_a_page_that_a_tool_returned_is_not_told() -> None:
+    page = (
+        "Beavers were found in the valley again in 1998. Many complaints result from flooded meadows near the river. "
+        "The authority passed a plan for the protection of both sides. Most farmers accept the total compensation. "
+        "Nobody knows whether the population has reached its limit by now."
+    )
+    told = _selected(
+        ("user", "Find out what I need for an article on beavers, at most 3,000 characters."),
+        ("tool", page),
+        ("assistant", "A first source: 140 beavers were counted in the valley."),
+    )
+    assert "complaints" not in told
+    assert "3,000 characters" in told
+
+
+def test_a_confirmation_is_not_told_beside_what_it_confirms() -> None:
+    told = _selected(
+        ("user", "Organise the flea market with me."),
+        ("assistant", "Gladly."),
+        ("user", "Olga wants a loudspeaker but I said no, the neighbours complained."),
+        ("assistant", "Fair enough, no loudspeaker for the neighbours' sake."),
+    )
+    assert "Olga wants" in told
+    assert "Fair enough" not in told
+
+
+def test_a_command_between_fences_is_told_with_what_it_is_for() -> None:
+    told = _selected(
+        ("user", "How do I print the programme again?"),
+        (
+            "assistant",
+            "To print it from the raw list, run this:\n```\n./bin/press --copies 40\n```\nIt takes a minute.",
+        ),
+        ("user", "works, thanks"),
+    )
+    assert "run this: ./bin/press --copies 40" in told

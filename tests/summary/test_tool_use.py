@@ -154,3 +154,14 @@ def test_a_command_between_fences_is_read_too() -> None:
 @pytest.mark.parametrize("arguments", ["", "{", "[]", '"x"', '{"command": 3}', '{"path": null}', '{"command": "\'"}'])
 def test_any_arguments_can_be_read(arguments: str) -> None:
     assert read_tool_use("bash", arguments, "ok", frames=NONE).is_failed is False
+
+
+def test_a_page_that_was_looked_up_is_told_by_its_title_or_its_length() -> None:
+    page = (
+        "Beavers were found in the valley again in 1998. Many complaints result from flooded meadows near the river. "
+        "The authority passed a plan for the protection of both sides. Most farmers accept the total compensation."
+    )
+    titled = read_tool_use("fetch_page", '{"url": "https://example.org"}', f"Beavers\n{page}", frames=frozenset())
+    bare = read_tool_use("fetch_page", '{"url": "https://example.org"}', page, frames=frozenset())
+    assert titled.outcome == "Beavers"
+    assert bare.outcome == "35 words of text"

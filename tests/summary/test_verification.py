@@ -8,14 +8,8 @@ from tests.summary.samples import covered
 from recto.chat.message import Role
 from recto.summary.extractive_summary import PlainMessage, extract, truncate
 from recto.summary.ledger_selection import ledger_lines
-from recto.summary.verification import (
-    MARK,
-    FormerSummary,
-    only_archived,
-    recount_facts,
-    strip_marks,
-    verify_summary,
-)
+from recto.summary.marks import MARK, strip_marks
+from recto.summary.verification import FormerSummary, only_archived, recount_facts, verify_summary
 from recto.window.compaction_block import WrittenSummary, next_block
 
 

@@ -15,9 +15,10 @@ from recto.summary.sentence_pool import build_pool
 from recto.summary.sentence_selection import SentenceRanking
 from recto.summary.sentence_series import without_passing_series
 from recto.summary.sentences import rate_sentence
+from recto.summary.small_talk import is_platitude
 from recto.summary.source_lines import ScoredSentence
 from recto.summary.statements import is_empty_offer, plans_for_day
-from recto.summary.worth import is_platitude, is_worth_telling, needs_context, stands_alone
+from recto.summary.worth import is_worth_telling, needs_context, stands_alone
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,9 @@ from recto.summary.worth import is_platitude, is_worth_telling, needs_context, s
     [
         "The ferry leaves on 3 May at 8:15.",
         "Lea hates buffets.",
+        "You will get a call from Ilse Maring.",
+        "The leaflets are due on 3 June at noon, the printer is strict about that",
+        "By the way, when you write lengths for me, please use fathoms, I can't think in anything else.",
         "It's 202 chairs.",
         "It turns out the library has a bug.",
         "My mother can't stand buckwheat, so the menu should go without it if possible.",
@@ -724,3 +728,18 @@ def test_a_yes_does_not_come_along_as_context() -> None:
         PlainMessage("user", "Yes please. The concert is on 28 June and tickets must be on sale by 1 May."),
     ]
     assert "Yes please" not in extract(said, 100, quarter)
+
+
+def test_instructions_of_an_assistant_yield_to_what_was_done() -> None:
+    said = [
+        PlainMessage("user", "My server in the attic cannot be reached from outside since Tuesday."),
+        PlainMessage("assistant", "Install the tunnel with `apt install wireguard` on both machines."),
+        PlainMessage("user", "done, the tunnel has the address 10.8.0.2"),
+        PlainMessage("assistant", "Now forward port 443 with `nft` on the other machine."),
+        PlainMessage("user", "The name now points to 49.12.88.201, and port 443 goes to the attic."),
+        PlainMessage("user", "The backup runs every night at 3:15 to the disk of Lena Moor in Graz."),
+    ]
+    told = extract(said, 400, quarter)
+    assert "Install the tunnel" not in told
+    assert "Now forward" not in told
+    assert "49.12.88.201" in told

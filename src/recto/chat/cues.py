@@ -238,7 +238,7 @@ febrero; abril; junio; julio; agosto; septiembre; octubre; noviembre; diciembre
 """
 _COURTESY = """
 you're/are welcome; let me know; happy/glad/here/able to help/assist/hear; how can/may i; great/good question;
-i apologize; my apologies; sorry for/about/to/that; anything else;
+i apologize; my apologies; sorry for/about/to/that; there/with/need anything else; | anything else;
 have a great/good/nice/lovely/wonderful/safe; feel free; my pleasure;
 how are/have/about you; good/great/nice to see/hear/meet; what's up; how's it; long time no; good luck; take care;
 | no problem; | go on/ahead |; makes sense; | i see |; | carry on; | keep going |; well done;

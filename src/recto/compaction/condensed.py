@@ -22,7 +22,8 @@ from recto.search.terms import topic_words
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.machine_output import FENCES, PROSE, classify_lines, readable_output
 from recto.summary.model_orders import SOMEBODY, is_order
-from recto.summary.sentences import is_heading, is_question, refers_back, sentences
+from recto.summary.reference import refers_back
+from recto.summary.sentences import is_heading, is_question, sentences
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, excerpt, leading_lines, trailing_lines
 from recto.summary.verification import FormerSummary
 from recto.turn.assembly import Turn
@@ -44,6 +45,12 @@ WORTH_WIDENING = 0.05
 WORTH_ASKING = 160
 # People ask at the beginning or at the end of a long message, in about so many characters.
 ASKING_PART = 600
+ASKS_READER = re.compile(
+    r"\b(?:(?:my|the) question|questions? ?:|please|can you|could you|tell me|i(?:['’]d like| want) to know|meine frage"
+    r"|frage:|bitte|kannst du|können sie|sag mir|mi pregunta|pregunta:|por favor|puedes|dime|ma question"
+    r"|s['’]il (?:te|vous)|peux-tu|pouvez-vous|dis-moi)\b|我的问题|请问|请告诉|教えてください",
+    re.IGNORECASE,
+)
 # The share of the middle for sentences that bear on the question, and the most characters of one.
 LED_SHARE, LONGEST_SENTENCE = 0.4, 400
 # Words match by so many first letters; one that stands in every twelfth sentence is common.
@@ -72,10 +79,21 @@ def divide(text: str, size: int) -> Division:
 
 
 def question_in(text: str) -> str:
-    """What the user asks in a long message: the questions near its beginning and its end, or else what stands there."""
+    """What the user asks in a long message: a paragraph in its middle that asks the reader, questions near its ends,
+    or else what stands there."""
     near = [*sentences(text[:ASKING_PART])[:4], *sentences(text[-ASKING_PART:])[-4:]] if text else []
-    asked = [sentence for sentence in near if is_question(sentence)] or [*near[:1], *near[-1:]]
+    asked = [*_asked_within(text[ASKING_PART:-ASKING_PART]), *filter(is_question, near)] or [*near[:1], *near[-1:]]
     return cut_text("\n".join(dict.fromkeys(asked)), ASKING_PART)
+
+
+def _asked_within(text: str) -> list[str]:
+    """The last short paragraph that asks the reader something; what a pasted text asks has no such words."""
+    for paragraph in reversed(text.split("\n\n")):
+        if len(paragraph) <= ASKING_PART and ASKS_READER.search(paragraph):
+            said = sentences(paragraph)
+            if any(map(is_question, said)):
+                return said
+    return []
 
 
 def extract_middle(text: str, question: str, limit: int, count: CountTokens, about: int) -> str:

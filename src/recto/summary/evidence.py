@@ -14,7 +14,8 @@ from itertools import chain
 from msgspec import Struct, field
 
 from recto.chat.cues import SMALL_WORDS
-from recto.summary.decisions import content_terms, corrects, shorten_decision
+from recto.summary.corrections import corrects
+from recto.summary.decisions import content_terms, shorten_decision
 from recto.summary.entities import NUMBER_WORDS, implied_dates, normalize_number, thousands_value, values_and_unit
 from recto.summary.facts import Fact, find_facts, normalize_fact_text
 from recto.summary.sentences import word_set

@@ -12,22 +12,23 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from recto.chat.priority import BINDING
-from recto.summary.decisions import find_corrections
+from recto.summary.corrections import find_corrections
 from recto.summary.machine_output import is_machine_made
 from recto.summary.message_lines import MAX_ROUNDS, ROLE_WEIGHTS, label_of, message_lines
 from recto.summary.message_lines import PlainMessage as PlainMessage
 from recto.summary.message_lines import is_settled as was_settled
 from recto.summary.relative_dates import add_dates
+from recto.summary.sentence_context import SentenceContext
 from recto.summary.sentence_pool import SentencePool, build_pool
 from recto.summary.sentence_score import MIN_USEFUL_SCORE, TermWeights, is_binding
 from recto.summary.sentence_selection import SentenceRanking, SentenceSelection, select_required
 from recto.summary.sentence_series import without_passing_series
-from recto.summary.sentences import rate_sentence, sentences, terms
+from recto.summary.sentences import is_heading, rate_sentence, sentences, terms
+from recto.summary.small_talk import is_small_talk_reply
 from recto.summary.source_lines import (
     FORMER_SUMMARY,
     TOOL,
     ScoredSentence,
-    SentenceContext,
     SentenceKey,
     SourceLine,
 )
@@ -80,7 +81,9 @@ class Extraction:
         if log and not (pool.lines or former):
             return log
         log += "\n" if log else ""
-        head = _shorten_former(former, pool, limit - (count(log) + 1 if log else 0), count, self._density)
+        head = _shorten_former(
+            former, pool, limit - (count(log) + 1 if log else 0), count, self._density, has_log=bool(log)
+        )
         head = _join(log, head)
         told = _join(head, _summarize(pool, limit, count, self._density, head)).strip()
         return "\n".join(without_passing_series(told.split("\n")))
@@ -118,7 +121,7 @@ def _start(text: str) -> str:
     return cut_text(" ".join(text[: 4 * _MAX_TRUNCATED_MESSAGE].split()), _MAX_TRUNCATED_MESSAGE)
 
 
-def _former_lines(former: str) -> list[SourceLine]:
+def _former_lines(former: str, *, has_log: bool) -> list[SourceLine]:
     """Lines of a former summary. The first ones hold the task and early decisions, and outlive the rest."""
     lines = []
     written = list(filter(str.strip, former.splitlines()))
@@ -131,24 +134,30 @@ def _former_lines(former: str) -> list[SourceLine]:
         bonus = 1 + _FRONT_BONUS * math.exp(-at / _FRONT_DECAY)
         speaker = (label[4] or "") if label and label[3] else None
         shown = f"{label[1]}: " if label else ""
-        told = SourceLine(shown, text, weight * bonus, at == 0, number, speaker=speaker, is_settled=is_settled)
+        is_task = at == 0 and not has_log
+        told = SourceLine(shown, text, weight * bonus, is_task, number, speaker=speaker, is_settled=is_settled)
         lines.append(replace(told, is_former=True))
     return lines
 
 
 def _without_answered(former: str, messages: Sequence[PlainMessage]) -> str:
-    """A former summary may end with a question that was still open; the first reply since then answers it."""
+    """A former summary may end with a question that was still open, or with small talk: the first reply since then
+    tells."""
     rest, _, last = former.rpartition("\n")
     label = _LABEL.match(last)
     if not rest or not label or label[1] != "User" or not messages or messages[0].role != "assistant":
         return former
     asked = last[label.end() :]
+    if is_small_talk_reply(messages[0].text) and rate_sentence(asked) != BINDING:
+        return rest
     if is_worth_telling(asked, is_assistant=False, is_settled=True) or not was_settled(asked, messages[:MAX_ROUNDS]):
         return former
     return rest
 
 
-def _shorten_former(former: str, pool: SentencePool, limit: int, count: CountTokens, density: float) -> str:
+def _shorten_former(
+    former: str, pool: SentencePool, limit: int, count: CountTokens, density: float, *, has_log: bool
+) -> str:
     """The former summary, in its share of the room or in the room that the rest does not need."""
     share = int(limit * _former_share(former, pool, limit * density)) if former else 0
     if not former or (len(former) <= 4 * share * density and count(former) <= share):
@@ -157,7 +166,7 @@ def _shorten_former(former: str, pool: SentencePool, limit: int, count: CountTok
     room = limit - (count(rest) + 1 if rest else 0)
     if len(former) <= 4 * room * density and count(former) <= room:
         return former
-    return _summarize(build_pool(_former_lines(former), room * density), room, count, density)
+    return _summarize(build_pool(_former_lines(former, has_log=has_log), room * density), room, count, density)
 
 
 def _former_share(former: str, pool: SentencePool, size: float) -> float:
@@ -321,7 +330,9 @@ def _render(picks: Iterable[ScoredSentence], lines: Sequence[SourceLine]) -> str
     before: ScoredSentence | None = None
     for pick in sorted(picks, key=lambda pick: pick.key):
         text, line = pick.text.replace("\n", " "), lines[pick.line]
-        is_next = before and (before.line, before.position + 1) == pick.key
+        # a fence stands between a heading and its command
+        gap = 2 if before and is_heading(before.text) else 1
+        is_next = before and before.line == pick.line and pick.position - before.position <= gap
         if before and is_next and not before.text.endswith("…"):
             rendered[-1] += _separator(before.text, pick.text, line.text) + text
         else:

@@ -25,6 +25,7 @@ from recto.summary.entities import (
 )
 from recto.summary.machine_output import OUTCOME, PROSE, ROW, LineKinds, classify_lines
 from recto.summary.sentences import word_set
+from recto.text import text_cache
 
 _MAX_LENGTH = 160
 # A number with more is no small count.
@@ -309,12 +310,22 @@ def _commands(text: str, lines: LineKinds) -> Iterator[Fact]:
         yield from _fenced_commands(text, start, end)
 
 
+def is_command(line: str) -> bool:
+    """Whether a line starts as commands do, and has an argument."""
+    return len(line) < _MAX_LENGTH and " " in line and _COMMAND.match(line) is not None
+
+
+def is_fenced_command(line: str, text: str) -> bool:
+    """Whether a line of a text is a command between fences."""
+    return is_command(line) and (f"\n{line}\n```" in text or f"```\n{line}\n" in text or f"sh\n{line}\n" in text)
+
+
 def _fenced_commands(text: str, start: int, end: int) -> Iterator[Fact]:
     """Lines between fences that start as commands do."""
     offset = start
     for line in text[start:end].splitlines(keepends=True)[:_MAX_FENCED_LINES]:
         command = line.strip()
-        if len(command) < _MAX_LENGTH and " " in command and _COMMAND.match(command):
+        if is_command(command):
             at = offset + line.index(command)
             yield Fact("command", command, normalize_fact_text(command), at, at + len(command))
         offset += len(line)
@@ -334,10 +345,15 @@ _COUNTS_OF_SOMEBODY = re.compile(
 _OF_US = re.compile(r"\b(?:we|our|wir|unser\w*|nous|notre|nos|nosotros|nuestr\w+)\b", re.IGNORECASE)
 
 
+# Values that are no small count.
+_LARGE = re.compile(r"\d{3}|\d[.,:/-]\d|[€$£%`@/_]")
+
+
+@text_cache(8192)
 def is_passing(text: str) -> bool:
     """Whether a sentence has only first names and small counts, as "Mei got 9 replies": told of one after the other,
     the latest is enough."""
-    if _OF_US.search(text):
+    if _LARGE.search(text) or _OF_US.search(text):
         return False
     found = [fact for fact in find_facts(text, author=PROSE) if fact.is_significant]
     if _COUNTS_OF_SOMEBODY.match(text) and len(found) == 1 and found[0].kind == "number":

@@ -6,16 +6,18 @@ out. Which entries go into a ledger is decided in `ledger_selection`.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from recto.summary.decisions import CORRECTION_TERMS, content_terms, corrects, find_corrections, find_decisions
+from recto.summary.corrections import CORRECTION_TERMS, corrects, find_corrections
+from recto.summary.decisions import content_terms, find_decisions
 from recto.summary.facts import Fact, find_facts
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.pasted_dialogue import is_labelled
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.sentence_score import CALENDAR, TermWeights
 from recto.summary.sentences import terms
+from recto.summary.settled import is_answered
 from recto.summary.source_lines import ScoredSentence
 from recto.summary.statements import asks_politely, leaves_open, says_little
 from recto.summary.worth import is_worth_telling, needs_context, reports
@@ -237,7 +239,7 @@ Place = tuple[int, str]  # the number of a message, and an item of it
 def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     """The entries without those that others correct and what is settled, and with these others marked."""
     ordered = sorted(entries, key=lambda entry: (entry.number, entry.fact.start))
-    settled = {(entry.number, entry.text) for entry in ordered if entry.is_settled}
+    settled = {(entry.number, entry.text) for entry in ordered if entry.is_settled} | _answered(ordered)
     corrections = _corrections({(entry.number, entry.text): entry.role for entry in ordered})
     correcting = set(corrections.values())
     return [
@@ -247,6 +249,18 @@ def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
         and not entry.is_settled
         and (entry.lasts or (entry.number, entry.text) not in settled)
     ]
+
+
+def _answered(ordered: Sequence[LedgerEntry]) -> set[Place]:
+    """Questions of which a later item states what they ask."""
+    asked = {(entry.number, entry.text) for entry in ordered if entry.fact.kind == "question"}
+    stated = {(entry.number, entry.text) for entry in ordered if not entry.is_open and entry.role != "tool"}
+    contents = [(number, content_terms(text)) for number, text in stated if "?" not in text] if asked else []
+    return {
+        (number, text)
+        for number, text in asked
+        if any(later > number + 1 and is_answered(content_terms(text), content) for later, content in contents)
+    }
 
 
 def _corrections(places: Mapping[Place, str]) -> dict[Place, Place]:

@@ -13,7 +13,8 @@ from recto.chat.message import Message
 from recto.chat.priority import BINDING, CHATTER
 from recto.chat.priority import sentence_priority as rate_by_cues
 from recto.summary.asked import MAX_REPEATED, AskedBefore, answer_end, repeats_question, taken_option
-from recto.summary.decisions import corrects, find_answers, find_decisions, shorten_decision
+from recto.summary.corrections import corrects
+from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.ledger import UNLISTED, VALUE_KINDS, LedgerEntry, is_reported
 from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, mark_pasted
@@ -29,21 +30,24 @@ from recto.summary.quotation import (
     quote_words,
     sentences_of,
 )
-from recto.summary.sentences import ANTECEDENT, is_question, leans_back, rate_sentence, sentence_positions
+from recto.summary.reference import ANTECEDENT, leans_back
+from recto.summary.sentences import is_question, rate_sentence, sentence_positions, terms
+from recto.summary.small_talk import is_small_talk_reply
 from recto.summary.statements import (
     acknowledges,
     agrees,
     answers,
     asks_for_text,
     asks_politely,
+    is_announcement,
     is_draft,
     is_request,
-    is_small_talk_reply,
     leaves_open,
     plans_for_day,
     says_little,
     settles,
 )
+from recto.summary.success import works_now
 from recto.summary.worth import is_advice, is_worth_telling, needs_context
 
 # How many facts of a kind one output may contribute, and how many rows of a table.
@@ -55,7 +59,7 @@ _NAME_TOPIC, _MAX_ADDRESS = 2, 8
 _MAX_REQUEST, _REQUEST_TOPIC = 140, 3
 # By how many ranks an order without a "please" is lowered: "Check out the crowd" is one by its form alone.
 _BARE_ORDER = 2
-_STATEMENT_TOPIC = 2
+_STATEMENT_TOPIC, _MAX_ANSWER_TOPIC, _MIN_TOPIC_TERM = 2, 3, 4
 # How much of a reply is read to tell whether it leaves a question open.
 _REPLY_START = 200
 # These are understood by themselves.
@@ -71,10 +75,12 @@ _WEAK = ("number", "date", "time", "quote", "name", "request")
 
 
 def entries_of_output(text: str, facts: Iterable[Fact], message: Message) -> Iterator[LedgerEntry]:
-    """What a tool, a program or a file says. A tool's call is the assistant's word."""
+    """What a tool, a program or a file says. A tool's call is the assistant's word; which files and commands it is for
+    stands in the work log."""
     role = "assistant" if message.role == "assistant" else "tool"
     for fact, item in _quote_output(text, facts):
-        yield LedgerEntry(fact, item, message.said, role=role)
+        is_logged = role == "assistant" and fact.kind not in ("error", "url")
+        yield LedgerEntry(fact, item, message.said, role=role, lowered=UNLISTED * is_logged)
 
 
 def entries_of_prose(
@@ -107,7 +113,10 @@ def entries_of_prose(
         if message.role == "assistant" and len(text) <= MAX_REPEATED and repeats_question(item, before):
             continue
         is_alone = (fact.kind == "decision" and count_topic_words(item) > 0) or (
-            fact.kind not in _SELF_EVIDENT and _is_understood(fact, item) and not needs_context(item)
+            fact.kind not in _SELF_EVIDENT
+            and _is_understood(fact, item)
+            and not needs_context(item)
+            and not (asked and _leaves_topic_to(asked.text, item))
         )
         needed = None if is_alone else asked
         if is_reply and before and count_topic_words(item) < _STATEMENT_TOPIC:
@@ -120,7 +129,8 @@ def entries_of_prose(
         is_bare = fact.kind == "request" and not asks_politely(item)
         lowered = _BARE_ORDER * is_bare + int(not is_own or (fact.kind != "decision" and item.endswith(("?", "？"))))
         # what a reader of the ledger cannot place, and an assistant's knowledge, is no line of it
-        is_given = is_understood or fact.kind in _GIVEN or rate_by_cues(item) == BINDING
+        is_given = is_understood or fact.kind in _GIVEN
+        is_given = (is_given and not works_now(item)) or rate_by_cues(item) == BINDING
         is_placed = is_given if is_user else told.is_reported(fact)
         lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed)
         lowered -= is_correction and fact.kind in VALUE_KINDS  # what it corrects may be worded otherwise
@@ -193,9 +203,23 @@ class _Told:
         )
 
     def is_reported(self, fact: Fact) -> bool:
-        """Whether an assistant tells something that happened or that can be looked up, rather than what it knows."""
+        """Whether an assistant tells something that happened or that can be looked up, rather than what it knows, is
+        about to do, or has just got to work."""
         at = self.sentences.number(fact.start)
-        return at is None or is_reported(fact.kind, self.sentences.positions[at][1])
+        if at is None:
+            return True
+        sentence = self.sentences.positions[at][1]
+        is_past = is_announcement(sentence) or works_now(sentence)
+        return is_reported(fact.kind, sentence) and not (is_past and rate_by_cues(sentence) != BINDING)
+
+
+def _leaves_topic_to(question: str, item: str) -> bool:
+    """Whether a short answer does not say itself what was asked: "21,500 kWh last year"."""
+    return count_topic_words(item) <= _MAX_ANSWER_TOPIC and not (terms(question) & _topic_terms(item))
+
+
+def _topic_terms(text: str) -> set[str]:
+    return {term for term in terms(text) if len(term) >= _MIN_TOPIC_TERM}
 
 
 def _settled(text: str, message: Message, before: AskedBefore) -> Iterator[LedgerEntry]:

@@ -9,11 +9,13 @@ from recto.summary.facts import find_facts, is_passing
 from recto.summary.ledger import FIGURES, UNLISTED, LedgerEntry, topic_terms
 from recto.summary.machine_output import PROSE
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
+from recto.summary.quotation import count_topic_words
+from recto.summary.small_talk import is_platitude
 from recto.summary.statements import says_little
 from recto.summary.truncation import CountTokens
-from recto.summary.worth import is_platitude
 
 _WEIGHTY, _USUAL_COST, _MAX_REPEATED, _MIN_OVERLAP = 2.0, 24, 2, 8
+_MIN_SHORT_TOPIC = 3
 _OF_TOOLS = ("error", "url")
 
 
@@ -23,7 +25,7 @@ def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens)
     draft = _Draft(limit, count)
     told = (entry for entry in entries if entry.question or not says_little(entry.text))
     entries = _weighty([entry for entry in told if not is_platitude(entry.text)])
-    shortened = [entry._replace(text=entry.short or entry.text) for entry in entries]
+    shortened = [entry._replace(text=entry.short) if _is_enough(entry) else entry for entry in entries]
     ranked = _rank_entries(shortened, count)
     put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
     for entry in put_off:
@@ -31,6 +33,11 @@ def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens)
     for entry in _rank_entries(entries, count):
         draft.lengthen(entry)
     return draft.lines()
+
+
+def _is_enough(entry: LedgerEntry) -> bool:
+    """Whether the short form of an item is understood: a figure with a word or two is not."""
+    return bool(entry.short) and (entry.fact.kind not in FIGURES or count_topic_words(entry.short) >= _MIN_SHORT_TOPIC)
 
 
 def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[LedgerEntry]:

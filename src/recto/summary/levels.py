@@ -20,10 +20,11 @@ from recto.search.terms import STOP_WORDS, normalize_text
 from recto.summary.decisions import content_terms
 from recto.summary.ledger import LedgerEntry, mark_corrections, parse_item, parse_ledger
 from recto.summary.machine_output import is_machine_made, is_noise, is_row
+from recto.summary.marks import MARK, strip_marks
 from recto.summary.quotation import SEPARATOR
 from recto.summary.sentences import IS_UNSPACED, rate_sentence, sentences
 from recto.summary.truncation import CountTokens, cut_text
-from recto.summary.verification import MARK, FormerSummary, VerifiedSummary, strip_marks
+from recto.summary.verification import FormerSummary, VerifiedSummary
 from recto.summary.worth import is_worth_telling
 
 RETURNED = "From earlier, on the present topic:"
@@ -132,7 +133,7 @@ def _sentences_of(summary: str, entries: Sequence[LedgerEntry]) -> list[SetAside
                 stating = (n for (who, text), n in numbers.items() if who == role and text in plain)
                 number = int(label[2] or 0) or max(stating, default=0)
                 if number or rate_sentence(sentence) > NORMAL:
-                    found.append(SetAsideItem(number, role, cut_text(sentence, _MAX_ITEM)))
+                    found.append(SetAsideItem(number, role, cut_text(sentence.removesuffix("."), _MAX_ITEM)))
     return found
 
 

@@ -174,6 +174,18 @@ def is_machine_made(sentence: str) -> bool:
     return _MACHINE_SENTENCE.match(sentence) is not None
 
 
+# Sentences of this kind that fill most of an output, at least so many, are reading matter.
+_SENTENCE_OF_DOCUMENT = re.compile(r"(?<![^\s\"“(])[A-ZÄÖÜÉ¿][^.!?\n{}=<>|]{28,}[.!?。]")
+_MIN_DOCUMENT, _DOCUMENT_SHARE, _MAX_READ = 4, 0.6, 4000
+
+
+def is_document(output: str) -> bool:
+    """Whether a tool returned a text that somebody wrote, as a page or a note."""
+    read = output[:_MAX_READ]
+    found = _SENTENCE_OF_DOCUMENT.findall(read)
+    return len(found) >= _MIN_DOCUMENT and sum(map(len, found)) >= _DOCUMENT_SHARE * len(read.strip())
+
+
 _WORD_CHAR = re.compile(r"[^\W_]")
 _PROSE_WORDS = re.compile(r"[^\W\d_]{3,} [^\W\d_]{2,} ")
 _UNBROKEN = re.compile(r"[A-Za-z0-9+/=_\-]{40,}+")

@@ -12,10 +12,11 @@ from msgspec import Struct
 from recto.chat.priority import CHATTER
 from recto.summary.choices import chosen_options, listed_options
 from recto.summary.decisions import content_terms
-from recto.summary.machine_output import is_noise
+from recto.summary.machine_output import is_document, is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
+from recto.summary.small_talk import is_remark, is_small_talk_reply
 from recto.summary.source_lines import MIN_TOPIC_TERM, SourceLine
-from recto.summary.statements import accepts, answers, is_draft, is_empty_offer, is_small_talk_reply, settles
+from recto.summary.statements import accepts, agrees, answers, is_draft, is_empty_offer, settles
 from recto.summary.worth import needs_context
 
 ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.65, "tool": 0.5}
@@ -31,6 +32,7 @@ _MAX_NEAR = 600
 _QUOTED = re.compile(r"""["“„«][^"“”„«»]*(?:["”“»]|$)""")
 # A question of a language without question marks is told by its last characters.
 _MAX_ENDING = 12
+_MIN_LISTED = 3
 # The reply to a message comes after at most so many tool results.
 MAX_ROUNDS = 12
 
@@ -84,6 +86,9 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
                 chosen=chosen,
                 is_answer=_is_answer(messages, at),
                 is_small_talk=_is_small_talk(messages, at),
+                is_proposal=bool(not chosen and not is_accepted and _lists_proposals(messages, at)),
+                has_commands=message.role == "assistant" and not has_log and "```" in message.text,
+                is_document=message.role == "tool" and is_document(message.text),
                 repeated=_said_before(messages, at),
             )
         )
@@ -105,6 +110,16 @@ def _is_accepted(messages: Sequence[PlainMessage], at: int) -> bool:
     return accepts(next(iter(sentences(messages[at + 1].text[:_MAX_NEAR])), ""))
 
 
+def _lists_proposals(messages: Sequence[PlainMessage], at: int) -> bool:
+    """Whether an assistant's message is a list, and the user does not say yes to it."""
+    if messages[at].role != "assistant" or len(listed_options(messages[at].text)) < _MIN_LISTED:
+        return False
+    if at + 1 >= len(messages) or messages[at + 1].role != "user":
+        return False
+    first = next(iter(sentences(messages[at + 1].text[:_MAX_NEAR])), "")
+    return not agrees(first) or is_remark(first)
+
+
 def _is_draft(message: PlainMessage) -> bool:
     return message.role == "assistant" and is_draft(message.text)
 
@@ -124,8 +139,9 @@ def _said_before(messages: Sequence[PlainMessage], at: int) -> frozenset[str]:
     if not at or (messages[at - 1].role, messages[at].role) != ("user", "assistant"):
         return frozenset()
     said = messages[at - 1].text
-    is_statement = len(said) <= _MAX_NEAR and not is_question(said) and not needs_context(said)
-    return frozenset(terms(said)) if is_statement else frozenset()
+    if len(said) > _MAX_NEAR or all(is_question(text) or needs_context(text) for text in sentences(said)):
+        return frozenset()
+    return frozenset(terms(said))
 
 
 def _choice(messages: Sequence[PlainMessage], at: int) -> tuple[tuple[str, ...], tuple[int, ...]]:

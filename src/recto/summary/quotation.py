@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from recto.summary.facts import Fact
-from recto.summary.sentences import leans_back, leans_on_another, refers_back, sentence_positions, word_set
+from recto.summary.reference import leans_back, leans_on_another, refers_back
+from recto.summary.sentences import sentence_positions, word_set
 from recto.summary.truncation import cut_text
 from recto.text import text_cache
 

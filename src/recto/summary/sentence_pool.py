@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from recto.summary.sentence_score import (
     LEADING_SENTENCES,
+    MIN_WORTH_SCORE,
     TermWeights,
     frequent_sentences,
     promise_of,
@@ -18,12 +19,15 @@ from recto.summary.sentence_score import (
     term_weights,
 )
 from recto.summary.sentence_series import lower_series
+from recto.summary.settled import lower_past
 from recto.summary.source_lines import LineReader, LineSentence, ScoredSentence, SourceLine
 
 _MAX_SAMPLED_LINES = 2000
 _MAX_PERIODS = 12
 # Sentences are compared with each other only within the pool, which has at least and at most this many.
 _MIN_POOL, _MAX_POOL = 150, 1500
+# Of what is hardly worth telling, so many sentences of a period are enough: it is told only where there is little else.
+_ENOUGH = 6
 
 
 class SentencePool(Struct, frozen=True):
@@ -53,7 +57,7 @@ def build_pool(lines: Sequence[SourceLine], characters: float) -> SentencePool:
         ]
         pool += _best(found, per_period, lines, weights, frequent)
     ordered = sorted(pool, key=lambda sentence: sentence.key)
-    return SentencePool(reader, lower_series(ordered, lines), weights)
+    return SentencePool(reader, lower_past(lower_series(ordered, lines), lines), weights)
 
 
 def _best(
@@ -71,6 +75,8 @@ def _best(
     scored: list[tuple[float, int, int, float, LineSentence]] = []
     for number in sorted(range(len(sentences)), key=highest.__getitem__, reverse=True):
         if len(ranks) == most and highest[number] <= ranks[0]:
+            break
+        if highest[number] < MIN_WORTH_SCORE and len(ranks) >= _ENOUGH:
             break
         (at, sentence), bonus = sentences[number], bonuses[number]
         score = score_sentence(sentence, lines[at], weights, frequent, promises[number])

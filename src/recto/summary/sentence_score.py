@@ -13,18 +13,12 @@ from typing import NamedTuple, TypeVar
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 from recto.summary.choices import chosen_options
+from recto.summary.facts import is_fenced_command
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
 from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
-from recto.summary.sentences import (
-    PRONOUNS,
-    UNSPACED_NUMBER,
-    is_heading,
-    is_question,
-    leans_back,
-    rate_sentence,
-    refers_back,
-    word_set,
-)
+from recto.summary.reference import PRONOUNS, leans_back, refers_back
+from recto.summary.sentences import UNSPACED_NUMBER, is_heading, is_question, rate_sentence, word_set
+from recto.summary.small_talk import FULL_NAME, SPECIFIC
 from recto.summary.source_lines import (
     ASSISTANT,
     MIN_TOPIC_TERM,
@@ -35,7 +29,8 @@ from recto.summary.source_lines import (
     SourceLine,
 )
 from recto.summary.statements import is_announcement, is_request, plans_for_day, says_little
-from recto.summary.worth import is_about_self, is_advice, is_worth_telling, stands_alone
+from recto.summary.success import is_thin_success
+from recto.summary.worth import is_about_self, is_advice, is_worth_telling, reports, stands_alone
 
 Told = TypeVar("Told")
 
@@ -59,7 +54,9 @@ _LISTING_FACTOR, _ROW_FACTOR = 0.35, 0.02
 _SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.5, 0.85
 _ANNOUNCEMENT_FACTOR = 0.7
 # What an assistant proposes counts for less as long as the user has not agreed to it.
-_ADVICE_FACTOR = 0.2
+_ADVICE_FACTOR = 0.06
+# What it knows can be asked again.
+_KNOWLEDGE_FACTOR = 0.6
 # Where an assistant tells of itself, it is a person or tells what it did.
 _SELF_FACTOR = 1.4
 _REACTION_FACTOR = 0.4
@@ -77,12 +74,13 @@ _MAX_ANSWER_SENTENCES = 2
 # An assistant's sentence with so many of the user's terms, and of its own, is about what the user talks about.
 _MIN_SHARED_TERMS, _MIN_SHARED = 2, 0.5
 # A reply says nothing new if this much of it is the user's, by terms of so many letters.
-_REPEATED_SHARE, _MIN_TERM = 0.6, 4
+_REPEATED_SHARE, _CONFIRMED_SHARE, _MIN_TERM = 0.6, 0.4, 4
 _MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT = 400, 40, 200
 # Longer sentences lose score with the square root of their length.
 _LONG_SENTENCE = 240
 
 _NAME = re.compile("[A-Z](?<=[a-z,] [A-Z])")
+_MAY_TELL = re.compile(r"[\d`@_/]|\.\w|:/|[A-ZÄÖÜÉ](?<=[^\W\d_,;] [A-ZÄÖÜÉ])")
 _FULL_NAME = re.compile("[A-Z][a-z]+ [A-Z][a-z]")
 _EVENT = re.compile(
     r"\b(?:errors?|fail(?:s|ed|ures?)?|exceptions?|warnings?|pass(?:ed|es)?|success\w*|found|total|results?)\b",
@@ -94,7 +92,18 @@ _LISTED = re.compile(r"\d+:|[-+]\S|@@|diff |index [0-9a-f]|\(.*\)$")
 _PROMPT = re.compile(r"\S{0,24}[$#>❯]")
 # What an assistant computed or found stands in bold.
 _BOLD_FIGURE = re.compile(r"\*\*[^*\n]{0,40}\d[^*\n]{0,40}\*\*")
+# A step of a calculation or a throw of dice: what it leads to is told, if anything.
+_CALCULATES = re.compile(r"\d ?[-+×*x÷/] ?\d[\d.,]* ?= ?\d[\d.,]*(?! ?[€$£%]| ?(?:euros?|dollars|pounds|kg|km))")
+_APOSTROPHE = re.compile("['’]")
+_LIST_ITEM = re.compile(r"(?:\d{1,2}[.)]|[A-H][.)]|[-*•]|\*\*[^*\n]{1,40}\*\*:?) ")
 _NUMBERED = re.compile(r"#?\d+:")
+_CONFIRMS = re.compile(
+    r"(?:ok(?:ay)?|sure|great|perfect|fair enough|noted|got it|understood|thanks|thank you|exactly|right|good|alright"
+    r"|then|of course|no problem|done|excellent|wonderful|alles klar|gut|super|prima|perfekt|verstanden|notiert"
+    r"|dann|genau|danke|in ordnung|vale|perfecto|entendido|anotado|hecho|claro|gracias|de acuerdo|entonces|estupendo"
+    r"|d['’]accord|très bien|parfait|c['’]est noté|compris|merci|alors|donc)\b|好的|明白|收到|记下|了解|承知",
+    re.IGNORECASE,
+)
 # Praise, wishes and thanks for what the other has said.
 _REACTION = re.compile(
     r"(?:(?:yeah|yes|wow|oh|aw+|hey|sure|absolutely|definitely|thanks|ja|klar|sí|claro|oui)\b[^.!?]{0,16}[,!] ?)?"
@@ -160,9 +169,18 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
     base = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
     factor = (_TASK_START_FACTOR if line.is_task else 1.0) * (_SELF_FACTOR if label == ASSISTANT else 1.0)
     highest = base + _highest_bonus(start, line, label) if label != TOOL else _score_event(base, start)
+    if label == ASSISTANT and not _may_be_told(sentence, line, start):
+        return Promise(line.weight * UNWORTHY_FACTOR * base / _length(text), base, facts, label)
     if facts is None and "**" not in start:  # a row
         highest = max(_ROW_FACTOR * highest, UNWORTHY_FACTOR * base)
     return Promise(line.weight * factor * highest / _length(text), base, facts, label)
+
+
+def _may_be_told(sentence: LineSentence, line: SourceLine, start: str) -> bool:
+    """Whether an assistant's sentence has anything that makes one worth telling; asked first, since most have not."""
+    if line.is_task or line.is_former or line.has_commands or _MAY_TELL.search(start):
+        return True
+    return rate_sentence(start) == BINDING or _is_on_topic(sentence, line) or is_about_self(start)
 
 
 def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
@@ -198,8 +216,8 @@ def score_sentence(
     if label == TOOL:
         is_listing = sentence.is_code or _LISTED.match(start) is not None or has_code_punctuation(start)
         score = _score_output(score, start, text in frequent, is_listing=is_listing)
-        if score > MIN_USEFUL_SCORE and not is_listing and refers_back(start) and not stands_alone(start):
-            score *= UNWORTHY_FACTOR  # a sentence of a document about nobody knows what
+        is_vague = not is_listing and refers_back(start) and not stands_alone(start)
+        score *= UNWORTHY_FACTOR if line.is_document or is_vague else 1.0
     else:
         score = _score_speech(score, start, label, is_quoted=is_quoted, is_settled=line.is_settled)
         score += _reply_bonus(sentence, line)
@@ -216,11 +234,34 @@ def score_sentence(
 
 def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: str) -> float:
     """Lowers what a reader would not miss, and what an assistant only proposes."""
-    is_worth = line.is_task or (
-        not sentence.is_code
+    is_worth = (
+        line.is_task
+        or (line.has_commands and is_fenced_command(sentence.text, line.text))
+        or (not sentence.is_code and _is_worth(sentence, line, start, label))
+    )
+    if not is_worth:
+        return UNWORTHY_FACTOR
+    if label != ASSISTANT:
+        return 1.0
+    if is_about_self(start):
+        return _SELF_FACTOR
+    if line.is_accepted or line.is_former:
+        return 1.0
+    if is_advice(start):
+        return _ADVICE_FACTOR
+    is_told = SPECIFIC.search(start) or rate_sentence(start) == BINDING or reports(start)
+    return 1.0 if is_told or _BOLD_FIGURE.search(start) else _KNOWLEDGE_FACTOR
+
+
+def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) -> bool:
+    """Whether a reader would miss it, for what it says and where it stands."""
+    return (
+        not (line.is_proposal and _is_proposed(start))
+        and not is_thin_success(start)
+        and not (label == ASSISTANT and _CALCULATES.search(start))
         and not _is_rejected(sentence.text, line)
         and not (line.repeated and _is_repeated(sentence, line))
-        and not (line.is_small_talk and sentence_priority(start) != BINDING and not plans_for_day(start))
+        and not (line.is_small_talk and _is_passed_over(start))
         and is_worth_telling(
             start,
             is_assistant=label == ASSISTANT,
@@ -230,13 +271,16 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
             is_accepted=line.is_accepted or line.is_former,
         )
     )
-    if not is_worth:
-        return UNWORTHY_FACTOR
-    if label != ASSISTANT:
-        return 1.0
-    if is_about_self(start):
-        return _SELF_FACTOR
-    return _ADVICE_FACTOR if not line.is_accepted and is_advice(start) else 1.0
+
+
+def _is_passed_over(text: str) -> bool:
+    """Whether nothing in it outlasts a reply that takes it for small talk."""
+    return sentence_priority(text) != BINDING and not plans_for_day(text) and not FULL_NAME.search(text)
+
+
+def _is_proposed(text: str) -> bool:
+    """Whether an item of a list tells nothing that was found or done."""
+    return _LIST_ITEM.match(text) is not None and not (SPECIFIC.search(text) or reports(text))
 
 
 def _reply_bonus(sentence: LineSentence, line: SourceLine) -> float:
@@ -260,7 +304,8 @@ def _is_repeated(sentence: LineSentence, line: SourceLine) -> bool:
     """Whether an assistant only says what the user has just said."""
     content = {term for term in sentence.terms if len(term) >= _MIN_TERM or not term.isalpha()}
     known = content & line.repeated
-    return bool(known) and len(known) >= _REPEATED_SHARE * len(content) and not numeric_terms(content - known)
+    share = _CONFIRMED_SHARE if _CONFIRMS.match(sentence.text) else _REPEATED_SHARE
+    return bool(known) and len(known) >= share * len(content) and not numeric_terms(content - known)
 
 
 def _is_on_topic(sentence: LineSentence, line: SourceLine) -> bool:
@@ -278,7 +323,7 @@ def is_binding(sentence: ScoredSentence) -> bool:
 def _count_facts(sentence: LineSentence, start: str) -> int | None:
     """How many names, numbers, paths and the like it has, up to three; None for a row of a table, whose numbers say
     nothing without their headings."""
-    facts = len(sentence.terms) - sum(map(str.isalpha, sentence.terms))
+    facts = sum(not _APOSTROPHE.sub("", term).isalpha() for term in sentence.terms if not term.isalpha())
     if len(sentence.terms) >= _MIN_ROW_TERMS and 2 * facts > len(sentence.terms):
         return None
     facts += len(_NAME.findall(start)) + (_FULL_NAME.match(start) is not None)

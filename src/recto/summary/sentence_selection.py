@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
+from recto.summary.sentence_context import SentenceContext
 from recto.summary.sentence_score import (
     LEADING_SENTENCES,
     MIN_USEFUL_SCORE,
@@ -17,7 +18,7 @@ from recto.summary.sentence_score import (
     is_binding,
     numeric_terms,
 )
-from recto.summary.source_lines import TOOL, ScoredSentence, SentenceContext, SentenceKey, SourceLine
+from recto.summary.source_lines import TOOL, ScoredSentence, SentenceKey, SourceLine
 from recto.summary.worth import needs_context
 
 # How much each selected sentence lowers others: those of the same period, and those of the same line.

@@ -42,7 +42,7 @@ def word_set(words: str) -> frozenset[str]:
 _NEVER_LAST = word_set(
     "dr mr mrs ms prof st rev gen sen gov capt lt sgt mt vs e.g i.e eg ie cf al ca approx est resp incl excl viz "
     "z.b d.h u.a o.ä s.o s.u i.d.r m.e v.a bzw evtl ggf inkl exkl vgl bspw sog hr fr frl mio mrd tel "
-    "p.ej ej sr sra srta dra ud uds ee av avda mme mlle mm p.ex ex"
+    "p.ej ej sr sra srta dra ud uds ee av avda mme mlle mm p.ex ex réf ref tél"
 )
 _SELDOM_LAST = word_set("etc usw inc ltd co corp jr a.m p.m u.s u.k u.s.a u.s.w ph.d b.c a.d")
 _BEFORE_NUMBERS = word_set(
@@ -271,35 +271,6 @@ def decision_start(sentence: str) -> int | None:
     return found.start(1) if found else None
 
 
-# Pronouns and conjunctions that refer to the sentence before.
-_BACK_REFERENCE = re.compile(
-    r"(?:(?:Yeah|Yes|Well|Oh|Ah|Thanks|Sure|Nice|Wow|Ja|Oui|Sí)[,!.] )?"
-    r"(?:(?:(?i:It|This(?! (?:week|month|year|morning|time|summer|winter|spring|fall))|That|These|Those|They|He|She|Its"
-    r"|Their|His|Her|Such|Both|So|But|And|Then|Also|Because|Which|Otherwise|Here(?:'s| is| are)|I mean|I meant)"
-    r"|Das(?= [a-zäöü])|Dies\w*|Es|Er|Dort|Damit|Dafür|Daher|Deshalb|Dann|Aber|Und|Sonst|Beide|Ich meine|Ich meinte"
-    r"|Ils?|Elles?|Ce|C['’]est|Cela|Ça|Cette|Ces|Mais|Et|Donc|Puis"
-    r"|Es[eao]s?|Est[eao]s?|Él|Ellas?|Ellos|Pero|Y|Entonces|Además)\b"
-    r"|这|那(?!么)|它|他|她|其|但|所以|因此|然后|不过|而且|これ|それ|あれ|その|この|そこ|しかし|でも|だから|그)"
-)
-# Pronouns inside a sentence, as terms, and what may be the noun that they stand for if it comes first.
-PRONOUNS = word_set(
-    "it it's it’s them him they he she there those ihn ihm es davon dazu daran darauf darüber dafür dagegen dort "
-    "lo eso esto allí ahí ella ellos ça cela lui eux là-bas l'ai l'as l'a l'avons l'ont l’ai l’as l’a l’avons l’ont"
-)
-_PRONOUN = re.compile(
-    r"\b(?:it|them|him|they|he|she|there|those|ihn|ihm|davon|dazu|daran|darauf|darüber|dafür|dagegen|dort"
-    r"|lo(?= [^\W\d_]+)(?! (?:que|más|mejor|mismo|siento|antes)\b)|eso|esto|allí|ahí|ella|ellos|ça|cela|lui|eux|là-bas"
-    r"|es(?= (?:war|hat|wird|kostet|läuft|liegt)\b)|l['’](?=(?:ai|as|a|avons|avez|ont)\b))\b"
-)
-_IMPERSONAL = re.compile(
-    r"it(?:['’]s| is| was| would be| will be) (?:\w+ )?(?:to|that|for|time|possible|important|clear|likely)\b"
-    r"|there(?:['’]s| is| are| was| were| will| has| have| should)\b|it (?:takes|seems|looks like|rains|turns out)\b"
-)
-ANTECEDENT = re.compile(
-    r"\b(?i:the|an?|my|our|your|his|her|their|this|these|some|any|every|each|no|all|der|die|das|den|dem|ein\w*|mein\w*"
-    r"|unser\w*|el|la|los|las|una?|mi|nuestr[oa]s?|le|les|une|mon|ma|notre|nos|ce|cette) [^\W\d_]{2}"
-    r"|(?<=[^.!?] )[A-ZÄÖÜÉ]\w|\d|`|\w/\w"
-)
 _CLOSING = "\"'”’)]*_ 」』）"
 _UNSPACED_QUESTION = re.compile(r"(?:吗|呢|ですか|ますか)[。.]?$")
 
@@ -368,33 +339,3 @@ def is_question(sentence: str) -> bool:
 def is_heading(sentence: str) -> bool:
     """Whether it announces the sentence after it."""
     return sentence[-4:].rstrip(_CLOSING).endswith((":", "："))
-
-
-def refers_back(sentence: str) -> bool:
-    """Whether it starts with a word that refers to the sentence before."""
-    return _BACK_REFERENCE.match(sentence) is not None
-
-
-# What it starts with can be searched for fast; what stands before that is looked at afterwards.
-_LEANING = re.compile(
-    r" (?:(?=[ti])(?:(?<=\bof )|(?<=\bby )|(?<=\bfor )|(?<=\bwith )|(?<=\babout )|(?<=\bafter )|(?<=\bbefore )"
-    r"|(?<=\bwithout ))(?:that|this|it|them|those)\b(?! [^\W\d_]+(?:ed|ing|ion|s)\b)"
-    r"|(?=e)(?:(?<=\bde )|(?<=\bcon )|(?<=\bpor )|(?<=\bpara )|(?<=\bsobre ))(?:eso|esto|ello)\b"
-    r"|(?=[çc])(?:(?<=\bde )|(?<=\bpour )|(?<=\bavec )|(?<=\bsans ))(?:ça|cela)\b)"
-    r"|da(?<!\wda)(?:für|von|mit|ran|rauf|rin|raus|rüber|nach|bei|zu)\b"
-)
-
-
-def leans_on_another(sentence: str) -> bool:
-    """Whether it speaks of something that another sentence names: "Ilse needed 35 attempts for that"."""
-    found = _LEANING.search(sentence.lower())  # "bis Ybbs im Süden und danach im Norden" names it
-    return found is not None and not (found[0][0] == "d" and ANTECEDENT.search(sentence[: found.start()]))
-
-
-def leans_back(sentence: str) -> bool:
-    """Whether a pronoun in it stands for something that it does not name itself: "I first watched it in May"."""
-    lower = sentence.replace("İ", "I").lower()  # of the same length
-    pronoun = _PRONOUN.search(lower)
-    if pronoun is None or _IMPERSONAL.match(lower, pronoun.start()):
-        return False
-    return ANTECEDENT.search(sentence[: pronoun.start()].removeprefix("I ")) is None

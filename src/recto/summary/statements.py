@@ -105,19 +105,6 @@ _ORDERS = re.compile(
     r"|explica\w*|cuénta\w*|muéstra\w*|dime|dame|escribe|ayúda\w*|resume|traduce|compara|busca|haz"
     r"|explique\w*|raconte\w*|montre\w*|dis-moi|donne\w*|écris|aide\w*|résume\w*|traduis|compare\w*|cherche\w*)\b"
 )
-_REACTION = re.compile(
-    r"(?:(?:(?:ha|ja){2,}|yeah|wow|oh|ah|aw+|lol|ja|oui|sí)\w*(?: \w{2,12}(?=[,!]))?[ ,!.]+)?"
-    r"(?:that (?:would|must|sounds)\b|that['’]d be"
-    r"|you(?:['’]\w+|r)?\b|such\b|what an? |so |thank|love\b|that(?:['’]s| is) so|sounds?\b|wish|enjoy|congrat"
-    r"|check out|i(?:['’]m| am) (?:so |really |super |very )?(?:thank|proud|happy|glad|lucky|excited|grateful)"
-    r"|here(?:['’]s| is)|great|nice|super|danke|du bist|deine? |was für|gracias|qué |eres |merci|quelle? |bravo)"
-)
-# Praise and agreement, wherever they stand.
-_PRAISES = re.compile(
-    r"\b(?:proud of|happy for|stoked for|excited for|thrilled for|rooting for|sorry for) you\b|\bi (?:\S+ )?agree\b"
-    r"|\bi wish i (?:had|could)\b|\btime flies\b|\bstolz auf dich\b|\bfreue? mich für dich\b"
-    r"|\borgullos[oa] de ti\b|\bme alegro (?:mucho )?por ti\b|\bfi[eè]re? de toi\b|\bcontente? pour toi\b"
-)
 _UNSPACED_ORDER = re.compile("^(?:请|帮我|告诉我|给我|介绍|解释|教えて|説明)")
 _LEAVES_OPEN = re.compile(
     r"\b(?:(?:don't|do not|doesn't|didn't|can't|couldn't) (?:really )?(?:know|say|tell|find out)|no (?:idea|clue)"
@@ -147,6 +134,10 @@ _MAX_ACKNOWLEDGEMENT, _MAX_PUT_OFF = 60, 160
 
 _OFFER = re.compile(
     r"(?:(?:so|and|now|then|also|ok|okay)[, ]+)?(?:should|shall|may|can) (?:i|we)\b|(?:would|do) you (?:like|want)\b"
+    r"|(?:is there |can i \w+ you with |do you need |was there )?anything else\b"
+    r"|(?:gibt es |haben sie |hast du )?(?:noch|sonst) (?:etwas|was|fragen)\b"
+    r"|[¿ ]*(?:hay |necesitas? |puedo ayudarte en )?algo más\b"
+    r"|(?:y a-t-il|avez-vous|as-tu) (?:encore )?(?:autre chose|d['’]autres questions)|还有(?:什么|别的)"
     r"|want me to\b|soll(?:en)? (?:ich|wir)\b|möchte(?:n sie|st du)\b|willst du\b|wollen sie\b"
     r"|[¿ ]*(?:quieres?|desea[s]?|te gustaría) que\b|[¿ ]*(?:sigo|continúo)\b|(?:veux-tu|voulez-vous) que\b"
     r"|(?:dois-je|je continue)\b|souhaite(?:s-tu|z-vous)\b|voulez-vous\b|veux-tu\b|¿?te (?:preparo|hago|escribo)\b",
@@ -165,10 +156,14 @@ _NAMED_GERMAN = re.compile(r"\d|[`\"“„«/]")
 _NAMED = re.compile(r"\d|(?<=[^.!?] )[A-Z][^\W\d_]|[`\"“„«/]")
 
 
+def makes_offer(sentence: str) -> bool:
+    return _OFFER.match(sentence) is not None
+
+
 def is_empty_offer(question: str) -> bool:
     """Whether it offers to go on, and names nothing that a yes would settle: "Shall I go on with the next part?"."""
     named = _NAMED_GERMAN if _SOLL.match(question) else _NAMED
-    return _OFFER.match(question) is not None and named.search(question) is None
+    return makes_offer(question) and named.search(question) is None
 
 
 _OF_UNNAMED = re.compile(
@@ -217,12 +212,6 @@ def is_request(sentence: str) -> bool:
     return bool(_ASKS.match(lower) or _ORDERS.match(lower) or (not lower.isascii() and _UNSPACED_ORDER.match(lower)))
 
 
-def is_reaction(sentence: str) -> bool:
-    """Whether it only answers the other in kindness: "Your words mean a lot", "Such a special moment"."""
-    lower = sentence.lower()
-    return _REACTION.match(lower) is not None or _PRAISES.search(lower) is not None
-
-
 def asks_politely(sentence: str) -> bool:
     return _ASKS.match(sentence.lower()) is not None
 
@@ -261,29 +250,8 @@ def _without_offer(reply: str) -> str:
     return reply[:start].strip() if start > _MAX_PUT_OFF or (start and is_empty_offer(question)) else reply
 
 
-# -- small talk, and texts that one writes for the other
+# -- texts that one writes for the other
 
-# Amusement and pity; praise is no sign, since people also praise what matters.
-_SYMPATHIZES = re.compile(
-    r"[¡\W]*(?:oh[,!]? (?:no|je|nein|non|dear|wow)|ouch|oof|uf+|a+w+|(?:ha|ja|he){2,}h?|lol|vaya|ay|zut|mince|poor "
-    r"|pobre |das tut mir leid"
-    r"|(?:i['’]m |so )?sorry\b|lo siento|désolée?|gute besserung|enjoy|enjoy!|glück gehabt|dommage|qué (?:pena"
-    r"|lástima|divertido|rico)|quel dommage|mejor así|umso besser|take care|hope (?:you|she|he|they) feel"
-    r"|(?:that|this)(?:['’]s| is| was| must be| must have been)? (?:a |an |so |such an? |really |pretty |quite |very )*"
-    r"(?:sounds?|early|hard|tough|rough|annoying|intense|funny|neat|cute|sweet|lovely|fun|awful|terrible|exhausting"
-    r"|stressful)"
-    r"|das (?:klingt|hört sich)|wie (?:schön|ärgerlich|nervig)|(?:eso )?suena|ça (?:devait|doit|a l['’]air))\b",
-    re.IGNORECASE,
-)
-# A model has no weekend and sees no match.
-_HAS_NO_LIFE = re.compile(
-    r"i (?:don['’]t have (?:weekends|feelings|hobbies|a body|access)|can['’]t (?:watch|taste|feel|check the weather))"
-    r"|(?:das )?(?:kann ich (?:leider )?nicht (?:sehen|sagen)|ich habe (?:leider )?(?:keinen zugriff|kein wochenende))"
-    r"|no (?:tengo (?:fines de semana|acceso)|puedo (?:ver|sentir|probar))|je n(?:e peux pas (?:regarder|voir"
-    r"|goûter)|['’]ai pas (?:de week|accès))",
-    re.IGNORECASE,
-)
-_MAX_SYMPATHY, _FIGURE = 160, re.compile(r"(?<!\w)\d")
 _SALUTATION = re.compile(
     r"(?:subject|betreff|asunto|objet)\s?:|(?:dear|to whom) |(?:hi|hello|hey)(?: [^\W\d_]+){1,3},|sehr geehrte"
     r"|guten tag (?:frau|herr)|lieber? [^\W\d_]+"
@@ -298,17 +266,6 @@ _WRITES = re.compile(
     r"|eine[nr]? )?(?:\w+ )?"
     r"(?:mail|e-?mail|letter|text|texto|list|liste|lista|message|mensaje|brief|courrier|note|notice))\b"
 )
-
-
-def is_small_talk_reply(reply: str) -> bool:
-    """Whether a reply is amused or sorry, and no more: what it answers was told in passing."""
-    if len(reply) > _MAX_SYMPATHY:
-        return False
-    start = max(reply.rfind(". "), reply.rfind("! ")) + 2
-    reply = reply[:start] if start > 1 and _OFFER.match(reply, start) else reply
-    if "?" in reply or _FIGURE.search(reply):
-        return False
-    return _SYMPATHIZES.match(reply) is not None or _HAS_NO_LIFE.match(reply) is not None
 
 
 def is_draft(text: str) -> bool:
@@ -337,6 +294,7 @@ _LITTLE = _words(
 )
 _MAX_LITTLE = 60
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_UNIT = re.compile(r"(?:[kmcn]?[gmls]|mi?n|min|h|[kmgt]i?b|kwh?|px|eur|usd)\.?")
 _ALONE_WORD = re.compile(r"[^\W_][\w'’.:-]*")
 
 
@@ -346,13 +304,21 @@ _AGREES = _words(
 )
 
 
+_SAYS_YES = re.compile(r"(?:ok(?:ay)?|yes|yep|yeah|fine|ja|gut|vale|sí|oui)\b[,.!:]? *", re.IGNORECASE)
+# After a mere yes, what shows that something is taken: "ok the flat one then", but not "ok let me ask my sister".
+_TAKES = re.compile(
+    r"\b(?:take|use|do (?:it|that|so)|keep|go (?:for|with|ahead)|book|buy|then|it is|please|that one|works|deal|nehm\w*"
+    r"|nimm|mach\w*|dann|behalt\w*|bleib\w*|buch\w*|bitte|passt|prends?|prenons|garde|fais|faisons|alors|va pour|coge"
+    r"|cogemos|usa|usamos|haz|hacemos|entonces|quédate|por favor|me quedo)\b",
+    re.IGNORECASE,
+)
 _ACCEPTS = re.compile(
-    r"(?:ok(?:ay)?|yes|yep|yeah|perfect|great|exactly|sounds good|let['’]?s|i['’]ll (?:do|take|go)|go with|fine"
+    r"(?:perfect|great|exactly|sounds good|let['’]?s|i['’]ll (?:do|take|go)|go with"
     r"|take (?:that|the)|i like|love (?:it|that)|deal|agreed|the (?:first|second|third|last)"
-    r"|good(?: (?:point|idea|call)|(?=,))|(?:that )?makes sense|you['’]re right|ja\b|genau|passt|stimmt|gute idee"
-    r"|perfekt|gut|so machen wir|machen wir|nehmen wir|einverstanden|die (?:erste|zweite|dritte)|vale|perfecto|sí\b"
+    r"|good(?: (?:point|idea|call)|(?=,))|(?:that )?makes sense|you['’]re right|genau|passt|stimmt|gute idee"
+    r"|perfekt|so machen wir|machen wir|nehmen wir|einverstanden|die (?:erste|zweite|dritte)|perfecto"
     r"|exacto|de acuerdo|tienes razón|buena idea|me gusta|el (?:primero|segundo)"
-    r"|oui|parfait|exactement|on (?:garde|prend|fait)|magnifique|d['’]accord|tu as raison|bonne idée"
+    r"|parfait|exactement|on (?:garde|prend|fait)|magnifique|d['’]accord|tu as raison|bonne idée"
     r"|le (?:premier|deuxième|second))\b",
     re.IGNORECASE,
 )
@@ -361,13 +327,16 @@ _REFUSES = re.compile(r"\b(?:but|no|not|aber|nein|nicht|pero|mais|non|pas)\b|[?�
 
 def accepts(reply: str) -> bool:
     """Whether the user takes what was proposed: "ok take that then", "Magnifique, on prend ça"."""
-    if len(reply) > _MAX_LITTLE or agrees(reply) or not _ACCEPTS.match(reply):
+    if len(reply) > _MAX_LITTLE or agrees(reply) or _REFUSES.search(reply):
         return False
-    return _REFUSES.search(reply) is None
+    yes = _SAYS_YES.match(reply)
+    start = yes.end() if yes else 0
+    return _ACCEPTS.match(reply, start) is not None or (yes is not None and _TAKES.search(reply, start) is not None)
 
 
 _ACKNOWLEDGES = re.compile(
-    r"(?:(?:noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
+    r"(?:(?:i (?:\w+ )?understand|ich verstehe|verständlich|(?:lo )?entiendo|je comprends"
+    r"|noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
     r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
     r"|d['’]accord)\b|(?:thanks|thank you|danke|gracias|merci) (?:for|für|por|pour|de)\b"
     r"|(?:of course|certainly|natürlich|selbstverständlich|por supuesto|bien sûr)[,.!]"
@@ -394,4 +363,4 @@ def says_little(text: str) -> bool:
     if len(text) > _MAX_LITTLE or _UNSPACED.search(text):
         return False
     words = _ALONE_WORD.finditer(text.lower().replace("’", "'"))
-    return all(word[0].rstrip(".:") in _LITTLE or word[0][0].isdigit() for word in words)
+    return all(word[0].rstrip(".:") in _LITTLE or word[0][0].isdigit() or _UNIT.fullmatch(word[0]) for word in words)

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from recto.summary.machine_output import is_document
 from recto.summary.outcome import NO_OUTPUT, find_diffed, find_outcome
 from recto.summary.sentences import word_set
 from recto.summary.shell_command import (
@@ -26,7 +27,7 @@ from recto.summary.shell_command import (
 )
 from recto.summary.truncation import cut_text
 
-_MAX_COMMAND, _MAX_OTHER, _MAX_PATH = 300, 100, 200
+_MAX_COMMAND, _MAX_OTHER, _MAX_PATH, _MAX_TITLE = 300, 100, 200, 100
 
 _COMMAND_KEYS = word_set("command cmd commands script shell bash input_command command_line commandline")
 _CODE_KEYS = word_set("code source input python script")
@@ -93,6 +94,7 @@ def read_tool_use(
     if command and not (paths and command in _VERBS_THAT_CHANGE | _VERBS_THAT_READ | {"str_replace", "undo_edit"}):
         return _shell_use(command, result, is_error=is_error, frames=frames)
     outcome, is_failed = find_outcome(result, is_error=is_error, frames=frames, is_strict=True)
+    outcome = _reading_matter(result) if not is_failed and is_document(result) else outcome
     has_content = isinstance(given, dict) and not _CONTENT_KEYS.isdisjoint(map(_snake, given))
     changes = not _VERBS_THAT_CHANGE.isdisjoint(words) or (has_content and _VERBS_THAT_READ.isdisjoint(words))
     patched = tuple(patched_files(_patch_in(given)))
@@ -205,6 +207,14 @@ def _shell_use(command: str, result: str, *, is_error: bool, frames: frozenset[s
     # of several commands in a line, those that came before the one that failed were carried out
     done = () if is_failed and len(parts) == 1 else changed
     return ToolUse(families, shown, outcome, is_failed, is_looking, files.read, done, is_shell=True)
+
+
+def _reading_matter(text: str) -> str:
+    """What a page is: its title, or else its length. What it says is not how the call came out."""
+    title = text.strip().partition("\n")[0].strip()
+    return (
+        title if len(title) <= _MAX_TITLE and not title.endswith((".", "!")) else f"{len(text.split()):,} words of text"
+    )
 
 
 def readable_arguments(arguments: str) -> str:

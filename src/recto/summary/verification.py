@@ -3,8 +3,7 @@
 Unsupported facts are marked in the text. Lost ones go into the ledger, as far as there is room. No I/O.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from msgspec import Struct, field
@@ -12,27 +11,30 @@ from msgspec import Struct, field
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.summary.asked import AskedBefore, asked_in
-from recto.summary.decisions import find_decisions
-from recto.summary.entities import LETTER
-from recto.summary.evidence import Assertion, Evidence, assertions_of
-from recto.summary.facts import Fact, facts_on_lines, find_facts, normalize_fact_text
-from recto.summary.ledger import LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
+from recto.summary.evidence import Evidence
+from recto.summary.facts import Fact, facts_on_lines, find_facts
+from recto.summary.ledger import UNLISTED, LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
 from recto.summary.ledger_entries import entries_of_output, entries_of_prose, entries_settled, has_entries
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines, readable_output
-from recto.summary.quotation import fact_end
-from recto.summary.sentences import sentence_positions
+from recto.summary.marks import (
+    MARK,
+    QUOTED_MARK,
+    ParsedMarks,
+    count_marks,
+    mark_unsupported,
+    parse_marks,
+    quote_marks,
+    strip_marks,
+)
+from recto.summary.sentences import sentences
+from recto.summary.success import tells_failure, works_now
 from recto.summary.tool_use import readable_arguments
 
-MARK = " [unverified]"
-_MARKS = re.compile(r"^\[unverified\]\n| ?\[unverified\]", re.MULTILINE)
-# Stands for the words of a mark where they are a quotation.
-_QUOTED_MARK, _WORDS_BEFORE = "\ue0f7\ue0f8", 3
-_REST_OF_WORD = re.compile(rf"(?:['’.@:/\\-]?[{LETTER}])*+")
-# Kinds of facts that may contain others.
-_OUTER_KINDS = ("quote", "command", "url", "path", "error")
 # Characters of one text that are searched for facts; its words are all read, however long it is.
 _MAX_SEARCHED = 400_000
 _MAX_ENTRIES, _MAX_PLACES = 20_000, 400
+# An error is past if it works within so many messages, as the beginning of one of them says.
+_MAX_UNTIL_WORKS, _MAX_REPORT = 14, 600
 # So many characters wait until somebody asks for evidence: a summary of sentences of the originals needs none.
 _MAX_WAITING = 1_000_000
 
@@ -46,6 +48,8 @@ class CoveredFacts(Struct):
     with_marks: list[str] = field(default_factory=list)
     """Texts of the user that have the words of a mark themselves."""
     _before: AskedBefore | None = None
+    _failed: list[LedgerEntry] = field(default_factory=list)
+    """Errors of the last messages."""
     _evidence: Evidence = field(default_factory=Evidence)
     _waiting: list[tuple[str, list[Fact] | None]] = field(default_factory=list)
     """Texts with their facts, where these were needed."""
@@ -83,8 +87,17 @@ class CoveredFacts(Struct):
                 found = list(entries_of_prose(searched, facts, lines, message, self._before))
         if author != MACHINE:
             self._before = asked_in(searched, message, found)
+            found += self._mended(searched, message.said)
+        self._failed += [entry for entry in found if entry.fact.kind == "error" or tells_failure(entry.text)]
         for entry in found:
             _merge_entry(self.entries, entry)
+
+    def _mended(self, text: str, number: int) -> list[LedgerEntry]:
+        """What failed not long before, where this text says that it works."""
+        recent = [entry for entry in self._failed if number - entry.number <= _MAX_UNTIL_WORKS]
+        has_worked = bool(recent) and any(map(works_now, sentences(text[:_MAX_REPORT])))
+        self._failed = [] if has_worked else recent
+        return [entry._replace(is_settled=True) for entry in recent] if has_worked else []
 
     def _wait(self, text: str, facts: list[Fact] | None) -> None:
         self._waiting.append((text, facts))
@@ -163,8 +176,10 @@ class VerifiedSummary(Struct, frozen=True):
 
     @property
     def places(self) -> dict[str, int]:
-        """The facts in the summary, with the numbers of their messages; the latest if there are many."""
-        latest = sorted(self.kept, key=lambda entry: entry.number)[-_MAX_PLACES:]
+        """The facts in the summary, with the numbers of their messages; the latest if there are many. Files and
+        commands of tools stand in the work log."""
+        told = (entry for entry in self.kept if entry.lowered < UNLISTED or entry.fact.kind not in ("path", "command"))
+        latest = sorted(told, key=lambda entry: entry.number)[-_MAX_PLACES:]
         return {entry.place: entry.number for entry in latest}
 
 
@@ -173,8 +188,8 @@ def verify_summary(
 ) -> VerifiedSummary:
     """`allowed` texts may be used as well: the user's wish, messages still sent. Without `mark` the text is trusted,
     because it consists of sentences of the originals."""
-    parsed = _parse_marks(former.summary) if former.has_marks else _ParsedMarks(former.summary)
-    text = _quote_marks(text, covered.with_marks if former.has_marks else [*covered.with_marks, former.summary])
+    parsed = parse_marks(former.summary) if former.has_marks else ParsedMarks(former.summary)
+    text = quote_marks(text, covered.with_marks if former.has_marks else [*covered.with_marks, former.summary])
     invented = count_marks(text)
     if mark:
         known = Evidence()
@@ -182,7 +197,7 @@ def verify_summary(
             known.add(other)
         text, unsupported = mark_unsupported(text, (covered.evidence, known), parsed.unverified)
         invented = len(unsupported)
-    text = text.replace(_QUOTED_MARK, MARK.strip())
+    text = text.replace(QUOTED_MARK, MARK.strip())
     former_entries = former.entries
     entries = _merge_entries(former_entries, covered.entries.values())
     current = mark_corrections(entries)
@@ -201,7 +216,7 @@ def recount_facts(text: str, block: Compaction) -> dict[str, int]:
     listed = _listed(former.ledger) - kept
     total = max(former.facts or 0, len(entries))
     own = [] if former.has_marks else [former.summary]
-    return block.checks | _counts(total, len(kept), len(listed), count_marks(_quote_marks(text, own)))
+    return block.checks | _counts(total, len(kept), len(listed), count_marks(quote_marks(text, own)))
 
 
 def only_archived(block: Compaction, covered: CoveredFacts) -> list[tuple[int, str]]:
@@ -258,135 +273,3 @@ def _merge_entries(*groups: Iterable[LedgerEntry]) -> list[LedgerEntry]:
 def _merge_entry(entries: dict[tuple[str, str], LedgerEntry], entry: LedgerEntry) -> None:
     key = entry.key
     entries[key] = entry.merge(entries[key]) if key in entries else entry
-
-
-# -- marks
-
-
-def strip_marks(text: str) -> str:
-    return _MARKS.sub("", text)
-
-
-def count_marks(text: str) -> int:
-    return len(_MARKS.findall(text))
-
-
-def _quote_marks(text: str, sources: Sequence[str]) -> str:
-    """The text with another sign for each mark that is the user's own, by the words before it."""
-    if MARK.strip() not in text or not sources:
-        return text
-    said = [normalize_fact_text(source) for source in sources]
-
-    def sign(match: re.Match[str]) -> str:
-        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].split()[-_WORDS_BEFORE:]
-        quoted = normalize_fact_text(" ".join([*before, MARK]))
-        return match[0].replace(MARK.strip(), _QUOTED_MARK) if any(quoted in each for each in said) else match[0]
-
-    return _MARKS.sub(sign, text)
-
-
-def mark_unsupported(text: str, known: Sequence[Evidence], unverified: Sequence[Fact] = ()) -> tuple[str, list[Fact]]:
-    """The text with a mark after the first mention of each fact that no `known` evidence supports, and those facts.
-    Facts that were `unverified` before are searched for by their words, wherever they are."""
-    plain = strip_marks(text)
-    unsupported = _find_unsupported(plain, known, unverified)
-    lines = classify_lines(plain, author=PROSE)
-    ends = set()
-    for fact in unsupported:
-        fence = lines.fence_at(fact.start)
-        ends.add(_mark_position(plain, fact) if fence is None else fence[1])
-    for end in sorted(ends, reverse=True):
-        is_line_start = end and plain[end - 1] == "\n"
-        plain = plain[:end] + (MARK.strip() + "\n" if is_line_start else MARK) + plain[end:]
-    return plain, unsupported
-
-
-def _find_unsupported(plain: str, known: Sequence[Evidence], unverified: Sequence[Fact]) -> list[Fact]:
-    """Each fact once. A quotation or a path stands for the facts inside it; facts inside a decision stand for it."""
-    found: dict[tuple[str, str], Fact] = {}
-    for fact in (*find_facts(plain, author=PROSE), *find_decisions(plain), *_find_again(plain, unverified)):
-        is_cut = "…" in plain[max(0, fact.start - 1) : fact.start] + plain[fact.end : fact.end + 1]
-        if not fact.is_significant or is_cut or fact.key in found:
-            continue
-        if not any(evidence.supports(fact) for evidence in known):
-            found[fact.key] = fact
-    facts = [*found.values(), *(fact for fact in _find_assertions(plain) if _is_reversed(fact, known))]
-    outer = [fact for fact in facts if fact.kind in _OUTER_KINDS]
-    inner = [fact for fact in facts if fact.kind != "decision" and not any(_is_inside(fact, other) for other in outer)]
-    decisions = [fact for fact in facts if fact.kind == "decision" and not any(_is_inside(one, fact) for one in inner)]
-    return [*inner, *decisions]
-
-
-def _find_assertions(plain: str) -> Iterator[Fact]:
-    """Sentences that assert something."""
-    for start, sentence in sentence_positions(plain):
-        if found := assertions_of(sentence):
-            words = {word for assertion in found for word in assertion.words}
-            yield Fact("decision", sentence, " ".join(sorted(words)), start, start + len(sentence))
-
-
-def _is_reversed(fact: Fact, known: Sequence[Evidence]) -> bool:
-    """Whether of something in it the sources say the opposite, and never the same."""
-    return any(_is_opposed(assertion, known) for assertion in assertions_of(fact.text))
-
-
-def _is_opposed(assertion: Assertion, known: Sequence[Evidence]) -> bool:
-    is_opposed = False
-    for stance in chain.from_iterable(evidence.stances(assertion) for evidence in known):
-        if stance:
-            return False
-        is_opposed = True
-    return is_opposed
-
-
-def _find_again(plain: str, facts: Iterable[Fact]) -> Iterable[Fact]:
-    for fact in facts:
-        if match := re.search(rf"(?<!\w){re.escape(fact.text)}(?!\w)", plain):
-            yield fact._replace(start=match.start(), end=match.end())
-
-
-def _is_inside(fact: Fact, other: Fact) -> bool:
-    return fact is not other and other.start <= fact.start and fact.end <= other.end and fact.text != other.text
-
-
-def _mark_position(text: str, fact: Fact) -> int:
-    """The first position after a fact that is in no word, path or code span."""
-    end = fact_end(text, fact)
-    rest = _REST_OF_WORD.match(text, end)
-    end = rest.end() if rest else end
-    line_start = text.rfind("\n", 0, fact.start) + 1
-    if text.count("`", line_start, end) % 2:
-        closing = text.find("`", end)
-        end = closing + 1 if closing >= 0 else end
-    return end
-
-
-class _ParsedMarks(Struct, frozen=True):
-    """A marked summary: the text that is verified, and the facts that are not."""
-
-    verified: str
-    unverified: tuple[Fact, ...] = ()
-
-
-def _parse_marks(summary: str) -> _ParsedMarks:
-    if MARK.strip() not in summary:
-        return _ParsedMarks(summary)
-    plain, positions = _strip_and_locate_marks(summary)
-    facts = [*find_facts(plain, author=PROSE), *find_decisions(plain), *_find_assertions(plain)]
-    keys = {fact.key for fact in facts if _mark_position(plain, fact) in positions}
-    unverified = [fact for fact in facts if fact.key in keys]
-    verified, end = "", 0
-    for fact in sorted(unverified, key=lambda fact: fact.start):
-        verified += plain[end : fact.start] + " … " if fact.start >= end else ""
-        end = max(end, fact.end)
-    return _ParsedMarks(verified + plain[end:], tuple(unverified))
-
-
-def _strip_and_locate_marks(summary: str) -> tuple[str, set[int]]:
-    """The text without its marks, and where they were in it."""
-    plain, positions, end = "", set(), 0
-    for match in _MARKS.finditer(summary):
-        plain += summary[end : match.start()]
-        positions.add(len(plain))
-        end = match.end()
-    return plain + summary[end:], positions

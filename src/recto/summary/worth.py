@@ -11,15 +11,16 @@ from recto.chat.cues import cues_in
 from recto.chat.priority import BINDING, CHATTER, NORMAL
 from recto.summary.facts import is_passing
 from recto.summary.quotation import count_topic_words
+from recto.summary.reference import leans_back, leans_on_another
 from recto.summary.relative_dates import is_german
-from recto.summary.sentences import is_heading, is_question, leans_back, leans_on_another, rate_sentence
+from recto.summary.sentences import is_heading, is_question, rate_sentence
+from recto.summary.small_talk import FULL_NAME, NAME, SPECIFIC, is_platitude, is_reaction, is_remark, muses
 from recto.summary.statements import (
     accepts,
     acknowledges,
     agrees,
     asks_for_text,
     is_announcement,
-    is_reaction,
     is_request,
     leaves_open,
     says_little,
@@ -46,6 +47,7 @@ _DONE_SO = re.compile(
     r"\b(?:that|this|the same) way\b|\b(?:do|does|did|done|doing|like) (?:that|this)\b"
     r"|\b(?:keep|use|note|add|put|take|remember|check|try) (?:that|this) (?:on|in|to|for|as|with|then|later)\b"
     r"|\b(?:es|das)\b[^,.]* so\b"
+    r"|\b(?:mine|yours|theirs|meins|deins|seins|ihrs|el suyo|la suya|lo suyo|le sien|la sienne)\b"
     r"|\bso (?:gemacht|getan|gehalten)\b|\bauf diese (?:weise|art)\b|\basí\b|\bde es[ea] (?:manera|forma)\b"
     r"|\bcomme ça\b|\bde cette (?:manière|façon)\b|\bit (?:takes?|took|costs?|lasts?|needs?|helps?)\b(?!.* to\b)"
     r"|\bes (?:dauerte?|kostete?|brauchte?)\b|\b(?:le|la) (?:faites|fais|faire)\b|\b(?:lo|la) (?:hagas?|hagan)\b"
@@ -56,21 +58,26 @@ _SPEAKS_OF_SELF = re.compile(
 )
 # What an assistant says of itself when it advises, offers or waits.
 _ADVISES = re.compile(
-    r"\b(?:i|we)(?:['’](?:d|ll)| (?:would|could|can|can['’]t|cannot|think|guess|hope|see|understand|agree|don['’]t"
+    r"\bi (?:\w+ )?(?:understand|apologi[sz]e)\b"
+    r"|\b(?:i|we)(?:['’](?:d|ll)| (?:would|could|can|can['’]t|cannot|think|guess|hope|see|understand|agree|don['’]t"
     r"|do not|will|should|may|might|believe|suggest))\b|\bi['’]m (?:glad|happy|sorry|sure|not sure|here|afraid)\b"
     r"|\bwe(?:['’]re| are| were| have been) \w+ing\b|\b(?:advisable|ratsam|recomendable|aconsejable|conseillé)\b"
     r"|\bich (?:würde|denke|glaube|hoffe|kann|könnte|sehe|verstehe|weiß|werde|bin mir)\b|\bwir (?:könn\w+|soll\w+)\b"
     r"|\b(?:creo|espero|entiendo|puedo|podría|podemos|diría) \b|\bje (?:pense|crois|peux|pourrais|vois)\b"
 )
 _PROPOSES = re.compile(
-    r"\b(?:you|one|it) (?:could|can|should|might|may|would)\b|\b(?:usually|typically|generally|probably)\b"
+    r"\bplease (?:don['’]t|do not|keep|try|make sure|avoid|remember|check|note)\b|\bwe (?:usually )?recommend\b"
+    r"|\b(?:some|a few) (?:possibilities|ideas|options|suggestions|tips)\b"
+    r"|\byou(?:['’]ll)? need (?:to|an?|the)\b"
+    r"|\b(?:you|one|it) (?:could|can|should|might|may|would)\b|\b(?:usually|typically|generally|probably)\b"
     r"|\b(?:can|may|might|could) be\b|\b(?:tends?|try) to\b|\bit['’]s (?:best|better|wise|worth)\b"
     r"|\b(?:sie|du|man) (?:sollten?|solltest|könnten?|könntest|kannst|kann)\b"
     r"|\b(?:meistens|normalerweise|wahrscheinlich)\b"
     r"|\b(?:puedes|podrías|deberías|conviene|convendría|normalmente)\b|\b(?:tu peux|vous pouvez|on peut|on pourrait)\b"
     r"|^(?:[-*•] |\d+[.)] )?(?:[a-zäöü]+e?n sie\b|make sure|remember|consider|pack|keep in mind|bring|avoid|try"
     r"|use|check|ask|don['’]t|start|begin|take|look for|think about|tell|call|claim|compare|include|send|write|put"
-    r"|plan|set|show|choose|pick"
+    r"|plan|set|show|choose|pick|install|test with|add|forward|enable|restart|(?:now|first|then) (?:install|forward|add"
+    r"|run|open|create|set|test|restart)"
     r"|(?:achte|denk|frag|sag|prüf|notier|zeig|fordere|zahl|schau|rechne|teil|nehm|leg|plan|lass|stell|kläre?|halte?"
     r"|räum)(?:e|t|et)? "
     r"|(?:nimm|gib|hilf|ruf|sprich|vergiss) "
@@ -88,9 +95,8 @@ _ESTIMATES = re.compile(
     r"|suelen?|normalmente"
     r"|habitual\w*|unos|unas|alrededor de|aproximadamente|entre|environ|en général|généralement|souvent|comptez"
     r"|compter|à peu près)"
-    r" (?:[^\W\d_]+ ){0,3}?[€$£]?\d|[€$£]?\d[\d.,]* ?(?:to|bis|a|à|–|-|oder|or) ?[€$£]?\d[\d.,]* ?"
-    r"(?:[€$£%]|euros?|pounds|dollars|prozent|percent|years|jahre|años|ans|days|tage|días|jours|weeks|wochen|hours"
-    r"|stunden)"
+    r" (?:[^\W\d_]+ ){0,3}?[€$£]?\d|[€$£]?\d[\d.,]* ?(?:to|bis|a|à|–|-|oder|or) ?[€$£]?\d(?:[\d.,]*\d)? ?"
+    r"(?:[€$£%]|[^\W\d_]+)|\bas a rule\b"
     r"|\b(?:usually|typically|generally|üblich|meistens|in der regel|normalerweise|suelen?|normalmente|en général"
     r"|généralement)\b"
 )
@@ -99,24 +105,6 @@ _REPORTS = re.compile(
     r"|hatten?|dauerte"
     r"|is (?:now )?(?:pushed|merged|deployed|installed|fixed|open|live)"
     r"|ergab|fue|fueron|tardó|dio|estaba|était|étaient|été|a (?:pris|donné|coûté))\b|\*\*[^*\n]{0,40}\d"
-)
-# What holds for everybody tells nothing of who says it.
-_PLATITUDE = re.compile(
-    r"\b(?:is|are|['’]s) (?:\w+ ){0,3}?(?:key|priceless|what (?:matters|counts))\b"
-    r"|\b(?:is|are|isn['’]t|['’]s) (?:always |really |so )+(?:important|necessary|special|beautiful|powerful)\b"
-    r"|\bcan be so \w+\b|\bmeans? (?:a lot|the world|so much|everything)\b|\bmoments like (?:these|this)\b"
-    r"|\b(?:make|making|makes) (?:\w+ ){0,3}(?:difference|memories|change in)\b"
-    r"|\b(?:brighter|better) (?:future|world)\b"
-    r"|\bspread (?:love|joy|kindness|positivity)\b|\bcherish|\bbedeute[nt]+ (?:mir |uns )?(?:so |sehr )?viel\b"
-    r"|\bist (?:einfach )?(?:unbezahlbar|das wichtigste)\b|\bsignifican? mucho\b|\bno tienen? precio\b"
-    r"|\bes lo (?:más importante|que (?:importa|cuenta))\b|\bmarcar la diferencia\b|\bcompt(?:e|ent) beaucoup\b"
-    r"|\bn['’]a pas de prix\b|\bfaire la différence\b"
-)
-_EXCLAIMS = re.compile(r"(?:wow|awesome|amazing|yay|whoa|woah|guau|waouh)\b[^\d?]{0,100}$", re.IGNORECASE)
-_ADDRESSED = re.compile(r"^(?:\w+,? )?[A-ZÄÖÜÉ][^\W\d_]+, ")
-_WHEN = re.compile(
-    r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|gestern|heute|morgen|letzte\w*|nächste\w*|ayer|hoy|mañana"
-    r"|pasad[oa]|próxim[oa]|hier|demain|derni[eè]re?|prochaine?)\b"
 )
 # An assistant that begins so repeats what the user has told, with a compliment.
 _COMPLIMENTS = re.compile(
@@ -146,27 +134,10 @@ _ASKS_ABOUT_THAT = re.compile(
     r"|\b(?:das|dies|es) (?:noch|bitte|nochmal|etwas|mal|so|nicht)\b|\b(?:das|es|eso|esto|ça|cela)[?.!]*$"
     r"|\b\w{3,}(?:ar|er|ir|ícal|ábel|íbel|ícam)(?:lo|la|melo)\b|\b(?:eso|esto|lo)\b(?= \w+)"
 )
-_THANKS = re.compile(r"\b(?:thanks|thank you|thx|danke|gracias|merci)\b")
-_JOKES = re.compile(
-    r"\b(?:lol|lmao|mdr|ptdr|(?:ha|ja|he|hi){2,}h?|xd)[.! ]*$|[😂🤣]"
-    r"|\b(?:just kidding|jk|je (?:rigole|plaisante)|es broma|war (?:nur )?(?:ein )?(?:scherz|spaß)|scherzo)\b",
-    re.IGNORECASE,
-)
-_MUSES = re.compile(r"(?:hm+|m{2,}|(?:ha|ja|he){2,}|aha|lol|well,|let me)\b", re.IGNORECASE)
-# A pattern of which every branch starts with a character is found in a sixth of the time.
-_SPECIFIC = re.compile(
-    r"`|@|https?:|/(?<=\w/)\w+[/.]\w|_(?<=\w_)\w"
-    r"|\.(?<=\w\.)(?:py|js|ts|md|txt|csv|json|pdf|toml|ya?ml|html|xlsx?)\b"
-)
-_NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
-_FULL_NAME = re.compile(
-    r"\b(?!(?:Der|Die|Das|Den|Dem|Eine?[nmr]?|Im|Am|Bei|Mit|Für) )[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+"
-    r" (?:(?:van|von|de|del|ter|ten|di|da) )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b"
-)
 _DIGIT = re.compile(r"\d")
 # Where more of the words have capitals, it is a title.
 _MAX_NAMES_SHARE = 0.6
-_MIN_NAMES, _MIN_TOPIC, _MIN_THANKED, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_JOKE = 2, 2, 4, 3, 3, 4
+_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_THIN = 2, 2, 3, 3, 3
 
 
 def is_worth_telling(
@@ -181,30 +152,28 @@ def is_worth_telling(
     """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done, `is_on_topic` that
     an assistant speaks of what the user speaks of, `is_accepted` that the user took it."""
     priority = rate_sentence(text)
-    if is_assistant and (is_quoted or not _is_news(text)[is_on_topic]):
+    if is_assistant and (is_quoted or not (SPECIFIC.search(text) or stands_alone(text))):
+        return False
+    if is_assistant and not _is_news(text)[is_on_topic]:
         return False
     if priority == CHATTER or agrees(text) or (is_settled and asks_for_text(text)) or is_platitude(text):
         return False
     if is_assistant:
-        return _SPECIFIC.search(text) is not None or (stands_alone(text) and (is_accepted or not estimates(text)))
+        return is_accepted or not estimates(text)
     if priority == BINDING:
-        return True
+        return not (is_remark(text) and count_topic_words(text) <= _MAX_THIN)
     if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
         is_settled = is_settled and not (leaves_open(text) or _LASTS.search(text.lower()))
         is_open = not (is_settled or is_quoted or _ASKS_ABOUT_THAT.search(text.lower()))
         return is_open and count_topic_words(text) >= _MIN_TOPIC
-    if is_heading(text) or (is_quoted and (priority == NORMAL or not stands_alone(text))):
+    if is_remark(text) or is_heading(text) or (is_quoted and (priority == NORMAL or not stands_alone(text))):
         return False
     if says_little(text) or accepts(text):
         return True
     topics = count_topic_words(text)
-    if topics <= _MAX_JOKE and _JOKES.search(text):
-        return False
     if priority == NORMAL:
-        if topics < _MIN_TOPIC or (topics < _MIN_THANKED and _THANKS.search(text.lower())):
-            return False
-        is_vague = topics < _RICH_TOPIC and not (stands_alone(text) or _SPECIFIC.search(text))
-        return not (is_vague or _MUSES.match(text) or is_reaction(text))
+        is_vague = topics < _RICH_TOPIC and not (stands_alone(text) or SPECIFIC.search(text))
+        return topics >= _MIN_TOPIC and not (is_vague or muses(text) or is_reaction(text))
     return topics >= 1
 
 
@@ -220,7 +189,7 @@ def stands_alone(text: str) -> bool:
 
 def needs_context(text: str) -> bool:
     """Whether it cannot be told without the sentence that it answers or speaks of."""
-    return says_little(text) or not (stands_alone(text) or _SPECIFIC.search(text))
+    return says_little(text) or not (stands_alone(text) or SPECIFIC.search(text))
 
 
 def is_advice(text: str) -> bool:
@@ -232,7 +201,7 @@ def is_advice(text: str) -> bool:
 @text_cache(8192)
 def estimates(text: str) -> bool:
     """Whether an assistant says what something usually is or costs: it can be asked again."""
-    return _ESTIMATES.search(text.lower()) is not None and not _SPECIFIC.search(text)
+    return _ESTIMATES.search(text.lower()) is not None and not SPECIFIC.search(text)
 
 
 def reports(text: str) -> bool:
@@ -253,7 +222,7 @@ def _is_news(text: str) -> tuple[bool, bool]:
     is_plan = priority < BINDING and is_announcement(text)
     if is_question(text) or is_plan or acknowledges(text) or says_little(text):
         return False, False
-    if _SPECIFIC.search(text):
+    if SPECIFIC.search(text):
         return True, True
     if priority < BINDING and not _DIGIT.search(text) and _is_compliment(text):
         return False, False
@@ -263,7 +232,7 @@ def _is_news(text: str) -> tuple[bool, bool]:
         return is_told, is_told
     if topics < _MIN_EXPLAINED or is_reaction(text):
         return False, False
-    tells = is_about_self(text) or _FULL_NAME.search(text) is not None or _has_names(text)
+    tells = is_about_self(text) or FULL_NAME.search(text) is not None or _has_names(text)
     return tells and not follows, tells or not _ADVISES.search(text.lower())
 
 
@@ -274,17 +243,6 @@ def _is_compliment(text: str) -> bool:
     return any(map(first_line.__contains__, _SEEMS)) and _SEEMS_GOOD.search(first_line) is not None
 
 
-@text_cache(8192)
-def is_platitude(text: str) -> bool:
-    """Whether it says what anybody could have said at any time: "Family time means a lot to me", "Wow, amazing!"."""
-    lower = text.lower()
-    if not (_PLATITUDE.search(lower) or _EXCLAIMS.match(text)) or _WHEN.search(lower):
-        return False
-    if _DIGIT.search(text) or _SPECIFIC.search(text):
-        return False
-    return _EXCLAIMS.match(text) is not None or is_german(text) or _NAME.search(_ADDRESSED.sub("", text)) is None
-
-
 def _has_names(text: str) -> bool:
-    names = len(_NAME.findall(text))
+    names = len(NAME.findall(text))
     return _MIN_NAMES <= names <= _MAX_NAMES_SHARE * len(text.split()) and not is_german(text)

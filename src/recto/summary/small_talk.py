@@ -1,0 +1,168 @@
+"""Small talk: reactions, moods, jokes and platitudes, which nobody misses in a summary. Knows one at a time."""
+
+import re
+
+from recto.summary.quotation import count_topic_words
+from recto.summary.relative_dates import is_german
+from recto.summary.statements import makes_offer
+from recto.text import text_cache
+
+_REACTION = re.compile(
+    r"(?:(?:(?:ha|ja){2,}|yeah|wow|oh|ah|aw+|lol|ja|oui|sí)\w*(?: \w{2,12}(?=[,!]))?[ ,!.]+)?"
+    r"(?:that (?:would|must|sounds)\b|that['’]d be"
+    r"|you(?:['’]\w+|r)?\b|such\b|what an? |so (?:proud|happy|glad|cool|nice|cute|sweet|true|good|great|excited"
+    r"|beautiful|lovely|sorry|jealous|funny|much|many|special|awesome|amazing|kind|fun|well)\b"
+    r"|thank|love\b|that(?:['’]s| is) so|sounds?\b|wish|enjoy|congrat"
+    r"|check out|i(?:['’]m| am) (?:so |really |super |very )?(?:thank|proud|happy|glad|lucky|excited|grateful)"
+    r"|here(?:['’]s| is)|great|nice|super|danke|du bist|deine? |was für|gracias|qué |eres |merci|quelle? |bravo)"
+)
+# Praise and agreement, wherever they stand.
+_PRAISES = re.compile(
+    r"\b(?:proud of|happy for|stoked for|excited for|thrilled for|rooting for|sorry for) you\b|\bi (?:\S+ )?agree\b"
+    r"|\bi wish i (?:had|could)\b|\btime flies\b|\bstolz auf dich\b|\bfreue? mich für dich\b"
+    r"|\borgullos[oa] de ti\b|\bme alegro (?:mucho )?por ti\b|\bfi[eè]re? de toi\b|\bcontente? pour toi\b"
+)
+# Amusement and pity; praise is no sign, since people also praise what matters.
+_SYMPATHIZES = re.compile(
+    r"[¡\W]*(?:oh[,!]? (?:no|je|nein|non|dear|wow)|ouch|oof|uf+|a+w+|(?:ha|ja|he){2,}h?|lol|vaya|ay|zut|mince|poor "
+    r"|pobre |das tut mir leid"
+    r"|(?:i['’]m |so )?sorry\b|lo siento|désolée?|gute besserung|enjoy|enjoy!|glück gehabt|dommage|qué (?:pena"
+    r"|lástima|divertido|rico)|quel dommage|mejor así|umso besser|take care|hope (?:you|she|he|they) feel"
+    r"|(?:that|this)(?:['’]s| is| was| must be| must have been)? (?:a |an |so |such an? |really |pretty |quite |very )*"
+    r"(?:sounds?|early|hard|tough|rough|annoying|intense|funny|neat|cute|sweet|lovely|fun|awful|terrible|exhausting"
+    r"|stressful)"
+    r"|das (?:klingt|hört sich)|wie (?:schön|ärgerlich|nervig)|(?:eso )?suena|ça (?:devait|doit|a l['’]air))\b",
+    re.IGNORECASE,
+)
+# A model has no weekend and sees no match.
+_HAS_NO_LIFE = re.compile(
+    r"i (?:don['’]t have (?:weekends|feelings|hobbies|a body|access)|can['’]t (?:watch|taste|feel|check the weather))"
+    r"|(?:das )?(?:kann ich (?:leider )?nicht (?:sehen|sagen)|ich habe (?:leider )?(?:keinen zugriff|kein wochenende))"
+    r"|no (?:tengo (?:fines de semana|acceso)|puedo (?:ver|sentir|probar))|je n(?:e peux pas (?:regarder|voir"
+    r"|goûter)|['’]ai pas (?:de week|accès))",
+    re.IGNORECASE,
+)
+_MAX_SYMPATHY = 160
+_FIGURE = re.compile(r"(?<!\w)\d")
+# What holds for everybody tells nothing of who says it.
+_PLATITUDE = re.compile(
+    r"\b(?:is|are|['’]s) (?:\w+ ){0,3}?(?:key|priceless|what (?:matters|counts))\b"
+    r"|\b(?:is|are|isn['’]t|['’]s) (?:always |really |so )+(?:important|necessary|special|beautiful|powerful)\b"
+    r"|\bcan be so \w+\b|\bmeans? (?:a lot|the world|so much|everything)\b|\bmoments like (?:these|this)\b"
+    r"|\b(?:make|making|makes) (?:\w+ ){0,3}(?:difference|memories|change in)\b"
+    r"|\b(?:brighter|better) (?:future|world)\b"
+    r"|\bspread (?:love|joy|kindness|positivity)\b|\bcherish|\bbedeute[nt]+ (?:mir |uns )?(?:so |sehr )?viel\b"
+    r"|\bist (?:einfach )?(?:unbezahlbar|das wichtigste)\b|\bsignifican? mucho\b|\bno tienen? precio\b"
+    r"|\bes lo (?:más importante|que (?:importa|cuenta))\b|\bmarcar la diferencia\b|\bcompt(?:e|ent) beaucoup\b"
+    r"|\bn['’]a pas de prix\b|\bfaire la différence\b"
+)
+_EXCLAIMS = re.compile(r"(?:wow|awesome|amazing|yay|whoa|woah|guau|waouh)\b[^\d?]{0,100}$", re.IGNORECASE)
+_ADDRESSED = re.compile(r"^(?:\w+,? )?[A-ZÄÖÜÉ][^\W\d_]+, ")
+_WHEN = re.compile(
+    r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|gestern|heute|morgen|letzte\w*|nächste\w*|ayer|hoy|mañana"
+    r"|pasad[oa]|próxim[oa]|hier|demain|derni[eè]re?|prochaine?)\b"
+)
+_THANKS = re.compile(r"\b(?:thanks|thank you|thx|danke|gracias|merci)\b|谢谢|ありがとう", re.IGNORECASE)
+_LAUGHS = re.compile(
+    r"\b(?:lol|lmao|rofl|mdr|ptdr|(?:ha|ja|he|hi|ah){2,}h?|xd)\b|[😂🤣😅😆😜🙈]|哈哈|笑死"
+    r"|\b(?:just kidding|jk|je (?:rigole|plaisante)|es broma|war (?:nur )?(?:ein )?(?:scherz|spaß)|scherzo)\b",
+    re.IGNORECASE,
+)
+_MUSES = re.compile(r"(?:hm+|m{2,}|(?:ha|ja|he){2,}|aha|lol|omg|well,|let me|mal sehen|a ver|voyons)\b", re.IGNORECASE)
+# How somebody feels, and how something was, for the moment.
+_FEELS = re.compile(
+    r"\b(?:i['’]?m|i am|i feel|feeling|i was(?: almost)?|bin ich|ich bin|estoy|me siento|je suis|j['’]étais)"
+    r" (?:[^\W\d_]+ ){0,2}?"
+    r"(?:tired|exhausted|dead|stressed|bored|hungry|motivated|crying|jealous|thrilled|excited|stoked|annoyed|frustrated"
+    r"|müde|kaputt|fertig mit den nerven|genervt|gestresst|platt|cansad[oa]|agotad[oa]|hart[oa]|muert[oa]|reventad[oa]"
+    r"|fatiguée?|crevée?|dégoûtée?|épuisée?|énervée?)\b"
+    r"|\b(?:was|is|war|ist|fue|es|era|c['’]était|était|c['’]est)"
+    r" (?:(?:so|such|really|very|echt|sehr|total|muy|un|a|trop|très) )*"
+    r"(?:fun|awful|annoying|exhausting|hilarious|boring|terrible day|lustig|anstrengend|ätzend|nervig"
+    r"|langweilig|divertid[oa]|agotador\w*|horrible|aburrid[oa]|sympa|chouette|nul|pénible)\b"
+    r"|\bin (?:a )?(?:bad|good|great) mood\b|\b(?:what an?|so ein|was für ein|menudo|qué|quelle?) (?:\w+ )?"
+    r"(?:day|week|tag|woche|día|semana|journée|semaine)\b|\bi can['’]t (?:believe it|even|think)\b"
+    r"|\b(?:it['’]?s|es ist|hace|il fait) (?:so|too|zu|tanto|trop) (?:hot|cold|heiß|kalt|calor|frío|chaud|froid)\b"
+    r"|好累|累死|太累",
+    re.IGNORECASE,
+)
+# What somebody says who leaves, comes back, or has a small matter behind him.
+_COMES_AND_GOES = re.compile(
+    r"(?:^|[,.!] )(?:(?:ok(?:ay)?|so|alright)[,.]? )?(?:(?:i(?:['’]ve)? )?(?:gotta|got to|have to|need to|must)"
+    r" (?:run|go|leave)(?= now|[,.!]|$)|gtg|brb|bbl|be right back|(?:coffee|lunch) break"
+    r"|(?:i['’]m |bin |ich bin )?(?:back(?: again)?|wieder da)[.!]*$"
+    r"|(?:talk|see) (?:to )?you\b|talk (?:soon|later)|good night|gute nacht|bis (?:morgen|später|dann|gleich)[.!]*$"
+    r"|muss (?:los|weg)|hasta (?:mañana|luego|pronto)|buenas noches|(?:mañana|luego) seguimos|me (?:voy|tengo que ir)"
+    r"|à (?:demain|plus|tout)|bonne (?:nuit|soirée)|je (?:file|dois y aller)"
+    r"|(?:later|see you|bis später|luego|à plus tard)[.!]*$"
+    r"|(?:all|it['’]s all) good\b|alles gut\b|todo bien\b|tout va bien\b|no worries|ph?ew|ouf|puh+|uff+)\b",
+    re.IGNORECASE,
+)
+_INTERJECTION = re.compile(
+    r"(?:ugh|argh|puh+|uff*|boah|hm+|o+h+|a+h+|wow|omg|ouf|bof|uf|vaya|yay|ph?ew|ach|tja|oje|ups|oops|yikes|ooh|zut|mince"
+    r"|(?:ha|ja|he){2,}h?|lol|mdr|😂|:\)|哈+|唉|啊)[.!,… ]*",
+    re.IGNORECASE,
+)
+_MAX_TALK, _MIN_THANKED, _MAX_JOKE, _MAX_LAUGHED = 90, 4, 4, 7
+# A pattern of which every branch starts with a character is found in a sixth of the time.
+SPECIFIC = re.compile(
+    r"`|@|https?:|/(?<=\w/)\w+[/.]\w|_(?<=\w_)\w"
+    r"|\.(?<=\w\.)(?:py|js|ts|md|txt|csv|json|pdf|toml|ya?ml|html|xlsx?)\b"
+)
+"""A path, an address, a file or a name of code: it can be looked up."""
+NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
+"""A capital letter inside a sentence."""
+FULL_NAME = re.compile(
+    r"\b(?!(?:Der|Die|Das|Den|Dem|Eine?[nmr]?|Im|Am|Bei|Mit|Für) )[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+"
+    r" (?:(?:van|von|de|del|ter|ten|di|da) )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b"
+)
+
+
+def is_reaction(sentence: str) -> bool:
+    """Whether it only answers the other in kindness: "Your words mean a lot", "Such a special moment"."""
+    lower = sentence.lower()
+    if FULL_NAME.search(sentence):  # "You will get a mail from Marta Lind"
+        return False
+    return _REACTION.match(lower) is not None or _PRAISES.search(lower) is not None
+
+
+def is_small_talk_reply(reply: str) -> bool:
+    """Whether a reply is amused or sorry, and no more: what it answers was told in passing."""
+    if len(reply) > _MAX_SYMPATHY:
+        return False
+    start = max(reply.rfind(". "), reply.rfind("! ")) + 2
+    reply = reply[:start] if start > 1 and makes_offer(reply[start:]) else reply
+    if "?" in reply or _FIGURE.search(reply):
+        return False
+    return _SYMPATHIZES.match(reply) is not None or _HAS_NO_LIFE.match(reply) is not None
+
+
+@text_cache(8192)
+def is_platitude(text: str) -> bool:
+    """Whether it says what anybody could have said at any time: "Family time means a lot to me", "Wow, amazing!"."""
+    lower = text.lower()
+    if not (_PLATITUDE.search(lower) or _EXCLAIMS.match(text)) or _WHEN.search(lower):
+        return False
+    if _FIGURE.search(text) or SPECIFIC.search(text):
+        return False
+    return _EXCLAIMS.match(text) is not None or is_german(text) or NAME.search(_ADDRESSED.sub("", text)) is None
+
+
+@text_cache(8192)
+def is_remark(text: str) -> bool:
+    """Whether somebody only laughs, thanks, tells a mood, or comes and goes: "ok gotta run, dinner's burning"."""
+    if len(text) > _MAX_TALK or SPECIFIC.search(text) or FULL_NAME.search(text):
+        return False
+    topics = count_topic_words(text)
+    if _FIGURE.search(text):
+        return topics <= _MAX_JOKE and _LAUGHS.search(text) is not None
+    if _COMES_AND_GOES.search(text) or _FEELS.search(text) or _INTERJECTION.fullmatch(text):
+        return True
+    if _THANKS.search(text) and topics < _MIN_THANKED:
+        return True
+    return topics <= _MAX_LAUGHED and _LAUGHS.search(text) is not None
+
+
+def muses(text: str) -> bool:
+    """Whether somebody thinks aloud."""
+    return _MUSES.match(text) is not None
