@@ -3,12 +3,13 @@
 Places are found by branch and depth, so the length of a path does not matter.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Select, select
 
 from recto.chat.conversation import Trail
 from recto.chat.message import Message, now
@@ -16,6 +17,7 @@ from recto.errors import Invalid
 from recto.store.document_uses import note_uses
 from recto.store.prefix import SentMessage
 from recto.store.rows import AnyRow, message_columns, message_row
+from recto.store.schema import messages
 from recto.store.statements import (
     BEGIN_BRANCH,
     COMPACTION_AT,
@@ -252,3 +254,28 @@ def _between(connection: Connection, first: str, last: str) -> list[AnyRow]:
     length = ends[1].depth - ends[0].depth + 1
     path = SAID_PATH(connection, start=last, most=length, until="").all()
     return [row for row in reversed(path) if not row.cut]
+
+
+def said_before(connection: Connection, parents: Collection[int]) -> dict[int | None, int | None]:
+    """For each of these messages the nearest one from it on upwards that somebody said."""
+    found: dict[int | None, int | None] = {parent: parent for parent in parents}
+    query = select(messages.c.n, messages.c.parent).where(messages.c.compaction == messages.c.n)
+    while True:
+        rows = connection.execute(query.where(messages.c.n.in_({*found.values()} - {None})))
+        covers = {row.n: row.parent for row in rows}
+        if not covers:
+            return found
+        found = {start: covers.get(at, at) if at is not None else None for start, at in found.items()}
+
+
+def followers(
+    connection: Connection, rows: Select[Any], after: Collection[int | None]
+) -> dict[tuple[int, int], AnyRow]:
+    """What follows these messages, compactions skipped: by its number, and that of the message it follows."""
+    level = {at: at for at in after if at is not None}
+    found: dict[tuple[int, int], AnyRow] = {}
+    while level:
+        below = connection.execute(rows.where(messages.c.parent.in_(level))).all()
+        found |= {(row.n, level[row.parent]): row for row in below if row.compaction != row.n}
+        level = {row.n: level[row.parent] for row in below if row.compaction == row.n}
+    return found

@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, takewhile
-from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, Select, select, union_all
+from sqlalchemy import Connection, select, union_all
 
 from recto import wire
 from recto.chat.blocks import Compaction
@@ -17,6 +16,7 @@ from recto.store.document_uses import note_uses
 from recto.store.paths import (
     compactions_up_from,
     find_trail,
+    followers,
     insert_all,
     insert_message,
     is_on_path,
@@ -25,6 +25,7 @@ from recto.store.paths import (
     parent_of,
     path_to,
     place_under,
+    said_before,
 )
 from recto.store.rows import (
     AnyRow,
@@ -250,8 +251,8 @@ class Tree(Conversations):
         rows = select(*(messages.c[name] for name in ("n", "id", "parent", "conversation", "role", "compaction")))
         with self._database.read() as connection:
             asked = connection.execute(rows.where(messages.c.id.in_(ids))).all()
-            after = _said_before(connection, {row.parent for row in asked if row.parent is not None})
-            kin = _followers(connection, rows, {*after.values()} - {None})
+            after = said_before(connection, {row.parent for row in asked if row.parent is not None})
+            kin = followers(connection, rows, {*after.values()} - {None})
             for home in {row.conversation for row in asked if after.get(row.parent) is None}:
                 # the first messages of a conversation follow none
                 first = rows.where(messages.c.conversation == home, messages.c.depth == 1)
@@ -378,28 +379,3 @@ class Tree(Conversations):
         with self._database.read() as connection:
             found = read_numbered(connection, path_to(connection, head).rows(first, last))
             return [numbered.message for numbered in found if numbered.message.compaction is None]
-
-
-def _said_before(connection: Connection, parents: Collection[int]) -> dict[int | None, int | None]:
-    """For each of these messages the nearest one from it on upwards that somebody said."""
-    found: dict[int | None, int | None] = {parent: parent for parent in parents}
-    query = select(messages.c.n, messages.c.parent).where(messages.c.compaction == messages.c.n)
-    while True:
-        rows = connection.execute(query.where(messages.c.n.in_({*found.values()} - {None})))
-        covers = {row.n: row.parent for row in rows}
-        if not covers:
-            return found
-        found = {start: covers.get(at, at) if at is not None else None for start, at in found.items()}
-
-
-def _followers(
-    connection: Connection, rows: Select[Any], after: Collection[int | None]
-) -> dict[tuple[int, int], AnyRow]:
-    """What follows these messages, compactions skipped: by its number, and that of the message it follows."""
-    level = {at: at for at in after if at is not None}
-    found: dict[tuple[int, int], AnyRow] = {}
-    while level:
-        below = connection.execute(rows.where(messages.c.parent.in_(level))).all()
-        found |= {(row.n, level[row.parent]): row for row in below if row.compaction != row.n}
-        level = {row.n: level[row.parent] for row in below if row.compaction == row.n}
-    return found
