@@ -152,7 +152,7 @@ def test_a_tool_asks_with_its_arguments_before_it_runs(serve: Serve, open_page: 
     call = {"name": "plain__add", "arguments": {"a": 40, "b": 2}, "id": "c1"}
     page = open_page(serve({"tool_calls": [call]}, {"text": "done"}, vault=None))
     say(page, "Add them")
-    question = page.locator(".question")
+    question = page.locator(".asks")
     expect(question).to_contain_text("plain:add", timeout=20_000)
     expect(question.locator("pre")).to_contain_text('"a": 40')
     shot(page, "approval")

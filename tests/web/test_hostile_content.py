@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.web.conftest import OpenPage, Serve, say
 
 from recto.web.markdown import StreamedMarkdown, rendered, rendered_note
+from recto.web.message_view import pretty
 
 HOSTILE = [
     "<script>window.hacked = 1</script>",
@@ -138,6 +139,11 @@ def test_a_growing_text_ends_as_the_whole_one() -> None:
         first, changed = streamed.changes()
         blocks[first:] = changed
     assert "".join(blocks).split() == rendered(text).split()
+
+
+def test_arguments_that_a_user_judges_hide_nothing() -> None:
+    assert pretty('{"path": "a\\u202eb", "n": 1}') == '{\n  "path": "a\\u202eb",\n  "n": 1\n}'
+    assert pretty("no json \x1b") == "no json \\u001b"
 
 
 def nothing_happened(page: Page) -> None:

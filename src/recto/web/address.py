@@ -1,4 +1,4 @@
-"""The address of the page: taken before anything heavy is imported, so that a wrong one is told at once."""
+"""The address that the page listens on, taken before anything heavy is imported: a wrong one is told at once."""
 
 import socket
 

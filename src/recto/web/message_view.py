@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -167,8 +168,8 @@ def tool_name(call_name: str) -> str:
 
 
 def pretty(arguments: str) -> str:
-    """JSON on several lines; whatever is none, as it is."""
-    try:
-        return json.dumps(json.loads(arguments), indent=2, ensure_ascii=False)
-    except ValueError:
-        return arguments
+    """JSON on several lines; whatever is none, as it is. A user has to judge it: what cannot be seen is written as its
+    number."""
+    with suppress(ValueError, RecursionError):
+        arguments = json.dumps(json.loads(arguments), indent=2, ensure_ascii=False)
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else f"\\u{ord(sign):04x}" for sign in arguments)
