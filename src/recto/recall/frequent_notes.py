@@ -47,8 +47,8 @@ class FrequentNotes:
             self._worker.wake()
 
     def of_vault(self, vault: Path, settings: ContextSettings) -> dict[str, MemoryFact]:
-        """The facts about notes of a vault, by path, up to date unless much was used since; none where facts are switched
-        off."""
+        """The facts about notes of a vault, by path, up to date unless much was used since; none where facts are
+        switched off."""
         if not (settings.memory_integration and settings.use_facts):
             return {}
         if self._store.document_uses.newest - self._facts.uses_seen <= FEW:
