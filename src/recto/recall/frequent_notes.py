@@ -28,8 +28,9 @@ LEARNED_BY = "Recto"
 # A note is used often if the user has named it so many times, in so many conversations. What a search or a tool came
 # upon says less: so many of these are worth one.
 NAMED, CONVERSATIONS, FOUND_PER_NAMED = 3, 2, 3
-# How many of the latest uses are looked at, and how many uses in one step.
-LOOKED_AT, BATCH = 60, 500
+# How many of the latest uses are looked at, how many uses in one step, which names each note once, and how many of them
+# somebody waits for.
+LOOKED_AT, BATCH, FEW = 60, 200_000, 2_000
 # What a note gains in the suggestions for a conversation by being used often.
 RAISED = 0.1
 CLOSE_TIMEOUT_S = 1.0
@@ -46,11 +47,14 @@ class FrequentNotes:
             self._worker.wake()
 
     def of_vault(self, vault: Path, settings: ContextSettings) -> dict[str, MemoryFact]:
-        """The facts about notes of a vault, by path, brought up to date; none where facts are switched off."""
+        """The facts about notes of a vault, by path, up to date unless much was used since; none where facts are
+        switched off."""
         if not (settings.memory_integration and settings.use_facts):
             return {}
-        while self._step():
-            pass
+        if self._store.document_uses.newest - self._facts.uses_seen <= FEW:
+            self._step()
+        else:
+            self._worker.wake()
         notes = self._store.facts.notes()
         return {fact.note.path: fact for fact in notes if fact.note and fact.note.vault == str(vault)}
 
