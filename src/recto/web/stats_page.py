@@ -1,13 +1,12 @@
 """Statistics: how full the windows of a conversation were, tokens and costs by day and model, sources and notes."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from nicegui import ui
 
 from recto.desk import AsyncDesk
 from recto.reports.request_use import RequestUse
-from recto.store.token_use import TokenUse
-from recto.store.use_over_time import Period, SourcePeriod
 from recto.talk import AsyncTalk
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
@@ -15,9 +14,13 @@ from recto.web.live import LiveConversations
 from recto.web.plot import Plot, PlotData, Series
 from recto.web.templates import fill
 
+if TYPE_CHECKING:
+    from recto.store.token_use import TokenUse
+    from recto.store.use_over_time import Period, SourcePeriod
+
 # Rows of a list of the most used; models that are plotted.
 MOST, MOST_MODELS = 12, 12
-PERIODS: dict[str, Period] = {"month": "month", "day": "day"}
+PERIODS: "dict[str, Period]" = {"month": "month", "day": "day"}
 
 
 class StatsView(FullView):
@@ -99,7 +102,7 @@ def turn_cost_plot(uses: Sequence[RequestUse]) -> PlotData | None:
     return PlotData("Cost of each reply in US dollars", names, series, "reply", "US dollars", "so far")
 
 
-def days_plot(days: Sequence[TokenUse]) -> PlotData | None:
+def days_plot(days: Sequence["TokenUse"]) -> PlotData | None:
     if not days:
         return None
     series = [
@@ -110,14 +113,14 @@ def days_plot(days: Sequence[TokenUse]) -> PlotData | None:
     return PlotData("Tokens of each day", [each.name for each in days], series, "day", "tokens")
 
 
-def cost_plot(days: Sequence[TokenUse]) -> PlotData | None:
+def cost_plot(days: Sequence["TokenUse"]) -> PlotData | None:
     if not any(each.cost_usd for each in days):
         return None
     series = [Series("cost", [each.cost_usd for each in days], "bar", "warn")]
     return PlotData("Cost of each day in US dollars", [each.name for each in days], series, "day", "US dollars")
 
 
-def models_plot(models: Sequence[TokenUse]) -> PlotData | None:
+def models_plot(models: Sequence["TokenUse"]) -> PlotData | None:
     if not models:
         return None
     shown = models[:MOST_MODELS]
@@ -130,7 +133,7 @@ def models_plot(models: Sequence[TokenUse]) -> PlotData | None:
     return PlotData("Tokens and cost of each model", [each.name for each in shown], series, "", "tokens", "US dollars")
 
 
-def sources_plot(periods: Sequence[SourcePeriod]) -> PlotData | None:
+def sources_plot(periods: Sequence["SourcePeriod"]) -> PlotData | None:
     if not periods:
         return None
     series = [
