@@ -69,7 +69,8 @@ async def admitted(gateway: Gateway, request: Request) -> AccessKey:
     """The key of a request that may be made now."""
     if gateway.is_closing:
         raise Busy("The server is shutting down; ask again in a moment.")
-    key = await gateway.store_thread.do(gateway.access.key_of, request.headers)
+    find = gateway.access.key_of
+    key = await gateway.store_thread.do(find, request.headers) if gateway.options.needs_key else find(request.headers)
     gateway.access.admit(key)
     return key
 

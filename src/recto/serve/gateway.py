@@ -67,6 +67,10 @@ class Gateway:
         if self._running:
             await asyncio.wait(list(self._running))
 
+    async def check_spending(self, key: AccessKey, at_most: float | None = None) -> None:
+        if key.spend_day is not None:
+            await self.store_thread.do(self.access.check_spending, key, at_most)
+
     def model_name(self, asked: str) -> str:
         """The model of a request; some clients must have a name, and mean whichever there is. A name that is a path in
         this machine is nothing that a client may choose."""
@@ -85,19 +89,6 @@ class Gateway:
         if mode not in MODES:
             raise Invalid(f"x-recto-mode must be one of {', '.join(MODES)}, not {mode[:40]!r}.", field="x-recto-mode")
         return mode
-
-    async def conversation(self, owner: str, named: str) -> str | None:
-        """The owner's conversation of this id or name; None for a name that is new."""
-        return await self.store_thread.do(self.store.client_messages.named, owner, named)
-
-    async def create(self, owner: str, named: str | None, model: str) -> str:
-        def make() -> str:
-            with self.store.database.write():
-                made = self.store.tree.create(details={"model": model, "settings": dict(CHOSEN)})
-                self.store.client_messages.own(made.id, owner, named)
-            return made.id
-
-        return await self.store_thread.do(make)
 
 
 CHOSEN: Mapping[str, Any] = {"context.memory_integration": False, "context.confirm": False}

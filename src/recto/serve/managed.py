@@ -64,7 +64,7 @@ class ManagedReply:
                 "the reply.",
                 field="messages",
             )
-        await self._gateway.store_thread.do(self._gateway.access.check_spending, self._key)
+        await self._gateway.check_spending(self._key)
         at = (self._gateway, self._key.name, self._named, self._request.model)
         self._placement = await place(*at, self._request.entries, self._follows)
         self._session = self._placement.session
@@ -79,8 +79,7 @@ class ManagedReply:
                     self.compacted |= isinstance(event, ContextCompacted)
         waiting = step.result
         try:
-            cost = waiting.request.at_most_usd
-            await self._gateway.store_thread.do(self._gateway.access.check_spending, self._key, cost or 0.0)
+            await self._gateway.check_spending(self._key, waiting.request.at_most_usd or 0.0)
         except SpendLimit as why:
             await self._not_sent(waiting, why.message)
             raise

@@ -60,7 +60,7 @@ class PassedRequest:
         return told | {"x-recto-conversation": home, "x-recto-request": recorded.request}
 
     async def prepare(self) -> None:
-        await self._gateway.store_thread.do(self._gateway.access.check_spending, self._key)
+        await self._gateway.check_spending(self._key)
         builder = self._gateway.engine.builder
         self._provider: Provider = builder.provider(self.name)
         self._model: Model = await builder.model(self.name)

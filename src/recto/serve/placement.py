@@ -43,20 +43,32 @@ async def place(
     that the messages come after, without those before it."""
     do, store = gateway.store_thread.do, gateway.store
     async with gateway.lock(owner):
-        if follows is not None:
-            found = follows
-        else:
-            found = await do(find_conversation_of, store, owner, given)
-            home = await gateway.conversation(owner, named) if named is not None else found.conversation
-            found = found if home == found.conversation else FoundConversation(home)
-        home = found.conversation or await gateway.create(owner, named, model)
-        head = (await do(store.tree.conversation, home)).head
-        session = ChatSession(home, head, chosen=CHOSEN)
-        extended = await extend_path(
-            gateway.engine, session, given, at=found.at, goes_back=True, follows=follows is not None
-        )
+        session, at = await do(_begin, store, owner, named, model, given, follows)
+        extended = await extend_path(gateway.engine, session, given, at=at, goes_back=True, follows=follows is not None)
         chain = await do(_note, store, owner, session, extended, given)
     return Placement(gateway, owner, session, extended.notes, chain)
+
+
+def _begin(
+    store: Store,
+    owner: str,
+    named: str | None,
+    model: str,
+    given: Sequence[Entry],
+    follows: FoundConversation | None,
+) -> tuple[ChatSession, str | None]:
+    """The conversation, found or made, and the message up to which the list is known."""
+    found = follows or find_conversation_of(store, owner, given)
+    home, at = found.conversation, found.at
+    if named is not None and follows is None and (known := store.client_messages.named(owner, named)) != home:
+        home, at = known, None
+    if home is None:
+        with store.database.write():
+            details = {"model": model, "settings": dict(CHOSEN)}
+            home = store.tree.create(details=details).id
+            store.client_messages.own(home, owner, named)
+        return ChatSession(home, chosen=CHOSEN), None
+    return ChatSession(home, store.tree.conversation(home).head, chosen=CHOSEN), at
 
 
 def _note(store: Store, owner: str, session: ChatSession, extended: ExtendedPath, given: Sequence[Entry]) -> bytes:
