@@ -43,7 +43,8 @@ test-all: lint types .venv/node.ready .venv/browser.ready .venv/postgres.ready #
 	RECTO_EXAMPLES=all $(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 fuzz: .venv/test.ready ## the laws over many more random conversations; EXAMPLES=n of each (20,000)
-	RECTO_EXAMPLES=$(or $(EXAMPLES),20000) $(BIN)/python -m pytest -n 2 tests/test_laws.py tests/window/test_planner.py
+	RECTO_EXAMPLES=$(or $(EXAMPLES),20000) $(BIN)/python -m pytest -n 2 tests/test_laws.py tests/window/test_planner.py tests/test_fitting.py \
+		tests/chat/test_chain.py tests/serve/test_placement.py
 
 lint: .venv/test.ready ## formatter check and linter
 	$(BIN)/ruff format --check
