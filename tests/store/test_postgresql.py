@@ -93,7 +93,8 @@ def make_older(connection: Connection) -> None:
         connection.execute(text(f"ALTER TABLE conversations DROP COLUMN {name}"))
     for name in ("message", "base"):
         connection.execute(text(f"DROP INDEX requests_{name}"))
-    for name in ("facts", "waiting", "summed_conversations", "source_totals", "document_totals", "spending_totals"):
+    totals = ("summed_conversations", "source_totals", "document_totals", "spending_totals")
+    for name in ("client_messages", "client_conversations", "access_keys", "facts", "waiting", *totals):
         connection.execute(text(f"DROP TABLE {name}"))
     connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
 

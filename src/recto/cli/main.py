@@ -37,7 +37,7 @@ COMMANDS = {
     "config": "See and change settings.",
     "models": "See which models there are, and fetch the built-in one.",
     "serve": "Serve OpenAI's and Anthropic's API to other programs.",
-    "mcp": "Let other assistants search your notes, conversations and memory (an MCP server).",
+    "mcp": "Let other assistants search and read your notes, conversations and memory, as an MCP server.",
     "keys": "Store keys of providers, list where they come from, remove them.",
     "completion": "Print a script that lets your shell complete commands, options and names.",
 }
