@@ -8,6 +8,7 @@ llm's own database and in LangGraph's SqliteSaver.
 import json
 import sqlite3
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import chdir, closing
@@ -21,6 +22,7 @@ from recto.blocking import open_desk
 from recto.locations import SEARCH_FILE, STORE_FILE
 
 TURNS, QUICK_TURNS = 400, 200
+CHECKPOINTS = 100
 STEP = 100
 ASKED, ANSWERED = 225, 600
 GOAL_MB = 1.5
@@ -87,7 +89,11 @@ def _talk(home: Path, turns: Conversation) -> tuple[list[int], list[int]]:
 def _size(path: Path) -> int:
     """Of the file and what still waits beside it, after a checkpoint."""
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        # whoever reads at this moment, as the index in the background does, keeps the log from being emptied
+        for _ in range(CHECKPOINTS):
+            if not connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                break
+            time.sleep(0.05)
     return sum(part.stat().st_size for part in path.parent.glob(path.name + "*") if not part.name.endswith("-shm"))
 
 
