@@ -78,7 +78,9 @@ def test_passages_that_are_read_as_needed_score_the_same(
 @given(st.dictionaries(st.integers(0, 300), st.integers(0, 9).map(float)), st.integers(1, 40))
 def test_the_best_come_first_some_at_a_time(values: dict[int, float], count: int) -> None:
     ordered = dict(sorted(values.items()))
-    scores = WordScores(np.array(list(ordered), np.int64), np.array(list(ordered.values()), np.float64))
+    scores = WordScores(
+        np.array(list(ordered), np.int64), np.array(list(ordered.values()), np.float64), np.arange(len(ordered))
+    )
     parts = list(scores.best_first(count))
     assert list(chain.from_iterable(parts)) == list(best_first(values, count)) == rank(values)
     assert all(len(part) >= count for part in parts[:-1])

@@ -5,7 +5,6 @@ call partitions shelves and channels lanes.
 """
 
 import hashlib
-import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.json import Decoder
 
 from recto.ids import new_id
 from recto.search.dates import is_of_years, joint_label, kind_label, passage_labels, time_range_labels
@@ -29,6 +29,7 @@ SESSION_S = 6 * 3600
 HASH_BYTES = 12
 # Faster than the default, and hardly larger.
 TEXT_COMPRESSION = 4
+_NUMBERS = Decoder(list[int])
 
 
 class IndexItem(Struct, frozen=True):
@@ -194,7 +195,7 @@ class KeywordIndex:
         columns = ", ".join([f"(SELECT json_group_array(rowid) FROM ({query}))"] * len(searches))
         values = [value for terms in searches for value in (_match(terms, labels), max(low, after + 1), high, limit)]
         found = self.file.read(f"SELECT {columns}", values)[0] if searches else ()
-        return [sorted(json.loads(each), reverse=True) for each in found]
+        return [sorted(_NUMBERS.decode(each), reverse=True) for each in found]
 
     def label_expression(self, labels: Sequence[Sequence[str]]) -> str:
         """What matches passages with one label of each group: those of a kind, those of a time, or both."""
@@ -206,12 +207,10 @@ class KeywordIndex:
         parts = [_any_of(years)] if years else []
         return _either([*parts, f"({_quote(kind)} AND {_any_of(days)})"] if days else parts)
 
-    def count_from(self, partition: int | None, number: int) -> float:
-        """About how many passages have at least this number."""
-        low, high = _bounds(partition)
-        part = "CASE WHEN n >= ? THEN 1.0 ELSE (last - ? + 1.0) / (last - n) END"
-        query = f"SELECT sum(passages * {part}) FROM lanes WHERE n BETWEEN ? AND ? AND last >= ? AND last > n"
-        return float(self.file.read(query, (number, number, low, high, number))[0][0] or 0.0)
+    def channels(self, partition: int | None) -> list[tuple[int, int, int]]:
+        """Of each channel the number before its first passage, that of its last one, and how many there are."""
+        query = "SELECT n, last, passages FROM lanes WHERE n BETWEEN ? AND ? AND last > n"
+        return self.file.read(query, _bounds(partition))
 
     def passages(self, numbers: Iterable[int]) -> dict[int, Passage]:
         return read_passages(self.file, numbers)
@@ -220,7 +219,7 @@ class KeywordIndex:
         """Those of the passages that this speaker said, or that are of this kind."""
         wanted = (f"[{','.join(map(str, numbers))}]", speaker or None, kind or None)
         query = "SELECT n FROM passages WHERE n IN (SELECT value FROM json_each(?)) AND (who = ? OR kind = ?)"
-        return list(json.loads(self.file.read(f"SELECT json_group_array(n) FROM ({query})", wanted)[0][0]))
+        return _NUMBERS.decode(self.file.read(f"SELECT json_group_array(n) FROM ({query})", wanted)[0][0])
 
     def in_partition(self, partition: int | None) -> dict[int, Passage]:
         """All passages of a partition, in order."""

@@ -63,6 +63,7 @@ class WordScores(Struct, frozen=True):
 
     numbers: Integers
     scores: Floats
+    slots: Integers
 
     def best_first(self, count: int) -> Iterator[dict[int, float]]:
         """Some `count` of the best at a time, the best first; among equals the newest."""
@@ -132,7 +133,7 @@ class TermShares:
         numbers = np.full(self._slot_map.count, -1)
         numbers[slots] = self.numbers[is_scored]
         has_score = numbers >= 0
-        return WordScores(numbers[has_score], totals[has_score])
+        return WordScores(numbers[has_score], totals[has_score], np.flatnonzero(has_score))
 
 
 def _is_nearest(numbers: Integers, terms: Integers, spreads: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -170,6 +171,8 @@ class PassageTable(Struct, frozen=True):
     """Word counts, averaged with the neighbours."""
     lengths_by_slot: Floats
     """NaN where no passage is."""
+    at_slot: Integers
+    """The place of each slot's passage in the order of numbers; 0 where none is."""
 
     @property
     def numbers(self) -> Integers:
@@ -186,9 +189,9 @@ class PassageTable(Struct, frozen=True):
         slots = Slots(numbers)
         changed = _with_neighbours(np.searchsorted(numbers, added), len(numbers))
         lengths[changed] = _average(slots, joined[_WORDS], changed)
-        by_slot = np.full(slots.count, np.nan)
-        by_slot[slots.of_numbers] = lengths
-        return PassageTable(slots, joined, lengths, by_slot)
+        by_slot, at_slot = np.full(slots.count, np.nan), np.zeros(slots.count, np.int64)
+        by_slot[slots.of_numbers], at_slot[slots.of_numbers] = lengths, np.arange(len(numbers))
+        return PassageTable(slots, joined, lengths, by_slot, at_slot)
 
     def score(self, postings: Sequence[Posting], total: int, mean: float, until: int | None = None) -> WordScores:
         """Occurrences at positions after `until` do not count."""
@@ -210,8 +213,10 @@ class PassageTable(Struct, frozen=True):
 
     def best_within(self, scores: WordScores, stretch: Stretch, mask: Mask, count: int) -> dict[int, float]:
         """The scores of the best passages in a stretch, the best first."""
-        is_within = self._is_within(scores.numbers, stretch, mask)
-        return next(WordScores(scores.numbers[is_within], scores.scores[is_within]).best_first(count), {})
+        at = self.at_slot[scores.slots]
+        chosen = np.flatnonzero(self._counts(at, stretch, mask))
+        found = WordScores(scores.numbers[chosen], scores.scores[chosen], scores.slots[chosen])
+        return next(found.best_first(count), {})
 
     def within(self, numbers: Iterable[int], stretch: Stretch, mask: Mask) -> list[int]:
         """Those of the numbers that are passages in a stretch, in their order."""
@@ -222,14 +227,17 @@ class PassageTable(Struct, frozen=True):
         if not len(self.numbers):
             return np.zeros(len(numbers), bool)
         at = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
-        is_within: NDArray[np.bool_] = self.numbers[at] == numbers
-        if mask is not None:
-            is_within &= mask[at]
+        is_there: NDArray[np.bool_] = self.numbers[at] == numbers
+        return is_there & self._counts(at, stretch, mask)
+
+    def _counts(self, at: Integers, stretch: Stretch, mask: Mask) -> NDArray[np.bool_]:
+        """Whether the passages at these places are in a stretch."""
+        counts = np.ones(len(at), bool) if mask is None else mask[at]
         if stretch is not None:
             branch, first, last = stretch
             positions, branches = self.columns[_POSITION, at], self.columns[_BRANCH, at]
-            is_within &= (first <= positions) & (positions <= last) & (branches == branch)
-        return is_within
+            counts &= (first <= positions) & (positions <= last) & (branches == branch)
+        return counts
 
     def with_priors(self, scores: Mapping[int, float]) -> dict[int, float]:
         """Scores scaled so that the best is 1, with what does not depend on the query; the best first."""
@@ -243,7 +251,7 @@ class PassageTable(Struct, frozen=True):
 
 _POSITION, _BRANCH, _WORDS, _ASKS = range(4)
 _NONE = np.empty(0, np.int64)
-EMPTY_TABLE = PassageTable(Slots(_NONE), np.empty((4, 0), np.int64), np.empty(0), np.empty(0))
+EMPTY_TABLE = PassageTable(Slots(_NONE), np.empty((4, 0), np.int64), np.empty(0), np.empty(0), _NONE)
 
 
 def _with_neighbours(places: Integers, count: int) -> Integers:
