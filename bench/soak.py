@@ -65,7 +65,7 @@ def main(quick: bool, count: int | None = None) -> None:
 def small(home: Path) -> Iterator[Figure]:
     samples = soak(home / "words", 120, 40)
     yield cost("soak: a turn", samples[-1].times.p50)
-    yield cost("soak: a turn, sources by meaning", soak(home / "meaning", 60, 30, MINILM)[-1].times.p50)
+    yield cost("soak: a turn, sources by meaning", soak(home / "meaning", 30, 15, MINILM)[-1].times.p50)
     yield wrong("soak: resources that grow", sum(not is_flat for is_flat in _flat(samples).values()))
 
 

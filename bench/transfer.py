@@ -23,8 +23,8 @@ from recto.transfer.formats import open_source
 from recto.transfer.importer import Importer
 from recto.transfer.report import ExportFormat
 
-SIZE, QUICK_SIZE, SMALL_SIZE = 100_000, 10_000, 4_000
-TURNS, QUICK_TURNS, SMALL_TURNS = 1_000, 200, 60
+SIZE, QUICK_SIZE, SMALL_SIZE = 100_000, 10_000, 1_000
+TURNS, QUICK_TURNS, SMALL_TURNS = 1_000, 200, 20
 PER_TALK = 50
 GOAL_S, GOAL_MB = 30, 500
 

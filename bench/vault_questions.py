@@ -71,24 +71,24 @@ def show_questions(home: Path, step: int = 1) -> None:
 
 def small_questions(home: Path) -> Iterator[Figure]:
     for language in languages():
-        _, words, both = measure(home / language, language, 10)
+        _, words, both = measure(home / language, language, step=4, articles=10)
         yield share(f"vault: right note first, {language}, words", words.first)
         yield share(f"vault: right note first, {language}, words and meaning", both.first)
 
 
-def measure(home: Path, language: str, step: int = 1) -> tuple[Asked, Asked, Asked]:
+def measure(home: Path, language: str, step: int = 1, articles: int | None = None) -> tuple[Asked, Asked, Asked]:
     """FTS5, words alone, words and meaning."""
     root = home / "notes"
-    questions = write_language(root, DATA / "xquad" / f"{language}.json")[::step]
+    questions = write_language(root, DATA / "xquad" / f"{language}.json", articles)[::step]
     plain = ask_plain(root, questions)
     words = ask(root, home / "words", lambda: None, questions)
     return plain, words, ask(root, home / "both", lambda: open_embedder("minilm", home=home), questions)
 
 
-def write_language(root: Path, data: Path) -> list[NoteQuestion]:
+def write_language(root: Path, data: Path, articles: int | None = None) -> list[NoteQuestion]:
     root.mkdir(parents=True)
     found, number = list[NoteQuestion](), 0
-    for article in json.loads(data.read_text("utf-8"))["data"]:
+    for article in json.loads(data.read_text("utf-8"))["data"][:articles]:
         for paragraph in article["paragraphs"]:
             number += 1
             path = f"{number:04}.md"
