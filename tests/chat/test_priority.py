@@ -276,6 +276,9 @@ Thanks a lot for your help!
 Hey Anna, how are you?
 that's great!
 got it, thanks
+Thanks, that helps.
+Danke, das hilft sehr!
+Merci, ça aide beaucoup
 see you later
 danke!
 vielen Dank

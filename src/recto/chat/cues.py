@@ -270,8 +270,9 @@ parfait d'accord bravo gracias hola adiós vale genial perfecto bien bueno claro
 _FILLER = _words("""
 you so very much a lot the for your that that's it it's is was this all again i i'm too really help my me to no not
 never don't got go on ahead there everyone guys man bro dude folks one more looks sounds works what an of well be now
-job work helped stuff idea today tomorrow night day afternoon later see have in sehr viel vielen dir ihnen das ist war
-ja alles guten tag abend beaucoup très c'est à vous toi tout va kein muchas muy es todo días tardes noches de nada
+job work helps helped helpful stuff idea today tomorrow night day afternoon later see have in sehr viel vielen dir
+ihnen das ist war hilft geholfen ayuda ayudó aide aidé m'a me ça ja alles guten tag abend beaucoup très c'est à vous
+toi tout va kein muchas muy es todo días tardes noches de nada
 """)
 _GREETINGS = _words("hi hello hey hiya thanks thank bye hallo danke hola gracias salut bonjour merci")
 
