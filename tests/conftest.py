@@ -3,10 +3,8 @@
 import asyncio
 import json
 import os
-import sqlite3
 import threading
 from collections.abc import Callable, Collection, Coroutine, Generator, Iterable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,6 @@ from hypothesis import settings as hypothesis_settings
 from tests.providers.conftest import Loopback
 
 from recto.blocking import Desk, open_desk
-from recto.store.database import BUSY_TIMEOUT_S, Database
-from recto.store.store import Store
 
 _ASKED = os.environ.get("RECTO_EXAMPLES", "")
 
@@ -33,7 +29,6 @@ def examples(all: int, few: int = 20) -> int:
 hypothesis_settings.register_profile("recto", deadline=None, max_examples=examples(100), derandomize=not _ASKED)
 hypothesis_settings.load_profile("recto")
 
-MIGRATE = Database._migrate
 Open = Callable[..., Desk]
 Script = Callable[..., str]
 Serve = Callable[..., Loopback]
@@ -69,35 +64,6 @@ def quiet_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "none")
     monkeypatch.setenv("RECTO_STORE_BACKUP", "off")  # has tests of its own
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def quick_new_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A new store gets the tables that the migrations made for the first one: they take longer than most tests."""
-    path = tmp_path_factory.mktemp("migrated") / "recto.db"
-    Store(path).close()
-    with closing(sqlite3.connect(path)) as connection:
-        statements = list(connection.iterdump())[1:-1]  # without BEGIN and COMMIT
-
-    def fill(database: Database) -> None:
-        if database.file is None:
-            return MIGRATE(database)
-        with closing(sqlite3.connect(database.file, timeout=BUSY_TIMEOUT_S, isolation_level=None)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            is_new = connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
-            for statement in statements if is_new else ():
-                connection.execute(statement)
-            connection.execute("COMMIT")
-        return None if is_new else MIGRATE(database)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Database, "_migrate", fill)
-        yield
-
-
-@pytest.fixture
-def real_migrations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Database, "_migrate", MIGRATE)
 
 
 @pytest.fixture

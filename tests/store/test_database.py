@@ -6,7 +6,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine
 from sqlalchemy.pool import QueuePool
 
 from recto.chat.blocks import Text
@@ -14,34 +13,15 @@ from recto.chat.message import Message
 from recto.errors import Busy, StoreError, TooNew
 from recto.ids import new_id
 from recto.store.database import MAX_IDLE
-from recto.store.schema import metadata
 from recto.store.store import Store
 from recto.window.count import Count
-
-pytestmark = pytest.mark.usefixtures("real_migrations")
 
 
 def say(words: str, parent: str | None = None) -> Message:
     return Message(new_id(), "user", (Text(words),), parent=parent)
 
 
-def shape(path: Path) -> dict[str, str]:
-    with sqlite3.connect(path) as connection:
-        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    skipped = ("alembic", "sqlite_")
-    return {name: " ".join(sql.split()) for name, sql in rows if not name.startswith(skipped)}
-
-
-def test_a_migrated_store_has_the_shape_of_a_fresh_schema(tmp_path: Path) -> None:
-    Store(tmp_path / "migrated.db").close()
-    engine = create_engine(f"sqlite:///{tmp_path / 'fresh.db'}")
-    metadata.create_all(engine)
-    engine.dispose()
-    assert shape(tmp_path / "migrated.db") == shape(tmp_path / "fresh.db")
-
-
 def test_a_store_in_a_file_loads_no_other_dialect(tmp_path: Path) -> None:
-    Store(tmp_path / "recto.db").close()  # migrations load them all
     code = f"""
 import sys
 from recto.store.store import Store

@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,6 @@ from recto.store.store import Store
 from recto.window.count import Count
 from recto.window.request import Piece, Request
 
-pytestmark = pytest.mark.usefixtures("real_migrations")
 MIGRATIONS = Path(migrations.__file__).parent
 FIRST = Path(__file__).with_name("revision_0001.sql")
 ONE = b',{"role":"user","content":"Where is the boat?"}'
@@ -31,11 +32,21 @@ TWO = ',{"role":"assistant","content":"In the härbour."}'.encode()
 SYSTEM = b'{"messages":[{"role":"system","content":"Be kind."}'
 
 
-def shape(path: Path) -> dict[str, str]:
-    with sqlite3.connect(path) as connection:
-        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    connection.close()
-    return {name: " ".join(sql.split()) for name, sql in rows}
+def shape(path: Path) -> dict[str, object]:
+    """Of each table its columns in order, its keys and its kind; of each index its text."""
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+        return {
+            name: _table(connection, name, sql) if type == "table" else " ".join(sql.split())
+            for type, name, sql in rows
+        }
+
+
+def _table(connection: sqlite3.Connection, name: str, sql: str) -> tuple[object, ...]:
+    keys = connection.execute(f"PRAGMA foreign_key_list({name})").fetchall()
+    references = sorted(row[2:] for row in keys)
+    checks = sorted(re.findall(r"CHECK \([^)]*\)", sql))
+    return connection.execute(f"PRAGMA table_info({name})").fetchall(), references, checks, "WITHOUT ROWID" in sql
 
 
 @pytest.fixture

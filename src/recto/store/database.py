@@ -4,12 +4,27 @@ table."""
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, Engine, MetaData, exc, func, inspect, select, text
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    String,
+    Table,
+    create_mock_engine,
+    exc,
+    func,
+    inspect,
+    select,
+    text,
+)
+from sqlalchemy.engine.mock import MockConnection
 
 from recto.errors import Busy, RectoError, StoreError, TooNew
 from recto.store.dialect import (
@@ -19,7 +34,6 @@ from recto.store.dialect import (
     failure_of,
     file_of,
     held_name,
-    is_migrated_from_the_first,
     is_writable,
     read_only_url,
     share_conditions,
@@ -93,21 +107,14 @@ class Database:
             raise marker.lost(f"holds {there:,} of {newest.number:,} messages" if is_older else "is another store")
 
     def _migrate(self) -> None:
-        # slow to import, and only needed for a migration
-        from alembic import command
-        from alembic.config import Config
-
         with self.engine.connect().execution_options(write=True) as connection:
             # another process may have migrated while we waited for the lock
             found = _read_revision(connection)
-            config = Config()
-            config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-            config.attributes["connection"] = connection
-            if found is None and not is_migrated_from_the_first(connection):
-                _create_tables(connection)
-                command.stamp(config, "head")
+            if found is None:
+                for statement in _new_tables(connection.dialect.name):
+                    connection.exec_driver_sql(statement)
             elif found != REVISIONS[-1]:
-                command.upgrade(config, "head")
+                _upgrade(connection)
             connection.commit()
 
     @contextmanager
@@ -226,12 +233,31 @@ SENTENCES: dict[Failure, str] = {
 }
 
 
-def _create_tables(connection: Connection) -> None:
+@cache
+def _new_tables(dialect: str) -> Sequence[str]:
+    """What makes a new store: the tables of today at once, not those of the first revision and all changes since."""
+    statements = list[str]()
+    engine: MockConnection = create_mock_engine(
+        f"{dialect}://", lambda sql, *_: statements.append(str(sql.compile(dialect=engine.dialect)))
+    )
     # tables that reference each other are altered after creation, which changes the metadata: done on a copy
     copy = MetaData()
     for table in metadata.tables.values():
-        share_conditions(table.to_metadata(copy), connection.dialect)
-    copy.create_all(connection)
+        share_conditions(table.to_metadata(copy), engine.dialect)
+    revision = Table("alembic_version", copy, Column("version_num", String(32), primary_key=True))
+    copy.create_all(engine, checkfirst=False)
+    return [*statements, f"INSERT INTO {revision.name} VALUES ('{REVISIONS[-1]}')"]
+
+
+def _upgrade(connection: Connection) -> None:
+    # slow to import, and only needed for a migration
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
 
 
 def _read_revision(connection: Connection) -> str | None:

@@ -188,11 +188,6 @@ def share_conditions(table: Table, dialect: Dialect) -> None:
             index.dialect_kwargs[f"{dialect.name}_where"] = condition
 
 
-def is_migrated_from_the_first(connection: Connection) -> bool:
-    """Whether a new database runs all migrations. The first ones were written for SQLite only."""
-    return connection.dialect.name == SQLITE
-
-
 # -- failures
 
 _SQLITE_FAILURES: dict[int, Failure] = {
