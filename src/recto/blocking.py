@@ -28,6 +28,7 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
 from recto.store.comparison import Difference
 from recto.store.records import Record
+from recto.store.retention import PruneOptions, PruneReport
 from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
 from recto.store.token_use import TokenUse
@@ -229,6 +230,9 @@ class Desk:
 
     def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
         return self._loop.run(self._desk.empty_trash(older_than, progress))
+
+    def prune(self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]) -> PruneReport:
+        return self._loop.run(self._desk.prune(older_than, progress, **options))
 
     def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]:
         return self._loop.run(self._desk.find_conversations(text, limit=limit))

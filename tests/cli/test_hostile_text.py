@@ -172,6 +172,13 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("store", "backup"): [[], [f"copy {EVIL}.db"], [f"no/{EVIL}/x.db"]],
     ("store", "restore"): [[f"no {EVIL}.db"]],
     ("store", "accept"): [[]],
+    ("store", "prune"): [
+        ["--older-than", "0d", "--dry-run"],
+        ["--older-than", "0d", "--dry-run", "--json"],
+        ["--older-than", EVIL],
+        ["--older-than", "0d", "--key", EVIL],
+        ["--older-than", "0d", "-c", EVIL],
+    ],
     ("config", "show"): [[], ["--json"], ["-c", "1"]],
     ("config", "get"): [["vault"]],
     ("config", "set"): [["system_prompt", EVIL]],

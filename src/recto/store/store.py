@@ -11,6 +11,7 @@ from recto.store.database import BUSY_TIMEOUT_S, Database
 from recto.store.document_uses import DocumentUses
 from recto.store.facts import Facts
 from recto.store.records import Records
+from recto.store.retention import Retention
 from recto.store.source_uses import SourceUses
 from recto.store.spending import Spending
 from recto.store.trash import Trash
@@ -36,6 +37,7 @@ class Store:
         self.client_messages = ClientMessages(self.database)
         self.copies = ConversationCopies(self.database)
         self.trash = Trash(self.database)
+        self.retention = Retention(self.database, self.trash)
 
     def close(self) -> None:
         self.database.close()
