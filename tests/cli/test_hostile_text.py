@@ -172,6 +172,7 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("store", "backup"): [[], [f"copy {EVIL}.db"], [f"no/{EVIL}/x.db"]],
     ("store", "restore"): [[f"no {EVIL}.db"]],
     ("store", "accept"): [[]],
+    ("store", "copy"): [["--to", f"copy {EVIL}.db"], ["--to", f"{EVIL}://x"], ["--from", EVIL, "--to", "x.db"]],
     ("store", "prune"): [
         ["--older-than", "0d", "--dry-run"],
         ["--older-than", "0d", "--dry-run", "--json"],

@@ -256,3 +256,23 @@ def test_pruning_names_what_goes_and_asks_before(home: Path) -> None:
     after = json.loads(run("store", "prune", "--older-than", "0h", "--yes", "--json").output)
     assert (after["conversations"], after["removed"], after["stays"]["facts"]) == ([], 0, 0)
     assert "is not an age: write 90d" in run("store", "prune", "--older-than", "soon").output
+
+
+def test_a_store_is_copied_and_both_hashes_are_told(home: Path, tmp_path: Path) -> None:
+    target = tmp_path / "copies" / "copy.db"
+    done = run("store", "copy", "--to", f"sqlite:///{target}")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("copied: 4 messages, ")
+    assert "both have the sha256 " in done.stdout
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    again = json.loads(run("store", "copy", "--from", str(home / "recto.db"), "--to", str(target), "--json").output)
+    assert (again["rows"]["messages"], again["written"]) == (4, 0)
+    for words, told in (
+        (["--to", str(home / "recto.db")], "are the same"),
+        (["--to", "mysql://x/y"], "is not supported"),
+        (["--from", str(tmp_path / "none.db"), "--to", str(target)], "there is no store"),
+        (["--to", "postgresql+psycopg://nobody@/none?host=/nowhere"], "cannot reach"),
+        (["--to", str(home / "recto.db" / "x.db")], "cannot write"),
+    ):
+        failed = run("store", "copy", *words)
+        assert (failed.exit_code, told in failed.output) == (1, True), failed.output

@@ -1,4 +1,4 @@
-"""`recto store`: the database that holds all conversations: checked, backed up, restored, pruned."""
+"""`recto store`: the database that holds all conversations: checked, backed up, restored, copied, pruned."""
 
 import sys
 from pathlib import Path
@@ -21,7 +21,7 @@ file_argument = click.argument("file", required=False, type=click.Path(path_type
 
 @click.group()
 def command() -> None:
-    """Check the store of all conversations, back it up, restore it, remove what is old.
+    """Check the store of all conversations, back it up, restore it, copy it, remove what is old.
 
     Example: recto store check
     """
@@ -103,6 +103,30 @@ def accept(as_json: bool) -> None:
         show.say(f"nothing is missing, and nothing was changed: {held}")
     else:
         show.say(f"accepted: {held}" + (f"; the empty file was moved to {done.aside}" if done.aside else ""))
+
+
+@command.command("copy")
+@click.option("--from", "source", metavar="URL", help="The store to copy (default: the one in use).")
+@click.option("--to", "target", metavar="URL", required=True, help="An empty database, or a copy that is to go on.")
+@options.as_json_option
+def copy(source: str | None, target: str, as_json: bool) -> None:
+    """Copy the whole store into another database, such as PostgreSQL, and compare both by hash. A copy that was
+    interrupted goes on when it is run again.
+
+    A URL is postgresql+psycopg://user@host/name, sqlite:///file, or the name of a file.
+
+    Example: recto store copy --to sqlite:///copy.db
+    """
+    from recto.store_files import StoreFiles  # as below
+
+    with bar("copying") as tell:
+        done = StoreFiles(location=source).copy(target, tell)
+    rows = sum(done.rows.values())
+    if as_json:
+        show.emit({"rows": dict(done.rows), "written": done.written, "sha256": done.sha256})
+        return
+    show.say(f"copied: {show.counted(done.rows['messages'], 'message')}, {show.counted(rows, 'row')} in all")
+    show.say(f"both have the sha256 {done.sha256}; {show.counted(done.written, 'row')} written")
 
 
 @command.command("prune")

@@ -1,10 +1,11 @@
 """Database: opens, checks and migrates the store, runs transactions, and turns failures into sentences. Knows no single
 table."""
 
+import hashlib
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -37,9 +38,12 @@ _IDLE: WeakKeyDictionary[Engine, deque[Connection]] = WeakKeyDictionary()
 
 
 class Database:
-    def __init__(self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
-        """`location` is the path of a SQLite file or the URL of a database."""
-        url = url_of(location)
+    def __init__(
+        self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S, copied: str | None = None
+    ) -> None:
+        """`location` is the path of a SQLite file or the URL of a database. `copied`: a copy with this mark is made
+        here, or goes on."""
+        url, self._copied = url_of(location), copied
         self.file = file_of(url)
         """The file of a SQLite store."""
         self.name = str(self.file) if self.file else url.render_as_string(hide_password=True)
@@ -74,6 +78,9 @@ class Database:
             found = _read_revision(connection)
             if self._marker and newest:
                 self._check_newest(connection, self._marker, newest)
+        if found is not None and found.startswith(COPYING):
+            self._check_copy(found)
+            return
         if found is not None and found not in REVISIONS:
             raise TooNew(
                 f"{Path(self.name).name} was written by a newer Recto "
@@ -83,6 +90,15 @@ class Database:
             )
         if found != REVISIONS[-1]:
             self._migrate()
+
+    def _check_copy(self, mark: str) -> None:
+        if self._copied is None:
+            raise StoreError(f"{self.name} is an unfinished copy of another store; `recto store copy` finishes it")
+        if self._copied != mark:
+            raise StoreError(
+                f"{self.name} is an unfinished copy of another store, or was begun by another version of Recto; "
+                "copy into an empty database"
+            )
 
     def _check_newest(self, connection: Connection, marker: StoreMarker, newest: NewestMessage) -> None:
         if not inspect(connection).has_table("messages"):
@@ -212,6 +228,14 @@ class Database:
     def _error(self, failure: Failure, message: str) -> StoreError:
         sentence = SENTENCES[failure].format(name=self.name, message=" ".join(message.split()))
         return Busy(sentence) if failure == "busy" else StoreError(sentence)
+
+
+COPYING = "copying"
+
+
+def copy_mark(ids: Iterable[str]) -> str:
+    """Stands in place of the schema's version while a store is copied: which schema, and from which store."""
+    return f"{COPYING}-{REVISIONS[-1]}-{hashlib.sha256(' '.join(ids).encode()).hexdigest()[:16]}"
 
 
 SENTENCES: dict[Failure, str] = {
