@@ -146,7 +146,7 @@ RULES: dict[str, ArgumentRule] = {
     ),
     **dict.fromkeys(("export.format", "export_file.format"), _one_of(EXPORT_FORMATS)),
     "import_file.format": _one_of(IMPORT_FORMATS),
-    "progress": ArgumentRule("a function", callable),
+    **dict.fromkeys(("listener", "progress"), ArgumentRule("a function", callable)),
 }
 """By the name of the argument, or by `method.argument`."""
 _MESSAGES = ("given", "attachments", "messages", "prepared", "reply")

@@ -4,7 +4,7 @@ background.
 Nothing is decided here: every method calls its asynchronous twin of the same name.
 """
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
@@ -205,6 +205,9 @@ class Desk:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs on the desk's own loop in the background."""
         return self._loop.run(work)
+
+    def follow(self, listener: Callable[[], object] | None = None) -> None:
+        self._desk.follow(listener)
 
     def close(self) -> None:
         self._loop.run(self._desk.close())

@@ -5,7 +5,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
@@ -73,6 +73,13 @@ class AsyncDesk(AsyncDeskReports):
     def facts(self) -> FactMemory:
         """What is remembered between conversations. Its methods block, and may be called from any thread."""
         return self.engine.facts
+
+    def follow(self, listener: Callable[[], object] | None = None) -> None:
+        """For programs that stay open: keeps the search index up to date with what others write to the same database
+        server, and calls the listener, in a thread of its own, whenever they do. A store in a file is not followed."""
+        self.store.changes.watch(self.engine.archive.follow)
+        if listener:
+            self.store.changes.watch(lambda _: listener())
 
     # -- conversations
 

@@ -8,13 +8,16 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine, MetaData, exc, func, inspect, select, text
 
 from recto.errors import Busy, RectoError, StoreError, TooNew
+from recto.ids import new_id
 from recto.store.dialect import (
     Failure,
+    announce,
     driver_connection,
     engine_of,
     failure_of,
@@ -31,6 +34,10 @@ from recto.store.migrations import REVISIONS
 from recto.store.schema import messages, metadata
 
 BUSY_TIMEOUT_S = 5.0
+# How long a server waits for another one that migrates their database.
+MIGRATION_S = 600.0
+SERVER_LANES = 4
+Change = Literal["messages", "removed"]
 # A turn, a search and the background use the store at the same time, seldom more.
 MAX_IDLE = 3
 # Databases of one file share an engine, whose pool has few connections: they share the idle ones too.
@@ -53,6 +60,12 @@ class Database:
         is_read_only = self.file is not None and self.file.exists() and not is_writable(self.file)
         self.engine = engine_of(read_only_url(self.file) if is_read_only and self.file else url, busy_timeout_s)
         self._idle = _IDLE.setdefault(self.engine, deque())
+        # connections that hold a name wait for others that work: from one pool they could keep them out
+        self._holding = engine_of(url, busy_timeout_s) if self.file is None else self.engine
+        self.instance = new_id()
+        """By what other processes know this one."""
+        self._leasing = threading.Lock()
+        self._lease: tuple[ExitStack, Connection] | None = None
         try:
             with self.translate_errors():
                 if self.file:
@@ -67,7 +80,10 @@ class Database:
         with suppress(IndexError):
             while True:
                 self._idle.pop().close()
+        if self._lease is not None:
+            self._lease[0].close()
         self.engine.dispose()
+        self._holding.dispose()
 
     def _open(self) -> None:
         # read first: what other processes add meanwhile is in the store before it is in the marker
@@ -113,7 +129,7 @@ class Database:
         from alembic import command
         from alembic.config import Config
 
-        with self.engine.connect().execution_options(write=True) as connection:
+        with self.engine.connect().execution_options(write=True, patience_s=MIGRATION_S) as connection:
             # another process may have migrated while we waited for the lock
             found = _read_revision(connection)
             config = Config()
@@ -125,6 +141,11 @@ class Database:
             elif found != REVISIONS[-1]:
                 command.upgrade(config, "head")
             connection.commit()
+
+    @property
+    def lanes(self) -> int:
+        """How many threads may use it at once: a file has one writer anyway, and no way to wait for."""
+        return SERVER_LANES if self.file is None else 1
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -146,9 +167,12 @@ class Database:
             return
         with self.translate_errors(), self._connection(write=write) as connection:
             self._local.connection, self._local.newest = connection if write else None, None
+            self._local.changes = set()
             try:
                 with connection.begin():
                     yield connection
+                    for change in self._local.changes if write and self.file is None else ():
+                        announce(connection, change, self.instance)
             finally:
                 self._local.connection = None
         if self._marker and self._local.newest:
@@ -175,17 +199,33 @@ class Database:
             self._idle.append(connection)
 
     @contextmanager
-    def hold(self, name: str) -> Iterator[bool]:
-        """Whether nobody else holds this name, on any machine that uses a database server. A file belongs to one
-        machine, which has locks of its own: for it the name is always free."""
+    def hold(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
+        """Whether nobody else holds this name, on any machine that uses a database server, or no longer after so much
+        waiting. It ends with the process at the latest. A file belongs to one machine, which has locks of its own: for
+        it the name is always free."""
         if self.file is not None:
             yield True
             return
         with ExitStack() as held:
             with self.translate_errors():
-                connection = held.enter_context(self.engine.connect())
-                is_ours = held.enter_context(held_name(connection, name))
+                connection = held.enter_context(self._holding.connect())
+                is_ours = held.enter_context(held_name(connection, name, wait_s))
             yield is_ours
+
+    def keep_lease(self, name: str) -> None:
+        """Holds a name as long as this database is open; takes it again where the connection to it was lost."""
+        with self._leasing, self.translate_errors():
+            if self._lease is not None:
+                try:
+                    self._lease[1].exec_driver_sql("SELECT 1")
+                    self._lease[1].commit()
+                    return
+                except exc.DBAPIError:
+                    self._lease[0].close()
+            held = ExitStack()
+            connection = held.enter_context(self._holding.connect())
+            held.enter_context(held_name(connection, name))
+            self._lease = held, connection
 
     def checkpoint(self, *, is_whole: bool = False) -> bool:
         """Moves SQLite's log into the file, as far as nobody reads it. For a moment when nobody waits: the commit that
@@ -201,6 +241,11 @@ class Database:
     def note_newest(self, number: int, id: str) -> None:
         """The newest message of the write that runs in this thread; the marker names it after the commit."""
         self._local.newest = NewestMessage(number, id)
+        self.note_change("messages")
+
+    def note_change(self, change: Change) -> None:
+        """What the write of this thread changes; on a database server other processes are told after the commit."""
+        self._local.changes.add(change)
 
     def lower_newest(self, newest: NewestMessage | None) -> None:
         """Messages are deleted: the marker names one that stays, at once, or none."""

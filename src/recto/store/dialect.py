@@ -8,7 +8,7 @@ import hashlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -28,11 +28,9 @@ from sqlalchemy import (
     bindparam,
     create_engine,
     event,
-    insert,
-    inspect,
 )
 from sqlalchemy.engine import URL, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -44,6 +42,9 @@ WRITER_LOCK = int.from_bytes(b"recto", "big")
 
 # SQLite moves its log into the file within the commit that makes it this long. It is moved before that, between turns.
 MAX_LOG_PAGES = 8000
+
+# PostgreSQL: connections that stay open, and how many more there may be for a moment.
+POOL_SIZE, MAX_OVERFLOW = 5, 25
 
 # Ids, times and names are compared by their bytes, as SQLite does.
 TEXT = Text().with_variant(Text(collation="C"), POSTGRESQL)
@@ -132,7 +133,7 @@ def _use_write_ahead_log(connection: Any, timeout_s: float) -> None:
 
 def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
     try:
-        engine = create_engine(url, pool_pre_ping=True)
+        engine = create_engine(url, pool_pre_ping=True, pool_size=POOL_SIZE, max_overflow=MAX_OVERFLOW)
     except (ModuleNotFoundError, NoSuchModuleError) as why:
         raise StoreError(f"{url.drivername} is not installed: pip install 'recto-context[postgres]'") from why
 
@@ -143,7 +144,8 @@ def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
             return
         # read committed: reads after the lock see what the last writer left
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(busy_timeout_s * 1000)}")
+        timeout_s = connection.get_execution_options().get("patience_s", busy_timeout_s)
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(timeout_s * 1000)}")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
 
     return engine
@@ -155,10 +157,20 @@ def driver_connection(connection: Connection) -> Any:
 
 
 @contextmanager
-def held_name(connection: Connection, name: str) -> Iterator[bool]:
-    """PostgreSQL: whether no other connection holds this name. Ends with the connection."""
+def held_name(connection: Connection, name: str, wait_s: float = 0.0) -> Iterator[bool]:
+    """PostgreSQL: whether no other connection holds this name, or none any more after so long. Ends with the
+    connection."""
     key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
     is_ours = bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({key})").scalar())
+    if not is_ours and wait_s > 0:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(wait_s * 1000)}")
+        try:
+            connection.exec_driver_sql(f"SELECT pg_advisory_lock({key})")
+            is_ours = True
+        except DBAPIError as why:
+            if failure_of(why.orig) != "busy":
+                raise
+            connection.rollback()
     connection.commit()  # the lock belongs to the connection: no transaction stays open for hours
     try:
         yield is_ours
@@ -167,6 +179,32 @@ def held_name(connection: Connection, name: str) -> Iterator[bool]:
             if is_ours:
                 connection.exec_driver_sql(f"SELECT pg_advisory_unlock({key})")
             connection.commit()
+
+
+# The channel on which processes tell each other what they wrote.
+CHANNEL = "recto"
+
+
+def announce(connection: Connection, change: str, by: str) -> None:
+    """Tells others of a change when this transaction is committed; within it, the same change is told once."""
+    connection.exec_driver_sql("SELECT pg_notify(%s, %s)", (CHANNEL, f"{change} {by}"))
+
+
+def heard_changes(connection: Connection, but_by: str, patience_s: float) -> Iterator[str]:
+    """Changes as others announce them; an empty text at the beginning, and whenever none came for so long."""
+    driver = driver_connection(connection)
+    driver.autocommit = True
+    driver.execute(f"LISTEN {CHANNEL}")
+    error = connection.dialect.loaded_dbapi.Error
+    while True:
+        yield ""
+        try:
+            for notice in driver.notifies(timeout=patience_s):
+                change, _, by = notice.payload.partition(" ")
+                if by != but_by:
+                    yield change
+        except error as why:
+            raise DBAPIError(f"LISTEN {CHANNEL}", None, why) from why
 
 
 def overwrite_deleted(connection: Connection) -> None:
@@ -193,65 +231,6 @@ def share_conditions(table: Table, dialect: Dialect) -> None:
 def is_migrated_from_the_first(connection: Connection) -> bool:
     """Whether a new database runs all migrations. The first ones were written for SQLite only."""
     return connection.dialect.name == SQLITE
-
-
-# -- whole tables
-
-
-def insert_rows(connection: Connection, table: Table, rows: Sequence[Any]) -> None:
-    """Many rows with all columns of the table, in their order; PostgreSQL copies them in one stream."""
-    if connection.dialect.name == SQLITE:
-        connection.execute(insert(table), [row._asdict() for row in rows])
-        return
-    names = ", ".join(connection.dialect.identifier_preparer.quote(column.name) for column in table.columns)
-    statement = f"COPY {table.name} ({names}) FROM STDIN"
-    driver = driver_connection(connection)
-    try:
-        with driver.cursor() as cursor, cursor.copy(statement) as copying:
-            for row in rows:
-                copying.write_row(row)
-    except connection.dialect.loaded_dbapi.Error as why:
-        raise DBAPIError(statement, None, why) from why
-
-
-def release_references(connection: Connection) -> None:
-    """Rows may come in any order on this connection, until `check_references`. Outside of a transaction."""
-    if connection.dialect.name == SQLITE:
-        driver_connection(connection).execute("PRAGMA foreign_keys = OFF")
-        return
-    with connection.begin():
-        inspected = inspect(connection)
-        for table in inspected.get_table_names():
-            for key in inspected.get_foreign_keys(table):
-                connection.exec_driver_sql(f"ALTER TABLE {table} DROP CONSTRAINT {key['name']}")
-
-
-def check_references(connection: Connection, tables: Sequence[Table]) -> list[str]:
-    """The tables with rows that refer to a missing one; where there are none, references hold again."""
-    if connection.dialect.name == SQLITE:
-        return sorted({str(row[0]) for row in connection.exec_driver_sql("PRAGMA foreign_key_check")})
-    for table in tables:
-        for key in table.foreign_keys:
-            (column, to), name = (key.parent.name, key.column), f"{table.name}_{key.parent.name}_fkey"
-            try:
-                connection.exec_driver_sql(
-                    f"ALTER TABLE {table.name} ADD CONSTRAINT {name} "
-                    f"FOREIGN KEY ({column}) REFERENCES {to.table.name} ({to.name})"
-                )
-            except IntegrityError:
-                return [table.name]
-    return []
-
-
-def number_on(connection: Connection, tables: Sequence[Table]) -> None:
-    """New rows get numbers after those that were copied. SQLite does so by itself."""
-    if connection.dialect.name == SQLITE:
-        return
-    for table in tables:
-        if "n" in table.c:
-            sequence = f"pg_get_serial_sequence('{table.name}', 'n')"
-            connection.exec_driver_sql(f"SELECT setval({sequence}, max(n)) FROM {table.name} HAVING max(n) > 0")
-        connection.exec_driver_sql(f"ANALYZE {table.name}")
 
 
 # -- failures

@@ -17,17 +17,11 @@ from sqlalchemy import Column, ColumnElement, Connection, Table, delete, func, s
 
 from recto.errors import Busy, Invalid, NotFound, StoreError
 from recto.store.database import Database, copy_mark
-from recto.store.dialect import (
-    check_references,
-    file_of,
-    insert_rows,
-    number_on,
-    release_references,
-    url_of,
-)
+from recto.store.dialect import file_of, url_of
 from recto.store.marker import NewestMessage, StoreMarker
 from recto.store.migrations import REVISIONS
 from recto.store.schema import conversations, messages, metadata
+from recto.store.table_rows import check_references, insert_rows, number_on, release_references
 
 Tell = Callable[[int, int], object]
 """Called with how many rows are done, and how many there are: each is copied, and compared at the end."""

@@ -25,6 +25,7 @@ from recto.store.schema import (
     document_totals,
     kept,
     messages,
+    open_replies,
     pieces,
     requests,
     source_totals,
@@ -107,6 +108,7 @@ class Trash:
             newest = connection.execute(select(messages.c.n, messages.c.id).order_by(messages.c.n.desc()).limit(1))
             # before the commit: a marker may name an older message, never one that is gone
             self._database.lower_newest(NewestMessage(*row) if (row := newest.first()) else None)
+            self._database.note_change("removed")
         others.forget(used)
         return True
 
@@ -209,7 +211,7 @@ def _delete_conversation(connection: Connection, number: int) -> None:
         connection.execute(delete(table).where(table.c.conversation == number))
     connection.execute(delete(source_uses).where(source_uses.c.request.in_(own_requests)))
     connection.execute(delete(requests).where(requests.c.conversation == number))
-    for table in (uses, deltas, client_messages):
+    for table in (uses, deltas, client_messages, open_replies):
         connection.execute(delete(table).where(table.c.message.in_(own_messages)))
     for table in (messages, waiting):
         connection.execute(delete(table).where(table.c.conversation == number))
