@@ -97,7 +97,8 @@ class CompactionRun:
         await self._stop_useless()
         while self._needs_summary and self.ahead and not await self.ahead.is_done(id, PATIENCE_S):
             yield SummaryProgress(0, self.turn.plan.summed_up.count)
-        wait_s = self.context.settings.summary_timeout_s if self._needs_summary else 0.0
+        cut = self.turn.plan.cut
+        wait_s = self.context.settings.summary_timeout_s if cut and cut.summary and self._stores else 0.0
         async with (
             entered(self.store.database.hold(summary_lease(id), wait_s)),
             aclosing(self._passes()) as events,

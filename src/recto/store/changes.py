@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from recto.errors import RectoError, StoreError
 from recto.store.database import Change, Database
 from recto.store.dialect import heard_changes
-from recto.store.open_replies import left_replies
+from recto.store.open_replies import LEFT, left_replies
 from recto.store.tree import Tree
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,6 @@ PATIENCE_S = 1.0
 # How often replies are looked for whose process died. Twice in a row, so that a lease may be taken anew between.
 SWEEP_S = 5.0
 SWEEPING = "recto open replies"
-LEFT = "the server that wrote this reply ended before it was complete"
 
 
 class StoreChanges:

@@ -9,7 +9,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -175,10 +175,12 @@ def held_name(connection: Connection, name: str, wait_s: float = 0.0) -> Iterato
     try:
         yield is_ours
     finally:
-        with suppress(DBAPIError):  # a server that is gone has let it go
+        try:
             if is_ours:
                 connection.exec_driver_sql(f"SELECT pg_advisory_unlock({key})")
             connection.commit()
+        except DBAPIError:  # a server that is gone has let it go
+            connection.invalidate()
 
 
 # The channel on which processes tell each other what they wrote.
@@ -204,6 +206,7 @@ def heard_changes(connection: Connection, but_by: str, patience_s: float) -> Ite
                 if by != but_by:
                     yield change
         except error as why:
+            connection.invalidate()
             raise DBAPIError(f"LISTEN {CHANNEL}", None, why) from why
 
 

@@ -7,6 +7,9 @@ from recto.store.database import Database
 from recto.store.schema import messages, open_replies
 
 
+LEFT = "the server that wrote this reply ended before it was complete"
+
+
 def lease_of(process: str) -> str:
     return f"recto process {process}"
 
