@@ -4,6 +4,7 @@ table."""
 import hashlib
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,6 +25,7 @@ from recto.store.dialect import (
     file_of,
     held_name,
     is_migrated_from_the_first,
+    is_usable,
     is_writable,
     read_only_url,
     share_conditions,
@@ -34,6 +36,8 @@ from recto.store.migrations import REVISIONS
 from recto.store.schema import messages, metadata
 
 BUSY_TIMEOUT_S = 5.0
+# A connection that was used so lately is not asked whether its server is there.
+FRESH_S = 5.0
 # How long a server waits for another one that migrates their database.
 MIGRATION_S = 600.0
 SERVER_LANES = 4
@@ -56,6 +60,7 @@ class Database:
         self.name = str(self.file) if self.file else url.render_as_string(hide_password=True)
         self._local = threading.local()
         self._is_closed = False
+        self._used = 0.0
         self._marker = StoreMarker(self.file) if self.file else None
         is_read_only = self.file is not None and self.file.exists() and not is_writable(self.file)
         self.engine = engine_of(read_only_url(self.file) if is_read_only and self.file else url, busy_timeout_s)
@@ -180,12 +185,9 @@ class Database:
 
     @contextmanager
     def _connection(self, *, write: bool) -> Iterator[Connection]:
-        """For one transaction. SQLite's stay open for the next one: to get one from SQLAlchemy's pool and give it back
-        takes five times as long as a transaction that does nothing."""
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self.engine.connect()
+        """For one transaction. It stays open for the next one: to get one from SQLAlchemy's pool and give it back takes
+        five times as long as a transaction that does nothing."""
+        connection = self._idle_connection() or self.engine.connect()
         if connection.get_execution_options().get("write") is not write:
             connection.execution_options(write=write)
         try:
@@ -193,10 +195,22 @@ class Database:
         except BaseException:
             connection.close()
             raise
-        if self.file is None or self._is_closed or len(self._idle) >= MAX_IDLE:
+        if self._is_closed or len(self._idle) >= MAX_IDLE * self.lanes:
             connection.close()
         else:
+            self._used = time.monotonic()
             self._idle.append(connection)
+
+    def _idle_connection(self) -> Connection | None:
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:  # another thread took the last one
+                break
+            if self.file is not None or time.monotonic() - self._used < FRESH_S or is_usable(connection):
+                return connection
+            connection.close()
+        return None
 
     @contextmanager
     def hold(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:

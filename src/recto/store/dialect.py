@@ -30,7 +30,7 @@ from sqlalchemy import (
     event,
 )
 from sqlalchemy.engine import URL, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -137,16 +137,23 @@ def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
     except (ModuleNotFoundError, NoSuchModuleError) as why:
         raise StoreError(f"{url.drivername} is not installed: pip install 'recto-context[postgres]'") from why
 
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: object) -> None:
+        # the driver would begin in a round trip of its own; what begins a transaction goes in one, below
+        connection.autocommit = True
+
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         if not _is_write(connection):
-            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            run_driver(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return
-        # read committed: reads after the lock see what the last writer left
-        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
         timeout_s = connection.get_execution_options().get("patience_s", busy_timeout_s)
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(timeout_s * 1000)}")
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
+        # read committed: reads after the lock see what the last writer left
+        run_driver(
+            connection,
+            "BEGIN ISOLATION LEVEL READ COMMITTED; "
+            f"SET LOCAL lock_timeout = {int(timeout_s * 1000)}; SELECT pg_advisory_xact_lock({WRITER_LOCK})",
+        )
 
     return engine
 
@@ -154,6 +161,28 @@ def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
 def driver_connection(connection: Connection) -> Any:
     """The driver's own connection."""
     return connection.connection.dbapi_connection
+
+
+def run_driver(connection: Connection, sql: str, parameters: Any = None) -> Any:
+    """Runs a statement of PostgreSQL without SQLAlchemy's result, which takes longer to set up than most statements
+    take; gives the driver's cursor."""
+    try:
+        return driver_connection(connection).execute(sql, parameters)
+    except connection.dialect.loaded_dbapi.Error as why:
+        if driver_connection(connection).closed:
+            connection.invalidate()
+        kind = IntegrityError if isinstance(why, connection.dialect.loaded_dbapi.IntegrityError) else DBAPIError
+        raise kind(sql, None, why) from why
+
+
+def is_usable(connection: Connection) -> bool:
+    """Whether a connection that was idle still has its server."""
+    try:
+        driver_connection(connection).execute("")
+        return True
+    except connection.dialect.loaded_dbapi.Error:
+        connection.invalidate()
+        return False
 
 
 @contextmanager
@@ -189,7 +218,7 @@ CHANNEL = "recto"
 
 def announce(connection: Connection, change: str, by: str) -> None:
     """Tells others of a change when this transaction is committed; within it, the same change is told once."""
-    connection.exec_driver_sql("SELECT pg_notify(%s, %s)", (CHANNEL, f"{change} {by}"))
+    run_driver(connection, "SELECT pg_notify(%s, %s)", (CHANNEL, f"{change} {by}"))
 
 
 def heard_changes(connection: Connection, but_by: str, patience_s: float) -> Iterator[str]:
