@@ -37,10 +37,13 @@ NAMES = (
     "streams",
     "kills",
     "web",
+    "scale",
 )
 QUICK = "quick"
 COUNTED = ("soak", "kills")
 """Those that take --count."""
+SIZED = "scale"
+"""Takes --minutes and --messages."""
 SEEDED = "summary"
 """Takes --seed and --sample."""
 
@@ -56,6 +59,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="smaller sizes; BENCH_QUICK=1 does the same")
     parser.add_argument("--save", action="store_true", help=f"with {QUICK}: writes bench/last.json")
     parser.add_argument("--count", type=int, help=f"how many, for {' and '.join(COUNTED)}")
+    parser.add_argument("--minutes", type=float, help=f"how long servers are killed, for {SIZED}")
+    parser.add_argument("--messages", type=int, help=f"how many messages are loaded, for {SIZED}")
     parser.add_argument("--seed", type=int, default=0, help=f"other conversations, for {SEEDED}")
     parser.add_argument("--sample", action="store_true", help=f"lines to judge by hand instead, for {SEEDED}")
     given = parser.parse_args()
@@ -73,6 +78,7 @@ def main() -> None:
     for name in chosen:
         options = {"seed": given.seed, "sample": given.sample} if name == SEEDED else {}
         options |= {"count": given.count} if name in COUNTED else {}
+        options |= {"minutes": given.minutes, "messages": given.messages} if name == SIZED else {}
         _run(name, options, quick=given.quick or os.environ.get("BENCH_QUICK", "") not in ("", "0"))
 
 

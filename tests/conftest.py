@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.cluster import find_programs, throwaway_cluster
 from coverage import Coverage
 from hypothesis import settings as hypothesis_settings
 from tests.providers.conftest import Loopback
@@ -138,3 +139,13 @@ def serve() -> Iterator[Serve]:
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Callable[[], str]]:
+    """A PostgreSQL server of the tests' own, on a Unix socket; a call makes an empty database and gives its URL."""
+    if (programs := find_programs()) is None:
+        pytest.skip("no PostgreSQL server is installed here; `make test-all` installs one")
+    pytest.importorskip("psycopg", reason="psycopg is not installed here; requirements/dev.txt has it")
+    with throwaway_cluster(programs) as make:
+        yield make

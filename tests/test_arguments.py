@@ -66,6 +66,7 @@ FITTING: dict[str, Any] = {
     "messages": [{"role": "user", "content": "hello"}],
     "prepared": None,
     "reply": "Yes.",
+    "older_than": "90d",
 }
 ENDS = ("close", "run")
 

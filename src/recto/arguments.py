@@ -101,9 +101,11 @@ RULES: dict[str, ArgumentRule] = {
             "anew",
             "as_left",
             "as_new",
+            "backups",
             "can_ask",
             "complete",
             "deleted",
+            "dry_run",
             "everything",
             "fresh",
             "from_start",
@@ -126,6 +128,7 @@ RULES: dict[str, ArgumentRule] = {
         lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf,
     ),
     "older_than": _whole(0, MOST_DAYS),
+    "prune.older_than": NAME,
     "state": _one_of(get_args(ConversationState)),
     "call": _whole(1),
     "media": _whole(1),
@@ -143,7 +146,7 @@ RULES: dict[str, ArgumentRule] = {
     ),
     **dict.fromkeys(("export.format", "export_file.format"), _one_of(EXPORT_FORMATS)),
     "import_file.format": _one_of(IMPORT_FORMATS),
-    "progress": ArgumentRule("a function", callable),
+    **dict.fromkeys(("listener", "progress"), ArgumentRule("a function", callable)),
 }
 """By the name of the argument, or by `method.argument`."""
 _MESSAGES = ("given", "attachments", "messages", "prepared", "reply")

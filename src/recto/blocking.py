@@ -4,7 +4,7 @@ background.
 Nothing is decided here: every method calls its asynchronous twin of the same name.
 """
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
@@ -28,6 +28,7 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
 from recto.store.comparison import Difference
 from recto.store.records import Record
+from recto.store.retention import PruneOptions, PruneReport
 from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
 from recto.store.token_use import TokenUse
@@ -205,6 +206,9 @@ class Desk:
         """Runs on the desk's own loop in the background."""
         return self._loop.run(work)
 
+    def follow(self, listener: Callable[[], object] | None = None) -> None:
+        self._desk.follow(listener)
+
     def close(self) -> None:
         self._loop.run(self._desk.close())
         self._loop.close()
@@ -229,6 +233,9 @@ class Desk:
 
     def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
         return self._loop.run(self._desk.empty_trash(older_than, progress))
+
+    def prune(self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]) -> PruneReport:
+        return self._loop.run(self._desk.prune(older_than, progress, **options))
 
     def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]:
         return self._loop.run(self._desk.find_conversations(text, limit=limit))

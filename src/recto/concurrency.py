@@ -4,10 +4,12 @@ import asyncio
 import atexit
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
+from itertools import count
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,17 +21,29 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+Work = tuple[asyncio.Future[Any] | None, Callable[[], Any]] | None
+# Which of the store's threads the current task and those that it starts use.
+_LANE: ContextVar[int] = ContextVar("recto_lane", default=0)
+
+
 class StoreThread:
-    """The one thread that uses the store; runs work in the order it was submitted.
+    """The thread that uses the store; runs work in the order it was submitted. With a database server there are several
+    (`lanes`): tasks that called `use_own_lane` each have the order of their own work, and do not wait for others.
 
     By hand: a turn comes here ten times, and an executor would take half of the way for itself.
     """
 
-    def __init__(self) -> None:
-        self._work: SimpleQueue[tuple[asyncio.Future[Any] | None, Callable[[], Any]] | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
+    def __init__(self, lanes: int = 1) -> None:
+        self._work: list[SimpleQueue[Work]] = [SimpleQueue() for _ in range(lanes)]
+        self._threads: dict[int, threading.Thread] = {}
         self._lock = threading.Lock()
+        self._numbers = count(1)
         self._is_closed = False
+
+    def use_own_lane(self) -> None:
+        """From now on the current task, and those that it starts, work beside the others."""
+        if len(self._work) > 1:
+            _LANE.set(next(self._numbers))
 
     async def do(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Runs the work after all earlier work. Cancelling the caller does not cancel it."""
@@ -47,18 +61,21 @@ class StoreThread:
         self._put(None, work)
 
     def _put(self, future: asyncio.Future[Any] | None, work: Callable[[], Any]) -> bool:
+        lane = _LANE.get() % len(self._work)
         with self._lock:
             if self._is_closed:
                 return False
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="recto-store", daemon=True)
-                self._thread.start()
+            if not self._threads:
                 atexit.register(self.close)  # whoever forgets to close a desk loses nothing
-            self._work.put((future, work))
+            if lane not in self._threads:
+                thread = threading.Thread(target=self._run, args=[self._work[lane]], name="recto-store", daemon=True)
+                self._threads[lane] = thread
+                thread.start()
+            self._work[lane].put((future, work))
             return True
 
-    def _run(self) -> None:
-        while (item := self._work.get()) is not None:
+    def _run(self, queue: "SimpleQueue[Work]") -> None:
+        while (item := queue.get()) is not None:
             future, work = item
             try:
                 result, error = work(), None
@@ -72,12 +89,14 @@ class StoreThread:
             del item, future, work, result, error  # not kept alive until the next piece of work
 
     def close(self) -> None:
-        """Ends the thread after the work in its queue."""
+        """Ends the threads after the work in their queues."""
         with self._lock:
-            thread, self._is_closed = self._thread, True
-            self._work.put(None)
-        if thread is not None:
+            threads, self._is_closed = list(self._threads.values()), True
+            for queue in self._work:
+                queue.put(None)
+        for thread in threads:
             thread.join()
+        if threads:
             atexit.unregister(self.close)
 
 
@@ -97,6 +116,18 @@ async def run_to_completion(future: asyncio.Future[T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([future])
         raise
+
+
+@asynccontextmanager
+async def entered(context: AbstractContextManager[T]) -> AsyncIterator[T]:
+    """Enters a blocking context, which may wait for long, and leaves it, without stopping the loop."""
+    with ExitStack() as stack:
+        worker = WorkerThread("recto-waiting")
+        try:
+            yield await run_to_completion(asyncio.wrap_future(worker.submit(partial(stack.enter_context, context))))
+        finally:
+            await run_to_completion(asyncio.wrap_future(worker.submit(stack.close)))
+            worker.close()
 
 
 class WorkerThread:

@@ -5,7 +5,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
@@ -32,6 +32,7 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
 from recto.store.comparison import Difference
 from recto.store.records import Record
+from recto.store.retention import PruneOptions, PruneReport, RetentionScope, time_before
 from recto.store.store import Store
 from recto.store_reader import SentText, StoreReader
 from recto.talk import AsyncTalk
@@ -72,6 +73,13 @@ class AsyncDesk(AsyncDeskReports):
     def facts(self) -> FactMemory:
         """What is remembered between conversations. Its methods block, and may be called from any thread."""
         return self.engine.facts
+
+    def follow(self, listener: Callable[[], object] | None = None) -> None:
+        """For programs that stay open: keeps the search index up to date with what others write to the same database
+        server, and calls the listener, in a thread of its own, whenever they do. A store in a file is not followed."""
+        self.store.changes.watch(self.engine.archive.follow)
+        if listener:
+            self.store.changes.watch(lambda _: listener())
 
     # -- conversations
 
@@ -145,6 +153,22 @@ class AsyncDesk(AsyncDeskReports):
         removed = self.store.trash.empty(now(days_ago=older_than), progress)
         self.engine.archive.forget_removed()
         return removed
+
+    async def prune(
+        self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]
+    ) -> PruneReport:
+        """Removes for good the conversations that nobody has used for so long (`90d`, `12h`, `6w`, `2y`), as
+        `empty_trash` does. The report says what went and what stays."""
+        return await asyncio.to_thread(self._prune, older_than, progress, **options)
+
+    def _prune(self, older_than: str, progress: Progress | None, **options: Unpack[PruneOptions]) -> PruneReport:
+        named = options.get("conversation")
+        id = self._reader.conversation(named, deleted=True).id if named is not None else None
+        scope = RetentionScope(time_before(older_than), id, options.get("key"))
+        flags = {"backups": options.get("backups", False), "dry_run": options.get("dry_run", False)}
+        report = self.store.retention.prune(scope, progress, **flags)
+        self.engine.archive.forget_removed()
+        return report
 
     async def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
         """The latest first."""

@@ -89,7 +89,7 @@ class Engine:
     ) -> None:
         share_heap()  # before there are threads
         self.store, self.settings, self.project, self.home = store, settings, project, home
-        self.store_thread, self.folder = StoreThread(), project or Path.cwd()
+        self.store_thread, self.folder = StoreThread(store.database.lanes), project or Path.cwd()
         search, address = settings.search, partial(embedding_address, environment=environment, home=home)
         embedder, timeout_s = SharedEmbedder(search.embedder, home, address), search.timeout_s
         self.archive = Archive(store, home / locations.SEARCH_FILE, embedder, timeout_s=timeout_s)
@@ -111,7 +111,7 @@ class Engine:
         self._checkpoints = BackgroundWorker(
             store.database.checkpoint, "recto-checkpoint", delay_s=CHECKPOINT_IN_S, quiet_s=0
         )
-        self._warming, self.summaries_ahead = TaskSet(), SummariesAhead()
+        self._warming, self.summaries_ahead = TaskSet(), SummariesAhead(store.database)
 
     def _pickers(self, turn: TurnInput, citations: Citations) -> list[Picker]:
         """Everything that enters a window for a message. A new kind of source is one line here."""

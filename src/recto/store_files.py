@@ -1,12 +1,14 @@
 """StoreFiles: the store as files: checked, backed up, restored. Works also where the store itself cannot be opened."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 
 from recto import locations
-from recto.errors import Invalid, MessagesLost
+from recto.errors import Invalid, MessagesLost, StoreError
+from recto.home_files import make_private_folder
 from recto.store.backup import (
     Backup,
     Restored,
@@ -19,6 +21,7 @@ from recto.store.backup import (
 from recto.store.check import StoreReport, check_store
 from recto.store.dialect import file_of, url_of
 from recto.store.store import Store
+from recto.store.store_copy import StoreCopy, copy_store
 
 Tell = Callable[[int, int], object]
 """Called with how much is done, and how much there is."""
@@ -35,10 +38,10 @@ class AcceptedStore(Struct, frozen=True):
 
 
 class StoreFiles:
-    def __init__(self, home: str | Path | None = None) -> None:
-        """In `home` (default: RECTO_HOME or ~/.recto)."""
+    def __init__(self, home: str | Path | None = None, location: str | None = None) -> None:
+        """In `home` (default: RECTO_HOME or ~/.recto), or at `location`: a URL or a file."""
         place = Path(home).expanduser() if home else locations.find_home()
-        self._location = locations.find_store(place)
+        self._location = location or locations.find_store(place)
         self._file = file_of(url_of(self._location))
 
     @property
@@ -81,6 +84,16 @@ class StoreFiles:
         with Store(self._own_file) as store:
             refuse_damaged(self._own_file)
             return AcceptedStore(was_lost, store.tree.newest_number(), aside)
+
+    def copy(self, target: str, tell: Tell | None = None) -> StoreCopy:
+        """Copies the whole store into another database, by URL or by file; checked by hash."""
+        if (file := file_of(url_of(target))) and not file.exists():
+            try:
+                make_private_folder(file.parent)
+                os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+            except OSError as why:
+                raise StoreError(f"cannot write {file}: {why.strerror}") from why
+        return copy_store(self._location, target, tell)
 
     @property
     def _own_file(self) -> Path:

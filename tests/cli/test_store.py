@@ -231,3 +231,48 @@ def test_what_the_page_about_trouble_shows_works(home: Path) -> None:
         assert done.exit_code == 0, f"{line}\n{done.output}"
     assert "| `store.backup` | `true` |" in shown
     assert "backup = false" in (home / "config.toml").read_text()
+
+
+def test_pruning_names_what_goes_and_asks_before(home: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(home / "recto.db") as connection:
+        connection.execute("UPDATE conversations SET updated = '2020', created = '2020'")
+    connection.close()
+    backup = home / "backups/recto-2020-01-01.db"
+    backup.parent.mkdir(exist_ok=True)
+    shutil.copy(home / "recto.db", backup)
+    told = run("store", "prune", "--older-than", "90d", "--dry-run")
+    assert told.stdout.startswith("goes: 1 conversation, 4 messages, 2 requests\n")
+    assert f"stays: {backup}, which may hold them\n" in told.stdout
+    assert "for good" not in told.stdout
+    refused = run("store", "prune", "--older-than", "90d")
+    assert refused.exit_code == 1
+    assert "--yes removes it without asking" in refused.output
+    done = run("store", "prune", "--older-than", "90d", "--backups", "--yes")
+    assert "1 conversation removed for good\n" in done.stdout
+    assert f"deleted: {backup}\n" in done.stdout
+    assert not backup.exists()
+    after = json.loads(run("store", "prune", "--older-than", "0h", "--yes", "--json").output)
+    assert (after["conversations"], after["removed"], after["stays"]["facts"]) == ([], 0, 0)
+    assert "is not an age: write 90d" in run("store", "prune", "--older-than", "soon").output
+
+
+def test_a_store_is_copied_and_both_hashes_are_told(home: Path, tmp_path: Path) -> None:
+    target = tmp_path / "copies" / "copy.db"
+    done = run("store", "copy", "--to", f"sqlite:///{target}")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("copied: 4 messages, ")
+    assert "both have the sha256 " in done.stdout
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    again = json.loads(run("store", "copy", "--from", str(home / "recto.db"), "--to", str(target), "--json").output)
+    assert (again["rows"]["messages"], again["written"]) == (4, 0)
+    for words, told in (
+        (["--to", str(home / "recto.db")], "are the same"),
+        (["--to", "mysql://x/y"], "is not supported"),
+        (["--from", str(tmp_path / "none.db"), "--to", str(target)], "there is no store"),
+        (["--to", "postgresql+psycopg://nobody@/none?host=/nowhere"], "cannot reach"),
+        (["--to", str(home / "recto.db" / "x.db")], "cannot write"),
+    ):
+        failed = run("store", "copy", *words)
+        assert (failed.exit_code, told in failed.output) == (1, True), failed.output

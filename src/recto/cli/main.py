@@ -33,7 +33,7 @@ COMMANDS = {
     "agent": "See, make and configure agents; let one work toward a goal.",
     "vault": "Search a folder of notes, follow its links, see what is used.",
     "memory": "Remember facts between conversations.",
-    "store": "Check the store of all conversations, back it up, restore it.",
+    "store": "Check the store of all conversations, back it up, restore it, copy it, remove what is old.",
     "config": "See and change settings.",
     "models": "See which models there are, and fetch the built-in one.",
     "serve": "Serve OpenAI's and Anthropic's API to other programs.",

@@ -1,24 +1,27 @@
-"""`recto store`: the database that holds all conversations: checked, backed up, restored."""
+"""`recto store`: the database that holds all conversations: checked, backed up, restored, copied, pruned."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from recto.cli import options, show
 from recto.cli.terminal import bar
+from recto.cli.trash import is_removal_confirmed
 
 if TYPE_CHECKING:
     from recto.store.backup import Backup
+    from recto.store.retention import PruneOptions, PruneReport
     from recto.store_files import StoreFiles
 
+UNSURE_OF_PRUNING = "what is removed cannot be brought back: --yes removes it without asking, --dry-run tells what goes"
 file_argument = click.argument("file", required=False, type=click.Path(path_type=Path))
 
 
 @click.group()
 def command() -> None:
-    """Check the store of all conversations, back it up, restore it.
+    """Check the store of all conversations, back it up, restore it, copy it, remove what is old.
 
     Example: recto store check
     """
@@ -100,6 +103,98 @@ def accept(as_json: bool) -> None:
         show.say(f"nothing is missing, and nothing was changed: {held}")
     else:
         show.say(f"accepted: {held}" + (f"; the empty file was moved to {done.aside}" if done.aside else ""))
+
+
+@command.command("copy")
+@click.option("--from", "source", metavar="URL", help="The store to copy (default: the one in use).")
+@click.option("--to", "target", metavar="URL", required=True, help="An empty database, or a copy that is to go on.")
+@options.as_json_option
+def copy(source: str | None, target: str, as_json: bool) -> None:
+    """Copy the whole store into another database, such as PostgreSQL, and compare both by hash. A copy that was
+    interrupted goes on when it is run again.
+
+    A URL is postgresql+psycopg://user@host/name, sqlite:///file, or the name of a file.
+
+    Example: recto store copy --to sqlite:///copy.db
+    """
+    from recto.store_files import StoreFiles  # as below
+
+    with bar("copying") as tell:
+        done = StoreFiles(location=source).copy(target, tell)
+    rows = sum(done.rows.values())
+    if as_json:
+        show.emit({"rows": dict(done.rows), "written": done.written, "sha256": done.sha256})
+        return
+    show.say(f"copied: {show.counted(done.rows['messages'], 'message')}, {show.counted(rows, 'row')} in all")
+    show.say(f"both have the sha256 {done.sha256}; {show.counted(done.written, 'row')} written")
+
+
+@command.command("prune")
+@click.option("--older-than", metavar="AGE", required=True, help="Not used for so long: 90d, 12h, 6w, 2y.")
+@click.option("--conversation", "-c", metavar="ID", help="Only this conversation.")
+@click.option("--key", metavar="NAME", help="Only conversations of this key of `recto serve`.")
+@click.option("--backups", is_flag=True, help="Delete the daily backups too: they hold what was removed.")
+@click.option("--dry-run", is_flag=True, help="Only tell what would go, and what would stay.")
+@click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+@options.as_json_option
+def prune(older_than: str, is_sure: bool, as_json: bool, **chosen: "Unpack[PruneOptions]") -> None:
+    """Remove conversations for good that nobody has used for AGE: messages, requests, usage, entries of the search
+    index, and texts that no other one needs. It cannot be undone.
+
+    A conversation that was used since stays, whole. Facts that were learned stay, and so do copies of the store.
+
+    Example: recto store prune --older-than 90d --dry-run
+    """
+    with options.open_desk() as desk:
+        chosen_dry: PruneOptions = {**chosen, "dry_run": True}
+        report = desk.prune(older_than, **chosen_dry)
+        is_going = bool(report.found.conversations or report.deleted_backups) and not chosen["dry_run"]
+        if not as_json:
+            _tell_removal(report, is_past=False)
+        if is_going and not is_sure and not is_removal_confirmed(report.found.conversations, UNSURE_OF_PRUNING):
+            show.note("nothing was removed")
+            return
+        if is_going:
+            with bar("removing") as tell:
+                report = desk.prune(older_than, tell, **chosen)
+    if as_json:
+        show.emit(_removal_to_json(report))
+    elif is_going:
+        _tell_removal(report, is_past=True)
+
+
+def _tell_removal(report: "PruneReport", *, is_past: bool) -> None:
+    found = report.found
+    if is_past:
+        show.say(f"{show.counted(report.removed, 'conversation')} removed for good")
+    else:
+        parts = (("conversation", len(found.conversations)), ("message", found.messages), ("request", found.requests))
+        show.say("goes: " + ", ".join(show.counted(number, noun) for noun, number in parts))
+        if found.used_since:
+            show.say(f"stays: {show.counted(found.used_since, 'older conversation')} used since")
+        if found.facts:
+            show.say(f"stays: {show.counted(found.facts, 'fact')} learned from them (`recto memory list`)")
+    for file in report.deleted_backups:
+        show.say(f"{'deleted' if is_past else 'goes'}: {file}")
+    if found.conversations:
+        for file in report.copies:
+            show.say(f"stays: {file}, which may hold them")
+
+
+def _removal_to_json(report: "PruneReport") -> dict[str, object]:
+    found = report.found
+    return {
+        "conversations": [each.id for each in found.conversations],
+        "messages": found.messages,
+        "requests": found.requests,
+        "removed": report.removed,
+        "deleted_backups": [str(each) for each in report.deleted_backups],
+        "stays": {
+            "used_since": found.used_since,
+            "facts": found.facts,
+            "copies": [str(each) for each in report.copies],
+        },
+    }
 
 
 def _described(backup: "Backup") -> str:

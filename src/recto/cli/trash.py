@@ -1,5 +1,7 @@
 """Commands of `recto conversations` that put a conversation away, bring it back, or remove it for good."""
 
+from collections.abc import Sequence
+
 import click
 
 from recto import wire
@@ -14,6 +16,7 @@ name_argument = click.argument("name", metavar="ID")
 CONFIRMATION = "yes"
 # Of a full trash the question names so many.
 NAMED = 10
+UNSURE = "what is removed from the trash cannot be brought back: --yes removes it without asking"
 
 
 @click.command("archive")
@@ -95,7 +98,7 @@ def empty_trash(older_than: int, is_sure: bool, as_json: bool) -> None:
     with options.open_desk() as desk:
         limit = now(days_ago=older_than)
         found = [each for each in desk.conversations(state="deleted", limit=1_000_000) if (each.deleted or "") <= limit]
-        if found and not is_sure and not _is_confirmed(found):
+        if found and not is_sure and not is_removal_confirmed(found, UNSURE):
             show.note("nothing was removed")
             return
         with bar("emptying the trash") as tell:
@@ -108,9 +111,10 @@ def empty_trash(older_than: int, is_sure: bool, as_json: bool) -> None:
         )
 
 
-def _is_confirmed(found: list[Conversation]) -> bool:
+def is_removal_confirmed(found: Sequence[Conversation], refused: str) -> bool:
+    """Names what is to go, and asks. Invalid with the sentence `refused` where nobody can answer."""
     if not options.has_keyboard():
-        raise Invalid("what is removed from the trash cannot be brought back: --yes removes it without asking")
+        raise Invalid(refused)
     for each in found[:NAMED]:
         show.say(f"#{each.number}  {titled(each)}", err=True)
     if len(found) > NAMED:

@@ -8,12 +8,20 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, Text
 from recto.compaction.condensed import CondensedTexts, middle_input, middle_room, question_in
-from recto.compaction.summary_ahead import SummariesAhead, SummaryAhead, ahead_problem, find_ahead, find_running
+from recto.compaction.summary_ahead import (
+    SummariesAhead,
+    SummaryAhead,
+    ahead_problem,
+    find_ahead,
+    find_running,
+    summary_lease,
+)
 from recto.compaction.summary_check import as_sent, fitting_ledger, instructions_text
 from recto.compaction.summary_input import SummaryInput, UnreadMessages, summary_input, unread_ranges, unsummarized
 from recto.compaction.summary_models import Writers, summary_models
 from recto.compaction.summary_writer import PATIENCE_S, SummaryWriter
-from recto.errors import DoesNotFit, Invalid
+from recto.concurrency import entered
+from recto.errors import Invalid
 from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, SummaryProgress, Unanswered
 from recto.store.store import Store
 from recto.summary.prompt import SummaryOptions
@@ -39,6 +47,7 @@ from recto.window.count import SMALLEST_SUMMARY, SUMMARY
 from recto.window.plan import Cut, Plan
 from recto.window.planner import LITTLE, plan_ahead, plan_window
 from recto.window.request import Entry
+from recto.window.window import too_large
 
 MOST_PASSES = 3
 OF_COVERED = 0.8
@@ -82,11 +91,22 @@ class CompactionRun:
         return self.prepared.session
 
     async def run(self) -> AsyncGenerator[Event, None]:
-        """Cuts and plans again until everything fits; a few passes must do."""
+        """Cuts and plans again until everything fits; a few passes must do. On a database server one process at a time
+        sums up a conversation."""
         id = self.session.conversation
         await self._stop_useless()
         while self._needs_summary and self.ahead and not await self.ahead.is_done(id, PATIENCE_S):
             yield SummaryProgress(0, self.turn.plan.summed_up.count)
+        cut = self.turn.plan.cut
+        wait_s = self.context.settings.summary_timeout_s if cut and cut.summary and self._stores else 0.0
+        async with (
+            entered(self.store.database.hold(summary_lease(id), wait_s)),
+            aclosing(self._passes()) as events,
+        ):
+            async for event in events:
+                yield event
+
+    async def _passes(self) -> AsyncGenerator[Event, None]:
         await self._plan_again()
         for _ in range(MOST_PASSES):
             if self.turn.plan.cut is not None and self._is_unwanted:
@@ -108,7 +128,7 @@ class CompactionRun:
             loaded = self.turn.loaded.rescaled(self.context.token_cache.factor)
             self.turn = await self.prepared.plan(loaded, self.context)
         if self.turn.window.free < 0:
-            raise self._too_large()
+            raise too_large(self.turn.window)
 
     @property
     def is_stored(self) -> bool:
@@ -189,17 +209,6 @@ class CompactionRun:
             return False, {}
         placed = tree.append(self.session.conversation, compaction_message(block, head))
         return True, {**moved(placed), "declined": 0}
-
-    def _too_large(self) -> DoesNotFit:
-        window = self.turn.window
-        largest = max(window.sections, key=lambda section: section.tokens)
-        return DoesNotFit(
-            f"the window takes {window.total} tokens and has room for {window.limit - window.reserve}; most of it is "
-            f"{largest.name} ({largest.tokens}): choose a model with a larger window, or ask for less at once",
-            needed=window.total,
-            room=window.limit - window.reserve,
-            largest=largest.name,
-        )
 
     async def preview(self) -> Turn:
         """The turn after its cut, as far as it is known without asking a model."""

@@ -12,7 +12,9 @@ from typing import Any
 from msgspec import Struct
 
 from recto.chat.blocks import Compaction, Made
+from recto.concurrency import entered
 from recto.errors import RectoError
+from recto.store.database import Database
 from recto.store.store import Store
 from recto.turn.assembly import Turn
 from recto.turn.side_call import SideAnswer
@@ -21,6 +23,11 @@ from recto.window.compaction_block import is_held
 log = logging.getLogger(__name__)
 AHEAD = "written ahead"
 UNUSED = f"a summary that was {AHEAD} is not used"
+
+
+def summary_lease(conversation: str) -> str:
+    """What a process holds while it sums up a conversation: others wait for it, or take over when it is gone."""
+    return f"summary {conversation}"
 
 
 class SummaryAhead(Struct, frozen=True):
@@ -90,7 +97,8 @@ def _settles(block: Compaction) -> bool:
 
 
 class SummariesAhead:
-    def __init__(self) -> None:
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def begin(self, conversation: str, work: Coroutine[Any, Any, None]) -> None:
@@ -98,17 +106,21 @@ class SummariesAhead:
         if conversation in self._tasks:
             work.close()
             return
-        task = asyncio.get_running_loop().create_task(self._run(work))
+        task = asyncio.get_running_loop().create_task(self._run(conversation, work))
         self._tasks[conversation] = task
         task.add_done_callback(lambda _: self._tasks.pop(conversation, None))
 
-    async def _run(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run(self, conversation: str, work: Coroutine[Any, Any, None]) -> None:
         try:
-            await work
+            async with entered(self._database.hold(summary_lease(conversation))) as is_ours:
+                if is_ours:
+                    await work
         except RectoError as why:
             log.info("no summary was written ahead: %s", why.message)
         except Exception:  # a compaction writes its own
             log.exception("writing a summary ahead failed")
+        finally:
+            work.close()
 
     def is_running(self, conversation: str) -> bool:
         return self._task(conversation) is not None

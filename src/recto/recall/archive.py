@@ -17,6 +17,7 @@ from recto.recall.indexed_message import index_items, is_settled, searchable_tex
 from recto.search.finder import Hit, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
 from recto.search.keyword_index import Filter, IndexItem, Passage
+from recto.store.database import Change
 from recto.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -109,6 +110,7 @@ class Archive:
         """What went wrong in the background."""
         self._worker = BackgroundWorker(self._some, "recto-archive", delay_s=QUIET_S)
         self._feeding = threading.Lock()
+        self._may_lag = store.database.file is None
 
     # -- finding
 
@@ -228,6 +230,12 @@ class Archive:
             self._index.clear(numbers, {"messages": "", "growing": "", "first": "", "last": ""}, "message:")
             self._checked = False
 
+    def follow(self, change: Change) -> None:
+        """Another process that uses the same database server has changed it; this index is this machine's own."""
+        if change == "removed":
+            self.forget_removed()
+        self.wake()
+
     def renew(self, because: str = AS_ASKED) -> None:
         self._index.file.rebuild(because)
 
@@ -260,6 +268,9 @@ class Archive:
         """One step of background work. Never raises: nobody would see it."""
         try:
             meaning = self._lookup.vectors
+            if self._may_lag:  # others may have removed conversations while this process did not run
+                self._may_lag = False
+                self.forget_removed()
             if self._feed(BACKGROUND_BATCH) > 0 or self._index.file.merge_segments():
                 return True
             self._finder.warm()

@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
 
+from recto.concurrency import entered
 from recto.desk import AsyncDesk
-from recto.errors import Invalid, NotFound
+from recto.errors import Busy, Invalid, NotFound
 from recto.serve.access import Access, Limits
 from recto.serve.metrics import Metrics
 from recto.store.clients import AccessKey
@@ -17,6 +19,8 @@ log = logging.getLogger(__name__)
 Mode = Literal["manage", "record", "passthrough"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 Disconnect = Literal["finish", "stop"]
+# How long a request waits for another server that stores messages of the same key.
+PLACING_S = 10.0
 SCRIPTED = "scripted:"
 OWN_NAMES = ("recto", "default")
 """Names of models that leave the choice to the settings."""
@@ -42,9 +46,18 @@ class Gateway:
         self._running: set[asyncio.Task[None]] = set()
         self.is_closing = False
 
-    def lock(self, owner: str) -> asyncio.Lock:
-        """Finding and storing what a client said is one step for each owner."""
-        return self._locks.setdefault(owner, asyncio.Lock())
+    @asynccontextmanager
+    async def lock(self, owner: str) -> AsyncIterator[None]:
+        """Finding and storing what a client said is one step for each owner, also where several servers share a
+        database."""
+        async with self._locks.setdefault(owner, asyncio.Lock()):
+            if self.store.database.file is not None:
+                yield
+                return
+            async with entered(self.store.database.hold(f"owner {owner}", PLACING_S)) as is_ours:
+                if not is_ours:
+                    raise Busy("another server has been storing messages of this key for too long; try again")
+                yield
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Work that goes on when its client has gone."""

@@ -41,6 +41,7 @@ async def place(
 ) -> Placement:
     """`named`: the conversation that the client means, by its id or by a name of the client's own. `follows`: the reply
     that the messages come after, without those before it."""
+    gateway.store_thread.use_own_lane()
     do, store = gateway.store_thread.do, gateway.store
     async with gateway.lock(owner):
         session, at = await do(_begin, store, owner, named, model, given, follows)

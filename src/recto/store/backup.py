@@ -82,6 +82,26 @@ def _named(store: Path, pattern: str) -> Iterator[Path]:
                 yield file
 
 
+def automatic_backups(store: Path) -> list[Path]:
+    """The daily ones, the oldest first."""
+    return sorted(_named(store, _DAILY))
+
+
+def other_copies(store: Path) -> list[Path]:
+    """What else the folder of backups holds of the store: copies by hand, and stores that were replaced."""
+    daily = set(automatic_backups(store))
+    return sorted(file for file in backup_folder(store).glob("*.db") if file not in daily)
+
+
+def delete_automatic_backups(store: Path) -> list[Path]:
+    """Deletes the daily backups; returns which there were."""
+    found = automatic_backups(store)
+    with _store_errors(backup_folder(store)):
+        for file in found:
+            file.unlink(missing_ok=True)
+    return found
+
+
 def backup_by_hand(store: Path, target: Path | None, tell: Tell | None = None) -> Path:
     """A backup in a new file, by default in the folder of backups. Returns the file."""
     if not store.exists():

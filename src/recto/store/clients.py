@@ -3,7 +3,7 @@ known again when a client sends them back. Every look-up is by owner: nobody fin
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from recto.chat.chain import Print
 from recto.chat.message import now
 from recto.errors import Invalid, NotFound
 from recto.store.database import Database
+from recto.store.open_replies import LEFT, left_replies
 from recto.store.rows import conversation_row, message_row
 from recto.store.schema import (
     access_keys,
@@ -178,9 +179,15 @@ class ClientMessages:
         return OwnedMessage(row.id, row.home) if row else None
 
     def is_answered(self, message: str) -> bool:
-        """Whether a reply follows a message, at once or after a compaction."""
+        """Whether a reply follows a message, at once or after a compaction. One that a server left when it died is
+        none."""
         with self._database.read() as connection:
-            return _has_reply(connection, message_row(connection, message).n)
+            found = list(_replies(connection, message_row(connection, message).n))
+        whole = [row for row in found if not (row.status == "stopped" and LEFT in row.details)]
+        if self._database.file is None and whole and all(row.status == "unfinished" for row in whole):
+            left = left_replies(self._database)
+            whole = [row for row in whole if row.id not in left]
+        return bool(whole)
 
     def spent(self, owner: str, since: str) -> float:
         """US dollars of the owner's requests since a time, those that are on their way by their bound."""
@@ -203,8 +210,10 @@ class ClientMessages:
             return list(connection.execute(query).scalars())
 
 
-def _has_reply(connection: Connection, number: int) -> bool:
-    below = list(connection.execute(select(messages.c.n, messages.c.role).where(messages.c.parent == number)))
-    if any(row.role == "assistant" for row in below):
-        return True
-    return any(_has_reply(connection, row.n) for row in below if row.role == "system")
+def _replies(connection: Connection, number: int) -> Iterator[Any]:
+    columns = (messages.c[name] for name in ("n", "id", "role", "status", "details"))
+    for row in connection.execute(select(*columns).where(messages.c.parent == number)).all():
+        if row.role == "assistant":
+            yield row
+        elif row.role == "system":
+            yield from _replies(connection, row.n)

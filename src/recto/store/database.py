@@ -1,13 +1,16 @@
 """Database: opens, checks and migrates the store, runs transactions, and turns failures into sentences. Knows no single
 table."""
 
+import hashlib
 import sqlite3
 import threading
+import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import (
@@ -27,13 +30,16 @@ from sqlalchemy import (
 from sqlalchemy.engine.mock import MockConnection
 
 from recto.errors import Busy, RectoError, StoreError, TooNew
+from recto.ids import new_id
 from recto.store.dialect import (
     Failure,
+    announce,
     driver_connection,
     engine_of,
     failure_of,
     file_of,
     held_name,
+    is_usable,
     is_writable,
     read_only_url,
     share_conditions,
@@ -44,6 +50,12 @@ from recto.store.migrations import REVISIONS
 from recto.store.schema import messages, metadata
 
 BUSY_TIMEOUT_S = 5.0
+# A connection that was used so lately is not asked whether its server is there.
+FRESH_S = 5.0
+# How long a server waits for another one that migrates their database.
+MIGRATION_S = 600.0
+SERVER_LANES = 4
+Change = Literal["messages", "removed"]
 # A turn, a search and the background use the store at the same time, seldom more.
 MAX_IDLE = 3
 # Databases of one file share an engine, whose pool has few connections: they share the idle ones too.
@@ -51,18 +63,28 @@ _IDLE: WeakKeyDictionary[Engine, deque[Connection]] = WeakKeyDictionary()
 
 
 class Database:
-    def __init__(self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
-        """`location` is the path of a SQLite file or the URL of a database."""
-        url = url_of(location)
+    def __init__(
+        self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S, copied: str | None = None
+    ) -> None:
+        """`location` is the path of a SQLite file or the URL of a database. `copied`: a copy with this mark is made
+        here, or goes on."""
+        url, self._copied = url_of(location), copied
         self.file = file_of(url)
         """The file of a SQLite store."""
         self.name = str(self.file) if self.file else url.render_as_string(hide_password=True)
         self._local = threading.local()
         self._is_closed = False
+        self._used = 0.0
         self._marker = StoreMarker(self.file) if self.file else None
         is_read_only = self.file is not None and self.file.exists() and not is_writable(self.file)
         self.engine = engine_of(read_only_url(self.file) if is_read_only and self.file else url, busy_timeout_s)
         self._idle = _IDLE.setdefault(self.engine, deque())
+        # connections that hold a name wait for others that work: from one pool they could keep them out
+        self._holding = engine_of(url, busy_timeout_s) if self.file is None else self.engine
+        self.instance = new_id()
+        """By what other processes know this one."""
+        self._leasing = threading.Lock()
+        self._lease: tuple[ExitStack, Connection] | None = None
         try:
             with self.translate_errors():
                 if self.file:
@@ -77,7 +99,10 @@ class Database:
         with suppress(IndexError):
             while True:
                 self._idle.pop().close()
+        if self._lease is not None:
+            self._lease[0].close()
         self.engine.dispose()
+        self._holding.dispose()
 
     def _open(self) -> None:
         # read first: what other processes add meanwhile is in the store before it is in the marker
@@ -88,6 +113,9 @@ class Database:
             found = _read_revision(connection)
             if self._marker and newest:
                 self._check_newest(connection, self._marker, newest)
+        if found is not None and found.startswith(COPYING):
+            self._check_copy(found)
+            return
         if found is not None and found not in REVISIONS:
             raise TooNew(
                 f"{Path(self.name).name} was written by a newer Recto "
@@ -98,6 +126,15 @@ class Database:
         if found != REVISIONS[-1]:
             self._migrate()
 
+    def _check_copy(self, mark: str) -> None:
+        if self._copied is None:
+            raise StoreError(f"{self.name} is an unfinished copy of another store; `recto store copy` finishes it")
+        if self._copied != mark:
+            raise StoreError(
+                f"{self.name} is an unfinished copy of another store, or was begun by another version of Recto; "
+                "copy into an empty database"
+            )
+
     def _check_newest(self, connection: Connection, marker: StoreMarker, newest: NewestMessage) -> None:
         if not inspect(connection).has_table("messages"):
             raise marker.lost(f"holds no messages, and {newest.number:,} were in it")
@@ -107,7 +144,7 @@ class Database:
             raise marker.lost(f"holds {there:,} of {newest.number:,} messages" if is_older else "is another store")
 
     def _migrate(self) -> None:
-        with self.engine.connect().execution_options(write=True) as connection:
+        with self.engine.connect().execution_options(write=True, patience_s=MIGRATION_S) as connection:
             # another process may have migrated while we waited for the lock
             found = _read_revision(connection)
             if found is None:
@@ -116,6 +153,11 @@ class Database:
             elif found != REVISIONS[-1]:
                 _upgrade(connection)
             connection.commit()
+
+    @property
+    def lanes(self) -> int:
+        """How many threads may use it at once: a file has one writer anyway, and no way to wait for."""
+        return SERVER_LANES if self.file is None else 1
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -137,9 +179,12 @@ class Database:
             return
         with self.translate_errors(), self._connection(write=write) as connection:
             self._local.connection, self._local.newest = connection if write else None, None
+            self._local.changes = set()
             try:
                 with connection.begin():
                     yield connection
+                    for change in self._local.changes if write and self.file is None else ():
+                        announce(connection, change, self.instance)
             finally:
                 self._local.connection = None
         if self._marker and self._local.newest:
@@ -147,12 +192,9 @@ class Database:
 
     @contextmanager
     def _connection(self, *, write: bool) -> Iterator[Connection]:
-        """For one transaction. SQLite's stay open for the next one: to get one from SQLAlchemy's pool and give it back
-        takes five times as long as a transaction that does nothing."""
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self.engine.connect()
+        """For one transaction. It stays open for the next one: to get one from SQLAlchemy's pool and give it back takes
+        five times as long as a transaction that does nothing."""
+        connection = self._idle_connection() or self.engine.connect()
         if connection.get_execution_options().get("write") is not write:
             connection.execution_options(write=write)
         try:
@@ -160,23 +202,51 @@ class Database:
         except BaseException:
             connection.close()
             raise
-        if self.file is None or self._is_closed or len(self._idle) >= MAX_IDLE:
+        if self._is_closed or len(self._idle) >= MAX_IDLE * self.lanes:
             connection.close()
         else:
+            self._used = time.monotonic()
             self._idle.append(connection)
 
+    def _idle_connection(self) -> Connection | None:
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:  # another thread took the last one
+                break
+            if self.file is not None or time.monotonic() - self._used < FRESH_S or is_usable(connection):
+                return connection
+            connection.close()
+        return None
+
     @contextmanager
-    def hold(self, name: str) -> Iterator[bool]:
-        """Whether nobody else holds this name, on any machine that uses a database server. A file belongs to one
-        machine, which has locks of its own: for it the name is always free."""
+    def hold(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
+        """Whether nobody else holds this name, on any machine that uses a database server, or no longer after so much
+        waiting. It ends with the process at the latest. A file belongs to one machine, which has locks of its own: for
+        it the name is always free."""
         if self.file is not None:
             yield True
             return
         with ExitStack() as held:
             with self.translate_errors():
-                connection = held.enter_context(self.engine.connect())
-                is_ours = held.enter_context(held_name(connection, name))
+                connection = held.enter_context(self._holding.connect())
+                is_ours = held.enter_context(held_name(connection, name, wait_s))
             yield is_ours
+
+    def keep_lease(self, name: str) -> None:
+        """Holds a name as long as this database is open; takes it again where the connection to it was lost."""
+        with self._leasing, self.translate_errors():
+            if self._lease is not None:
+                try:
+                    self._lease[1].exec_driver_sql("SELECT 1")
+                    self._lease[1].commit()
+                    return
+                except exc.DBAPIError:
+                    self._lease[0].close()
+            held = ExitStack()
+            connection = held.enter_context(self._holding.connect())
+            held.enter_context(held_name(connection, name))
+            self._lease = held, connection
 
     def checkpoint(self, *, is_whole: bool = False) -> bool:
         """Moves SQLite's log into the file, as far as nobody reads it. For a moment when nobody waits: the commit that
@@ -192,6 +262,11 @@ class Database:
     def note_newest(self, number: int, id: str) -> None:
         """The newest message of the write that runs in this thread; the marker names it after the commit."""
         self._local.newest = NewestMessage(number, id)
+        self.note_change("messages")
+
+    def note_change(self, change: Change) -> None:
+        """What the write of this thread changes; on a database server other processes are told after the commit."""
+        self._local.changes.add(change)
 
     def lower_newest(self, newest: NewestMessage | None) -> None:
         """Messages are deleted: the marker names one that stays, at once, or none."""
@@ -219,6 +294,14 @@ class Database:
     def _error(self, failure: Failure, message: str) -> StoreError:
         sentence = SENTENCES[failure].format(name=self.name, message=" ".join(message.split()))
         return Busy(sentence) if failure == "busy" else StoreError(sentence)
+
+
+COPYING = "copying"
+
+
+def copy_mark(ids: Iterable[str]) -> str:
+    """Stands in place of the schema's version while a store is copied: which schema, and from which store."""
+    return f"{COPYING}-{REVISIONS[-1]}-{hashlib.sha256(' '.join(ids).encode()).hexdigest()[:16]}"
 
 
 SENTENCES: dict[Failure, str] = {

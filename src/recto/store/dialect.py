@@ -9,7 +9,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -30,7 +30,7 @@ from sqlalchemy import (
     event,
 )
 from sqlalchemy.engine import URL, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -42,6 +42,9 @@ WRITER_LOCK = int.from_bytes(b"recto", "big")
 
 # SQLite moves its log into the file within the commit that makes it this long. It is moved before that, between turns.
 MAX_LOG_PAGES = 8000
+
+# PostgreSQL: connections that stay open, and how many more there may be for a moment.
+POOL_SIZE, MAX_OVERFLOW = 5, 25
 
 # Ids, times and names are compared by their bytes, as SQLite does.
 TEXT = Text().with_variant(Text(collation="C"), POSTGRESQL)
@@ -130,19 +133,27 @@ def _use_write_ahead_log(connection: Any, timeout_s: float) -> None:
 
 def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
     try:
-        engine = create_engine(url, pool_pre_ping=True)
+        engine = create_engine(url, pool_pre_ping=True, pool_size=POOL_SIZE, max_overflow=MAX_OVERFLOW)
     except (ModuleNotFoundError, NoSuchModuleError) as why:
         raise StoreError(f"{url.drivername} is not installed: pip install 'recto-context[postgres]'") from why
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: object) -> None:
+        # the driver would begin in a round trip of its own; what begins a transaction goes in one, below
+        connection.autocommit = True
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         if not _is_write(connection):
-            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            run_driver(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return
+        timeout_s = connection.get_execution_options().get("patience_s", busy_timeout_s)
         # read committed: reads after the lock see what the last writer left
-        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(busy_timeout_s * 1000)}")
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
+        run_driver(
+            connection,
+            "BEGIN ISOLATION LEVEL READ COMMITTED; "
+            f"SET LOCAL lock_timeout = {int(timeout_s * 1000)}; SELECT pg_advisory_xact_lock({WRITER_LOCK})",
+        )
 
     return engine
 
@@ -152,19 +163,80 @@ def driver_connection(connection: Connection) -> Any:
     return connection.connection.dbapi_connection
 
 
+def run_driver(connection: Connection, sql: str, parameters: Any = None) -> Any:
+    """Runs a statement of PostgreSQL without SQLAlchemy's result, which takes longer to set up than most statements
+    take; gives the driver's cursor."""
+    try:
+        return driver_connection(connection).execute(sql, parameters)
+    except connection.dialect.loaded_dbapi.Error as why:
+        if driver_connection(connection).closed:
+            connection.invalidate()
+        kind = IntegrityError if isinstance(why, connection.dialect.loaded_dbapi.IntegrityError) else DBAPIError
+        raise kind(sql, None, why) from why
+
+
+def is_usable(connection: Connection) -> bool:
+    """Whether a connection that was idle still has its server."""
+    try:
+        driver_connection(connection).execute("")
+        return True
+    except connection.dialect.loaded_dbapi.Error:
+        connection.invalidate()
+        return False
+
+
 @contextmanager
-def held_name(connection: Connection, name: str) -> Iterator[bool]:
-    """PostgreSQL: whether no other connection holds this name. Ends with the connection."""
+def held_name(connection: Connection, name: str, wait_s: float = 0.0) -> Iterator[bool]:
+    """PostgreSQL: whether no other connection holds this name, or none any more after so long. Ends with the
+    connection."""
     key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
     is_ours = bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({key})").scalar())
+    if not is_ours and wait_s > 0:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(wait_s * 1000)}")
+        try:
+            connection.exec_driver_sql(f"SELECT pg_advisory_lock({key})")
+            is_ours = True
+        except DBAPIError as why:
+            if failure_of(why.orig) != "busy":
+                raise
+            connection.rollback()
     connection.commit()  # the lock belongs to the connection: no transaction stays open for hours
     try:
         yield is_ours
     finally:
-        with suppress(DBAPIError):  # a server that is gone has let it go
+        try:
             if is_ours:
                 connection.exec_driver_sql(f"SELECT pg_advisory_unlock({key})")
             connection.commit()
+        except DBAPIError:  # a server that is gone has let it go
+            connection.invalidate()
+
+
+# The channel on which processes tell each other what they wrote.
+CHANNEL = "recto"
+
+
+def announce(connection: Connection, change: str, by: str) -> None:
+    """Tells others of a change when this transaction is committed; within it, the same change is told once."""
+    run_driver(connection, "SELECT pg_notify(%s, %s)", (CHANNEL, f"{change} {by}"))
+
+
+def heard_changes(connection: Connection, but_by: str, patience_s: float) -> Iterator[str]:
+    """Changes as others announce them; an empty text at the beginning, and whenever none came for so long."""
+    driver = driver_connection(connection)
+    driver.autocommit = True
+    driver.execute(f"LISTEN {CHANNEL}")
+    error = connection.dialect.loaded_dbapi.Error
+    while True:
+        yield ""
+        try:
+            for notice in driver.notifies(timeout=patience_s):
+                change, _, by = notice.payload.partition(" ")
+                if by != but_by:
+                    yield change
+        except error as why:
+            connection.invalidate()
+            raise DBAPIError(f"LISTEN {CHANNEL}", None, why) from why
 
 
 def overwrite_deleted(connection: Connection) -> None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, Dialect, Executable, Table
 from sqlalchemy.exc import IntegrityError
 
-from recto.store.dialect import POSTGRESQL, SQLITE, JsonList, driver_connection
+from recto.store.dialect import POSTGRESQL, SQLITE, JsonList, driver_connection, run_driver
 
 
 @lru_cache(maxsize=256)
@@ -81,7 +81,7 @@ class Statement:
     def __call__(self, connection: Connection, **values: Any) -> "Rows":
         sql, parameters = self._for(connection.dialect).bind(values)
         if connection.dialect.name != SQLITE:
-            return Rows(connection.exec_driver_sql(sql, parameters).cursor)
+            return Rows(run_driver(connection, sql, parameters))
         try:
             # without SQLAlchemy's result, which takes longer to set up than SQLite to answer
             return Rows(driver_connection(connection).execute(sql, parameters))

@@ -323,3 +323,11 @@ client_messages = Table(
     Index("client_messages_chain", "owner", "chain"),
     Index("client_messages_print", "owner", "print"),
 )
+
+# Replies that are being written on a database server, and by which process. A file has no rows here.
+open_replies = Table(
+    "open_replies",
+    metadata,
+    Column("message", Integer, ForeignKey("messages.n"), primary_key=True),
+    Column("process", TEXT, nullable=False),
+)

@@ -18,7 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from recto.store.dialect import in_list, raw_bytes
+from recto.store.dialect import TEXT, in_list, raw_bytes
 from recto.store.prepared_statement import InsertStatement, Statement
 from recto.store.schema import conversations, deltas, messages, pieces, requests
 
@@ -220,11 +220,11 @@ FINISH = Statement(
     )
     .returning(messages.c.n)
 )
-INSERT_DELTA = Statement(
-    insert(deltas).values(
-        _columns(deltas, message=select(messages.c.n).where(messages.c.id == bindparam("id")).scalar_subquery())
-    )
+# Nothing grows that is finished: another thread may have stored the whole meanwhile.
+_growing = select(messages.c.n, bindparam("growth", type_=TEXT)).where(
+    messages.c.id == bindparam("id"), messages.c.status == "unfinished"
 )
+INSERT_DELTA = Statement(insert(deltas).from_select(["message", "growth"], _growing))
 DELETE_DELTAS = Statement(delete(deltas).where(deltas.c.message == bindparam("number")))
 
 # Messages as the dictionary of what quotes them.

@@ -5,12 +5,14 @@ from types import TracebackType
 from typing import Self
 
 from recto.store.blobs import Blobs, TokenCounts, UsageReports
+from recto.store.changes import StoreChanges
 from recto.store.clients import AccessKeys, ClientMessages
 from recto.store.conversation_copy import ConversationCopies
 from recto.store.database import BUSY_TIMEOUT_S, Database
 from recto.store.document_uses import DocumentUses
 from recto.store.facts import Facts
 from recto.store.records import Records
+from recto.store.retention import Retention
 from recto.store.source_uses import SourceUses
 from recto.store.spending import Spending
 from recto.store.trash import Trash
@@ -23,6 +25,7 @@ class Store:
         """`location` is the path of a SQLite file or the URL of a database."""
         self.database = Database(location, busy_timeout_s=busy_timeout_s)
         self.tree = Tree(self.database)
+        self.changes = StoreChanges(self.database, self.tree)
         self.records = Records(self.database)
         self.token_counts = TokenCounts(self.database)
         self.usage_reports = UsageReports(self.database)
@@ -36,8 +39,10 @@ class Store:
         self.client_messages = ClientMessages(self.database)
         self.copies = ConversationCopies(self.database)
         self.trash = Trash(self.database)
+        self.retention = Retention(self.database, self.trash)
 
     def close(self) -> None:
+        self.changes.close()
         self.database.close()
 
     def __enter__(self) -> Self:

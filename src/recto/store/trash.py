@@ -1,4 +1,4 @@
-"""Trash: removes deleted conversations for good: their messages and records, and the pieces and blobs that no other
+"""Trash: removes conversations for good: their messages and records, and the pieces and blobs that no other
 conversation needs.
 
 Each conversation is one transaction. What the others need is read before, without a lock; within the transaction only
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from msgspec import Struct, field
-from sqlalchemy import Connection, Table, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, or_, select, update
 
 from recto.store.database import Database
 from recto.store.dialect import overwrite_deleted, raw_bytes
@@ -25,12 +25,14 @@ from recto.store.schema import (
     document_totals,
     kept,
     messages,
+    open_replies,
     pieces,
     requests,
     source_totals,
     source_uses,
     spending_totals,
     summed_conversations,
+    usage_reports,
     uses,
     waiting,
 )
@@ -64,7 +66,11 @@ class Trash:
 
     def empty(self, before: str, tell: Tell | None = None) -> int:
         """Removes the conversations that were deleted at this time or before; returns how many."""
-        query = select(conversations.c.n).where(conversations.c.deleted <= before).order_by(conversations.c.n)
+        return self.remove(conversations.c.deleted <= before, tell)
+
+    def remove(self, wanted: ColumnElement[bool], tell: Tell | None = None) -> int:
+        """Removes the conversations that are wanted, and still are when their turn comes; returns how many."""
+        query = select(conversations.c.n).where(wanted).order_by(conversations.c.n)
         with self._database.read() as connection:
             numbers = connection.execute(query).scalars().all()
             used = {number: _needs_of(connection, number) for number in numbers}
@@ -72,7 +78,7 @@ class Trash:
             return 0
         others = OtherNeeds(used)
         self._read_others(others, tell)
-        removed = sum([self._remove(number, used[number], others, before) for number in numbers])
+        removed = sum([self._remove(number, used[number], others, wanted) for number in numbers])
         self._database.checkpoint(is_whole=True)
         return removed
 
@@ -86,10 +92,10 @@ class Trash:
             if tell:
                 tell(min(others.read, total), total)
 
-    def _remove(self, number: int, used: Needs, others: "OtherNeeds", before: str) -> bool:
-        """False where it was restored or removed meanwhile."""
+    def _remove(self, number: int, used: Needs, others: "OtherNeeds", wanted: ColumnElement[bool]) -> bool:
+        """False where it was restored, used or removed meanwhile."""
         with self._database.write() as connection:
-            is_there = select(conversations.c.n).where(conversations.c.n == number, conversations.c.deleted <= before)
+            is_there = select(conversations.c.n).where(conversations.c.n == number, wanted)
             if connection.execute(is_there).first() is None:
                 return False
             others.read_new(connection)
@@ -102,6 +108,7 @@ class Trash:
             newest = connection.execute(select(messages.c.n, messages.c.id).order_by(messages.c.n.desc()).limit(1))
             # before the commit: a marker may name an older message, never one that is gone
             self._database.lower_newest(NewestMessage(*row) if (row := newest.first()) else None)
+            self._database.note_change("removed")
         others.forget(used)
         return True
 
@@ -197,12 +204,14 @@ def _delete_conversation(connection: Connection, number: int) -> None:
     """All rows of a conversation, each table before the one that it refers to."""
     own_requests = select(requests.c.n).where(requests.c.conversation == number).scalar_subquery()
     own_messages = select(messages.c.n).where(messages.c.conversation == number).scalar_subquery()
+    id = select(conversations.c.id).where(conversations.c.n == number).scalar_subquery()
+    connection.execute(delete(usage_reports).where(usage_reports.c.conversation == id))
     connection.execute(update(messages).where(messages.c.conversation == number).values(request=None))
     for table in (summed_conversations, source_totals, document_totals, spending_totals, client_conversations):
         connection.execute(delete(table).where(table.c.conversation == number))
     connection.execute(delete(source_uses).where(source_uses.c.request.in_(own_requests)))
     connection.execute(delete(requests).where(requests.c.conversation == number))
-    for table in (uses, deltas, client_messages):
+    for table in (uses, deltas, client_messages, open_replies):
         connection.execute(delete(table).where(table.c.message.in_(own_messages)))
     for table in (messages, waiting):
         connection.execute(delete(table).where(table.c.conversation == number))

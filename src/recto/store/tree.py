@@ -13,6 +13,7 @@ from recto.chat.message import Delta, Message, now
 from recto.errors import Invalid, NotFound
 from recto.store.conversations import Conversations
 from recto.store.document_uses import note_uses
+from recto.store.open_replies import note_closed, note_open
 from recto.store.paths import (
     compactions_up_from,
     find_trail,
@@ -79,6 +80,8 @@ class Tree(Conversations):
             if number is None:
                 return self._already_stored(home, message_row(connection, message.id), message)
             self._database.note_newest(number, placed.id)
+            if message.status == "unfinished":
+                note_open(self._database, connection, number)
             if message.role == "user" and (home.archived or home.deleted):
                 BRING_BACK(connection, home=home.n)
             return AppendedMessage(placed, move_head(connection, home, parent, number, placed))
@@ -117,7 +120,9 @@ class Tree(Conversations):
             if row is None:
                 raise Invalid(f"message {message.id} is already finished, or was never started", id=message.id)
             DELETE_DELTAS(connection, number=row.n)
+            note_closed(self._database, connection, row.n)
             note_uses(connection, row.n, message.blocks)
+            self._database.note_change("messages")
 
     def settle(self, id: str) -> None:
         """Marks a pending message as done: all its tool calls have results now."""
@@ -298,6 +303,7 @@ class Tree(Conversations):
                 raise NotFound(f"message {target} is not part of conversation {conversation}", id=target)
             head = row.n if row else None
             MOVE_HEAD(connection, home=home.n, new_head=head, new_updated=now(), new_title=home.title)
+            self._database.note_change("messages")
 
     # -- by number and place
 

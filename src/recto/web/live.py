@@ -235,8 +235,17 @@ class LiveConversations:
         task.add_done_callback(self._tasks.discard)
 
     async def _keep_looking(self) -> None:
+        changed, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def hear() -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(changed.set)
+
+        self._desk.follow(hear)
         while True:
-            await asyncio.sleep(LOOK_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), LOOK_S)
+            changed.clear()
             try:
                 await self._look()
             except RectoError as why:

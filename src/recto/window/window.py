@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Block, Compaction, Image, References, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
+from recto.errors import DoesNotFit
 from recto.sources.source import Pick
 from recto.sources.tools import CANCELLED
 from recto.window.account import RequestAccount, Section
@@ -333,3 +334,15 @@ def is_framelike(line: str) -> bool:
 
 def quote_if_framelike(line: str) -> str:
     return f"> {line}" if is_framelike(line) else line
+
+
+def too_large(window: Window) -> DoesNotFit:
+    """What a window says that cannot be made to fit."""
+    largest = max(window.sections, key=lambda section: section.tokens)
+    return DoesNotFit(
+        f"the window takes {window.total} tokens and has room for {window.limit - window.reserve}; most of it is "
+        f"{largest.name} ({largest.tokens}): choose a model with a larger window, or ask for less at once",
+        needed=window.total,
+        room=window.limit - window.reserve,
+        largest=largest.name,
+    )

@@ -1,0 +1,196 @@
+"""Copies a whole store into another database, row by row, numbers included: from SQLite to PostgreSQL, or back.
+
+One state of the source is copied. A table is compared with its copy stretch by stretch, and what differs is written, so
+that a copy that was interrupted goes on where it stopped. Until all of it is there and has the hash of the source, the
+target is marked, and nothing else opens it.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import Column, ColumnElement, Connection, Table, delete, func, select, text, tuple_
+
+from recto.errors import Busy, Invalid, NotFound, StoreError
+from recto.store.database import Database, copy_mark
+from recto.store.dialect import file_of, url_of
+from recto.store.marker import NewestMessage, StoreMarker
+from recto.store.migrations import REVISIONS
+from recto.store.schema import conversations, messages, metadata
+from recto.store.table_rows import check_references, insert_rows, number_on, release_references
+
+Tell = Callable[[int, int], object]
+"""Called with how many rows are done, and how many there are: each is copied, and compared at the end."""
+Key = tuple[Any, ...]
+# Rows that are read, compared and written at once; of attachments fewer, since one may have megabytes.
+BATCH, BLOB_BATCH = 2000, 50
+
+
+class StoreCopy(Struct, frozen=True):
+    rows: Mapping[str, int]
+    """By table."""
+    written: int
+    """How many rows were not in the target yet, or were others."""
+    sha256: str
+    """Of all rows, the same in both."""
+
+
+def copy_store(source: Path | str, target: Path | str, tell: Tell | None = None) -> StoreCopy:
+    """Raises Invalid where the target holds anything but a copy of the source."""
+    if _place(source) == _place(target):
+        raise Invalid("the store is copied into another one: --from and --to are the same")
+    if (file := file_of(url_of(source))) and not file.exists():
+        raise NotFound(f"there is no store {file}")
+    with closing(Database(source)) as origin, origin.read() as reading:
+        mark = copy_mark(_first_ids(reading))
+        with closing(Database(target, copied=mark)) as other, other.hold("recto store copy") as is_alone:
+            if not is_alone:
+                raise Busy(f"another process copies a store into {other.name}")
+            return _Copying(reading, other, mark, tell).run()
+
+
+def _place(location: Path | str) -> str:
+    url = url_of(location)
+    return str(file.resolve()) if (file := file_of(url)) else str(url)
+
+
+def _first_ids(connection: Connection) -> Sequence[str]:
+    """By which a store is known again, as long as its first conversation is there."""
+    firsts = [select(table.c.id).order_by(table.c.n).limit(1) for table in (conversations, messages)]
+    return [str(connection.execute(each).scalar() or "") for each in firsts]
+
+
+class _Copying:
+    def __init__(self, source: Connection, target: Database, mark: str, tell: Tell | None) -> None:
+        self._source, self._database, self._mark, self._tell = source, target, mark, tell
+        self._tables = list(metadata.tables.values())
+        self._counts = {each.name: _count(source, each) for each in self._tables}
+        self._done = self._written = 0
+
+    def run(self) -> StoreCopy:
+        with self._database.translate_errors(), self._database.engine.connect() as connection:
+            connection.detach()  # its settings are for the copy alone
+            connection.execution_options(write=True)
+            if self._is_begun(connection):
+                hashes = {each.name: self._copied(connection, each) for each in self._tables}
+                found = self._hashes(connection)
+                self._check(hashes, found)
+                self._end(connection)
+            else:
+                found = self._hashes(connection)
+                if found != self._hashes(self._source):
+                    raise Invalid(f"{self._database.name} holds other data: copy into an empty database")
+        whole = hashlib.sha256("".join(found[each.name] for each in self._tables).encode())
+        return StoreCopy(self._counts, self._written, whole.hexdigest())
+
+    def _is_begun(self, connection: Connection) -> bool:
+        """Marks an empty target, or finds it marked; False where it holds something else."""
+        with connection.begin():
+            version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+            if version != self._mark:
+                if any(connection.execute(select(each).limit(1)).first() for each in self._tables):
+                    return False
+                connection.execute(text("UPDATE alembic_version SET version_num = :mark"), {"mark": self._mark})
+        release_references(connection)
+        return True
+
+    # -- copying
+
+    def _copied(self, connection: Connection, table: Table) -> str:
+        """Makes the target's table the same; returns the hash of its rows."""
+        digest, last = hashlib.sha256(), None
+        for rows in _stretches(self._source, table):
+            before, last = last, _key(table, rows[-1])
+            digest.update(_encoded(rows))
+            stretch = _between(table, before, last)
+            with connection.begin():
+                there = connection.execute(_ordered(table).where(*stretch)).all()
+                if there != rows:
+                    if there:
+                        connection.execute(delete(table).where(*stretch))
+                    insert_rows(connection, table, rows)
+                    self._written += len(rows)
+            self._step(len(rows))
+        with connection.begin():
+            connection.execute(delete(table).where(*_between(table, last, None)))
+        return digest.hexdigest()
+
+    def _hashes(self, connection: Connection) -> dict[str, str]:
+        return {each.name: self._hash(connection, each) for each in self._tables}
+
+    def _hash(self, connection: Connection, table: Table) -> str:
+        digest = hashlib.sha256()
+        for rows in _stretches(connection, table):
+            digest.update(_encoded(rows))
+            if connection is not self._source:
+                self._step(len(rows))
+        if connection is not self._source:
+            connection.commit()
+        return digest.hexdigest()
+
+    def _step(self, rows: int) -> None:
+        self._done += rows
+        if self._tell:
+            self._tell(self._done, 2 * sum(self._counts.values()))
+
+    # -- the end
+
+    def _check(self, wanted: Mapping[str, str], found: Mapping[str, str]) -> None:
+        wrong = [name for name in wanted if wanted[name] != found[name]]
+        if wrong:
+            raise StoreError(
+                f"{self._database.name} did not keep what was written ({', '.join(wrong)} differ): "
+                "the copy stays marked as unfinished"
+            )
+
+    def _end(self, connection: Connection) -> None:
+        newest = self._source.execute(
+            select(messages.c.n, messages.c.id).order_by(messages.c.n.desc()).limit(1)
+        ).first()
+        with connection.begin():
+            loose = check_references(connection, self._tables)
+            if loose:
+                raise StoreError(f"rows of {', '.join(loose)} refer to rows that are missing: run `recto store check`")
+            number_on(connection, self._tables)
+            connection.execute(text("UPDATE alembic_version SET version_num = :found"), {"found": REVISIONS[-1]})
+        if self._database.file and newest:
+            StoreMarker(self._database.file).write(NewestMessage(*newest))
+
+
+def _count(connection: Connection, table: Table) -> int:
+    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+
+
+def _stretches(connection: Connection, table: Table) -> Iterator[Sequence[Any]]:
+    """All rows in the order of their keys."""
+    last, most = None, BLOB_BATCH if table.name == "kept" else BATCH
+    while rows := connection.execute(_ordered(table).where(*_between(table, last, None)).limit(most)).all():
+        yield rows
+        last = _key(table, rows[-1])
+
+
+def _ordered(table: Table) -> Any:
+    return select(table).order_by(*table.primary_key.columns)
+
+
+def _between(table: Table, after: Key | None, until: Key | None) -> list[ColumnElement[bool]]:
+    columns: list[Column[Any]] = list(table.primary_key.columns)
+    place = tuple_(*columns)
+    conditions: list[ColumnElement[bool]] = []
+    if after is not None:
+        conditions.append(place > tuple_(*after))
+    if until is not None:
+        conditions.append(place <= tuple_(*until))
+    return conditions
+
+
+def _key(table: Table, row: Any) -> Key:
+    return tuple(getattr(row, column.name) for column in table.primary_key.columns)
+
+
+def _encoded(rows: Sequence[Any]) -> bytes:
+    return b"".join(msgspec.msgpack.encode(tuple(row)) for row in rows)
