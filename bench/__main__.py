@@ -37,6 +37,7 @@ NAMES = (
     "streams",
     "kills",
     "web",
+    "serve",
 )
 QUICK = "quick"
 COUNTED = ("soak", "kills")

@@ -54,40 +54,66 @@ class ExtendedPath(Struct, frozen=True):
 # -- the client's messages
 
 
-async def extend_path(
-    engine: Engine,
+async def extend_path(engine: Engine, session: ChatSession, given: Sequence[Entry]) -> ExtendedPath:
+    """Stores what is new of a client's messages, below those that are on the path to the session's head."""
+    entries = await kept_entries(engine, given)
+    adding = partial(add_to_path, engine.store, session, entries, chain_links(entries))
+    return await engine.store_thread.do(adding)
+
+
+async def kept_entries(engine: Engine, given: Sequence[Entry]) -> list[Entry]:
+    """With the bytes of images and files in the store."""
+    at = (engine.store, engine.store_thread)
+    return [replace(entry, blocks=await stored_blocks(*at, entry.blocks)) for entry in given]
+
+
+def chain_links(given: Sequence[Entry]) -> list[ChainLink]:
+    return [ChainLink(entry.role, print_of(entry.role, entry.blocks)) for entry in given]
+
+
+def add_to_path(
+    store: Store,
     session: ChatSession,
     given: Sequence[Entry],
+    links: Sequence[ChainLink],
     *,
     at: str | None = None,
+    same: int = 0,
     goes_back: bool = False,
     follows: bool = False,
 ) -> ExtendedPath:
-    """Stores what is new of a client's messages, below those that are stored already: on the path to `at`, or to the
-    session's head. `goes_back`: the session ends up at the last of them, also where more came after it. `follows`: all
-    of them come after `at`, and the list does not repeat what is before."""
-    entries = [replace(entry, blocks=await _kept(engine, entry.blocks)) for entry in given]
+    """Stores what is new, below the path to `at`, or to the session's head; in the store's thread. `same`: so many of
+    the list are known to be the whole path to `at`, which then is not read. `goes_back`: the session ends up at the
+    last of them, also where more came after it. `follows`: all of them come after `at`, and the list does not repeat
+    what is before."""
     at = at or session.head
-    adding = partial(_extend, engine.store, session, entries, at, goes_back=goes_back, follows=follows)
-    return await engine.store_thread.do(session.commit, engine.store, adding)
-
-
-async def _kept(engine: Engine, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    return await stored_blocks(engine.store, engine.store_thread, blocks)
+    path = [] if same else said_path(store, at)
+    if same:
+        found, parent = Continuation(same, same), at
+    else:
+        found = Continuation(len(path), 0) if follows else continuation(links, [link_of(message) for message in path])
+        parent = path[found.at - 1].id if found.at else None
+    adding = partial(_extend, store, session, given, links, path, found, parent, goes_back=goes_back)
+    return session.commit(store, adding)
 
 
 def _extend(
-    store: Store, session: ChatSession, given: Sequence[Entry], at: str | None, *, goes_back: bool, follows: bool
+    store: Store,
+    session: ChatSession,
+    given: Sequence[Entry],
+    links: Sequence[ChainLink],
+    path: Sequence[Message],
+    found: Continuation,
+    parent: str | None,
+    *,
+    goes_back: bool,
 ) -> tuple[ExtendedPath, SessionChanges]:
-    path = said_path(store, at)
-    links = [ChainLink(entry.role, print_of(entry.role, entry.blocks)) for entry in given]
-    found = Continuation(len(path), 0) if follows else continuation(links, [link_of(message) for message in path])
-    parent, new = path[found.at - 1].id if found.at else None, found.new
+    last, new = parent, found.new
     while new < len(links) and (child := _child(store, session.conversation, parent, links[new])):
         parent, new = child, new + 1
     notes = [*_reworded(given, path, found.reworded), *_cut(found.cut)]
     changes: SessionChanges = {"suspended": None, "pending": None}
-    is_ahead = new == len(links) and any(message.id == parent for message in path)
+    is_ahead = new == len(links) and (parent == last or any(message.id == parent for message in path))
     leaves = parent != _last_said(store, session.head) and not (is_ahead and not goes_back)
     if leaves:
         changes |= {**fork_to(store, session, parent), "loaded": {}, "pending": None}
@@ -101,7 +127,7 @@ def _extend(
         changes |= moved(placed)
         head = message.id
         added.append(head)
-    return ExtendedPath(len(added), leaves and bool(path), tuple(notes), tuple(added)), changes
+    return ExtendedPath(len(added), leaves and bool(path or found.at), tuple(notes), tuple(added)), changes
 
 
 def _last_said(store: Store, head: str | None) -> str | None:

@@ -16,6 +16,8 @@ from recto.chat.message import Role
 
 Print = bytes
 PRINT_BYTES = 16
+# json.dumps would make an encoder for every message
+_encode = json.JSONEncoder(sort_keys=True).encode
 
 
 class ChainLink(Struct, frozen=True):
@@ -45,7 +47,7 @@ def print_of(role: Role, blocks: Iterable[Block]) -> Print:
     blocks = list(blocks)
     said: list[object] = [role, "".join(block.text for block in blocks if isinstance(block, Text)).strip()]
     said += [what for block in blocks if (what := _said(block)) is not None]
-    return sha256(json.dumps(said, sort_keys=True).encode()).digest()[:PRINT_BYTES]
+    return sha256(_encode(said).encode()).digest()[:PRINT_BYTES]
 
 
 def _said(block: Block) -> list[object] | None:

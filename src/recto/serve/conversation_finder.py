@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from recto.chat.blocks import Text, ToolCall
-from recto.chat.chain import ChainLink, Continuation, chained, continuation, print_of
+from recto.chat.chain import ChainLink, Continuation, Print, continuation
 from recto.client_turn import link_of, said_path
 from recto.store.store import Store
 from recto.window.request import Entry
@@ -27,18 +27,21 @@ class FoundConversation(Struct, frozen=True):
     """None for a new one."""
     at: str | None = None
     """The message up to which the list is known; None for the head of the conversation."""
+    same: int = 0
+    """So many messages of the list are the whole path to `at`, word for word."""
 
 
 NEW = FoundConversation(None)
 
 
-def find_conversation_of(store: Store, owner: str, given: Sequence[Entry]) -> FoundConversation:
-    links = [ChainLink(entry.role, print_of(entry.role, entry.blocks)) for entry in given]
-    chain = chained(links)
+def find_conversation_of(
+    store: Store, owner: str, given: Sequence[Entry], links: Sequence[ChainLink], chain: Sequence[Print]
+) -> FoundConversation:
+    """`links` are the prints of what is given, `chain` those of everything up to each of them."""
     anchors = [at for at, link in enumerate(links) if link.role == "assistant"][-MOST_ANCHORS:]
     for at in reversed(anchors):
         if exact := store.client_messages.by_chain(owner, chain[at]):
-            return FoundConversation(exact[0].conversation, exact[0].id)
+            return FoundConversation(exact[0].conversation, exact[0].id, at + 1)
     if not anchors:
         return _unfinished(store, owner, chain)
     for at in reversed(anchors):
@@ -49,10 +52,10 @@ def find_conversation_of(store: Store, owner: str, given: Sequence[Entry]) -> Fo
 
 def _unfinished(store: Store, owner: str, chain: Sequence[bytes]) -> FoundConversation:
     """A list without replies is new, unless it says again what got none."""
-    for each in reversed(chain):
-        for found in store.client_messages.by_chain(owner, each):
+    for same in range(len(chain), 0, -1):
+        for found in store.client_messages.by_chain(owner, chain[same - 1]):
             if not store.client_messages.is_answered(found.id):
-                return FoundConversation(found.conversation, found.id)
+                return FoundConversation(found.conversation, found.id, same)
     return NEW
 
 

@@ -11,6 +11,7 @@ from recto.desk import AsyncDesk
 from recto.errors import Invalid, NotFound
 from recto.serve.access import Access, Limits
 from recto.serve.metrics import Metrics
+from recto.serve.session_cache import SessionCache
 from recto.store.clients import AccessKey
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class Gateway:
         self.desk, self.options = desk, options
         self.engine, self.store, self.store_thread = desk.engine, desk.store, desk.engine.store_thread
         self.access = Access(self.store, needs_key=options.needs_key)
-        self.metrics = Metrics()
+        self.metrics, self.sessions = Metrics(), SessionCache()
         self._locks: dict[str, asyncio.Lock] = {}
         self._running: set[asyncio.Task[None]] = set()
         self.is_closing = False

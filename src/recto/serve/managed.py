@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from recto.background import FOREGROUND
 from recto.chat.message import Message
 from recto.client_turn import ClientTurn, prepare_turn
 from recto.errors import Invalid, Overflow, ProviderError, SpendLimit
@@ -66,10 +67,11 @@ class ManagedReply:
             )
         await self._gateway.check_spending(self._key)
         at = (self._gateway, self._key.name, self._named, self._request.model)
-        self._placement = await place(*at, self._request.entries, self._follows)
-        self._session = self._placement.session
-        self._options = replace(self._options, notes=self._placement.notes)
-        self.waiting = await self._prepared()
+        with FOREGROUND.begin():
+            self._placement = await place(*at, self._request.entries, self._follows)
+            self._session = self._placement.session
+            self._options = replace(self._options, notes=self._placement.notes)
+            self.waiting = await self._prepared()
 
     async def _prepared(self) -> ClientTurn:
         async with self._session.turn_lock():
@@ -142,6 +144,7 @@ class ManagedReply:
             return
         assert self.message is not None
         self._engine.after_reply(exchange.prepared, exchange.turn, is_last=not exchange.calls)
+        self._gateway.sessions.keep(self._session)
         self._heard.put_nowait(Done(exchange.finish, self.message.usage))
 
     async def _exchanged(self) -> Exchange:
