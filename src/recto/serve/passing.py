@@ -105,13 +105,14 @@ class PassedRequest:
             async with forwarded(self.remote, self.remote.url, self._body) as response:
                 media_type = response.headers.get("content-type", "application/json")
                 self._out.put_nowait(PassedHead(response.status_code, media_type))
+                is_heard = response.is_success and self._recording is not None
                 async for chunk in response.aiter_bytes():
-                    if response.is_success:
+                    if is_heard:
                         heard.add(chunk)
                     self._out.put_nowait(chunk)
-                if response.is_success:
+                if is_heard:
                     heard.end()
-                else:
+                elif not response.is_success:
                     error = f"{self._model.provider} answered with status {response.status_code}"
         except RectoError as why:
             error = why.message
