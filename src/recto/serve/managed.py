@@ -20,6 +20,7 @@ from recto.providers.model import Done, ReplyPart
 from recto.serve.conversation_finder import FoundConversation
 from recto.serve.gateway import Gateway, header_text
 from recto.serve.placement import place
+from recto.serve.spans import ReplyTrace
 from recto.store.clients import AccessKey
 from recto.turn.context import CallOptions
 from recto.turn.exchange import Exchange, record_request
@@ -37,9 +38,11 @@ class ManagedReply:
         request: ClientRequest,
         conversation: str | None,
         follows: FoundConversation | None = None,
+        traceparent: str | None = None,
     ) -> None:
         """`follows`: the reply that the request comes after, where it does not repeat what is before."""
         self._follows = follows
+        self._trace = ReplyTrace("manage", traceparent, is_stream=request.stream)
         self._gateway, self._key, self._request, self._named = gateway, key, request, conversation
         self._engine, self._store = gateway.engine, gateway.store
         self._heard: asyncio.Queue[Heard] = asyncio.Queue()
@@ -131,6 +134,7 @@ class ManagedReply:
 
     def _hear(self, part: ReplyPart) -> None:
         self._has_begun = True
+        self._trace.hear()
         self._heard.put_nowait(part)
 
     async def _run(self) -> None:
@@ -139,6 +143,7 @@ class ManagedReply:
         except BaseException as why:
             told = ProviderError("The reply was stopped.") if isinstance(why, asyncio.CancelledError) else why
             self._heard.put_nowait(told)
+            await asyncio.shield(self._gateway.tell(self.waiting.request.id, None, self._trace, why))
             if not isinstance(why, Exception):
                 raise
             return
@@ -146,6 +151,7 @@ class ManagedReply:
         self._engine.after_reply(exchange.prepared, exchange.turn, is_last=not exchange.calls)
         self._gateway.sessions.keep(self._session)
         self._heard.put_nowait(Done(exchange.finish, self.message.usage))
+        await self._gateway.tell(exchange.request.id, self.message, self._trace, None)
 
     async def _exchanged(self) -> Exchange:
         while True:
