@@ -78,22 +78,19 @@ def add_to_path(
     links: Sequence[ChainLink],
     *,
     at: str | None = None,
+    base: str | None = None,
     same: int = 0,
     goes_back: bool = False,
     follows: bool = False,
 ) -> ExtendedPath:
     """Stores what is new, below the path to `at`, or to the session's head; in the store's thread. `same`: so many of
-    the list are known to be the whole path to `at`, which then is not read. `goes_back`: the session ends up at the
-    last of them, also where more came after it. `follows`: all of them come after `at`, and the list does not repeat
-    what is before."""
-    at = at or session.head
-    path = [] if same else said_path(store, at)
-    if same:
-        found, parent = Continuation(same, same), at
-    else:
-        found = Continuation(len(path), 0) if follows else continuation(links, [link_of(message) for message in path])
-        parent = path[found.at - 1].id if found.at else None
-    adding = partial(_extend, store, session, given, links, path, found, parent, goes_back=goes_back)
+    the list are known to be the path to `base`, which then is not read. `goes_back`: the session ends up at the last
+    of them, also where more came after it. `follows`: all of them come after `at`, and the list does not repeat what
+    is before."""
+    path = said_path(store, at or session.head, base) or []
+    rest = [link_of(message) for message in path]
+    found = Continuation(len(path), 0) if follows else continuation(links[same:], rest)
+    adding = partial(_extend, store, session, given, links, path, found, base, same, goes_back=goes_back)
     return session.commit(store, adding)
 
 
@@ -104,14 +101,17 @@ def _extend(
     links: Sequence[ChainLink],
     path: Sequence[Message],
     found: Continuation,
-    parent: str | None,
+    base: str | None,
+    same: int,
     *,
     goes_back: bool,
 ) -> tuple[ExtendedPath, SessionChanges]:
-    last, new = parent, found.new
+    """`path` is what follows `base`, and `found` tells how the list goes on from it, without its first `same`."""
+    last, new = path[found.at - 1].id if found.at else base, same + found.new
+    parent = last
     while new < len(links) and (child := _child(store, session.conversation, parent, links[new])):
         parent, new = child, new + 1
-    notes = [*_reworded(given, path, found.reworded), *_cut(found.cut)]
+    notes = [*_reworded(given[same:], path, found.reworded), *_cut(found.cut)]
     changes: SessionChanges = {"suspended": None, "pending": None}
     is_ahead = new == len(links) and (parent == last or any(message.id == parent for message in path))
     leaves = parent != _last_said(store, session.head) and not (is_ahead and not goes_back)
@@ -127,7 +127,7 @@ def _extend(
         changes |= moved(placed)
         head = message.id
         added.append(head)
-    return ExtendedPath(len(added), leaves and bool(path or found.at), tuple(notes), tuple(added)), changes
+    return ExtendedPath(len(added), leaves and bool(path or same), tuple(notes), tuple(added)), changes
 
 
 def _last_said(store: Store, head: str | None) -> str | None:
@@ -137,14 +137,15 @@ def _last_said(store: Store, head: str | None) -> str | None:
     return head
 
 
-def said_path(store: Store, head: str | None) -> list[Message]:
-    """All messages of the path to a head, oldest first, without compactions."""
+def said_path(store: Store, head: str | None, base: str | None = None) -> list[Message] | None:
+    """All messages of the path to a head, oldest first, without compactions; those behind `base` where that is given,
+    and None where the path does not run through it."""
     found: list[Message] = []
-    while head:
-        page = store.tree.bare_page(head, most=PAGE)
+    while head and head != base:
+        page = store.tree.bare_page(head, most=PAGE, until=base)
         found += [message for message in page if message.compaction is None]
-        head = page[-1].parent if len(page) == PAGE else None
-    return found[::-1]
+        head = page[-1].parent
+    return found[::-1] if head == base else None
 
 
 def link_of(message: Message) -> ChainLink:
@@ -181,14 +182,19 @@ def _text(blocks: Sequence[Block]) -> str:
 
 
 def _difference(stored: str, given: str) -> str:
-    """The parts that differ, without the same beginning and end."""
-    first = next(
-        (n for n, (a, b) in enumerate(zip(stored, given, strict=False)) if a != b), min(len(stored), len(given))
-    )
-    rest = zip(reversed(stored[first:]), reversed(given[first:]), strict=False)
-    last = next((n for n, (a, b) in enumerate(rest) if a != b), 0)
-    parts = (text[first : len(text) - last][:SHOWN] for text in (stored, given))
-    return " → ".join(f"“{clean(part)[0]}”" for part in parts)
+    return " → ".join(f"“{clean(part[:SHOWN])[0]}”" for part in differing_parts(stored, given))
+
+
+def differing_parts(one: str, other: str) -> tuple[str, str]:
+    """Two texts without the beginning and the end that both have."""
+    first = _common(one, other)
+    last = _common(one[first:][::-1], other[first:][::-1])
+    return one[first : len(one) - last], other[first : len(other) - last]
+
+
+def _common(one: str, other: str) -> int:
+    shorter = min(len(one), len(other))
+    return next((n for n in range(shorter) if one[n] != other[n]), shorter)
 
 
 # -- the request

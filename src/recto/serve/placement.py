@@ -73,11 +73,12 @@ class Placing(Struct, frozen=True):
                 self.given,
                 self.links,
                 at=found.at,
+                base=found.base,
                 same=found.same,
                 goes_back=True,
                 follows=follows is not None,
             )
-            chain = self._note(store, session, extended, is_exact=found == NEW or found.same > 0)
+            chain = self._note(store, session, extended, found)
         return Placement(self.gateway, self.owner, session, extended.notes, chain)
 
     def _found(self, store: Store) -> FoundConversation:
@@ -96,9 +97,11 @@ class Placing(Struct, frozen=True):
         store.client_messages.own(home, self.owner, self.named)
         return ChatSession(home, chosen=CHOSEN)
 
-    def _note(self, store: Store, session: ChatSession, extended: ExtendedPath, *, is_exact: bool) -> Print:
+    def _note(self, store: Store, session: ChatSession, extended: ExtendedPath, found: FoundConversation) -> Print:
         """Writes down the prints of new messages; gives the chain up to the last of all."""
-        if is_exact:
+        if found.at and found.known > found.same:  # what its client has reworded or cut is known the next time
+            store.client_messages.rechain(found.at, self.chain[found.known - 1])
+        if found == NEW or found.known:
             chains, last = self.chain[len(self.chain) - extended.stored :], self.chain[-1]
         else:
             chains, last = self._chains(store, session, extended)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
 
 from recto import wire
 from recto.chat.chain import Print
@@ -112,6 +112,9 @@ CHAIN_OF = Statement(
     .join(messages, messages.c.n == client_messages.c.message)
     .where(messages.c.id == bindparam("id"))
 )
+RECHAIN = Statement(
+    update(client_messages).where(client_messages.c.message == bindparam("number")).values(chain=bindparam("new"))
+)
 ADD_KNOWN = Statement(
     insert(client_messages).values({name: bindparam(name) for name in ("message", "owner", "print", "chain")})
 )
@@ -163,6 +166,11 @@ class ClientMessages:
             for each in known:
                 number = PLACE_OF(connection, id=each.id).first().n
                 ADD_KNOWN(connection, message=number, owner=owner, print=each.print, chain=each.chain)
+
+    def rechain(self, message: str, chain: Print) -> None:
+        """The client sends other words before a message than it did."""
+        with self._database.write() as connection:
+            RECHAIN(connection, number=PLACE_OF(connection, id=message).first().n, new=chain)
 
     def chain(self, message: str) -> Print | None:
         """The hash of everything up to a message."""
