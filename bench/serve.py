@@ -175,6 +175,7 @@ def litellm(folder: Path, port: int) -> Iterator[Endpoint]:
     config.write_text(json.dumps({"model_list": named}))
     # the table of prices comes with the package: nothing is fetched
     known = peers.surroundings(LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_LOG="ERROR", NO_PROXY="127.0.0.1")
+    known["LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"] = "true"  # as ours with --open, on loopback
     command = [str(peers.bin_of(PEER) / "litellm"), "--config", str(config), "--host", "127.0.0.1", "--port", str(own)]
     log = folder / "litellm.log"
     with _process([*command, "--num_workers", "1", "--telemetry", "False"], known, folder, log) as started:

@@ -63,8 +63,8 @@ async def extend_path(engine: Engine, session: ChatSession, given: Sequence[Entr
 
 async def kept_entries(engine: Engine, given: Sequence[Entry]) -> list[Entry]:
     """With the bytes of images and files in the store."""
-    at = (engine.store, engine.store_thread)
-    return [replace(entry, blocks=await stored_blocks(*at, entry.blocks)) for entry in given]
+    kept = [(entry, await stored_blocks(engine.store, engine.store_thread, entry.blocks)) for entry in given]
+    return [entry if blocks is entry.blocks else replace(entry, blocks=blocks) for entry, blocks in kept]
 
 
 def chain_links(given: Sequence[Entry]) -> list[ChainLink]:

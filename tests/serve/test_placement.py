@@ -55,7 +55,7 @@ class Home:
         if reply is not None:
             message = Message(new_id(), "assistant", (Text(reply),), parent=session.head)
             store.tree.append(session.conversation, message)
-            await placed.keep_reply(message)
+            placed.note_reply(message.id, message.blocks)
         return session.conversation, path
 
 

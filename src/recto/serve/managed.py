@@ -157,13 +157,13 @@ class ManagedReply:
         while True:
             waiting = self.waiting
             at = (waiting.prepared, waiting.turn, waiting.request, waiting.approvals)
-            exchange = Exchange(*at, self._engine.use_tracker, self._engine.streams, listener=self._hear)
+            use_tracker, streams, also = self._engine.use_tracker, self._engine.streams, self._placement.note_reply
+            exchange = Exchange(*at, use_tracker, streams, listener=self._hear, also=also)
             try:
                 async with aclosing(exchange.run()) as events:
                     async for event in events:
                         if isinstance(event, Replied):
                             self.message = event.message
-                            await self._placement.keep_reply(event.message)
                 return exchange
             except Overflow as why:
                 if self._has_begun:

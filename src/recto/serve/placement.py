@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from recto.chat.blocks import Block
 from recto.chat.chain import ChainLink, Print, chained, print_of
-from recto.chat.message import Message
 from recto.client_turn import ExtendedPath, add_to_path, chain_links, kept_entries
 from recto.serve.conversation_finder import NEW, FoundConversation, find_conversation_of
 from recto.serve.gateway import CHOSEN, Gateway
@@ -24,11 +24,11 @@ class Placement(Struct):
     notes: tuple[str, ...]
     chain: bytes
 
-    async def keep_reply(self, message: Message) -> None:
-        """By its print a reply is known again when the client sends it back."""
-        link = ChainLink(message.role, print_of(message.role, message.blocks))
-        known = KnownMessage(message.id, link.print, chained([link], self.chain)[0])
-        await self.gateway.store_thread.do(self.gateway.store.client_messages.add, self.owner, [known])
+    def note_reply(self, id: str, blocks: Sequence[Block]) -> None:
+        """By its print a reply is known again when the client sends it back. In the store's thread."""
+        link = ChainLink("assistant", print_of("assistant", blocks))
+        known = KnownMessage(id, link.print, chained([link], self.chain)[0])
+        self.gateway.store.client_messages.add(self.owner, [known])
 
 
 async def place(

@@ -90,8 +90,6 @@ class Recording(Struct):
         message = replace(message, priority=priority_of(message))
         outcome |= {"cost_usd": usage.cost_usd if usage else 0.0}
         await self.gateway.store_thread.do(self._write, message, outcome)
-        if message.blocks:
-            await self.placement.keep_reply(message)
         self.gateway.engine.archive.wake()
         await self.gateway.tell(self.request, message if message.blocks else None, trace, error)
 
@@ -99,6 +97,7 @@ class Recording(Struct):
         with self.gateway.store.database.write():
             if message.blocks:
                 self.gateway.store.tree.append(self.placement.session.conversation, message)
+                self.placement.note_reply(message.id, message.blocks)
             self.gateway.store.records.outcome(self.request, **outcome)
 
 
