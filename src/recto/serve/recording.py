@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.background import FOREGROUND
 from recto.chat.message import Message, MessageBuilder, Status, now
 from recto.chat.priority import priority_of
 from recto.errors import RectoError
@@ -91,6 +92,7 @@ class Recording(Struct):
         outcome |= {"cost_usd": usage.cost_usd if usage else 0.0}
         await self.gateway.store_thread.do(self._write, message, outcome)
         self.gateway.engine.archive.wake()
+        self.gateway.engine.checkpoints.wake()
         await self.gateway.tell(self.request, message if message.blocks else None, trace, error)
 
     def _write(self, message: Message, outcome: dict[str, Any]) -> None:
@@ -105,6 +107,13 @@ async def begin_recording(
     gateway: Gateway, owner: str, named: str | None, entries: Sequence[Entry], model: Model, format: str, body: bytes
 ) -> Recording:
     """Stores the messages of a request and its bytes, before it leaves. `format` is the name of theirs."""
+    with FOREGROUND.begin():
+        return await _begun(gateway, owner, named, entries, model, format, body)
+
+
+async def _begun(
+    gateway: Gateway, owner: str, named: str | None, entries: Sequence[Entry], model: Model, format: str, body: bytes
+) -> Recording:
     placement = await place(gateway, owner, named, model.name, entries)
     head, home = placement.session.head, placement.session.conversation
     assert head is not None
