@@ -38,6 +38,7 @@ NAMES = (
     "kills",
     "web",
     "scale",
+    "serve",
 )
 QUICK = "quick"
 COUNTED = ("soak", "kills")

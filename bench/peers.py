@@ -1,4 +1,5 @@
 """The peers: an environment of their own in `.bench/venv`, and how their scripts and commands are run from here.
+One that does not get along with the others has an environment to itself.
 
 Each peer script prints one JSON value. Bytecode is compiled on both sides, so that nobody pays for compiling.
 """
@@ -13,9 +14,8 @@ from typing import Any
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parent / ".bench"
+PEERS = "peers"
 BIN = FOLDER / "venv" / "bin"
-WANTED = HERE / "peers.txt"
-STAMP = FOLDER / "venv" / "ready.txt"
 
 
 def surroundings(**more: str) -> dict[str, str]:
@@ -24,25 +24,30 @@ def surroundings(**more: str) -> dict[str, str]:
     return ours | more
 
 
+def bin_of(which: str) -> Path:
+    return BIN if which == PEERS else FOLDER / which / "bin"
+
+
 @cache
-def install() -> None:
-    """Makes the peers' environment, once; again when `peers.txt` has changed."""
-    wanted = WANTED.read_text("utf-8")
-    if not STAMP.is_file() or STAMP.read_text("utf-8") != wanted:
-        print("installing the peers into .bench/venv (once; about a minute)", file=sys.stderr)
-        _run(sys.executable, "-m", "venv", "--clear", str(FOLDER / "venv"))
-        _run(str(BIN / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", str(WANTED))
-        STAMP.write_text(wanted, "utf-8")
-    _compile_all()
+def install(which: str = PEERS) -> None:
+    """Makes the environment of `bench/WHICH.txt`, once; again when that has changed."""
+    wanted, folder = (HERE / f"{which}.txt").read_text("utf-8"), bin_of(which).parent
+    stamp = folder / "ready.txt"
+    if not stamp.is_file() or stamp.read_text("utf-8") != wanted:
+        print(f"installing the peers into .bench/{folder.name} (once; about a minute)", file=sys.stderr)
+        _run(sys.executable, "-m", "venv", "--clear", str(folder))
+        pip = (str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check")
+        _run(*pip, "-r", str(HERE / f"{which}.txt"))
+        stamp.write_text(wanted, "utf-8")
+    _compile_all(folder / "bin" / "python")
 
 
-def _compile_all() -> None:
+def _compile_all(theirs: Path) -> None:
     """Ours and theirs; what pip and earlier runs have compiled is only looked at."""
-    ours, theirs = sys.executable, str(BIN / "python")
     work = "import compileall, sys, sysconfig\nfor folder in (sysconfig.get_path('purelib'), *sys.argv[1:]):\n"
     work += "    compileall.compile_dir(folder, quiet=2)"
-    _run(ours, "-c", work, str(HERE.parent / "src"))
-    _run(theirs, "-c", work)
+    _run(sys.executable, "-c", work, str(HERE.parent / "src"))
+    _run(str(theirs), "-c", work)
 
 
 def _run(*command: str) -> None:

@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "recto"
 # In order of knowledge: a room knows those before it. Rooms on one line do not know each other.
 ORDER = [
-    {"errors", "ids", "text", "locations", "strategy", "varint"},
-    {"background", "concurrency", "toml_file", "home_files", "file_cache"},
-    {"project_access", "setting_spec", "keys"},
+    {"errors", "ids", "text", "locations", "varint"},
+    {"background", "concurrency", "toml_file", "home_files", "file_cache", "plugins"},
+    {"project_access", "setting_spec", "keys", "strategy"},
     {"setting_names"},
     {"settings"},
     {"settings_file", "chat"},

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recto.desk import AsyncDesk, open_async
     from recto.errors import (
         Altered,
+        BrokenPlugin,
         Busy,
         DoesNotFit,
         Invalid,
@@ -89,8 +90,8 @@ _DOOR = {
     "recto.transfer.report": "ImportReport",
     "recto.window.window": "Window",
     "recto.window.request": "NamedTool ResponseFormat",
-    "recto.errors": "Altered Busy DoesNotFit Invalid MessagesLost NoKey NoVectors NotFound Overflow ProviderError "
-    "RateLimited RectoError Refused SpendLimit StoreError TooNew Unreachable",
+    "recto.errors": "Altered BrokenPlugin Busy DoesNotFit Invalid MessagesLost NoKey NoVectors NotFound Overflow "
+    "ProviderError RateLimited RectoError Refused SpendLimit StoreError TooNew Unreachable",
     "recto.events": "Appended ApprovalAsked Branched CompactionProposed ContextCompacted ContextUsage Event "
     "FactLearned FactProposed Noticed NotesQuoted PlanChanged Referenced Replied Retrying RunEnded Sent "
     "SummaryProgress SummaryRequested TextDelta ThinkingDelta ToolCallsPending ToolFinished ToolStarted Working",
@@ -163,6 +164,7 @@ __all__ = [  # noqa: RUF022  by what they are
     "Refused",
     "Overflow",
     "NoVectors",
+    "BrokenPlugin",
     "StoreError",
     "Busy",
     "TooNew",

@@ -54,40 +54,66 @@ class ExtendedPath(Struct, frozen=True):
 # -- the client's messages
 
 
-async def extend_path(
-    engine: Engine,
+async def extend_path(engine: Engine, session: ChatSession, given: Sequence[Entry]) -> ExtendedPath:
+    """Stores what is new of a client's messages, below those that are on the path to the session's head."""
+    entries = await kept_entries(engine, given)
+    adding = partial(add_to_path, engine.store, session, entries, chain_links(entries))
+    return await engine.store_thread.do(adding)
+
+
+async def kept_entries(engine: Engine, given: Sequence[Entry]) -> list[Entry]:
+    """With the bytes of images and files in the store."""
+    kept = [(entry, await stored_blocks(engine.store, engine.store_thread, entry.blocks)) for entry in given]
+    return [entry if blocks is entry.blocks else replace(entry, blocks=blocks) for entry, blocks in kept]
+
+
+def chain_links(given: Sequence[Entry]) -> list[ChainLink]:
+    return [ChainLink(entry.role, print_of(entry.role, entry.blocks)) for entry in given]
+
+
+def add_to_path(
+    store: Store,
     session: ChatSession,
     given: Sequence[Entry],
+    links: Sequence[ChainLink],
     *,
     at: str | None = None,
+    base: str | None = None,
+    same: int = 0,
     goes_back: bool = False,
     follows: bool = False,
 ) -> ExtendedPath:
-    """Stores what is new of a client's messages, below those that are stored already: on the path to `at`, or to the
-    session's head. `goes_back`: the session ends up at the last of them, also where more came after it. `follows`: all
-    of them come after `at`, and the list does not repeat what is before."""
-    entries = [replace(entry, blocks=await _kept(engine, entry.blocks)) for entry in given]
-    at = at or session.head
-    adding = partial(_extend, engine.store, session, entries, at, goes_back=goes_back, follows=follows)
-    return await engine.store_thread.do(session.commit, engine.store, adding)
-
-
-async def _kept(engine: Engine, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    return await stored_blocks(engine.store, engine.store_thread, blocks)
+    """Stores what is new, below the path to `at`, or to the session's head; in the store's thread. `same`: so many of
+    the list are known to be the path to `base`, which then is not read. `goes_back`: the session ends up at the last
+    of them, also where more came after it. `follows`: all of them come after `at`, and the list does not repeat what
+    is before."""
+    path = said_path(store, at or session.head, base) or []
+    rest = [link_of(message) for message in path]
+    found = Continuation(len(path), 0) if follows else continuation(links[same:], rest)
+    adding = partial(_extend, store, session, given, links, path, found, base, same, goes_back=goes_back)
+    return session.commit(store, adding)
 
 
 def _extend(
-    store: Store, session: ChatSession, given: Sequence[Entry], at: str | None, *, goes_back: bool, follows: bool
+    store: Store,
+    session: ChatSession,
+    given: Sequence[Entry],
+    links: Sequence[ChainLink],
+    path: Sequence[Message],
+    found: Continuation,
+    base: str | None,
+    same: int,
+    *,
+    goes_back: bool,
 ) -> tuple[ExtendedPath, SessionChanges]:
-    path = said_path(store, at)
-    links = [ChainLink(entry.role, print_of(entry.role, entry.blocks)) for entry in given]
-    found = Continuation(len(path), 0) if follows else continuation(links, [link_of(message) for message in path])
-    parent, new = path[found.at - 1].id if found.at else None, found.new
+    """`path` is what follows `base`, and `found` tells how the list goes on from it, without its first `same`."""
+    last, new = path[found.at - 1].id if found.at else base, same + found.new
+    parent = last
     while new < len(links) and (child := _child(store, session.conversation, parent, links[new])):
         parent, new = child, new + 1
-    notes = [*_reworded(given, path, found.reworded), *_cut(found.cut)]
+    notes = [*_reworded(given[same:], path, found.reworded), *_cut(found.cut)]
     changes: SessionChanges = {"suspended": None, "pending": None}
-    is_ahead = new == len(links) and any(message.id == parent for message in path)
+    is_ahead = new == len(links) and (parent == last or any(message.id == parent for message in path))
     leaves = parent != _last_said(store, session.head) and not (is_ahead and not goes_back)
     if leaves:
         changes |= {**fork_to(store, session, parent), "loaded": {}, "pending": None}
@@ -101,7 +127,7 @@ def _extend(
         changes |= moved(placed)
         head = message.id
         added.append(head)
-    return ExtendedPath(len(added), leaves and bool(path), tuple(notes), tuple(added)), changes
+    return ExtendedPath(len(added), leaves and bool(path or same), tuple(notes), tuple(added)), changes
 
 
 def _last_said(store: Store, head: str | None) -> str | None:
@@ -111,14 +137,15 @@ def _last_said(store: Store, head: str | None) -> str | None:
     return head
 
 
-def said_path(store: Store, head: str | None) -> list[Message]:
-    """All messages of the path to a head, oldest first, without compactions."""
+def said_path(store: Store, head: str | None, base: str | None = None) -> list[Message] | None:
+    """All messages of the path to a head, oldest first, without compactions; those behind `base` where that is given,
+    and None where the path does not run through it."""
     found: list[Message] = []
-    while head:
-        page = store.tree.bare_page(head, most=PAGE)
+    while head and head != base:
+        page = store.tree.bare_page(head, most=PAGE, until=base)
         found += [message for message in page if message.compaction is None]
-        head = page[-1].parent if len(page) == PAGE else None
-    return found[::-1]
+        head = page[-1].parent
+    return found[::-1] if head == base else None
 
 
 def link_of(message: Message) -> ChainLink:
@@ -155,14 +182,19 @@ def _text(blocks: Sequence[Block]) -> str:
 
 
 def _difference(stored: str, given: str) -> str:
-    """The parts that differ, without the same beginning and end."""
-    first = next(
-        (n for n, (a, b) in enumerate(zip(stored, given, strict=False)) if a != b), min(len(stored), len(given))
-    )
-    rest = zip(reversed(stored[first:]), reversed(given[first:]), strict=False)
-    last = next((n for n, (a, b) in enumerate(rest) if a != b), 0)
-    parts = (text[first : len(text) - last][:SHOWN] for text in (stored, given))
-    return " → ".join(f"“{clean(part)[0]}”" for part in parts)
+    return " → ".join(f"“{clean(part[:SHOWN])[0]}”" for part in differing_parts(stored, given))
+
+
+def differing_parts(one: str, other: str) -> tuple[str, str]:
+    """Two texts without the beginning and the end that both have."""
+    first = _common(one, other)
+    last = _common(one[first:][::-1], other[first:][::-1])
+    return one[first : len(one) - last], other[first : len(other) - last]
+
+
+def _common(one: str, other: str) -> int:
+    shorter = min(len(one), len(other))
+    return next((n for n in range(shorter) if one[n] != other[n]), shorter)
 
 
 # -- the request

@@ -108,7 +108,7 @@ class Engine:
         self.learner = FactLearner(self.facts, *at, self.vaults, home)
         self.backup = DailyBackup(store.database.file if settings.store.backup else None)
         self.streams = OpenStreams(store, self.store_thread)
-        self._checkpoints = BackgroundWorker(
+        self.checkpoints = BackgroundWorker(
             store.database.checkpoint, "recto-checkpoint", delay_s=CHECKPOINT_IN_S, quiet_s=0
         )
         self._warming, self.summaries_ahead = TaskSet(), SummariesAhead(store.database)
@@ -366,7 +366,7 @@ class Engine:
         """What is done in the background while the user reads and types: `is_last` of a turn, lines about long
         documents, and the summary of a compaction that comes near."""
         self.archive.wake()
-        self._checkpoints.wake()
+        self.checkpoints.wake()
         session, options = prepared.session, prepared.options
         if not is_last or not options.may_send:
             return
@@ -390,7 +390,7 @@ class Engine:
     async def close(self) -> None:
         for tasks in (self._warming, self.summaries_ahead, self.learner, self.document_summaries, self.use_tracker):
             await tasks.close()
-        for each in (self.servers, self.chooser, self.archive, self.facts, self._checkpoints):
+        for each in (self.servers, self.chooser, self.archive, self.facts, self.checkpoints):
             await asyncio.to_thread(each.close)
         for last in (self.vaults, self.backup):
             await asyncio.to_thread(last.close)

@@ -7,6 +7,7 @@ RectoError
 ├── SpendLimit        at_most, spent, limit, key             → raise the limit, or ask a cheaper model
 ├── ProviderError     ├ NoKey ├ RateLimited ├ Unreachable ├ Refused ├ Overflow
 ├── NoVectors         embedder missing, unreachable or wrong  → search by words alone
+├── BrokenPlugin      plugin, package                        → update or remove the package
 └── StoreError        ├ Busy ├ TooNew ├ Altered ├ MessagesLost
 """
 
@@ -89,6 +90,10 @@ class Overflow(ProviderError):
 
 class NoVectors(RectoError):
     """The embedder is not installed, cannot be reached or returned no valid vectors; search goes on by words alone."""
+
+
+class BrokenPlugin(RectoError):
+    """What another package adds to Recto cannot be used."""
 
 
 class StoreError(RectoError):

@@ -17,7 +17,7 @@ from recto.project_access import PATHS, USER_FILE, ProjectAccess, ProjectSetting
 from recto.setting_names import OTHER_NAMES, under_own_keys, variable_of
 from recto.setting_spec import Spec
 from recto.setting_spec import setting as _setting
-from recto.strategy import STRATEGIES, SUMMARIZE
+from recto.strategy import STRATEGY_NAMES, SUMMARIZE
 from recto.text import closest_key
 
 SYSTEM_PROMPT = (
@@ -39,7 +39,7 @@ class BudgetSettings:
 
 @dataclass(frozen=True, slots=True)
 class ContextSettings:
-    strategy: str = _setting(SUMMARIZE.name, "how a compaction makes room in a full window", among=tuple(STRATEGIES))
+    strategy: str = _setting(SUMMARIZE.name, "how a compaction makes room in a full window", among=STRATEGY_NAMES)
     enabled: bool = _setting(True, "compact automatically")
     session: str = _setting(
         LIVE, "`always` rules and references: as they are now (live), or as they were first (fixed)", among=SESSIONS

@@ -13,6 +13,7 @@ from recto.agents.agent_file import BUILT_IN_TOOLS
 from recto.chat.message import now
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound
+from recto.plugins import plugins_of
 from recto.sources.overrides import SourceList, SourceOverrides, SourceStatus, find_source
 from recto.sources.source import BUILT_IN_SERVER, INCLUDES, Include, Source, SourceId, SourceKind, placeholder_source
 from recto.turn.session import ChatSession
@@ -136,7 +137,8 @@ class SourceChanges:
         known without starting a server."""
         tool = named.removeprefix("tool:")
         server, _, name = tool.partition("/")
-        servers = [BUILT_IN_SERVER, *(each.name for each in self._agent.servers if each.name != BUILT_IN_SERVER)]
+        theirs = [each.name for each in (*self._agent.servers, *plugins_of("tool"))]
+        servers = list(dict.fromkeys((BUILT_IN_SERVER, *theirs)))
         if server not in servers:
             known = ", ".join(servers)
             raise NotFound(f"a tool is named SERVER or SERVER/TOOL, not {named}; the servers are: {known}", name=named)

@@ -1,10 +1,13 @@
 """Strategies as values: what happens when the window is full, and how much of the archive recall may bring back.
 
 The settings, the planner and recall read these fields; nothing compares a strategy by its name. A new strategy is one
-more value in STRATEGIES.
+more value in STRATEGIES, or a plugin's.
 """
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+from recto.plugins import find_plugin, is_plugin
 
 
 class PriorityBand(Struct, frozen=True):
@@ -65,4 +68,30 @@ HYBRID = Strategy(
     recall=RecallPolicy(max_tokens=8192, reminder_tokens=8192, takes_free_room=True, is_unconditional=True),
 )
 
-STRATEGIES = {each.name: each for each in (DISCARD, SUMMARIZE, HYBRID)}
+
+class Strategies(dict[str, Strategy]):
+    """Ours by name. Those of plugins are known by name too, and loaded when they are asked for."""
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and is_plugin("strategy", name))
+
+    def __missing__(self, name: str) -> Strategy:
+        plugin = find_plugin("strategy", name)
+        found = plugin.load()
+        if not isinstance(found, Strategy):
+            raise plugin.broken(f"is {type(found).__name__} and not a Strategy")
+        self[name] = replace(found, name=name)
+        return self[name]
+
+
+STRATEGIES = Strategies({each.name: each for each in (DISCARD, SUMMARIZE, HYBRID)})
+
+
+class StrategyNames(tuple[str, ...]):
+    """The names of ours; a setting may also be the name of a plugin's."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in STRATEGIES
+
+
+STRATEGY_NAMES = StrategyNames(STRATEGIES)

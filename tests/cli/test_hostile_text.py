@@ -91,6 +91,7 @@ def world(tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch) -> st
 SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("ask",): [["more boat"], ["more", "--json"], ["more", "--show-context"]],
     ("chat",): [[]],
+    ("plugins",): [[], ["--check"], ["--json"]],
     ("web",): [["--host", f"nowhere{EVIL}"], ["--host", EVIL], ["--port", EVIL]],
     ("conversations", "list"): [[], ["--json"]],
     ("conversations", "show"): [[], ["--json"]],

@@ -14,21 +14,25 @@ from tests.serve.conftest import Start
 pytestmark = [pytest.mark.slow, pytest.mark.untraced]
 HERE = Path(__file__).parent / "clients"
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = ROOT / ".bench" / "clients"
+ENVIRONMENTS = ROOT / ".bench"
 CALL = {"tool_calls": [{"name": "read", "arguments": {}, "id": "call_1"}]}
 SAID = ["She is 7 metres long.", "She is 2 metres wide.", "It is dry."]
 
 
-@pytest.fixture(scope="session")
-def clients() -> Path:
-    """The Python that has them, made once; again when the list of them has changed."""
-    wanted, stamp = HERE / "requirements.txt", ENVIRONMENT / "ready.txt"
+def installed(wanted: Path, place: Path) -> Path:
+    """The programs of an environment, made once; again when the list of what it has changed."""
+    stamp = place / "ready.txt"
     if not stamp.is_file() or stamp.read_text() != wanted.read_text():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)], check=True)
-        install = [str(ENVIRONMENT / "bin" / "python"), "-m", "pip", "install", "-q", "-r", str(wanted)]
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)
+        install = [str(place / "bin" / "python"), "-m", "pip", "install", "-q", "-r", str(wanted)]
         subprocess.run([*install, "--disable-pip-version-check"], check=True)
         stamp.write_text(wanted.read_text())
-    return ENVIRONMENT / "bin"
+    return place / "bin"
+
+
+@pytest.fixture(scope="session")
+def clients() -> Path:
+    return installed(HERE / "requirements.txt", ENVIRONMENTS / "clients")
 
 
 def ran(clients: Path, *command: str, **environment: str) -> str:

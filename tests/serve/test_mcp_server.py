@@ -3,9 +3,11 @@
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from mcp import Client
 
 pytestmark = pytest.mark.untraced
 Use = Callable[[Client], Coroutine[Any, Any, None]]
+INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
+INSPECTOR_AT = Path(__file__).parents[2] / ".bench" / "inspector"
 READING = {"search_conversations", "list_conversations", "read_conversation", "recall", "recall_facts"}
 
 
@@ -91,22 +95,60 @@ def test_an_assistant_remembers_where_it_may_write() -> None:
     over_stdio(use, "--allow-write")
 
 
-@pytest.mark.usefixtures("talked")
-def test_the_same_is_served_over_http(tmp_path: Path) -> None:
+@contextmanager
+def over_http(tmp_path: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "recto", "mcp", "--port", "0"]
     running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=os.environ)
     try:
         assert running.stdout is not None
-        url = running.stdout.readline().split()[3].removesuffix(";")
-
-        async def run() -> None:
-            async with Client(url) as client:
-                assert {tool.name for tool in (await client.list_tools()).tools} == READING
-                assert "mast" in await text_of(client, "search_conversations", query="mast")
-
-        asyncio.run(run())
+        yield running.stdout.readline().split()[3].removesuffix(";")
     finally:
         running.terminate()
         running.wait()
         if running.stdout:
             running.stdout.close()
+
+
+@pytest.mark.usefixtures("talked")
+def test_the_same_is_served_over_http(tmp_path: Path) -> None:
+    async def run(url: str) -> None:
+        async with Client(url) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == READING
+            assert "mast" in await text_of(client, "search_conversations", query="mast")
+
+    with over_http(tmp_path) as url:
+        asyncio.run(run(url))
+
+
+@pytest.fixture(scope="session")
+def inspector() -> Path:
+    """The inspector of npm, installed once."""
+    program = INSPECTOR_AT / "node_modules/.bin/mcp-inspector"
+    if not program.exists():
+        if not (npm := shutil.which("npm")):
+            pytest.skip("npm is not installed")
+        quiet = ("--silent", "--no-audit", "--no-fund", "--no-save", "--no-package-lock", "--ignore-scripts")
+        subprocess.run([npm, "install", *quiet, "--prefix", str(INSPECTOR_AT), INSPECTOR], check=True)
+    return program
+
+
+def inspected(inspector: Path, *arguments: str) -> Any:
+    command = [str(inspector), "--cli", *arguments]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("talked")
+def test_the_inspector_of_npm_lists_and_calls_the_tools(inspector: Path, notes: Path, tmp_path: Path) -> None:
+    server = [sys.executable, "-m", "recto", "mcp", "--vault", str(notes)]
+    listed = inspected(inspector, *server, "--method", "tools/list")["tools"]
+    assert {tool["name"] for tool in listed} >= {*READING, "read_document"}
+    call = ["--method", "tools/call", "--tool-name"]
+    read = inspected(inspector, *server, *call, "read_document", "--tool-arg", "path=Boat")
+    assert "oak" in read["content"][0]["text"]
+    assert not read["isError"]
+    with over_http(tmp_path) as url:
+        found = inspected(
+            inspector, url, "--transport", "http", *call, "search_conversations", "--tool-arg", "query=mast"
+        )
+    assert "spruce" in found["content"][0]["text"]

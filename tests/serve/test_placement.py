@@ -22,9 +22,11 @@ from recto.window.request import Entry
 
 Said = tuple[Role, str]
 ACTIONS = st.lists(
-    st.tuples(st.integers(0, 2), st.sampled_from(["say", "retry", "edit", "cut", "reword", "new", "fail"])), max_size=14
+    st.tuples(st.integers(0, 2), st.sampled_from(["say", "retry", "edit", "cut", "reword", "new", "fail", "remind"])),
+    max_size=14,
 )
 NUMBERS = count()
+REMINDER = "\n\nReply in English."
 
 
 class Home:
@@ -49,11 +51,11 @@ class Home:
         given = [Entry(role, (Text(text),)) for role, text in said]
         placed = await place(self.gateway, owner, None, "scripted:x", given)
         store, session = self.gateway.store, placed.session
-        path = [message.text for message in said_path(store, session.head)]
+        path = [message.text for message in said_path(store, session.head) or ()]
         if reply is not None:
             message = Message(new_id(), "assistant", (Text(reply),), parent=session.head)
             store.tree.append(session.conversation, message)
-            await placed.keep_reply(message)
+            placed.note_reply(message.id, message.blocks)
         return session.conversation, path
 
 
@@ -92,21 +94,23 @@ def test_whatever_clients_do_nothing_is_lost_and_nobody_sees_anothers_words(
         owner, said = owners[client], change(lists[client], action, number * 3 + client)
         # short replies that many conversations share, and telling ones
         reply = None if action == "fail" else "Yes." if number % 2 else f"Reply {number} of {owner}, in so many words."
-        words[owner] |= {text for _, text in said} | {reply or ""}
-        conversation, path = home.ask(owner, said, reply)
+        # a reminder that goes with the last message alone, and is gone the next time
+        sent = [*said[:-1], ("user", f"{said[-1][1]}{REMINDER}")] if action == "remind" else said
+        words[owner] |= {text for _, text in (*said, *sent)} | {reply or ""}
+        conversation, path = home.ask(owner, sent, reply)
         homes[owner].add(conversation)
-        assert path[-1] == said[-1][1]
+        assert path[-1] == sent[-1][1]
         assert set(path) <= words[owner]
         stored = _all_texts(home, conversation)
-        reworded = {text for _, text in said if "o'clock" in text}
-        assert {text for _, text in said} - reworded <= stored
+        reworded = {text for _, text in sent if "o'clock" in text or f"{text}{REMINDER}" in stored}
+        assert {text for _, text in sent} - reworded <= stored
         lists[client] = [*said, ("assistant", reply)] if reply else said
     assert not homes[owners[0]] & homes[owners[2]]
 
 
 def _all_texts(home: Home, conversation: str) -> set[str]:
     tree = home.gateway.store.tree
-    paths: list[list[Message]] = [said_path(home.gateway.store, leaf.id) for leaf in tree.leaves(conversation)]
+    paths = [said_path(home.gateway.store, leaf.id) or [] for leaf in tree.leaves(conversation)]
     return {message.text for path in paths for message in path}
 
 
@@ -118,3 +122,23 @@ def test_two_requests_at_once_store_a_message_once(home: Home) -> None:
 
     first, second = home.loop.run_until_complete(both())
     assert first == second
+
+
+def test_a_reminder_behind_the_last_message_is_a_rewording_when_it_is_gone(home: Home) -> None:
+    first: list[Said] = [("user", "Here are no files."), ("assistant", "Ok.")]
+    said = list(first)
+    for number in range(5):
+        conversation, _ = home.ask("dora", [*said, ("user", f"question {number}{REMINDER}")], "Noted.")
+        said += [("user", f"question {number}"), ("assistant", "Noted.")]
+    (leaf,) = home.gateway.store.tree.leaves(conversation)
+    stored = [message.text for message in said_path(home.gateway.store, leaf.id) or ()]
+    assert [text for text in stored if "question" in text] == [f"question {n}{REMINDER}" for n in range(5)]
+
+
+def test_another_question_with_the_same_short_answer_is_no_rewording(home: Home) -> None:
+    home.ask("emil", [("user", "Is it dry?")], "Yes, quite so.")
+    before: list[Said] = [("user", "Is it dry?"), ("assistant", "Yes, quite so.")]
+    home.ask("emil", [*before, ("user", "And the mast?")], "Yes.")
+    other: list[Said] = [*before, ("user", "Shall we sail on Sunday?"), ("assistant", "Yes."), ("user", "At noon?")]
+    _, path = home.ask("emil", other, "Yes.")
+    assert "Shall we sail on Sunday?" in path

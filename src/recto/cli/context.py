@@ -336,7 +336,7 @@ def strategy(name: str | None, id: str | None, as_json: bool) -> None:
 
 def _which(desk: "Desk", name: str | None, id: str | None) -> tuple[str | None, str | None]:
     """A single argument may also be the conversation whose strategy is to be shown."""
-    if name in (None, FOLLOWS_SETTINGS, *STRATEGIES) or id is not None:
+    if name in (None, FOLLOWS_SETTINGS) or name in STRATEGIES or id is not None:
         return name, id
     try:
         return None, desk.conversation(name).id

@@ -38,6 +38,7 @@ COMMANDS = {
     "models": "See which models there are, and fetch the built-in one.",
     "serve": "Serve OpenAI's and Anthropic's API to other programs.",
     "mcp": "Let other assistants search and read your notes, conversations and memory, as an MCP server.",
+    "plugins": "List what other packages add: providers, strategies, embedders, tools.",
     "keys": "Store keys of providers, list where they come from, remove them.",
     "completion": "Print a script that lets your shell complete commands, options and names.",
 }

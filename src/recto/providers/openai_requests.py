@@ -186,14 +186,14 @@ def _tool(fields: Fields) -> Tool:
 
 def _messages(fields: Fields, made: Made | None) -> tuple[str, tuple[Entry, ...]]:
     """The leading instructions as one text, and the other messages. Consecutive tool results become one entry."""
-    messages = fields.objects("messages")
+    messages = fields.items("messages")
     if not messages:
         fields.refuse("messages", "must have at least one message")
     system: list[str] = []
     entries: list[Entry] = []
     calls: dict[str, str] = {}
-    for message in messages:
-        entry = _message(message, calls, made)
+    for number, message in enumerate(messages):
+        entry = _plain(message) or _message(fields.item("messages", number, message), calls, made)
         if entry.role == "system" and not entries:
             system.append(_joined(entry.blocks))
         elif entry.role == "tool" and entries and entries[-1].role == "tool":
@@ -203,11 +203,24 @@ def _messages(fields: Fields, made: Made | None) -> tuple[str, tuple[Entry, ...]
     return "\n\n".join(text for text in system if text), tuple(entries)
 
 
+def _plain(message: Json) -> Entry | None:
+    """A role and a text, as most messages are. Clients send all of them each time, so these few steps are worth it."""
+    if not isinstance(message, dict) or len(message) != 2:
+        return None
+    role, content = message.get("role"), message.get("content")
+    if role not in ("user", "assistant") or not isinstance(content, str) or not content:
+        return None
+    return Entry(role, (Text(clean(content)[0]),))
+
+
 def read_openai_messages(messages: Sequence[Json], made: Made | None = None) -> list[list[Entry]]:
     """Each message as the entries that it stands for. Unknown fields are accepted."""
     calls: dict[str, str] = {}
-    fields = Fields({"messages": list(messages)}, lenient=True).objects("messages")
-    return [[_message(message, calls, made)] for message in fields]
+    fields = Fields({}, lenient=True)
+    return [
+        [_plain(message) or _message(fields.item("messages", number, message), calls, made)]
+        for number, message in enumerate(messages)
+    ]
 
 
 def _joined(blocks: Sequence[Block]) -> str:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from recto.errors import Invalid, NoKey, NotFound, ProviderError, Refused
 from recto.keys import KeyedEnvironment
+from recto.plugins import find_plugin, is_plugin
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
 from recto.providers.catalog import FILE, PRICED, ModelCatalog
 from recto.providers.embedded import ID, NAME, EmbeddedProvider
@@ -50,6 +51,7 @@ KNOWN = {
 }
 NAMES = tuple(sorted((*KNOWN, NAME, "scripted")))
 FORMATS: tuple[Format, ...] = (OpenAIFormat(), AnthropicFormat())
+PROVIDER_NAMES = ("name", "format", "model", "counter", "stream", "close")
 CHAT_ONLY = (NAME, "scripted")
 """Providers without embeddings."""
 FORMAT_NAMES = tuple(format.name for format in FORMATS)
@@ -87,7 +89,19 @@ def open_provider(
     catalog = ModelCatalog(home, project)
     if name == NAME:
         return EmbeddedProvider(home, catalog, window)
+    if name not in KNOWN and not environment.get(_variable(name, "BASE_URL")) and is_plugin("provider", name):
+        return _open_plugin(name, home, environment)
     return _open_remote(name, catalog, environment, Transport(retry_policy))
+
+
+def _open_plugin(name: str, home: Path, environment: Mapping[str, str]) -> Provider:
+    """A provider of another package: what its entry point names is called with the home and the environment."""
+    plugin = find_plugin("provider", name)
+    opened = plugin.use(lambda maker: maker(home, environment))
+    if missing := [each for each in PROVIDER_NAMES if not hasattr(opened, each)]:
+        raise plugin.broken(f"is no provider: it has no {', '.join(missing)}")
+    found: Provider = opened
+    return found
 
 
 def _open_remote(

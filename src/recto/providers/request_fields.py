@@ -91,12 +91,18 @@ class Fields:
     def needed_object(self, name: str) -> "Fields":
         return self.object(name) or self.refuse(name, "is missing")
 
-    def objects(self, name: str) -> list["Fields"]:
+    def items(self, name: str) -> list[Json]:
         value = self.raw(name)
         if value is not None and not isinstance(value, list):
             self.refuse(name, "must be a list")
-        path = self.at(name)
-        return [self._below(item, path + self._item.format(n)) for n, item in enumerate(value or ())]
+        return value or []
+
+    def item(self, name: str, number: int, value: Json) -> "Fields":
+        """An object of a list."""
+        return self._below(value, self.at(name) + self._item.format(number))
+
+    def objects(self, name: str) -> list["Fields"]:
+        return [self.item(name, number, value) for number, value in enumerate(self.items(name))]
 
     def _below(self, value: Json, path: str) -> "Fields":
         return Fields(value, path, item=self._item, lenient=self._lenient)

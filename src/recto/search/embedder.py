@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from recto.errors import Invalid, NoVectors
+from recto.errors import BrokenPlugin, Invalid, NoVectors
+from recto.plugins import find_plugin, is_plugin
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,8 +124,49 @@ def open_embedder(name: str, *, home: Path, address: EmbeddingAddress | None = N
         from recto.search.minilm import MiniLM  # only this embedder needs it
 
         return MiniLM(home)
+    if address is None and is_plugin("embedder", name):
+        return _open_plugin(name, home)
     if address is None:
         raise Invalid(f"{name!r} is not an embedder; use {MINILM}, {NONE} or provider:model.", name=name)
     from recto.search.embedding_endpoint import EmbeddingEndpoint  # only a server needs it
 
     return EmbeddingEndpoint(name, address)
+
+
+class PluginEmbedder:
+    """An embedder of another package. Its vectors are checked, and what it raises is NoVectors."""
+
+    def __init__(self, name: str, embedder: Any) -> None:
+        self.name, self.key, self._embedder = name, f"{name}/{embedder.key}", embedder
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        try:
+            return normalize_vectors(self._embedder.embed(texts), texts)
+        except NoVectors:
+            raise
+        except Exception as why:
+            raise NoVectors(f"The embedder {self.name} failed ({type(why).__name__}: {why}).") from why
+
+    def close(self) -> None:
+        self._embedder.close()
+
+
+class BrokenEmbedder:
+    """Stands for a plugin that cannot be used, and says why."""
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name, self.key, self._why = name, f"{name}/broken", why
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        raise NoVectors(self._why)
+
+    def close(self) -> None:
+        return None
+
+
+def _open_plugin(name: str, home: Path) -> Embedder:
+    """What the entry point names is called with the home."""
+    try:
+        return find_plugin("embedder", name).use(lambda maker: PluginEmbedder(name, maker(home)))
+    except BrokenPlugin as why:
+        return BrokenEmbedder(name, why.message)

@@ -86,7 +86,7 @@ async def managed(
     model = gateway.model_name(asked.model)
     gateway.access.check_model(key, model)
     asked = replace(asked, model=model)
-    reply = ManagedReply(gateway, key, asked, named)
+    reply = ManagedReply(gateway, key, asked, named, traceparent=request.headers.get("traceparent"))
     await reply.prepare()
     gateway.metrics.compactions += reply.compacted
     task = reply.begin()
@@ -101,7 +101,8 @@ async def passed_on(
     gateway: Gateway, request: Request, key: AccessKey, body: bytes, format: ClientFormat, *, records: bool
 ) -> Response:
     named = checked_name(request.headers.get("x-recto-conversation"))
-    passed = PassedRequest(gateway, key, format, body, records=records, named=named)
+    parent = request.headers.get("traceparent")
+    passed = PassedRequest(gateway, key, format, body, records=records, named=named, traceparent=parent)
     await passed.prepare()
     if passed.asked is not None:
         task, asked = passed.begin(), passed.asked
@@ -149,7 +150,8 @@ async def responded(gateway: Gateway, request: Request, key: AccessKey, body: by
     gateway.access.check_model(key, model)
     follows = await _previous(gateway, key, read.previous) if read.previous else None
     named = checked_name(request.headers.get("x-recto-conversation")) if follows is None else None
-    reply = ManagedReply(gateway, key, replace(read.asked, model=model), named, follows)
+    parent = request.headers.get("traceparent")
+    reply = ManagedReply(gateway, key, replace(read.asked, model=model), named, follows, parent)
     await reply.prepare()
     gateway.metrics.compactions += reply.compacted
     head = ReplyHead(f"{PREFIX}{reply.waiting.request.id}", read.asked.model, int(time.time()))

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from recto.chat.blocks import Text, ToolCall
-from recto.chat.chain import ChainLink, Continuation, chained, continuation, print_of
-from recto.client_turn import link_of, said_path
+from recto.chat.chain import ChainLink, Continuation, Print, continuation
+from recto.chat.message import Message
+from recto.client_turn import differing_parts, link_of, said_path
+from recto.store.clients import OwnedMessage
 from recto.store.store import Store
 from recto.window.request import Entry
 
@@ -20,6 +22,8 @@ MOST_ANCHORS = 5
 TELLING = 40
 # Messages of a list that must be the same, where its reply is a short one.
 LEAST_SAME = 2
+# How much of the shorter of two texts both have, where one is a rewording of the other.
+ALIKE = 0.8
 
 
 class FoundConversation(Struct, frozen=True):
@@ -27,54 +31,98 @@ class FoundConversation(Struct, frozen=True):
     """None for a new one."""
     at: str | None = None
     """The message up to which the list is known; None for the head of the conversation."""
+    known: int = 0
+    """So many messages of the list are known: those up to `at`."""
+    base: str | None = None
+    """The message up to which the list is as its client sent it before: `at`, or one before it."""
+    same: int = 0
+    """So many messages those are."""
 
 
 NEW = FoundConversation(None)
 
 
-def find_conversation_of(store: Store, owner: str, given: Sequence[Entry]) -> FoundConversation:
-    links = [ChainLink(entry.role, print_of(entry.role, entry.blocks)) for entry in given]
-    chain = chained(links)
+def find_conversation_of(
+    store: Store, owner: str, given: Sequence[Entry], links: Sequence[ChainLink], chain: Sequence[Print]
+) -> FoundConversation:
+    """`links` are the prints of what is given, `chain` those of everything up to each of them."""
     anchors = [at for at, link in enumerate(links) if link.role == "assistant"][-MOST_ANCHORS:]
-    for at in reversed(anchors):
-        if exact := store.client_messages.by_chain(owner, chain[at]):
-            return FoundConversation(exact[0].conversation, exact[0].id)
     if not anchors:
         return _unfinished(store, owner, chain)
-    for at in reversed(anchors):
-        if (near := _nearest(store, owner, given, links, at)) is not None:
+    exact = _exact(store, owner, chain, anchors)
+    for at in reversed([each for each in anchors if each >= exact.same]):
+        if (near := _nearest(store, owner, given, links, at, exact)) is not None:
             return near
+    return exact
+
+
+def _exact(store: Store, owner: str, chain: Sequence[Print], anchors: Sequence[int]) -> FoundConversation:
+    """The last reply that the list has as its client sent it before, with all that is before it."""
+    for at in reversed(anchors):
+        if found := store.client_messages.by_chain(owner, chain[at]):
+            return _known(found[0], at + 1)
     return NEW
 
 
-def _unfinished(store: Store, owner: str, chain: Sequence[bytes]) -> FoundConversation:
+def _known(message: OwnedMessage, number: int) -> FoundConversation:
+    return FoundConversation(message.conversation, message.id, number, message.id, number)
+
+
+def _unfinished(store: Store, owner: str, chain: Sequence[Print]) -> FoundConversation:
     """A list without replies is new, unless it says again what got none."""
-    for each in reversed(chain):
-        for found in store.client_messages.by_chain(owner, each):
+    for same in range(len(chain), 0, -1):
+        for found in store.client_messages.by_chain(owner, chain[same - 1]):
             if not store.client_messages.is_answered(found.id):
-                return FoundConversation(found.conversation, found.id)
+                return _known(found, same)
     return NEW
 
 
 def _nearest(
-    store: Store, owner: str, given: Sequence[Entry], links: Sequence[ChainLink], at: int
+    store: Store,
+    owner: str,
+    given: Sequence[Entry],
+    links: Sequence[ChainLink],
+    at: int,
+    exact: FoundConversation,
 ) -> FoundConversation | None:
-    """Of the conversations that have this reply, the one that has most of the rest too."""
+    """Of the conversations that have this reply, the one that has most of the rest too; below what is known already,
+    where something is."""
     best: tuple[int, FoundConversation] | None = None
     for candidate in store.client_messages.by_print(owner, links[at].print):
-        path = [link_of(message) for message in said_path(store, candidate.id)]
-        found = continuation(links[: at + 1], path)
-        same = found.new - len(found.reworded)
-        if not _is_same(found, given[at], at, same):
+        # ids are in order of time: nothing older stands below
+        if exact.base and (candidate.conversation != exact.conversation or candidate.id < exact.base):
+            continue
+        path = said_path(store, candidate.id, exact.base)
+        if path is None:
+            continue
+        found = continuation(links[exact.same : at + 1], [link_of(message) for message in path])
+        same = exact.same + found.new - len(found.reworded)
+        if exact.same + found.new <= at or not _is_same(found, given[exact.same : at + 1], path, same, exact):
             continue
         if best is None or same > best[0]:
-            best = same, FoundConversation(candidate.conversation, candidate.id)
+            base = (exact.base, exact.same)
+            best = same, FoundConversation(candidate.conversation, candidate.id, at + 1, *base)
     return best[1] if best else None
 
 
-def _is_same(found: Continuation, reply: Entry, at: int, same: int) -> bool:
-    if found.new <= at:
-        return False
-    text = "".join(block.text for block in reply.blocks if isinstance(block, Text))
-    is_telling = len(text.strip()) >= TELLING or any(isinstance(block, ToolCall) for block in reply.blocks)
-    return same >= LEAST_SAME or is_telling
+def _is_same(
+    found: Continuation, given: Sequence[Entry], path: Sequence[Message], same: int, exact: FoundConversation
+) -> bool:
+    """A reply that says much is nobody else's. A short one counts where enough beside it is the same; where its
+    conversation is known, what differs must be alike too, since another question may have got the same answer."""
+    reply = given[-1]
+    if len(_text(reply)) >= TELLING or any(isinstance(block, ToolCall) for block in reply.blocks):
+        return True
+    if not exact.base:
+        return same >= LEAST_SAME
+    return all(_is_alike(_text(given[at]), path[place].text.strip()) for at, place in found.reworded)
+
+
+def _text(entry: Entry) -> str:
+    return "".join(block.text for block in entry.blocks if isinstance(block, Text)).strip()
+
+
+def _is_alike(one: str, other: str) -> bool:
+    """Whether one of two texts is most of the other, but for something that stands in it or around it."""
+    differs = min(len(part) for part in differing_parts(one, other))
+    return differs <= (1 - ALIKE) * min(len(one), len(other))

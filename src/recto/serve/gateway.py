@@ -8,11 +8,15 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
 
+from recto.chat.message import Message
 from recto.concurrency import entered
 from recto.desk import AsyncDesk
 from recto.errors import Busy, Invalid, NotFound
 from recto.serve.access import Access, Limits
 from recto.serve.metrics import Metrics
+from recto.serve.session_cache import SessionCache
+from recto.serve.span_exporter import Collector, SpanExporter
+from recto.serve.spans import ReplyTrace
 from recto.store.clients import AccessKey
 
 log = logging.getLogger(__name__)
@@ -34,6 +38,8 @@ class ServeOptions(Struct, frozen=True):
     on_disconnect: Disconnect = "finish"
     """What becomes of a reply whose client has gone."""
     limits: Limits = Limits()
+    collector: Collector | None = None
+    """Who is told about each request as a span."""
 
 
 class Gateway:
@@ -41,7 +47,8 @@ class Gateway:
         self.desk, self.options = desk, options
         self.engine, self.store, self.store_thread = desk.engine, desk.store, desk.engine.store_thread
         self.access = Access(self.store, needs_key=options.needs_key)
-        self.metrics = Metrics()
+        self.metrics, self.sessions = Metrics(), SessionCache()
+        self._spans = SpanExporter(options.collector, self.store) if options.collector else None
         self._locks: dict[str, asyncio.Lock] = {}
         self._running: set[asyncio.Task[None]] = set()
         self.is_closing = False
@@ -79,6 +86,14 @@ class Gateway:
             task.cancel()
         if self._running:
             await asyncio.wait(list(self._running))
+        if self._spans:
+            await self._spans.close()
+
+    async def tell(self, request: str, reply: Message | None, trace: ReplyTrace, error: BaseException | None) -> None:
+        """A request that has ended, for the collector."""
+        if self._spans:
+            await self.store_thread.do(self._spans.read, request, reply, trace, type(error).__name__ if error else "")
+            self._spans.wake()
 
     async def check_spending(self, key: AccessKey, at_most: float | None = None) -> None:
         if key.spend_day is not None:

@@ -1,6 +1,7 @@
 """Starts the endpoint as the command line asks for it, and keeps its keys."""
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from recto.errors import Invalid
 from recto.home_files import private_home
 from recto.serve.gateway import Disconnect, Mode, ServeOptions
 from recto.serve.server import bound_socket, is_loopback, run_mcp_server, run_server
+from recto.serve.span_exporter import find_collector
 from recto.store.clients import AccessKeys
 from recto.store.store import Store
 
@@ -51,7 +53,11 @@ def launch(
     if is_open and not is_loopback(host):
         raise Invalid(f"--open is for this machine alone, and {host} can be reached from elsewhere")
     options = ServeOptions(
-        mode=mode, needs_key=not is_open, fallbacks=read_fallbacks(fallbacks), on_disconnect=on_disconnect
+        mode=mode,
+        needs_key=not is_open,
+        fallbacks=read_fallbacks(fallbacks),
+        on_disconnect=on_disconnect,
+        collector=find_collector(os.environ),
     )
     if not is_open:
         with open_keys() as keys:

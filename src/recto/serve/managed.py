@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from recto.background import FOREGROUND
 from recto.chat.message import Message
 from recto.client_turn import ClientTurn, prepare_turn
 from recto.errors import Invalid, Overflow, ProviderError, SpendLimit
@@ -19,6 +20,7 @@ from recto.providers.model import Done, ReplyPart
 from recto.serve.conversation_finder import FoundConversation
 from recto.serve.gateway import Gateway, header_text
 from recto.serve.placement import place
+from recto.serve.spans import ReplyTrace
 from recto.store.clients import AccessKey
 from recto.turn.context import CallOptions
 from recto.turn.exchange import Exchange, record_request
@@ -36,9 +38,11 @@ class ManagedReply:
         request: ClientRequest,
         conversation: str | None,
         follows: FoundConversation | None = None,
+        traceparent: str | None = None,
     ) -> None:
         """`follows`: the reply that the request comes after, where it does not repeat what is before."""
         self._follows = follows
+        self._trace = ReplyTrace("manage", traceparent, is_stream=request.stream)
         self._gateway, self._key, self._request, self._named = gateway, key, request, conversation
         self._engine, self._store = gateway.engine, gateway.store
         self._heard: asyncio.Queue[Heard] = asyncio.Queue()
@@ -66,10 +70,11 @@ class ManagedReply:
             )
         await self._gateway.check_spending(self._key)
         at = (self._gateway, self._key.name, self._named, self._request.model)
-        self._placement = await place(*at, self._request.entries, self._follows)
-        self._session = self._placement.session
-        self._options = replace(self._options, notes=self._placement.notes)
-        self.waiting = await self._prepared()
+        with FOREGROUND.begin():
+            self._placement = await place(*at, self._request.entries, self._follows)
+            self._session = self._placement.session
+            self._options = replace(self._options, notes=self._placement.notes)
+            self.waiting = await self._prepared()
 
     async def _prepared(self) -> ClientTurn:
         async with self._session.turn_lock():
@@ -129,6 +134,7 @@ class ManagedReply:
 
     def _hear(self, part: ReplyPart) -> None:
         self._has_begun = True
+        self._trace.hear()
         self._heard.put_nowait(part)
 
     async def _run(self) -> None:
@@ -137,24 +143,27 @@ class ManagedReply:
         except BaseException as why:
             told = ProviderError("The reply was stopped.") if isinstance(why, asyncio.CancelledError) else why
             self._heard.put_nowait(told)
+            await asyncio.shield(self._gateway.tell(self.waiting.request.id, None, self._trace, why))
             if not isinstance(why, Exception):
                 raise
             return
         assert self.message is not None
         self._engine.after_reply(exchange.prepared, exchange.turn, is_last=not exchange.calls)
+        self._gateway.sessions.keep(self._session)
         self._heard.put_nowait(Done(exchange.finish, self.message.usage))
+        await self._gateway.tell(exchange.request.id, self.message, self._trace, None)
 
     async def _exchanged(self) -> Exchange:
         while True:
             waiting = self.waiting
             at = (waiting.prepared, waiting.turn, waiting.request, waiting.approvals)
-            exchange = Exchange(*at, self._engine.use_tracker, self._engine.streams, listener=self._hear)
+            use_tracker, streams, also = self._engine.use_tracker, self._engine.streams, self._placement.note_reply
+            exchange = Exchange(*at, use_tracker, streams, listener=self._hear, also=also)
             try:
                 async with aclosing(exchange.run()) as events:
                     async for event in events:
                         if isinstance(event, Replied):
                             self.message = event.message
-                            await self._placement.keep_reply(event.message)
                 return exchange
             except Overflow as why:
                 if self._has_begun:

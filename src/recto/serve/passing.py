@@ -19,6 +19,7 @@ from recto.providers.model import Attempt, Done, Model, Provider, ReplyPart
 from recto.providers.remote import RemoteProvider
 from recto.serve.gateway import Gateway, header_text
 from recto.serve.recording import HeardReply, Recording, begin_recording
+from recto.serve.spans import ReplyTrace
 from recto.store.clients import AccessKey
 from recto.window.request import Entry
 from recto.wire import Json, loads
@@ -35,13 +36,22 @@ class PassedRequest:
     """A client's request on its way to a provider."""
 
     def __init__(
-        self, gateway: Gateway, key: AccessKey, format: ClientFormat, body: bytes, *, records: bool, named: str | None
+        self,
+        gateway: Gateway,
+        key: AccessKey,
+        format: ClientFormat,
+        body: bytes,
+        *,
+        records: bool,
+        named: str | None,
+        traceparent: str | None = None,
     ) -> None:
         self._gateway, self._key, self._format, self._named = gateway, key, format, named
         self._records, self._body = records, body
         self._out: asyncio.Queue[Any] = asyncio.Queue()
         self._recording: Recording | None = None
         self.data = _read(body)
+        self._trace = ReplyTrace("record", traceparent, is_stream=self.is_stream)
         self.name = gateway.model_name(str(self.data["model"]))
         gateway.access.check_model(key, self.name)
 
@@ -100,25 +110,27 @@ class PassedRequest:
     async def _run_raw(self) -> None:
         assert self.remote is not None
         heard = HeardReply(self._format.reader(), is_stream=self.is_stream)
-        error: str | None = None
+        error: Exception | None = None
         try:
             async with forwarded(self.remote, self.remote.url, self._body) as response:
                 media_type = response.headers.get("content-type", "application/json")
                 self._out.put_nowait(PassedHead(response.status_code, media_type))
+                is_heard = response.is_success and self._recording is not None
                 async for chunk in response.aiter_bytes():
-                    if response.is_success:
+                    self._trace.hear()
+                    if is_heard:
                         heard.add(chunk)
                     self._out.put_nowait(chunk)
-                if response.is_success:
+                if is_heard:
                     heard.end()
-                else:
-                    error = f"{self._model.provider} answered with status {response.status_code}"
+                elif not response.is_success:
+                    error = ProviderError(f"{self._model.provider} answered with status {response.status_code}")
         except RectoError as why:
-            error = why.message
+            error = why
             self._out.put_nowait(why)
         finally:
             if self._recording:
-                await asyncio.shield(self._recording.end(heard.parts, error))
+                await asyncio.shield(self._recording.end(heard.parts, self._trace, error))
             self._out.put_nowait(None)
 
     async def head(self) -> PassedHead:
@@ -139,19 +151,20 @@ class PassedRequest:
 
     async def _run(self) -> None:
         heard: list[ReplyPart] = []
-        error: str | None = None
+        error: Exception | None = None
         try:
             async with aclosing(self._provider.stream(self._body, "reply")) as parts:
                 async for part in parts:
+                    self._trace.hear()
                     heard.append(part)
                     if not isinstance(part, Done | Attempt):
                         self._out.put_nowait(part)
         except Exception as why:
-            error = why.message if isinstance(why, RectoError) else repr(why)
+            error = why
             self._out.put_nowait(why)
         finally:
             if self._recording:
-                await asyncio.shield(self._recording.end(heard, error))
+                await asyncio.shield(self._recording.end(heard, self._trace, error))
         if heard and isinstance(heard[-1], Done):
             self._out.put_nowait(heard[-1])
 

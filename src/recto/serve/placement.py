@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from recto.chat.chain import ChainLink, chained, print_of
-from recto.chat.message import Message
-from recto.client_turn import ExtendedPath, extend_path
-from recto.serve.conversation_finder import FoundConversation, find_conversation_of
+from recto.chat.blocks import Block
+from recto.chat.chain import ChainLink, Print, chained, print_of
+from recto.client_turn import ExtendedPath, add_to_path, chain_links, kept_entries
+from recto.serve.conversation_finder import NEW, FoundConversation, find_conversation_of
 from recto.serve.gateway import CHOSEN, Gateway
 from recto.store.clients import KnownMessage
 from recto.store.store import Store
@@ -24,11 +24,11 @@ class Placement(Struct):
     notes: tuple[str, ...]
     chain: bytes
 
-    async def keep_reply(self, message: Message) -> None:
-        """By its print a reply is known again when the client sends it back."""
-        link = ChainLink(message.role, print_of(message.role, message.blocks))
-        known = KnownMessage(message.id, link.print, chained([link], self.chain)[0])
-        await self.gateway.store_thread.do(self.gateway.store.client_messages.add, self.owner, [known])
+    def note_reply(self, id: str, blocks: Sequence[Block]) -> None:
+        """By its print a reply is known again when the client sends it back. In the store's thread."""
+        link = ChainLink("assistant", print_of("assistant", blocks))
+        known = KnownMessage(id, link.print, chained([link], self.chain)[0])
+        self.gateway.store.client_messages.add(self.owner, [known])
 
 
 async def place(
@@ -42,46 +42,81 @@ async def place(
     """`named`: the conversation that the client means, by its id or by a name of the client's own. `follows`: the reply
     that the messages come after, without those before it."""
     gateway.store_thread.use_own_lane()
-    do, store = gateway.store_thread.do, gateway.store
+    kept = await kept_entries(gateway.engine, given)
+    links = chain_links(kept)
+    placing = Placing(gateway, owner, named, model, kept, links, chained(links), follows)
     async with gateway.lock(owner):
-        session, at = await do(_begin, store, owner, named, model, given, follows)
-        extended = await extend_path(gateway.engine, session, given, at=at, goes_back=True, follows=follows is not None)
-        chain = await do(_note, store, owner, session, extended, given)
-    return Placement(gateway, owner, session, extended.notes, chain)
+        return await gateway.store_thread.do(placing.write)
 
 
-def _begin(
-    store: Store,
-    owner: str,
-    named: str | None,
-    model: str,
-    given: Sequence[Entry],
-    follows: FoundConversation | None,
-) -> tuple[ChatSession, str | None]:
-    """The conversation, found or made, and the message up to which the list is known."""
-    found = follows or find_conversation_of(store, owner, given)
-    home, at = found.conversation, found.at
-    if named is not None and follows is None and (known := store.client_messages.named(owner, named)) != home:
-        home, at = known, None
-    if home is None:
+class Placing(Struct, frozen=True):
+    """A client's messages on their way into the store. Used in its thread."""
+
+    gateway: Gateway
+    owner: str
+    named: str | None
+    model: str
+    given: Sequence[Entry]
+    links: Sequence[ChainLink]
+    chain: Sequence[Print]
+    """For each message the print of everything up to it."""
+    follows: FoundConversation | None
+
+    def write(self) -> Placement:
+        """All in one transaction."""
+        store, follows = self.gateway.store, self.follows
         with store.database.write():
-            details = {"model": model, "settings": dict(CHOSEN)}
-            home = store.tree.create(details=details).id
-            store.client_messages.own(home, owner, named)
-        return ChatSession(home, chosen=CHOSEN), None
-    return ChatSession(home, store.tree.conversation(home).head, chosen=CHOSEN), at
+            found = follows or self._found(store)
+            session = self._session(store, found)
+            extended = add_to_path(
+                store,
+                session,
+                self.given,
+                self.links,
+                at=found.at,
+                base=found.base,
+                same=found.same,
+                goes_back=True,
+                follows=follows is not None,
+            )
+            chain = self._note(store, session, extended, found)
+        return Placement(self.gateway, self.owner, session, extended.notes, chain)
 
+    def _found(self, store: Store) -> FoundConversation:
+        found = find_conversation_of(store, self.owner, self.given, self.links, self.chain)
+        if self.named is None:
+            return found
+        known = store.client_messages.named(self.owner, self.named)
+        return found if known == found.conversation else FoundConversation(known)
 
-def _note(store: Store, owner: str, session: ChatSession, extended: ExtendedPath, given: Sequence[Entry]) -> bytes:
-    """Writes down the prints of new messages; gives the chain up to the last of all."""
-    tree, known = store.tree, store.client_messages
-    new = given[len(given) - extended.stored :]
-    before = tree.message(extended.messages[0]).parent if extended.messages else session.head
-    while before and (message := tree.message(before)).compaction:
-        before = message.parent
-    chain = (known.chain(before) if before else None) or b""
-    links = [ChainLink(entry.role, print_of(entry.role, entry.blocks)) for entry in new]
-    chains = chained(links, chain)
-    rows = zip(extended.messages, links, chains, strict=True)
-    known.add(owner, [KnownMessage(id, link.print, each) for id, link, each in rows])
-    return chains[-1] if chains else chain
+    def _session(self, store: Store, found: FoundConversation) -> ChatSession:
+        """Of the conversation that was found, or of a new one."""
+        if (home := found.conversation) is not None:
+            head = store.tree.conversation(home).head
+            return self.gateway.sessions.take(home, head) or ChatSession(home, head, chosen=CHOSEN)
+        home = store.tree.create(details={"model": self.model, "settings": dict(CHOSEN)}).id
+        store.client_messages.own(home, self.owner, self.named)
+        return ChatSession(home, chosen=CHOSEN)
+
+    def _note(self, store: Store, session: ChatSession, extended: ExtendedPath, found: FoundConversation) -> Print:
+        """Writes down the prints of new messages; gives the chain up to the last of all."""
+        if found.at and found.known > found.same:  # what its client has reworded or cut is known the next time
+            store.client_messages.rechain(found.at, self.chain[found.known - 1])
+        if found == NEW or found.known:
+            chains, last = self.chain[len(self.chain) - extended.stored :], self.chain[-1]
+        else:
+            chains, last = self._chains(store, session, extended)
+        new = self.links[len(self.links) - extended.stored :]
+        rows = zip(extended.messages, new, chains, strict=True)
+        store.client_messages.add(self.owner, [KnownMessage(id, link.print, each) for id, link, each in rows])
+        return last
+
+    def _chains(self, store: Store, session: ChatSession, extended: ExtendedPath) -> tuple[Sequence[Print], Print]:
+        """The chain of what is stored, which is not what the client sends."""
+        tree, known = store.tree, store.client_messages
+        before = tree.message(extended.messages[0]).parent if extended.messages else session.head
+        while before and (message := tree.message(before)).compaction:
+            before = message.parent
+        chain = (known.chain(before) if before else None) or b""
+        chains = chained(self.links[len(self.links) - extended.stored :], chain)
+        return chains, chains[-1] if chains else chain

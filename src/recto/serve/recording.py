@@ -7,8 +7,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.background import FOREGROUND
 from recto.chat.message import Message, MessageBuilder, Status, now
 from recto.chat.priority import priority_of
+from recto.errors import RectoError
 from recto.ids import new_id
 from recto.providers.forwarding import body_pieces
 from recto.providers.http import BAD_DATA, ReplyReader, ReportedError
@@ -16,6 +18,7 @@ from recto.providers.model import Attempt, Done, Model, ReplyPart
 from recto.providers.sse import EventReader
 from recto.serve.gateway import Gateway
 from recto.serve.placement import Placement, place
+from recto.serve.spans import ReplyTrace
 from recto.turn.incoming_message import delta_of
 from recto.turn.spending import priced
 from recto.window.request import Entry, Request
@@ -63,13 +66,14 @@ class Recording(Struct):
     request: str
     head: str
 
-    async def end(self, parts: Sequence[ReplyPart], error: str | None = None) -> None:
+    async def end(self, parts: Sequence[ReplyPart], trace: ReplyTrace, error: Exception | None = None) -> None:
         """Stores what came of the reply: all of it, its beginning, or why there is none."""
+        told = error.message if isinstance(error, RectoError) else repr(error) if error else None
         builder, done = MessageBuilder(), next((part for part in parts if isinstance(part, Done)), None)
         for part in parts:
             if not isinstance(part, Done | Attempt):
                 builder.add(delta_of(part))
-        outcome: dict[str, Any] = {"finish": done.finish if done else "error"} | ({"error": error} if error else {})
+        outcome: dict[str, Any] = {"finish": done.finish if done else "error"} | ({"error": told} if told else {})
         usage = priced(self.model, done.usage) if done and done.usage else None
         status: Status = "done" if done else "error" if error else "stopped"
         message = Message(
@@ -78,7 +82,7 @@ class Recording(Struct):
             builder.blocks,
             parent=self.head,
             status=status,
-            error=error,
+            error=told,
             provider=self.model.provider,
             model=self.model.name,
             request=self.request,
@@ -87,14 +91,15 @@ class Recording(Struct):
         message = replace(message, priority=priority_of(message))
         outcome |= {"cost_usd": usage.cost_usd if usage else 0.0}
         await self.gateway.store_thread.do(self._write, message, outcome)
-        if message.blocks:
-            await self.placement.keep_reply(message)
         self.gateway.engine.archive.wake()
+        self.gateway.engine.checkpoints.wake()
+        await self.gateway.tell(self.request, message if message.blocks else None, trace, error)
 
     def _write(self, message: Message, outcome: dict[str, Any]) -> None:
         with self.gateway.store.database.write():
             if message.blocks:
                 self.gateway.store.tree.append(self.placement.session.conversation, message)
+                self.placement.note_reply(message.id, message.blocks)
             self.gateway.store.records.outcome(self.request, **outcome)
 
 
@@ -102,6 +107,13 @@ async def begin_recording(
     gateway: Gateway, owner: str, named: str | None, entries: Sequence[Entry], model: Model, format: str, body: bytes
 ) -> Recording:
     """Stores the messages of a request and its bytes, before it leaves. `format` is the name of theirs."""
+    with FOREGROUND.begin():
+        return await _begun(gateway, owner, named, entries, model, format, body)
+
+
+async def _begun(
+    gateway: Gateway, owner: str, named: str | None, entries: Sequence[Entry], model: Model, format: str, body: bytes
+) -> Recording:
     placement = await place(gateway, owner, named, model.name, entries)
     head, home = placement.session.head, placement.session.conversation
     assert head is not None

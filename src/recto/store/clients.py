@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
 
 from recto import wire
 from recto.chat.chain import Print
@@ -15,6 +15,7 @@ from recto.chat.message import now
 from recto.errors import Invalid, NotFound
 from recto.store.database import Database
 from recto.store.open_replies import LEFT, left_replies
+from recto.store.prepared_statement import Statement
 from recto.store.rows import conversation_row, message_row
 from recto.store.schema import (
     access_keys,
@@ -24,6 +25,7 @@ from recto.store.schema import (
     messages,
     requests,
 )
+from recto.store.statements import PLACE_OF
 
 PREFIX = "recto-"
 KEY_BYTES = 32
@@ -92,6 +94,33 @@ def _key(row: Any) -> AccessKey:
     return AccessKey(row.name, row.created, **details | {"models": tuple(details.get("models", ()))})
 
 
+def _owned() -> Select[Any]:
+    """An owner's messages, the newest first."""
+    return (
+        select(messages.c.id, conversations.c.id.label("home"))
+        .join(client_messages, messages.c.n == client_messages.c.message)
+        .join(conversations, conversations.c.n == messages.c.conversation)
+        .where(client_messages.c.owner == bindparam("owner"), conversations.c.deleted.is_(None))
+        .order_by(messages.c.n.desc())
+        .limit(MOST_CANDIDATES)
+    )
+
+
+BY_CHAIN = Statement(_owned().where(client_messages.c.chain == bindparam("print")))
+BY_PRINT = Statement(_owned().where(client_messages.c.print == bindparam("print")))
+CHAIN_OF = Statement(
+    select(client_messages.c.chain)
+    .join(messages, messages.c.n == client_messages.c.message)
+    .where(messages.c.id == bindparam("id"))
+)
+RECHAIN = Statement(
+    update(client_messages).where(client_messages.c.message == bindparam("number")).values(chain=bindparam("new"))
+)
+ADD_KNOWN = Statement(
+    insert(client_messages).values({name: bindparam(name) for name in ("message", "owner", "print", "chain")})
+)
+
+
 class KnownMessage(Struct, frozen=True):
     """A message with the prints by which it is known again."""
 
@@ -136,34 +165,30 @@ class ClientMessages:
     def add(self, owner: str, known: Sequence[KnownMessage]) -> None:
         with self._database.write() as connection:
             for each in known:
-                number = message_row(connection, each.id).n
-                values = {"owner": owner, "print": each.print, "chain": each.chain}
-                connection.execute(insert(client_messages).values(message=number, **values))
+                number = PLACE_OF(connection, id=each.id).first().n
+                ADD_KNOWN(connection, message=number, owner=owner, print=each.print, chain=each.chain)
+
+    def rechain(self, message: str, chain: Print) -> None:
+        """The client sends other words before a message than it did."""
+        with self._database.write() as connection:
+            RECHAIN(connection, number=PLACE_OF(connection, id=message).first().n, new=chain)
 
     def chain(self, message: str) -> Print | None:
         """The hash of everything up to a message."""
-        query = select(client_messages.c.chain).join(messages, messages.c.n == client_messages.c.message)
         with self._database.read() as connection:
-            return connection.execute(query.where(messages.c.id == message)).scalar()
+            found: Print | None = CHAIN_OF(connection, id=message).scalar()
+        return found
 
     def by_chain(self, owner: str, chain: Print) -> list[OwnedMessage]:
         """Messages with everything before them, the newest first."""
-        return self._found(owner, client_messages.c.chain == chain)
+        return self._found(BY_CHAIN, owner, chain)
 
     def by_print(self, owner: str, print: Print) -> list[OwnedMessage]:
-        return self._found(owner, client_messages.c.print == print)
+        return self._found(BY_PRINT, owner, print)
 
-    def _found(self, owner: str, same: Any) -> list[OwnedMessage]:
-        query = (
-            select(messages.c.id, conversations.c.id.label("home"))
-            .join(client_messages, messages.c.n == client_messages.c.message)
-            .join(conversations, conversations.c.n == messages.c.conversation)
-            .where(client_messages.c.owner == owner, same, conversations.c.deleted.is_(None))
-            .order_by(messages.c.n.desc())
-            .limit(MOST_CANDIDATES)
-        )
+    def _found(self, statement: Statement, owner: str, print: Print) -> list[OwnedMessage]:
         with self._database.read() as connection:
-            return [OwnedMessage(row.id, row.home) for row in connection.execute(query)]
+            return [OwnedMessage(row.id, row.home) for row in statement(connection, owner=owner, print=print)]
 
     def reply_to(self, owner: str, request: str) -> OwnedMessage | None:
         """The owner's reply to a request."""

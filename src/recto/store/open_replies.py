@@ -6,7 +6,6 @@ from sqlalchemy import Connection, delete, insert, select
 from recto.store.database import Database
 from recto.store.schema import messages, open_replies
 
-
 LEFT = "the server that wrote this reply ended before it was complete"
 
 

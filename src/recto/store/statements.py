@@ -54,6 +54,11 @@ MESSAGE = (
 )
 MESSAGE_BY_ID = Statement(MESSAGE.where(messages.c.id == bindparam("id")))
 PLACE_OF = Statement(select(messages.c.n, messages.c.depth).where(messages.c.id == bindparam("id")))
+CHILDREN = Statement(
+    select(messages.c.id)
+    .join(_parents, _parents.c.n == messages.c.parent)
+    .where(_parents.c.id == bindparam("id"), messages.c.role == bindparam("role"))
+)
 MESSAGES_BY_IDS = Statement(MESSAGE.where(in_list(messages.c.id, "ids")).order_by(messages.c.depth))
 
 _at = messages.alias("at")

@@ -46,6 +46,7 @@ from recto.store.statements import (
     AFTER,
     BRING_BACK,
     BY_NUMBER,
+    CHILDREN,
     COMPACTION_AT,
     COMPACTION_BLOCKS_AT,
     DELETE_DELTAS,
@@ -245,10 +246,8 @@ class Tree(Conversations):
 
     def children(self, id: str, *, role: str) -> list[str]:
         """The children of a message that have this role, on any branch."""
-        parents = messages.alias("parents")
-        query = select(messages.c.id).join(parents, parents.c.n == messages.c.parent)
         with self._database.read() as connection:
-            return list(connection.execute(query.where(parents.c.id == id, messages.c.role == role)).scalars())
+            return [row.id for row in CHILDREN(connection, id=id, role=role)]
 
     def alternatives(self, ids: Collection[str]) -> dict[str, tuple[str, ...]]:
         """For each message the messages of its role that follow the same one on other branches, itself included, oldest

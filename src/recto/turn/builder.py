@@ -17,6 +17,7 @@ from recto.settings import Settings
 from recto.sources.selection import OfferedTool, StablePicks
 from recto.sources.tools import Toolbox
 from recto.store.store import Store
+from recto.strategy import STRATEGIES, SUMMARIZE
 from recto.text import clean
 from recto.toml_file import read_ordinary_file
 from recto.turn.context import (
@@ -145,7 +146,13 @@ class TurnBuilder:
         if model.strategy and STRATEGY not in agent.context and below.origin(STRATEGY) != OPTION:
             below = configuration.changed(below, {STRATEGY: model.strategy}, model.name)
         settings, notes = with_conversation_settings(below, chosen)
-        return (configuration.changed(settings, {STRATEGY: call}, "strategy") if call else settings), notes
+        settings = configuration.changed(settings, {STRATEGY: call}, "strategy") if call else settings
+        try:
+            STRATEGIES[settings.context.strategy]
+        except RectoError as why:  # a plugin's: a chat goes on without it
+            told = f"{why.message}; the strategy is {SUMMARIZE.name} meanwhile"
+            return configuration.changed(settings, {STRATEGY: SUMMARIZE.name}, "plugin"), (*notes, told)
+        return settings, notes
 
     async def model(self, name: str) -> Model:
         """The facts about `provider:model`, or a model by the name that the user gave it in models.toml."""

@@ -84,6 +84,8 @@ class Exchange:
     """Of these, what the caller runs."""
     listener: Callable[[ReplyPart], None] | None = None
     """Hears the parts of the reply as they are stored."""
+    also: Callable[[str, Sequence[Block]], None] | None = None
+    """Writes more about the reply, which it is given by its id and its blocks, when that is stored whole."""
     finish: str = ""
     """Why the reply ended, as the provider says."""
     _attempts: list[dict[str, Any]] = field(default_factory=list)
@@ -253,7 +255,9 @@ class Exchange:
         counted = Usage(self.turn.window.total, tokens.own or 0, reported=False)
         spent = priced(self.context.model, usage or counted)
 
-        def also() -> None:
+        def write_more() -> None:
+            if self.also:
+                self.also(incoming.id, blocks)
             if self._facts:
                 self.store.facts.used(map(int, self._facts))
             if has_learned:
@@ -270,7 +274,7 @@ class Exchange:
             tokens=tokens,
             usage=spent,
             outcome=outcome | _told_uses(uses) | {"cost_usd": spent.cost_usd},
-            also=also,
+            also=write_more,
         )
         assert message is not None
         if self._evidence:

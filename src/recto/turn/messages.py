@@ -24,8 +24,8 @@ from recto.store.waiting import WaitingMessage
 from recto.text import clean
 from recto.turn.session import ChatSession, SessionChanges, moved
 
-# How many messages are read at a time to find the one that a turn answers.
-PAGE = 64
+# How many messages are read at a time to find the one that a turn answers; most often it is the last one.
+PAGE, FIRST_PAGE = 64, 2
 DRAFT = "next"
 """The id of a message that is not stored."""
 
@@ -241,10 +241,10 @@ def edited_message(message: Message, text: str) -> tuple[Block, ...]:
 
 def _turn_message(store: Store, session: ChatSession) -> Message:
     """The message of the user that is answered: the last one on the path."""
-    at = session.head
+    at, most = session.head, FIRST_PAGE
     while at:
-        page = store.tree.page(at, most=PAGE)
+        page = store.tree.page(at, most=most)
         if found := next((message for message in page if message.role == "user"), None):
             return found
-        at = page[-1].parent if len(page) == PAGE else None
+        at, most = page[-1].parent if len(page) == most else None, PAGE
     raise Invalid("no message of this conversation waits for an answer")

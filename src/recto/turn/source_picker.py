@@ -45,6 +45,7 @@ from recto.store.store import Store
 from recto.turn.beginning import as_it_began
 from recto.turn.context import CallOptions, ResolvedModel, TurnContext
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
+from recto.turn.plugin_tools import plugin_tools
 from recto.turn.session import ChatSession, LastTools, last_tools
 from recto.turn.tool_filter import (
     MOST_TOOLS,
@@ -157,9 +158,11 @@ class SessionSources(Struct):
     ) -> tuple[list[RunnableTool], list[str]]:
         """All tools that can run, and what the user should know about missing ones."""
         ours = built_in_tools(self.settings, session.vault, self.vaults, agent.server(BUILT_IN_SERVER))
+        added = await asyncio.to_thread(plugin_tools, {BUILT_IN_SERVER, SERVER, *(each.name for each in agent.servers)})
+        own, about = [*ours, *added.tools], list(added.notes)
         configs = [each for each in agent.servers if each.name != BUILT_IN_SERVER and each.enabled]
         if not configs:
-            return list(ours), []
+            return list[RunnableTool](own), about
         try:
             offer = await self.servers.offer(configs, self.project, fresh=fresh)
         except RectoError as why:
@@ -167,7 +170,7 @@ class SessionSources(Struct):
         except Exception as why:  # a chat never ends because of a tool that it might have called
             log.exception("the tools of MCP servers could not be listed")
             offer = ToolOffer((), (f"the tools of MCP servers are missing ({type(why).__name__}: {why})",))
-        return [*ours, *(each for each in offer.tools if each.tool.enabled)], list(offer.notes)
+        return [*own, *(each for each in offer.tools if each.tool.enabled)], [*about, *offer.notes]
 
 
 def _with_sources(overrides: SourceOverrides, sources: Sequence[Source]) -> SourceOverrides:
