@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from recto.desk import AsyncDesk
+from recto.serve.orderly_server import OrderlyServer
 from recto.web.all_views import add_views
 from recto.web.chat_page import add_chat_page
 from recto.web.files import add_file_routes
@@ -31,11 +32,12 @@ Started = Callable[[PageAccess], object]
 
 
 async def serve_page(desk: AsyncDesk, host: str, listening: socket.socket, started: Started) -> None:
-    """Serves until the process is told to end; `started` is called once with what the page listens on."""
+    """Serves until the process is told to end; what came of a running reply is kept. `started` is called once with what
+    the page listens on."""
     access = PageAccess(read_key(desk.home), host, listening.getsockname()[1])
     async with AsyncExitStack() as stack:
         live = await stack.enter_async_context(LiveConversations(desk))
-        server = uvicorn.Server(_config(page_app(desk, live, access)))
+        server = OrderlyServer(_config(page_app(desk, live, access)))
         watch = asyncio.create_task(_tell_start(server, lambda: started(access)))
         stack.callback(watch.cancel)
         await server.serve(sockets=[listening])
