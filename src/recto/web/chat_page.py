@@ -109,7 +109,8 @@ class ChatPage:
         self.transcript.show_turn()
         self._show_place()
         await self._show_waiting()
-        self.meter.refresh()
+        # not before: the first count loads a vocabulary, and the scripts of the page would wait for that
+        self._client.on_connect(self.meter.refresh)
 
     def _talk(self) -> AsyncTalk:
         return self.live.talk
