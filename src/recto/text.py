@@ -126,6 +126,11 @@ class LazyPattern:
         return self._compiled.split(text)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: 1 note, 1,200 notes."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def dollars(amount: float) -> str:
     """An amount as people read it: $0.0042, $1.25."""
     if 0 < amount < 0.0001:
