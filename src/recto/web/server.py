@@ -51,7 +51,7 @@ def page_app(desk: AsyncDesk, live: LiveConversations, access: PageAccess) -> AS
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.mount("/assets", StaticFiles(directory=ASSETS), name="assets")
     add_file_routes(app, desk)
-    add_chat_page(desk, live)
+    add_chat_page(desk, live, takes_keys=access.is_loopback)
     add_views(desk, live)
     ui.run_with(
         app,
