@@ -1,6 +1,7 @@
 """The past planned again: what a turn would have been sent with another strategy, window or model, and a whole
 conversation strategy by strategy. Nothing is sent and nothing is stored."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -191,6 +192,24 @@ def test_a_conversation_without_records_is_planned_all_the_same(desk: Open, scri
 
 
 # -- a whole conversation
+
+
+def test_a_comparison_can_be_stopped_at_any_request(desk_with_turns: Desk, talk: Talk) -> None:
+    before = stored(desk_with_turns)
+
+    async def stopped() -> bool:
+        def stop(done: int, of: int) -> None:
+            if done == TURNS + 5:
+                running.cancel()
+
+        opened = await desk_with_turns.asynchronous.conversation(talk.id)
+        running = asyncio.ensure_future(opened.compare_strategies(progress=stop))
+        await asyncio.wait([running])
+        return running.cancelled()
+
+    assert asyncio.run(stopped())
+    assert stored(desk_with_turns) == before
+    assert talk.compare_strategies(["discard"]).runs
 
 
 def test_strategies_are_played_over_all_turns_side_by_side(talk: Talk) -> None:

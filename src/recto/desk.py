@@ -68,6 +68,7 @@ class AsyncDesk(AsyncDeskReports):
         self._reader = StoreReader(self.store, home, project)
         self.engine = Engine(self.store, settings, home=home, project=project, environment=os.environ)
         self.vault = self.engine.vaults.open(Path(settings.vault)) if settings.vault else None
+        self._model = ""
 
     @property
     def facts(self) -> FactMemory:
@@ -81,6 +82,15 @@ class AsyncDesk(AsyncDeskReports):
         if listener:
             self.store.changes.watch(lambda _: listener())
 
+    async def use(self, *, vault: Path | None = None, model: str | None = None) -> None:
+        """Other notes, or another model, for conversations that begin from now on. What is stored stays as it is."""
+        if model is not None:
+            await self.engine.builder.model(model)
+            self._model = model
+        if vault is not None:
+            self.vault = await asyncio.to_thread(self.engine.vaults.open, vault)
+            self.settings = configuration.changed(self.settings, {"vault": str(self.vault.root)}, "chosen")
+
     # -- conversations
 
     async def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> AsyncTalk:
@@ -88,7 +98,7 @@ class AsyncDesk(AsyncDeskReports):
         if id is None:
             agent = options.get("agent", DEFAULT_AGENT)
             await asyncio.to_thread(self.agents.check, agent)
-            talk = AsyncTalk(self.engine, new_session(self.engine, self.vault, agent), self._reader)
+            talk = AsyncTalk(self.engine, new_session(self.engine, self.vault, agent, self._model), self._reader)
         else:
             found = await self.engine.store_thread.do(self._reader.conversation, id)
             talk = await self._talk(found, as_left=options.get("as_left", False))

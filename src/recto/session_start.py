@@ -11,8 +11,8 @@ from recto.turn.session import PROJECT, SETTINGS, ChatSession
 from recto.vault.vault import Vault
 
 
-def new_session(engine: Engine, vault: Vault | None, agent: str) -> ChatSession:
-    return ChatSession("", None, _named_model(engine.settings), vault, agent=agent, project=engine.folder)
+def new_session(engine: Engine, vault: Vault | None, agent: str, model: str = "") -> ChatSession:
+    return ChatSession("", None, model or _named_model(engine.settings), vault, agent=agent, project=engine.folder)
 
 
 def stored_session(engine: Engine, settings: configuration.Settings, conversation: Conversation) -> ChatSession:

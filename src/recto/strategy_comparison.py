@@ -5,6 +5,8 @@ No model is asked and nothing is stored: `Simulation` plans each request, and th
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
 
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message, Usage
@@ -16,6 +18,7 @@ from recto.simulation import PlannedRequest, Simulation, whole_path
 from recto.store.sent_requests import sent_requests
 from recto.strategy import STRATEGIES
 from recto.summary.ledger import LedgerEntry
+from recto.text import kept_text_caches
 from recto.turn.assembly import LEAST_CACHED
 from recto.turn.context import CallOptions
 from recto.turn.session import ChatSession
@@ -30,6 +33,8 @@ NOTES = (
     "what comes first again counts as read from a cache, as if no cache expired",
     TODAY,
 )
+# From so many requests on it is worth the import of numpy, which takes a tenth of a second.
+MANY_SEARCHES = 50
 STANDS_IN = "chosen sentences stand in for summaries that a model would write"
 
 
@@ -48,9 +53,16 @@ class StrategyPlayer:
             raise Invalid(f"there is no strategy {unknown[0]}; there are: {', '.join(STRATEGIES)}", name=unknown[0])
         names = list(dict.fromkeys(strategies)) or list(STRATEGIES)
         self._path = await self._engine.store_thread.do(whole_path, self._engine.store, self._session.head)
+        with kept_text_caches():
+            return await self._compared(names, progress)
+
+    async def _compared(self, names: Sequence[str], progress: Progress | None) -> StrategyComparison:
         replies = sum(message.role == "assistant" for message in self._path)
         if not replies:
             raise Invalid("nothing was answered in this conversation yet: there is no turn to plan again")
+        if replies * len(names) > MANY_SEARCHES:
+            with suppress(ImportError):
+                await asyncio.to_thread(import_module, "numpy")  # with it a search takes two thirds of the time
         self._facts = await asyncio.to_thread(_facts_in, self._path)
         runs, resolved = [], await self._engine.resolve(self._session, self._options(names[0]))
         for place, name in enumerate(names):

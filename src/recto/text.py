@@ -5,6 +5,7 @@ mistyped one may mean.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -18,6 +19,7 @@ _MASKED = re.compile(r"(?:[*•…]|\.{2,}|x{3,})[\w*•….-]*")
 _MASKED_START = re.compile(r"(?:[*•…]|\.{3}|x{3})[*•….x]*([\w-]{2,})")
 _REST = re.compile(r"[\w-]*")
 _caches: list[Any] = []
+_keepers: list[object] = []
 # What a text cache may keep for the next compaction, which reads the former summary again.
 _KEPT = 512
 Arguments = ParamSpec("Arguments")
@@ -35,9 +37,20 @@ def text_cache(size: int) -> Callable[[Callable[Arguments, Found]], Callable[Arg
     return remember
 
 
+@contextmanager
+def kept_text_caches() -> Iterator[None]:
+    """Several compactions of the same texts: they are trimmed once, at the end."""
+    _keepers.append(keeper := object())
+    try:
+        yield
+    finally:
+        _keepers.remove(keeper)
+        trim_text_caches()
+
+
 def trim_text_caches() -> None:
     """After a compaction: nothing reads these texts again, and full caches take sixty megabytes."""
-    for cache in _caches:
+    for cache in _caches if not _keepers else ():
         if cache.cache_info().currsize > _KEPT:
             cache.cache_clear()
 
@@ -111,6 +124,11 @@ class LazyPattern:
 
     def split(self, text: str) -> list[str]:
         return self._compiled.split(text)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: 1 note, 1,200 notes."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def dollars(amount: float) -> str:

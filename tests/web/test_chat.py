@@ -1,9 +1,11 @@
 """Chat in the browser: replies as they come, stop, retry, several tabs, a restart."""
 
 import re
+import signal
 
 import pytest
 from playwright.sync_api import expect
+from tests.conftest import Open
 from tests.web.conftest import OpenPage, Serve, say, shot
 
 REPLY = "The pump has a **5 A fuse**.\n\n```python\nprint('fuse')\n```\n\n- one\n- two\n"
@@ -81,3 +83,25 @@ def test_a_draft_survives_a_reload_and_a_restart_of_the_server(serve: Serve, ope
     expect(field).to_have_value("half a thought", timeout=30_000)
     field.press("Enter")
     expect(page.locator("article.assistant .body")).to_have_text("fine", timeout=30_000)
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+def test_the_page_ends_in_order_when_it_is_told_to(serve: Serve, told: signal.Signals) -> None:
+    served = serve()
+    served.process.send_signal(told)
+    assert served.process.wait(60) == 0
+
+
+@pytest.mark.slow
+def test_what_came_of_a_reply_is_kept_when_the_page_is_told_to_end(
+    serve: Serve, open_page: OpenPage, desk: Open
+) -> None:
+    served = serve({"text": "word " * 400, "delay_s": 0.05})
+    page = open_page(served)
+    say(page, "Tell me much")
+    expect(page.locator(".turn .part.text")).to_contain_text("word word")
+    served.process.send_signal(signal.SIGTERM)
+    assert served.process.wait(60) == 0
+    asked, reply = desk(served.options[1]).conversation(1).messages()
+    assert asked.text == "Tell me much"
+    assert (reply.status, reply.text[:9]) == ("stopped", "word word")

@@ -58,6 +58,60 @@ def test_files_and_pictures_go_along(serve: Serve, open_page: OpenPage, tmp_path
     assert picture.evaluate("each => each.naturalWidth") == 1
 
 
+DROP = """([kind, files]) => {
+  const data = new DataTransfer();
+  for (const [name, type, bytes] of files) data.items.add(new File([new Uint8Array(bytes)], name, {type}));
+  const field = document.querySelector(".composer textarea");
+  const bubbling = {bubbles: true, cancelable: true};
+  if (kind === "paste") field.dispatchEvent(new ClipboardEvent(kind, {clipboardData: data, ...bubbling}));
+  else document.querySelector(".messages").dispatchEvent(new DragEvent(kind, {dataTransfer: data, ...bubbling}));
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["drop", "paste"])
+def test_files_and_pictures_are_dropped_and_pasted(serve: Serve, open_page: OpenPage, kind: str) -> None:
+    page = open_page(serve({"text": "seen"}, script={"attachments": True}))
+    files = [("engine.log", "text/plain", list(b"oil pressure low")), ("image.png", "image/png", list(png()))]
+    page.evaluate(DROP, [kind, files])
+    expect(page.locator(".chip")).to_have_count(2)
+    page.get_by_role("button", name="Remove engine.log").click()
+    expect(page.locator(".chip")).to_have_count(1)
+    page.evaluate(DROP, [kind, files[:1]])
+    expect(page.locator(".chip")).to_have_count(2)
+    expect(page.locator(".chip[aria-busy=true]")).to_have_count(0)
+    say(page, "What do they say?")
+    expect(page.locator("article.user summary", has_text="engine.log")).to_be_visible()
+    picture = page.locator("article.user img.attached")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("each => each.naturalWidth") == 1
+
+
+@pytest.mark.slow
+def test_what_is_too_large_is_refused_before_it_is_sent(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve(), allows="413")
+    page.evaluate(
+        """() => {
+          const data = new DataTransfer();
+          data.items.add(new File([new Uint8Array(33 * 2 ** 20)], "film.bin"));
+          document.querySelector(".messages").dispatchEvent(
+            new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
+        }"""
+    )
+    expect(page.locator(".chip", has_text="film.bin")).to_contain_text("too large")
+    expect(page.get_by_role("button", name="Send")).to_be_disabled()
+
+
+@pytest.mark.slow
+def test_a_pasted_text_stays_text(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve())
+    field = page.get_by_label("Message", exact=True)
+    page.evaluate("navigator.clipboard.writeText('two\\nlines')")
+    field.press("Control+v")
+    expect(field).to_have_value("two\nlines")
+    expect(page.locator(".chip")).to_have_count(0)
+
+
 @pytest.mark.slow
 def test_names_are_completed_while_one_types(serve: Serve, open_page: OpenPage) -> None:
     page = open_page(serve())
@@ -174,6 +228,7 @@ def test_the_terminal_and_the_page_stay_in_step(serve: Serve, open_page: OpenPag
         capture_output=True,
     )
     expect(page.locator("article.user .body").last).to_have_text("Hello from the terminal", timeout=15_000)
+    expect(page.locator("article.assistant")).to_have_count(2, timeout=15_000)
     say(page, "And on")
     expect(page.locator("article.user")).to_have_count(3)
     expect(page.locator("article.assistant")).to_have_count(3)

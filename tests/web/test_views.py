@@ -100,6 +100,24 @@ def test_strategies_are_compared_over_the_whole_conversation(served: Served, ope
     assert page.get_by_role("img", name="Tokens of each request by strategy").is_visible()
 
 
+def test_a_comparison_shows_how_far_it_is_and_can_be_stopped(served: Served, open_page: OpenPage) -> None:
+    page = open_page(served, path="/whatif")
+    page.evaluate(
+        """() => new MutationObserver(() => {
+          const stop = document.querySelector('[data-do="stop-comparison"]');
+          if (stop && !window.progress) {
+            window.progress = stop.parentElement.textContent;
+            stop.click();
+          }
+        }).observe(document.body, {childList: true, subtree: true})"""
+    )
+    page.get_by_role("button", name="Compare the strategies").click()
+    page.wait_for_function("window.progress")
+    expect(page.get_by_role("progressbar")).to_have_count(0)
+    page.get_by_role("button", name="Compare the strategies").click()
+    expect(page.get_by_role("rowheader", name="hybrid")).to_be_visible(timeout=60_000)
+
+
 def test_statistics_show_plots_and_the_same_as_tables(served: Served, open_page: OpenPage) -> None:
     page = open_page(served, path="/stats")
     settled(page)

@@ -7,6 +7,7 @@ A branch is an unforked run of messages, named by the number of its first. At an
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -39,7 +40,7 @@ class Conversation(Struct, frozen=True):
     """When it was moved to the trash."""
 
 
-class View(Struct, frozen=True):
+class View(Struct, frozen=True, dict=True):
     """The messages that may be sent: the newest Compaction, the messages it lifts, and all messages after those it
     covers.
 
@@ -53,13 +54,13 @@ class View(Struct, frozen=True):
     older: int = 0
     current: str | None = None
 
-    @property
+    @cached_property
     def history(self) -> tuple[Message, ...]:
         """The messages of the tail before the current one; empty when the current message is lifted."""
         place = self._place
         return self.tail[:place] if place is not None else () if self.current_is_lifted else self.tail
 
-    @property
+    @cached_property
     def rounds(self) -> tuple[Message, ...]:
         place = self._place
         return self.tail[place + 1 :] if place is not None else self.tail if self.current_is_lifted else ()
@@ -69,7 +70,7 @@ class View(Struct, frozen=True):
         """The lifted messages, without the current one."""
         return tuple(message for message in self.lifted if message.id != self.current)
 
-    @property
+    @cached_property
     def _place(self) -> int | None:
         # searched from the end, because the current message is near it
         places = range(len(self.tail) - 1, -1, -1)

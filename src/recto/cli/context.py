@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recto.chat.compaction_words import UNVERIFIED, counts_in_words
 from recto.cli import options, show
 from recto.cli.ask import open_listener
 from recto.cli.config import set_for_conversation, unset_for_conversation
@@ -14,11 +15,9 @@ from recto.cli.drawing.transcripts import (
     LEDGER,
     NOTHING_COMPACTED,
     NOTHING_LOST,
-    UNVERIFIED,
     block_in_words,
     compaction_facts,
     compaction_to_json,
-    counts_in_words,
     in_one_line,
     ledger_in_words,
     no_summary_in_words,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recto.cli.folding import fold, fold_offsets, width_of
+from recto.text import counted as counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -171,7 +172,3 @@ def when(created: str) -> str:
 def literal(value: Any) -> str:
     """As TOML writes it."""
     return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else f"{value}"
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

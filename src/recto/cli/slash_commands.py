@@ -7,6 +7,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from recto.chat.blocks import Compaction
+from recto.chat.compaction_words import counts_in_words
 from recto.chat.message import Message
 from recto.cli import options
 from recto.cli.chat_state import ChatState
@@ -17,7 +18,6 @@ from recto.cli.drawing.transcripts import (
     NOTHING_COMPACTED,
     block_in_words,
     compaction_facts,
-    counts_in_words,
     ledger_in_words,
     no_summary_in_words,
     set_aside_in_words,

@@ -3,9 +3,7 @@
 import asyncio
 import ipaddress
 import logging
-import signal
 import socket
-from types import FrameType
 
 import uvicorn
 from starlette.applications import Starlette
@@ -15,6 +13,7 @@ from recto.errors import Invalid
 from recto.serve.app import PATIENCE_S, build_app
 from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.mcp_server import mcp_server, mcp_tools, serve_stdio
+from recto.serve.orderly_server import OrderlyServer
 
 log = logging.getLogger(__name__)
 KEEP_ALIVE_S = 75
@@ -39,14 +38,6 @@ def bound_socket(host: str, port: int) -> socket.socket:
         raise Invalid(f"cannot listen at {host}:{port}: {why.strerror or why}") from why
     bound.listen(2048)
     return bound
-
-
-class OrderlyServer(uvicorn.Server):
-    """Ends in order at the first signal; uvicorn's own server then raises the signal again, as if it had failed."""
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.force_exit = self.should_exit and sig == signal.SIGINT
-        self.should_exit = True
 
 
 async def serve(app: Starlette, bound: socket.socket) -> None:

@@ -192,6 +192,8 @@ _DATE_REST = re.compile(r" (?:enero|febrero|marzo|abril|mayo|junio|julio|agosto|
 
 def _has_other_value(earlier: frozenset[Value], later: frozenset[Value]) -> bool:
     """Whether the later gives a value of a kind that the earlier gives too, and not the same."""
+    if not earlier or not later or earlier == later:
+        return False
     kinds = {kind for kind, _ in earlier - later}
     return any(kind in kinds for kind, _ in later - earlier)
 
@@ -222,6 +224,8 @@ def _corrected_by(
     found: list[SentenceKey] = []
     closeness: list[tuple[float, SentenceKey]] = []
     for key, earlier in related.items():
+        if not later.is_explicit and not _has_other_value(earlier.values, later.values):
+            continue
         shared = weights.total(set(earlier.topic & later.topic))
         if _takes_place(earlier, later, shared):
             found.append(key)
@@ -236,8 +240,8 @@ def _corrected_by(
 def _takes_place(earlier: Claim, later: Claim, shared: int) -> bool:
     """Whether a value takes the place of another one. Without a word of correction, the same speaker says nearly the
     same again."""
-    repeated = {kind for kind, _ in earlier.values & later.values}
-    if later.is_explicit and any(kind in repeated for kind, _ in later.values - earlier.values):
+    repeated = {kind for kind, _ in earlier.values & later.values} if later.is_explicit else set()
+    if any(kind in repeated for kind, _ in later.values - earlier.values):
         return shared > 0 or not repeated <= _KINDS_OF_ANYTHING  # "not 84 but 91 guests"
     if not _has_other_value(earlier.values, later.values):
         return False
@@ -265,6 +269,7 @@ def _just_said(later: Claim, recent: Sequence[Claim]) -> Iterator[SentenceKey]:
             return
 
 
+@text_cache(8192)  # the summary and the ledger ask, of every sentence
 def corrects(text: str) -> bool:
     """Whether it has words of a correction."""
     return _CORRECTION.search(text[:_MAX_INSPECTED].lower()) is not None

@@ -189,8 +189,15 @@ def parse_ledger(lines: Iterable[str]) -> list[LedgerEntry]:
 
 def parse_item(item: str, number: int, role: str = "assistant") -> list[LedgerEntry]:
     """The facts in an item."""
+    found = _item_facts(item, role)
+    return [LedgerEntry(fact, item, number, role=role, is_listed=True, lowered=lowered) for fact, lowered in found]
+
+
+@text_cache(8192)  # every compaction reads the ledger and the places of the one before
+def _item_facts(item: str, role: str) -> tuple[tuple[Fact, int], ...]:
+    """Each with the number of ranks by which it is lowered."""
     if is_row(item):
-        return [LedgerEntry(Fact("row", item, item.lower(), 0, len(item)), item, number, role=role, is_listed=True)]
+        return ((Fact("row", item, item.lower(), 0, len(item)), 0),)
     facts = [fact for fact in find_facts(item, author=PROSE) if fact.is_significant]
     asked = _asked(item) if role == "user" else []
     rest = "statement" if len(item.split()) > _MAX_ANSWER_WORDS else "quote"
@@ -202,7 +209,7 @@ def parse_item(item: str, number: int, role: str = "assistant") -> list[LedgerEn
         is_known = role == "assistant" and not is_reported(fact.kind, item)
         return lowered - (raised and fact.kind in VALUE_KINDS) + UNLISTED * is_known
 
-    return [LedgerEntry(fact, item, number, role=role, is_listed=True, lowered=lowered_by(fact)) for fact in found]
+    return tuple((fact, lowered_by(fact)) for fact in found)
 
 
 def is_reported(kind: str, sentence: str) -> bool:

@@ -9,7 +9,7 @@ from itertools import chain
 from msgspec import Struct, field
 
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
-from recto.chat.message import Message
+from recto.chat.message import Message, Role
 from recto.summary.asked import AskedBefore, asked_in
 from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact, facts_on_lines, find_facts
@@ -29,6 +29,7 @@ from recto.summary.marks import (
 from recto.summary.sentences import sentences
 from recto.summary.success import tells_failure, works_now
 from recto.summary.tool_use import readable_arguments
+from recto.text import text_cache
 
 # Characters of one text that are searched for facts; its words are all read, however long it is.
 _MAX_SEARCHED = 400_000
@@ -74,17 +75,10 @@ class CoveredFacts(Struct):
     def _add_text(self, text: str, author: str, message: Message) -> None:
         is_long = len(text) > _MAX_SEARCHED
         searched = f"{text[: _MAX_SEARCHED // 2]}\n{text[-_MAX_SEARCHED // 2 :]}" if is_long else text
-        lines = classify_lines(searched, author=author)
-        if author != MACHINE and message.role == "assistant" and not has_entries(searched, lines):
-            self._wait(text, None)
-            found = list(entries_settled(searched, message, self._before))
-        else:
-            facts = facts_on_lines(searched, lines)
-            self._wait(text, facts)
-            if author == MACHINE:
-                found = list(entries_of_output(searched, facts, message))
-            else:
-                found = list(entries_of_prose(searched, facts, lines, message, self._before))
+        said = (message.role, message.said, message.calls)
+        facts, entries = _read_text(searched, author, *said, self._before)
+        self._wait(text, facts)
+        found = list(entries)
         if author != MACHINE:
             self._before = asked_in(searched, message, found)
             found += self._mended(searched, message.said)
@@ -111,6 +105,20 @@ class CoveredFacts(Struct):
         best = ranked[: _MAX_ENTRIES // 2]
         self.dropped += len(self.entries) - len(best)
         self.entries = {entry.key: entry for entry in best}
+
+
+@text_cache(2048)  # a comparison of strategies reads the same messages for each of them
+def _read_text(
+    text: str, author: str, role: Role, number: int, calls: tuple[ToolCall, ...], before: AskedBefore | None
+) -> tuple[list[Fact] | None, tuple[LedgerEntry, ...]]:
+    """The facts in a text of a message, where they were needed, and what the message tells."""
+    message, lines = Message("", role, calls, said=number), classify_lines(text, author=author)
+    if author != MACHINE and role == "assistant" and not has_entries(text, lines):
+        return None, tuple(entries_settled(text, message, before))
+    facts = facts_on_lines(text, lines)
+    if author == MACHINE:
+        return facts, tuple(entries_of_output(text, facts, message))
+    return facts, tuple(entries_of_prose(text, facts, lines, message, before))
 
 
 def _texts_of(message: Message) -> list[tuple[str, str]]:

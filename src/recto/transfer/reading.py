@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from recto.chat.blocks import Compaction, DocumentReference
+from recto.chat.compaction_words import archived_in_words, writer_in_words
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
@@ -18,7 +19,6 @@ from recto.store.store import Store
 
 PAGE = 200
 _ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
-_WRITERS = {"extractive": "sentences of the originals", "truncated": "beginnings only", "user": "summary by you"}
 _ALONE = ("pin", "unpin")
 """Actions that leave the summary as it was."""
 ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tools"}
@@ -157,11 +157,8 @@ def headline(message: Message) -> str:
 
 
 def compaction_line(block: Compaction) -> str:
-    archived = f"{block.messages_archived:,} messages archived" if block.messages_archived else "nothing archived"
-    before, after = block.context_size_before, block.context_size_after
-    sizes = f", {before:,} → {after:,} tokens" if before or after else ""
-    by = f"summary by {block.made.model}" if block.made else _WRITERS.get(block.made_by, "")
-    parts = (f"Compaction {block.compaction_number}: {archived}{sizes}", by if block.last else "", block.because)
+    archived = archived_in_words(block.messages_archived, block.context_size_before, block.context_size_after)
+    parts = (f"Compaction {block.compaction_number}: {archived}", writer_in_words(block), block.because)
     return " · ".join(part for part in parts if part)
 
 

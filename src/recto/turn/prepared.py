@@ -21,9 +21,10 @@ from recto.turn.builder import TurnBuilder
 from recto.turn.context import NO_OPTIONS, CallOptions, TurnContext, tightened
 from recto.turn.document_picker import Citations
 from recto.turn.loaded_view import LoadedView, extend_view, load_view
+from recto.turn.messages import DRAFT
 from recto.turn.pickers import Picker, Room, TurnInput
 from recto.turn.preamble import naming_largest
-from recto.turn.session import ChatSession
+from recto.turn.session import ChatSession, DraftedView
 from recto.window.planner import squeezed
 from recto.window.request import Entry
 
@@ -118,8 +119,16 @@ class PreparedTurn(Struct):
     async def load(self) -> LoadedView:
         """The view at the session's head: what was loaded before and has grown, or loaded anew."""
         session, cache, room = self.session, self.context.token_cache, self.context.budget.room
-        at = (self.store, self.store_thread, cache, session.head, self.current)
-        return await extend_view(*at, session.loaded.get(cache.root)) or await load_view(*at, room)
+        drafted = session.drafted if self.current == DRAFT else None
+        if drafted and (drafted.head, drafted.token_cache, drafted.room) == (session.head, cache.root, room):
+            return drafted.loaded.rescaled(cache.factor)
+        head = session.head
+        at = (self.store, self.store_thread, cache, head, self.current)
+        loaded = await extend_view(*at, session.loaded.get(cache.root)) or await load_view(*at, room)
+        # messages of a turn that is going on may still change
+        if self.current == DRAFT and not session.is_answering and loaded.is_finished:
+            session.apply(drafted=DraftedView(head, cache.root, room, loaded))
+        return loaded
 
     async def next_plan(self) -> Turn:
         """The plan of the next request; a smaller one after the provider found the last too long."""

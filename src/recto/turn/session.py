@@ -45,6 +45,15 @@ def last_tools(compaction: int | None, tools: Iterable[tuple[SourceId, Mode]]) -
     return LastTools(compaction, chosen, tuple(id for id in modes if id not in chosen))
 
 
+class DraftedView(Struct, frozen=True):
+    """What the last draft was made of. As long as nothing is said, the next one stands on the same."""
+
+    head: str | None
+    token_cache: TokenCache
+    room: int
+    loaded: LoadedView
+
+
 class SessionChanges(TypedDict, total=False):
     """What a step changed about a session."""
 
@@ -58,6 +67,7 @@ class SessionChanges(TypedDict, total=False):
     chosen: Mapping[str, Any]
     request: str
     loaded: dict[TokenCache, LoadedView]
+    drafted: DraftedView | None
     settings: ContextSettings
     last_tools: LastTools
     stored_hashes: frozenset[str]
@@ -104,6 +114,7 @@ class ChatSession(Struct):
     """The last request made from here: the next is stored as what it adds."""
     loaded: dict[TokenCache, LoadedView] = field(default_factory=dict)
     """What the last window was made of, by token cache: the next one adds to it."""
+    drafted: DraftedView | None = None
     settings: ContextSettings | None = None
     """Those of the last turn; the next one most likely has the same."""
     last_tools: LastTools | None = None
@@ -131,6 +142,8 @@ class ChatSession(Struct):
         if changes.get("branch") is not None:
             self._has_untold_branch |= self.branch is None
             changes["branch"] = self.branch or changes["branch"]
+        if "loaded" in changes:
+            self.drafted = None
         for name, value in changes.items():
             setattr(self, name, value)
 
@@ -147,6 +160,11 @@ class ChatSession(Struct):
     def task_runs(self, *, begins: bool = False) -> tuple[dict[str, object], ...]:
         """What a message that is stored now says about the run that it belongs to."""
         return (self.run.record(begins=begins),) if self.run else ()
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a turn is going on here."""
+        return self._turn.locked()
 
     @asynccontextmanager
     async def turn_lock(self) -> AsyncGenerator[None, None]:

@@ -17,6 +17,7 @@ from recto.web.completions import Completions
 from recto.web.components import Composer, Deed, Fragment
 from recto.web.conversation_view import ConversationView
 from recto.web.files import taken_attachments
+from recto.web.first_start import FirstStart
 from recto.web.frame import VIEWS, page_frame, place
 from recto.web.live import LiveConversation, LiveConversations
 from recto.web.live_turn import TurnChange
@@ -32,33 +33,44 @@ NEW = "new"
 log = logging.getLogger(__name__)
 
 
-def add_chat_page(desk: AsyncDesk, live: LiveConversations) -> None:
+def add_chat_page(desk: AsyncDesk, live: LiveConversations, *, takes_keys: bool) -> None:
+    """`takes_keys`: whether a key may be typed into the page."""
+
     @ui.page("/")
     async def fresh(client: Client) -> None:
-        await _open_page(desk, live, client, None)
+        await _open_page(desk, live, client, None, FirstStart(desk, takes_keys=takes_keys))
 
     @ui.page("/c/{number}")
     async def numbered(client: Client, number: str) -> None:
-        await _open_page(desk, live, client, number)
+        await _open_page(desk, live, client, number, FirstStart(desk, takes_keys=takes_keys))
 
 
-async def _open_page(desk: AsyncDesk, live: LiveConversations, client: Client, number: str | None) -> None:
+async def _open_page(
+    desk: AsyncDesk, live: LiveConversations, client: Client, number: str | None, first_start: FirstStart
+) -> None:
     failure = ""
     try:
         opened = await live.open(number)
     except RectoError as why:
         opened, failure = await live.open(), why.message
-    page = ChatPage(desk, live, opened, client)
+    page = ChatPage(desk, live, opened, client, first_start)
     await page.build()
     if failure:
         page.tell(failure)
 
 
 class ChatPage:
-    def __init__(self, desk: AsyncDesk, all_live: LiveConversations, live: LiveConversation, client: Client) -> None:
+    def __init__(
+        self,
+        desk: AsyncDesk,
+        all_live: LiveConversations,
+        live: LiveConversation,
+        client: Client,
+        first_start: FirstStart,
+    ) -> None:
         self.desk, self.all_live, self.live = desk, all_live, live
-        self._client = client
-        self.transcript = TranscriptView(lambda: self.live)
+        self._client, self._first_start = client, first_start
+        self.transcript = TranscriptView(lambda: self.live, first_start)
         self._refreshing: asyncio.Task[None] | None = None
         self._must_refresh = False
         self._woken: LiveConversation | None = None
@@ -86,6 +98,7 @@ class ChatPage:
             "compact": self._compact,
             "uncompact": self._uncompact,
             "clear": self._clear,
+            **dict.fromkeys(first_start.deeds, self._start_with),
         }
 
     async def build(self) -> None:
@@ -109,7 +122,8 @@ class ChatPage:
         self.transcript.show_turn()
         self._show_place()
         await self._show_waiting()
-        self.meter.refresh()
+        # not before: the first count loads a vocabulary, and the scripts of the page would wait for that
+        self._client.on_connect(self.meter.refresh)
 
     def _talk(self) -> AsyncTalk:
         return self.live.talk
@@ -151,6 +165,13 @@ class ChatPage:
         await self._move(await self.all_live.open(str(deed["id"])))
         if message := deed.get("message"):
             await self._show_message(str(message))
+
+    async def _start_with(self, deed: Deed) -> None:
+        """Other notes or another model, chosen before the first message."""
+        if await self._first_start.act(deed):
+            await self._move(await self.all_live.open())
+        else:
+            await self.transcript.refresh()
 
     async def _new(self, deed: Deed) -> None:
         await self._move(await self.all_live.open())

@@ -17,6 +17,7 @@ from recto.desk import AsyncDesk
 from recto.errors import Invalid, RectoError
 from recto.events import Appended, Event, Question, Replied
 from recto.talk import AsyncTalk
+from recto.vault.vault import Vault
 from recto.web.live_turn import LiveTurn, TurnChange
 
 # How often growing replies are drawn, and how often the store is looked at for what others did.
@@ -190,15 +191,15 @@ class LiveConversations:
         self._known: dict[str, LiveConversation] = {}
         self._watchers: list[Callable[[], object]] = []
         self._listed: list[Conversation] = []
-        self._watches_vault = False
+        self._watched: Vault | None = None
         self._looking: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def open(self, id: str | int | None = None) -> LiveConversation:
         """The conversation of this id or number, or a new one. NotFound where there is none."""
         talk = await self._desk.conversation(id)
-        if not self._watches_vault:
-            self._watches_vault = True
+        if talk.vault is not self._watched:
+            self._watched = talk.vault
             await talk.watch_vault()
         if id is None:
             return LiveConversation(self._desk, talk, self._note_stored)

@@ -30,9 +30,10 @@ from recto.events import (
     ToolStarted,
     Working,
 )
+from recto.text import counted
 from recto.web.markdown import StreamedMarkdown
 from recto.web.message_view import pretty, tool_name
-from recto.web.templates import counted, fill
+from recto.web.templates import fill
 
 Asked = ApprovalAsked | CompactionProposed | FactProposed
 PartKind = Literal["text", "thinking", "tool", "notice", "question", "quotes", "status"]

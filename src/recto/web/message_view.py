@@ -8,9 +8,11 @@ from contextlib import suppress
 from msgspec import Struct
 
 from recto.chat.blocks import Compaction, File, Image, Text, Thinking, ToolCall, ToolResult
+from recto.chat.compaction_words import archived_in_words, counts_in_words, writer_in_words
 from recto.chat.message import Message
 from recto.reports.transcript import TranscriptEntry
-from recto.web.templates import counted, fill
+from recto.text import counted
+from recto.web.templates import fill
 
 _BY_NUMBER = re.compile(r"#(\d{1,9}):? ")
 SPEAKERS = {"user": "You", "assistant": "Reply", "tool": "Tools", "system": "System"}
@@ -25,13 +27,6 @@ APPROVALS = {
 LONGEST_MODEL = 40
 # Pictures that a browser shows without running anything in them.
 SHOWN_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-WRITERS = {
-    "extractive": "sentences of the originals",
-    "truncated": "beginnings only",
-    "user": "summary by you",
-    "discard": "no summary",
-    "clear": "you started over",
-}
 
 
 class Alternatives(Struct, frozen=True):
@@ -128,19 +123,14 @@ def compaction_values(block: Compaction) -> dict[str, object]:
     """What the template of a compaction shows."""
     from recto.summary.ledger import ledger_items  # compiles patterns: a tenth of a second
 
-    archived = (
-        f"{counted(block.messages_archived, 'message')} archived" if block.messages_archived else "nothing archived"
-    )
-    before, after = block.context_size_before, block.context_size_after
-    sizes = f", {before:,} → {after:,} tokens" if before or after else ""
-    writer = WRITERS.get(block.made_by) or (f"summary by {block.made.model}" if block.made else "summary by a model")
+    archived = archived_in_words(block.messages_archived, block.context_size_before, block.context_size_after)
     return {
         "block": block,
-        "title": f"Context compacted #{block.compaction_number} — {archived}{sizes}",
-        "writer": writer if block.last is not None else "",
+        "title": f"Context compacted #{block.compaction_number} — {archived}",
+        "writer": writer_in_words(block),
         "ledger": ledger_items(block.ledger),
         "set_aside": [_numbered(line) for line in block.set_aside],
-        "counts": _counts(block.checks),
+        "counts": counts_in_words(block.checks),
         "when": block.timestamp,
     }
 
@@ -149,16 +139,6 @@ def _numbered(line: str) -> tuple[int | None, str]:
     """The number of the message that a line begins with, and the rest."""
     found = _BY_NUMBER.match(line)
     return (int(found[1]), line[found.end() :]) if found else (None, line)
-
-
-def _counts(checks: Mapping[str, int]) -> str:
-    if not checks.get("facts"):
-        return ""
-    kept = f"{checks.get('kept', 0):,} of {counted(checks['facts'], 'fact')} kept"
-    places = {"in the ledger": checks.get("ledger", 0), "only in the archive": checks.get("archive", 0)}
-    invented = checks.get("invented", 0)
-    marked = f"{invented:,} that nobody said, marked [unverified]" if invented else "nothing invented"
-    return ", ".join([kept, *(f"{number:,} {place}" for place, number in places.items() if number)]) + f"; {marked}"
 
 
 def tool_name(call_name: str) -> str:

@@ -13,6 +13,7 @@ from recto.talk import AsyncTalk
 from recto.vault.document import Document, section_text
 from recto.vault.folder import is_note
 from recto.vault.links import Link, split_link
+from recto.vault.note_folder import questions_in_notes
 from recto.vault.vault import NO_VAULT, Vault
 from recto.web.components import Deed
 from recto.web.markdown import rendered_note
@@ -135,8 +136,9 @@ def _heading_line(document: Document, heading: str) -> int:
 
 
 def questions_to_try(vault: Vault | None) -> list[str]:
-    """Three questions for an empty conversation: about the notes that changed last, or about nothing in particular."""
+    """Three questions for an empty conversation: those that the notes ask, else about the notes that changed last, or
+    about nothing in particular."""
     notes = sorted(vault.folder.walk(), key=lambda entry: -entry.mtime_ns) if vault else []
     names = [vault.shortest_link(each.path) for each in notes if is_note(each.path)][:2] if vault else []
     asked = [f"What is in {name}?" for name in names[:1]] + [f"What do {name} and its links say?" for name in names[1:]]
-    return [*asked, *OTHER_QUESTIONS][:3]
+    return [*(questions_in_notes(vault, 3) if vault else ()), *asked, *OTHER_QUESTIONS][:3]

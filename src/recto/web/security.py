@@ -91,6 +91,10 @@ class PageAccess(Struct, frozen=True):
         return f"recto-{self.port}"
 
     @property
+    def is_loopback(self) -> bool:
+        return self.host in LOOPBACK
+
+    @property
     def is_everywhere(self) -> bool:
         return self.host in ("", "0.0.0.0", "::")
 

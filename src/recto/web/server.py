@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from recto.desk import AsyncDesk
+from recto.serve.orderly_server import OrderlyServer
 from recto.web.all_views import add_views
 from recto.web.chat_page import add_chat_page
 from recto.web.files import add_file_routes
@@ -27,15 +28,19 @@ GOODBYE_S = 1
 # How long a page that lost its connection finds everything as it was.
 RECONNECT_S = 20.0
 
+# A higher one takes several times as long and saves a tenth: the browser is on this machine.
+COMPRESSION = 4
+
 Started = Callable[[PageAccess], object]
 
 
 async def serve_page(desk: AsyncDesk, host: str, listening: socket.socket, started: Started) -> None:
-    """Serves until the process is told to end; `started` is called once with what the page listens on."""
+    """Serves until the process is told to end; what came of a running reply is kept. `started` is called once with what
+    the page listens on."""
     access = PageAccess(read_key(desk.home), host, listening.getsockname()[1])
     async with AsyncExitStack() as stack:
         live = await stack.enter_async_context(LiveConversations(desk))
-        server = uvicorn.Server(_config(page_app(desk, live, access)))
+        server = OrderlyServer(_config(page_app(desk, live, access)))
         watch = asyncio.create_task(_tell_start(server, lambda: started(access)))
         stack.callback(watch.cancel)
         await server.serve(sockets=[listening])
@@ -46,7 +51,7 @@ def page_app(desk: AsyncDesk, live: LiveConversations, access: PageAccess) -> AS
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.mount("/assets", StaticFiles(directory=ASSETS), name="assets")
     add_file_routes(app, desk)
-    add_chat_page(desk, live)
+    add_chat_page(desk, live, takes_keys=access.is_loopback)
     add_views(desk, live)
     ui.run_with(
         app,
@@ -61,7 +66,7 @@ def page_app(desk: AsyncDesk, live: LiveConversations, access: PageAccess) -> AS
         show_welcome_message=False,
     )
     core.app.on_exception(_log_failure)
-    return Guard(GZipMiddleware(PolicyHeaders(app)), access)
+    return Guard(GZipMiddleware(PolicyHeaders(app), compresslevel=COMPRESSION), access)
 
 
 def _log_failure(why: Exception) -> None:

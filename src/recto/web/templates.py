@@ -8,10 +8,10 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from recto.text import dollars
+from recto.chat.compaction_words import UNVERIFIED
+from recto.text import counted, dollars
 from recto.web.markdown import rendered
 
-UNVERIFIED = "[unverified]"
 FOLDER = Path(__file__).parent / "templates"
 
 
@@ -64,7 +64,3 @@ def day(stored: str) -> str:
 
 def _local(stored: str) -> datetime:
     return datetime.fromisoformat(stored).astimezone()
-
-
-def counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")

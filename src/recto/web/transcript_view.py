@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from recto.errors import Invalid
 from recto.reports.transcript import ArchivedPart, TranscriptEntry
 from recto.web.components import Act, MessageList
+from recto.web.first_start import FirstStart
 from recto.web.live import LiveConversation
 from recto.web.live_turn import TurnChange
 from recto.web.message_view import items
-from recto.web.reference_view import questions_to_try
-from recto.web.templates import fill
 
 # Messages that are loaded at once, and those that are loaded to show one further back.
 PAGE, MOST_JUMPED = 60, 2000
@@ -18,8 +17,8 @@ EMPTY = "empty"
 
 
 class TranscriptView:
-    def __init__(self, live: Callable[[], LiveConversation]) -> None:
-        self._live = live
+    def __init__(self, live: Callable[[], LiveConversation], first_start: FirstStart) -> None:
+        self._live, self._first_start = live, first_start
         self._shown: dict[str, str] = {}
         """The HTML of each message, oldest first."""
         self._has_more = False
@@ -94,7 +93,9 @@ class TranscriptView:
         has_more = len(entries) >= limit
         while live.is_running and entries and entries[-1].message.status == "unfinished":
             entries.pop()  # the running turn shows it
-        fresh = await self._rendered(entries) if entries or live.is_running else {EMPTY: await self._empty()}
+        fresh = (
+            await self._rendered(entries) if entries or live.is_running else {EMPTY: await self._first_start.html(talk)}
+        )
         first, shown = next(iter(fresh), None), list(self._shown)
         if keep and first in self._shown:
             older = shown[: shown.index(first)]
@@ -106,12 +107,6 @@ class TranscriptView:
         alternatives = await self._live().talk.alternatives([entry.message.id for entry in entries]) if entries else {}
         made = await asyncio.to_thread(items, entries, alternatives)
         return {item["id"]: item["html"] for item in made}
-
-    async def _empty(self) -> str:
-        talk = self._live().talk
-        vault, is_builtin = talk.vault.root.name if talk.vault else "", talk.model.startswith("embedded:")
-        questions = await asyncio.to_thread(questions_to_try, talk.vault)
-        return fill("empty", vault=vault, model=talk.model, builtin=is_builtin, questions=questions)
 
 
 def _holds(entries: list[TranscriptEntry], id: str) -> bool:

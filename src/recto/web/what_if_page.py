@@ -1,7 +1,10 @@
 """What if: a past turn planned again beside what it was, and strategies side by side over a whole conversation."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
+
+from nicegui import ui
 
 from recto import settings as configuration
 from recto.desk import AsyncDesk
@@ -18,6 +21,8 @@ from recto.web.window_parts import bars, pick_values
 
 # Replies to choose from; the latest ones.
 MOST_REPLIES = 500
+# After so many planned requests the progress is drawn again.
+TOLD_EVERY = 5
 COLOURS: dict[str, Colour] = {"as it was": "soft", "discard": "tools", "summarize": "accent", "hybrid": "history"}
 FATES = {"verbatim": "word for word", "condensed": "as an excerpt", "summarised": "summed up", "left_out": "left out"}
 
@@ -31,7 +36,8 @@ class WhatIfView(FullView):
         self._found: WhatIf | None = None
         self._compared: StrategyComparison | None = None
         self.handlers = {"choose-conversation": self._choose, "plan": self._plan, "compare": self._compare}
-        self.quiet = {"typed": self._typed}
+        self.quiet = {"typed": self._typed, "stop-comparison": self._stop}
+        self._comparing: asyncio.Task[StrategyComparison] | None = None
 
     async def _choose(self, deed: Deed) -> None:
         self._form, self._found, self._compared = {"conversation": str(deed.get("value", ""))}, None, None
@@ -49,16 +55,25 @@ class WhatIfView(FullView):
         self._found = await talk.what_if(reply, strategy=strategy, from_start=from_start, **self._changes())
 
     async def _compare(self, deed: Deed) -> None:
-        talk = await self._talk()
-        self._status.show(fill("status", text="planning all turns"))
+        talk, changes = await self._talk(), self._changes()
+        self._comparing = asyncio.create_task(talk.compare_strategies((), self._tell, **changes))
+        self._status.show(fill("what_if_progress", done=0, of=0))
         try:
-            self._compared = await talk.compare_strategies((), self._tell, **self._changes())
+            self._compared = await self._comparing
+        except asyncio.CancelledError:
+            if not self._comparing.cancelled():
+                raise  # the page itself is gone
         finally:
+            self._comparing.cancel()
             self._status.show("")
 
+    async def _stop(self, deed: Deed) -> None:
+        if self._comparing:
+            self._comparing.cancel()
+
     def _tell(self, done: int, of: int) -> None:
-        if done % 10 == 0:
-            self._status.show(fill("status", text=f"planned {done:,} of {of:,} requests"))
+        if done % TOLD_EVERY == 0:
+            self._status.show(fill("what_if_progress", done=done, of=of))
 
     def _changes(self) -> PlanOptions:
         form = self._form
@@ -84,9 +99,14 @@ class WhatIfView(FullView):
         self._top = Fragment("", self.act)
         self._result = Fragment("", self.act)
         self._whole = Fragment("", self.act)
-        self._status = Fragment("")
+        self._status = Fragment("", self.act)
+        ui.context.client.on_delete(self._leave)
         self._tokens, self._costs = Plot(), Plot()
         self._table = Fragment("")
+
+    def _leave(self) -> None:
+        if self._comparing:
+            self._comparing.cancel()
 
     async def draw(self) -> None:
         found = await self.conversation(self._form.get("conversation", ""))

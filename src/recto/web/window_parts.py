@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from recto.sources.source import SOURCE_KINDS
-from recto.web.templates import counted
+from recto.text import counted
 
 Json = Mapping[str, Any]
 # From this share of the window on the meter warns.

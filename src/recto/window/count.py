@@ -90,6 +90,11 @@ class Group(Struct, frozen=True):
     pinned: bool = False
 
     @property
+    def first(self) -> str:
+        """The id of its first message, which its counts and savings go by."""
+        return self.messages[0].id
+
+    @property
     def ids(self) -> tuple[str, ...]:
         return tuple(message.id for message in self.messages)
 

@@ -189,18 +189,15 @@ class Cutting(Struct, frozen=True):
         """The size of the window after the cut, at most."""
         measured, lifted = self.measured, sum(lift.tokens for lift in self.lifts)
         summary = measured.summary if self.summary is None else self.summary
-        kept = sum(group.tokens - sum(self._savings(group).values()) for group in self.kept)
+        kept = sum(group.tokens - _saved(group, self.shrinkable) for group in self.kept)
         if self.kept and self.kept[-1] is measured.last_round:
             kept -= self.kept[-1].tokens - self.shrunk.round
         notice = NOTICE if self.lifts and not summary else 0
         return measured.budget.around + self.shrunk.current + (summary or notice) + lifted + kept
 
-    def _savings(self, group: Group) -> Mapping[str, int]:
-        return self.shrinkable.get(group.ids[0], {})
-
     @property
     def lines(self) -> tuple[str, ...]:
-        return tuple(key for group in self.kept for key in self._savings(group))
+        return tuple(key for group in self.kept for key in self.shrinkable.get(group.first, ()))
 
     @property
     def frees(self) -> int:
@@ -210,7 +207,7 @@ class Cutting(Struct, frozen=True):
     def covered(self) -> Range:
         """The covered messages that are not lifted."""
         lifted = {id for lift in self.lifts for id in lift.messages}
-        covered = [group for group in self.measured.groups[: self.start] if group.ids[0] not in lifted]
+        covered = [group for group in self.measured.groups[: self.start] if group.first not in lifted]
         return _range(covered, sum(group.tokens for group in covered))
 
     def plan(self, strategy: Strategy, why: str) -> Plan:
@@ -240,6 +237,11 @@ class Cutting(Struct, frozen=True):
         return (*before, current, *(id for id in ids if id in later))
 
 
+def _saved(group: Group, shrinkable: Mapping[str, Mapping[str, int]]) -> int:
+    """What lines in place of its old tool results save."""
+    return sum(shrinkable[group.first].values()) if group.first in shrinkable else 0
+
+
 def _cut(
     strategy: Strategy,
     measured: Measured,
@@ -253,7 +255,7 @@ def _cut(
     budget, groups, last = measured.budget, measured.groups, measured.last_round
     max_summary = budget.summary if strategy.summarizes else measured.summary
     shrunk = shrink(measured, max_summary, squeeze or {})
-    costs = [0 if group.pinned else group.tokens - sum(shrinkable.get(group.ids[0], {}).values()) for group in groups]
+    costs = [0 if group.pinned else group.tokens - _saved(group, shrinkable) for group in groups]
     if last and shrunk.keeps_round:
         costs[-1] = 0 if last.pinned else shrunk.round
     around = budget.around + shrunk.current + measured.pins
@@ -279,11 +281,11 @@ def _shrinkable(measured: Measured, results: Mapping[str, int]) -> dict[str, dic
     """The large tool results of groups that are not among the latest, and what a line in place of each saves."""
     old = measured.groups[: start_of_last(measured.groups, max(measured.budget.recent, 2) - 1)]
     found: dict[str, dict[str, int]] = {}
-    for group in old:
+    for group in old if results else ():
         keys = [f"{message.id}/{result.call_id}" for message in group.messages[1:] for result in message.results]
         large = {key: results[key] - LINE for key in keys if results.get(key, 0) >= WORTH_A_LINE}
         if large and not group.pinned:
-            found[group.ids[0]] = large
+            found[group.first] = large
     return found
 
 
@@ -308,7 +310,7 @@ def _worth_making(strategy: Strategy, cut: Cutting) -> Cutting | None:
     if as_it_is.size > measured.budget.room:
         return replace(cut, loses=has_summary and cut.summary == 0)
     lifted = {id for lift in cut.lifts for id in lift.messages}
-    dropped = any(group.ids[0] not in lifted for group in measured.lifted)
+    dropped = any(group.first not in lifted for group in measured.lifted)
     return as_it_is if dropped or cut.shrunk.excerpts else None
 
 
@@ -342,7 +344,7 @@ def _lifts(strategy: Strategy, measured: Measured, start: int, used: int) -> tup
     """Lifts all pinned messages, and those of the other covered ones that the bands of the strategy choose."""
     covered = (*measured.lifted, *measured.groups[:start])
     chosen: dict[str, Lift] = {
-        group.ids[0]: Lift(group.ids, group.tokens, "pinned") for group in covered if group.pinned
+        group.first: Lift(group.ids, group.tokens, "pinned") for group in covered if group.pinned
     }
     bands: tuple[Band, ...] = ()
     if strategy.bands:
@@ -351,7 +353,7 @@ def _lifts(strategy: Strategy, measured: Measured, start: int, used: int) -> tup
         unpinned = [group for group in covered if not group.pinned]
         lifts, bands = _lift_by_band(strategy, unpinned, messages, budget.floor - used)
         chosen |= {lift.messages[0]: lift for lift in lifts}
-    return [chosen[group.ids[0]] for group in covered if group.ids[0] in chosen], bands
+    return [chosen[group.first] for group in covered if group.first in chosen], bands
 
 
 def _lift_by_band(

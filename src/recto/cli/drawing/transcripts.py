@@ -20,6 +20,7 @@ from recto.chat.blocks import (
     ToolCall,
     ToolResult,
 )
+from recto.chat.compaction_words import WRITERS, archived_in_words, writer_in_words
 from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.drawing.references import references_shown
@@ -31,16 +32,9 @@ if TYPE_CHECKING:
     from recto.blocking import Talk
 
 
-WRITERS = {
-    "extractive": "sentences of the originals",
-    "truncated": "beginnings only",
-    "user": "summary by you",
-    "discard": "no summary",
-}
 MOST_RANGES = 12
 NOTHING_CHECKED: Mapping[str, int] = {}
 NOTHING_COMPACTED = "stopped; nothing was compacted"
-UNVERIFIED = "[unverified]"
 SPEAKERS = {"user": "you"}
 LEDGER = "Said besides, word for word:"
 SET_ASIDE = "Set aside by this compaction:"
@@ -54,23 +48,14 @@ NOTHING_ARCHIVED = "There is no summary: nothing is archived; what is long is se
 def event_in_words(event: ContextCompacted, writer: str = "") -> str:
     """The marker line of a compaction that was just made; `writer` is the model that was asked last, if any."""
     by = f"summary by {writer}" if writer else "summary as before"
-    return _line(
-        event.compaction_number,
-        event.messages_archived,
-        event.context_size_before,
-        event.context_size_after,
-        WRITERS.get(event.made_by, by),
-    )
+    sizes = (event.messages_archived, event.context_size_before, event.context_size_after)
+    return _line(event.compaction_number, archived_in_words(*sizes), WRITERS.get(event.made_by, by))
 
 
 def block_in_words(block: Compaction) -> str:
-    return _line(
-        block.compaction_number,
-        block.messages_archived,
-        block.context_size_before,
-        block.context_size_after,
-        _writer(block),
-    )
+    sizes = (block.messages_archived, block.context_size_before, block.context_size_after)
+    writer = writer_in_words(block) if block.made_by != "clear" else ""
+    return _line(block.compaction_number, archived_in_words(*sizes), writer)
 
 
 def facts_in_words(checks: Mapping[str, int]) -> str:
@@ -79,18 +64,6 @@ def facts_in_words(checks: Mapping[str, int]) -> str:
     parts += [f"{checks['ledger']} more in the ledger"] if checks.get("ledger") else []
     parts += [f"{checks['invented']} unverified"] if checks.get("invented") else []
     return ", ".join(parts)
-
-
-def counts_in_words(checks: Mapping[str, int]) -> str:
-    """The same as a sentence: "31 of 34 facts kept, 2 in the ledger, 1 only in the archive; nothing invented"."""
-    if not checks.get("facts"):
-        return ""
-    kept = f"{checks['kept']:,} of {show.counted(checks['facts'], 'fact')} kept"
-    places = {"in the ledger": checks.get("ledger", 0), "only in the archive": checks.get("archive", 0)}
-    others = [f"{number:,} {place}" for place, number in places.items() if number]
-    invented = checks.get("invented", 0)
-    marked = f"{invented:,} that nobody said, marked {UNVERIFIED}" if invented else "nothing invented"
-    return f"{', '.join([kept, *others])}; {marked}"
 
 
 def ledger_in_words(lines: Iterable[str]) -> Iterator[str]:
@@ -118,18 +91,8 @@ def set_aside_in_words(block: Compaction) -> Iterator[tuple[str, Sequence[str]]]
         yield CONTENTS, block.contents
 
 
-def _line(number: int, archived: int, before: int, after: int, writer: str) -> str:
-    gone = f"{show.counted(archived, 'message')} archived" if archived else "nothing archived"
-    sizes = f", {before:,} → {after:,} tokens" if before or after else ""
-    return f"compaction {number}: {gone}{sizes}" + (f" · {writer}" if writer else "")
-
-
-def _writer(block: Compaction) -> str:
-    """Empty where there is nothing to summarise."""
-    if block.last is None or block.made_by == "clear":
-        return ""
-    by = f"summary by {block.made.model}" if block.made else "summary by a model"
-    return WRITERS.get(block.made_by, by)
+def _line(number: int, archived: str, writer: str) -> str:
+    return f"compaction {number}: {archived}" + (f" · {writer}" if writer else "")
 
 
 def remarks(notes: tuple[str, ...], excerpts: int, checks: Mapping[str, int] = NOTHING_CHECKED) -> list[str]:

@@ -2,6 +2,8 @@ import { say } from "/assets/shared.js";
 
 // After so long a pause the meter counts what was typed, and completions are looked up.
 const PAUSE_MS = 100;
+// The server takes no more at once.
+const MOST_BYTES = 32 << 20;
 const DRAFT = "recto-draft:";
 // What was sent and is not known to have arrived: a lost connection must not lose it.
 const SENT = "recto-sent:";
@@ -11,13 +13,13 @@ export default {
   template: `<div class="composer" ref="root">
     <div class="chips" v-if="editing"><span class="chip">Editing {{ editing.words }}
       <button type="button" class="mini" @click="endEdit">Cancel</button></span></div>
-    <div class="chips" v-if="files.length"><span class="chip" v-for="(file, place) in files" :key="file.id">
-      {{ file.name }}<span v-if="file.error" class="warn"> {{ file.error }}</span>
+    <div class="chips" v-if="files.length"><span class="chip" v-for="(file, place) in files" :key="file.key" :aria-busy="file.isComing">
+      {{ file.name }}<span v-if="file.isComing" class="quiet"> …</span><span v-if="file.error" class="warn"> {{ file.error }}</span>
       <button type="button" class="mini" :aria-label="'Remove ' + file.name" @click="files.splice(place, 1)">×</button></span></div>
     <ul class="offers" v-if="offers.length" role="listbox" id="offers">
       <li v-for="(each, place) in offers" :key="each.insert" :id="'offer-' + place" role="option" :aria-selected="place === chosen"
         :class="{ chosen: place === chosen }" @mousedown.prevent="take(each)"><span>{{ each.shown }}</span><span class="quiet">{{ each.about }}</span></li></ul>
-    <div class="composer-row">
+    <div class="composer-row" :class="{ drops: isDropping }">
       <label class="button quiet attach" title="Attach files"><input type="file" multiple @change="attach($event.target.files); $event.target.value = ''">
         <span aria-hidden="true">+</span><span class="sr">Attach files</span></label>
       <textarea ref="text" rows="1" aria-label="Message" data-testid="composer" :placeholder="running ? 'Goes out when the reply is done' : 'Write a message'"
@@ -25,18 +27,29 @@ export default {
         :aria-activedescendant="offers.length ? 'offer-' + chosen : undefined"
         @input="typed" @keydown="key" @paste="paste" @click="look" @blur="offers = []"></textarea>
       <button type="button" class="button quiet" v-if="running" data-stop @click="$emit('do', { do: 'stop' })">Stop</button>
-      <button type="button" class="button" @click="send" :disabled="!text.trim() && !files.length">Send</button>
+      <button type="button" class="button" @click="send" :disabled="!canSend">Send</button>
     </div></div>`,
   props: { start: String, busy: Boolean },
-  data: () => ({ editing: null, text: "", files: [], offers: [], chosen: 0, running: false }),
+  computed: {
+    canSend() {
+      const isReady = !this.files.some((file) => file.isComing);
+      return isReady && (!!this.text.trim() || this.files.some((file) => !file.error));
+    },
+  },
+  data: () => ({ isDropping: false, editing: null, text: "", files: [], offers: [], chosen: 0, running: false }),
   mounted() {
     this.place = null;
     this.setPlace(this.start, this.busy);
     this.asked = 0;
     this.timer = 0;
-    addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("dragover", (event) => {
+      event.preventDefault();
+      this.isDropping = !!event.dataTransfer?.types.includes("Files");
+    });
+    addEventListener("dragleave", (event) => (this.isDropping &&= !!event.relatedTarget));
     addEventListener("drop", (event) => {
       event.preventDefault();
+      this.isDropping = false;
       this.attach(event.dataTransfer?.files ?? []);
     });
     addEventListener("storage", (event) => {
@@ -168,8 +181,8 @@ export default {
         this.endEdit();
         return;
       }
+      if (!this.canSend) return;
       const files = this.files.filter((file) => !file.error);
-      if ((!this.text.trim() && !files.length) || this.files.some((file) => file.isComing)) return;
       localStorage.setItem(SENT + this.place, this.text);
       this.$emit("do", { do: "send", text: this.text, place: this.place, files: files.map((file) => file.id) });
       this.files = [];
@@ -184,8 +197,12 @@ export default {
     },
     async attach(files) {
       for (const file of [...files]) {
-        const entry = Vue.reactive({ id: `${Date.now()}-${Math.random()}`, name: file.name || "picture", isComing: true, error: "" });
+        const entry = Vue.reactive({ key: `${Date.now()}-${Math.random()}`, name: file.name || "picture", isComing: true, error: "" });
         this.files.push(entry);
+        if (file.size > MOST_BYTES) {
+          Object.assign(entry, { isComing: false, error: `is too large: at most ${MOST_BYTES >> 20} MB` });
+          continue;
+        }
         try {
           const answer = await fetch(`/attach?name=${encodeURIComponent(entry.name)}`, { method: "POST", body: file });
           if (answer.ok) Object.assign(entry, await answer.json());

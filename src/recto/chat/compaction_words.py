@@ -1,0 +1,42 @@
+"""Compactions in words, the same on the command line, on the page and in exports: how much was archived, who wrote the
+summary, and what became of the facts."""
+
+from collections.abc import Mapping
+
+from recto.chat.blocks import Compaction
+from recto.text import counted
+
+UNVERIFIED = "[unverified]"
+WRITERS = {
+    "extractive": "sentences of the originals",
+    "truncated": "beginnings only",
+    "user": "summary by you",
+    "discard": "no summary",
+    "clear": "you started over",
+}
+
+
+def archived_in_words(archived: int, before: int, after: int) -> str:
+    """45 messages archived, 150,000 → 41,000 tokens"""
+    gone = f"{counted(archived, 'message')} archived" if archived else "nothing archived"
+    return gone + (f", {before:,} → {after:,} tokens" if before or after else "")
+
+
+def writer_in_words(block: Compaction) -> str:
+    """Empty where there is nothing to summarise."""
+    if block.last is None:
+        return ""
+    by = f"summary by {block.made.model}" if block.made else "summary by a model"
+    return WRITERS.get(block.made_by, by)
+
+
+def counts_in_words(checks: Mapping[str, int]) -> str:
+    """31 of 34 facts kept, 2 in the ledger, 1 only in the archive; nothing invented"""
+    if not checks.get("facts"):
+        return ""
+    kept = f"{checks.get('kept', 0):,} of {counted(checks['facts'], 'fact')} kept"
+    places = {"in the ledger": checks.get("ledger", 0), "only in the archive": checks.get("archive", 0)}
+    others = [f"{number:,} {place}" for place, number in places.items() if number]
+    invented = checks.get("invented", 0)
+    marked = f"{invented:,} that nobody said, marked {UNVERIFIED}" if invented else "nothing invented"
+    return f"{', '.join([kept, *others])}; {marked}"

@@ -1,0 +1,130 @@
+"""FirstStart: what an empty conversation shows: a folder of notes to choose, a key or a model, three questions to try.
+
+A key goes from its field to the key store, and nowhere else: it is neither shown nor logged.
+"""
+
+import asyncio
+import os
+from pathlib import Path
+
+from recto.desk import AsyncDesk
+from recto.errors import Invalid, RectoError
+from recto.keys import KeyStore
+from recto.providers.registry import key_variables, model_overview
+from recto.settings_file import set_setting
+from recto.talk import AsyncTalk
+from recto.text import counted
+from recto.vault.note_folder import NoteFolder, folders_like, look_at_folder
+from recto.vault.vault import Vault
+from recto.web.components import Deed
+from recto.web.panel import Handler
+from recto.web.reference_view import questions_to_try
+from recto.web.templates import fill
+
+BUILT_IN = "embedded:"
+# Those that most people have a key of come first.
+USUAL_PROVIDERS = ("anthropic", "openai", "gemini")
+MOST_MODELS = 60
+FAR_AWAY = "A key is taken only on a page that listens on this machine alone: the connection is not encrypted."
+
+
+class FirstStart:
+    def __init__(self, desk: AsyncDesk, *, takes_keys: bool) -> None:
+        self._desk, self._takes_keys = desk, takes_keys
+        self._typed = ""
+        self._found: NoteFolder | None = None
+        self._offered: list[str] = []
+        self._models: list[str] = []
+        self._told, self._failure = "", ""
+        self._questions: dict[Path, list[str]] = {}
+        self._looks: dict[str, Handler] = {
+            "look-folder": self._look,
+            "choose-model": self._choose,
+            "set-key": self._set_key,
+        }
+        self._changes: dict[str, Handler] = {"use-folder": self._use_folder, "use-model": self._use_model}
+        """What a new conversation begins with."""
+        self.deeds = (*self._looks, *self._changes)
+
+    async def act(self, deed: Deed) -> bool:
+        """True where a conversation that begins now is another than before."""
+        name = str(deed.get("do"))
+        self._told, self._failure = "", ""
+        try:
+            await (self._looks | self._changes)[name](deed)
+        except RectoError as why:
+            self._failure = why.message
+        return name in self._changes and not self._failure
+
+    async def _look(self, deed: Deed) -> None:
+        """A folder, as it is typed."""
+        self._typed = str(deed.get("value") or deed.get("folder") or "")
+        self._offered = await asyncio.to_thread(folders_like, self._typed)
+        self._found = await asyncio.to_thread(look_at_folder, self._typed) if self._typed.strip() else None
+
+    async def _use_folder(self, deed: Deed) -> None:
+        found = await asyncio.to_thread(look_at_folder, str(deed.get("folder", "")))
+        if found.problem:
+            raise Invalid(found.problem)
+        await self._desk.use(vault=found.path)
+        await asyncio.to_thread(set_setting, "vault", str(found.path), home=self._desk.home)
+        self._typed, self._found, self._offered = "", None, []
+        self._told = f"Recto reads {counted(found.notes, 'note')} in {found.path} from now on."
+
+    async def _set_key(self, deed: Deed) -> None:
+        if not self._takes_keys:
+            raise Invalid(FAR_AWAY)
+        provider = str(deed.get("provider", ""))
+        variable = key_variables(os.environ).get(provider)
+        if variable is None:
+            raise Invalid("choose the provider that the key belongs to")
+        place = await asyncio.to_thread(KeyStore(self._desk.home).put, variable, str(deed.get("key", "")))
+        where = "the system's keyring" if place == "keyring" else "a file that only you can read"
+        self._told = f"The key of {provider} is in {where}. Now choose a model."
+        await self._read_models(provider)
+
+    async def _choose(self, deed: Deed) -> None:
+        await self._read_models("")
+
+    async def _read_models(self, first: str) -> None:
+        """Those that can be asked now; those of one provider before the others."""
+        found = await model_overview(self._desk.home, self._desk.project, os.environ)
+        names = [model.name for model in found.usable]
+        self._models = sorted(names, key=lambda name: not (first and name.startswith(f"{first}:")))[:MOST_MODELS]
+
+    async def _use_model(self, deed: Deed) -> None:
+        model = str(deed.get("model", ""))
+        await self._desk.use(model=model)
+        await asyncio.to_thread(set_setting, "model", model, home=self._desk.home)
+        self._models, self._told = [], f"{model} answers from now on."
+
+    async def html(self, talk: AsyncTalk) -> str:
+        vault, known = talk.vault, key_variables(os.environ)
+        return fill(
+            "empty",
+            vault=vault.root if vault else None,
+            notes=await asyncio.to_thread(_notes_in, vault),
+            model=talk.model,
+            builtin=talk.model.startswith(BUILT_IN),
+            typed=self._typed,
+            found=self._found,
+            offered=self._offered,
+            models=self._models,
+            providers=sorted(known, key=lambda name: (name not in USUAL_PROVIDERS, name)),
+            takes_keys=self._takes_keys,
+            far_away=FAR_AWAY,
+            told=self._told,
+            failure=self._failure,
+            questions=await self._questions_for(vault),
+        )
+
+    async def _questions_for(self, vault: Vault | None) -> list[str]:
+        if vault is None:
+            return questions_to_try(None)
+        if vault.root not in self._questions:
+            self._questions[vault.root] = await asyncio.to_thread(questions_to_try, vault)
+        return self._questions[vault.root]
+
+
+def _notes_in(vault: Vault | None) -> int:
+    return look_at_folder(str(vault.root)).notes if vault else 0
