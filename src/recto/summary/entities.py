@@ -189,9 +189,8 @@ def _parse_value(written: str) -> float:
     elif comma >= 0:
         is_thousands = all(len(part) == 3 for part in digits.split(",")[1:])
         digits = digits.replace(",", "" if is_thousands or digits.count(",") > 1 else ".")
-    elif digits.count(".") > 1:
-        digits = digits.replace(".", "")
-    return float(digits)
+    # thousands, or a row of a table that looks like a number: "1730,3.5,4"
+    return float(digits.replace(".", "") if digits.count(".") > 1 else digits)
 
 
 def _format_value(value: float) -> str:
