@@ -163,6 +163,11 @@ def is_remark(text: str) -> bool:
     return topics <= _MAX_LAUGHED and _LAUGHS.search(text) is not None
 
 
+def is_exclamation(text: str) -> bool:
+    """Whether somebody cheers, wishes or comforts, in whatever words: "Bravo, quel beau projet !"."""
+    return len(text) <= _MAX_TALK and text.endswith(("!", "！")) and not (_FIGURE.search(text) or SPECIFIC.search(text))
+
+
 def muses(text: str) -> bool:
     """Whether somebody thinks aloud."""
     return _MUSES.match(text) is not None
