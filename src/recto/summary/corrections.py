@@ -58,7 +58,8 @@ _VAGUE_TERMS = word_set(
     "just still already says said same time their they them your ours takes gets wait mean meant"
 )
 _VALUE = re.compile(
-    r"(?P<before>[€$£¥]\s?)?(?P<value>\d[\d.,:]*\d|\d)(?P<ordinal>st|nd|rd|th)?(?:\.?\s?(?P<unit>[€$£¥%]|[^\W\d_]{1,16}))?"
+    r"(?P<before>[€$£¥]\s?)?(?P<value>\d[\d.,:]*\d|\d)(?P<ordinal>st|nd|rd|th)?(?:\.?\s?(?P<unit>[€$£¥%]"
+    r"|[^\W\d_]{1,16}))?"
     r"|(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lunes|martes"
     r"|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)\b",
     re.IGNORECASE,

@@ -131,7 +131,8 @@ def entries_of_prose(
         # what a reader of the ledger cannot place, and an assistant's knowledge, is no line of it
         is_given = is_understood or fact.kind in _GIVEN
         is_given = (is_given and not works_now(item)) or rate_by_cues(item) == BINDING
-        is_placed = is_given if is_user else told.is_reported(fact)
+        # what is said beside a call, a work log tells
+        is_placed = is_given if is_user else told.is_reported(fact) and not message.calls
         lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed)
         lowered -= is_correction and fact.kind in VALUE_KINDS  # what it corrects may be worded otherwise
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)

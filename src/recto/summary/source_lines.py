@@ -31,8 +31,6 @@ _MAX_CHARACTERS, _MAX_SENTENCES = 4_000_000, 20_000
 _MIN_CHARACTERS_OF_LINE = 500
 # Fenced code with no more lines than this is a command, not a listing.
 _MAX_COMMAND_LINES = 2
-MIN_TOPIC_TERM = 5
-"""Terms with fewer letters do not tell what somebody talks about."""
 
 
 class SourceLine(Struct, frozen=True):
@@ -51,8 +49,6 @@ class SourceLine(Struct, frozen=True):
     """What it asks was answered or done."""
     speaker: str | None = None
     """Whom a line of a former summary quotes. Of messages, their sentences tell."""
-    about: frozenset[str] = frozenset()
-    """The terms that the user uses right before and after an assistant's message: what the two talk about."""
     is_accepted: bool = False
     """Whether the user agrees to what it proposes."""
     options: tuple[str, ...] = ()
@@ -71,6 +67,8 @@ class SourceLine(Struct, frozen=True):
     """Whether a tool returned reading matter: sentences of others, rather than what came out."""
     has_commands: bool = False
     """Whether commands between its fences are meant for the user, rather than told by a work log."""
+    is_step: bool = False
+    """Whether an assistant says it beside a call of a tool, of which a work log tells."""
     is_former: bool = False
     """Whether a former summary told it: it was worth telling before."""
 

@@ -12,14 +12,22 @@ from recto.chat.priority import BINDING, CHATTER, NORMAL
 from recto.summary.facts import is_passing
 from recto.summary.quotation import count_topic_words
 from recto.summary.reference import leans_back, leans_on_another
-from recto.summary.relative_dates import is_german
-from recto.summary.sentences import is_heading, is_question, rate_sentence
-from recto.summary.small_talk import FULL_NAME, NAME, SPECIFIC, is_platitude, is_reaction, is_remark, muses
+from recto.summary.sentences import decision_start, is_heading, is_question, rate_sentence
+from recto.summary.small_talk import (
+    FULL_NAME,
+    SPECIFIC,
+    is_exclamation,
+    is_platitude,
+    is_reaction,
+    is_remark,
+    muses,
+)
 from recto.summary.statements import (
     accepts,
     acknowledges,
     agrees,
     asks_for_text,
+    concedes,
     is_announcement,
     is_request,
     leaves_open,
@@ -54,7 +62,7 @@ _DONE_SO = re.compile(
 )
 _SPEAKS_OF_SELF = re.compile(
     r"\b(?:i|i['’](?:m|ve)|we|we['’](?:re|ve)|my|our|ich|wir|mein\w*|unser\w*|yo|mi|mis|nuestr\w+|je|nous|mon|ma|mes"
-    r"|notre)\b|\bj['’]|我"
+    r"|notre|ik|wij|mijn|onze?)\b|\bj['’]|我"
 )
 # What an assistant says of itself when it advises, offers or waits.
 _ADVISES = re.compile(
@@ -62,8 +70,12 @@ _ADVISES = re.compile(
     r"|\b(?:i|we)(?:['’](?:d|ll)| (?:would|could|can|can['’]t|cannot|think|guess|hope|see|understand|agree|don['’]t"
     r"|do not|will|should|may|might|believe|suggest))\b|\bi['’]m (?:glad|happy|sorry|sure|not sure|here|afraid)\b"
     r"|\bwe(?:['’]re| are| were| have been) \w+ing\b|\b(?:advisable|ratsam|recomendable|aconsejable|conseillé)\b"
-    r"|\bich (?:würde|denke|glaube|hoffe|kann|könnte|sehe|verstehe|weiß|werde|bin mir)\b|\bwir (?:könn\w+|soll\w+)\b"
-    r"|\b(?:creo|espero|entiendo|puedo|podría|podemos|diría) \b|\bje (?:pense|crois|peux|pourrais|vois)\b"
+    r"|\bwürde ich\b|\bich (?:würde|denke|glaube|hoffe|kann|könnte|sehe|verstehe|weiß|werde|bin mir)\b"
+    r"|\bwir (?:könn\w+|soll\w+)\b"
+    r"|\b(?:creo|espero|entiendo|puedo|podría|podemos|diría) \b|\bje (?:pense|crois|peux|vois|[^\W\d_]{3,}rais)\b"
+    r"|\bik (?:denk|zou|kan|hoop|begrijp|help|ben blij)\b|\b(?:help|zou|kan) ik\b|\bwe (?:kunnen|zouden|nemen)\b"
+    r"|\bje (?:n['’]ai pas|ne sais pas)\b|\bich habe (?:dazu )?keine\b|\bno (?:tengo|sé)\b|\bik (?:heb"
+    r"|weet) (?:\w+ )?geen\b"
 )
 _PROPOSES = re.compile(
     r"\bplease (?:don['’]t|do not|keep|try|make sure|avoid|remember|check|note)\b|\bwe (?:usually )?recommend\b"
@@ -73,9 +85,14 @@ _PROPOSES = re.compile(
     r"|\b(?:can|may|might|could) be\b|\b(?:tends?|try) to\b|\bit['’]s (?:best|better|wise|worth)\b"
     r"|\b(?:sie|du|man) (?:sollten?|solltest|könnten?|könntest|kannst|kann)\b"
     r"|\b(?:meistens|normalerweise|wahrscheinlich)\b"
-    r"|\b(?:puedes|podrías|deberías|conviene|convendría|normalmente)\b|\b(?:tu peux|vous pouvez|on peut|on pourrait)\b"
+    r"|\b(?:puedes|podrías|deberías|conviene|convendría|normalmente|hay que|tienes que)\b"
+    r"|\b(?:tu peux|vous pouvez|on peut|on pourrait|il fau(?:t|dra(?:it)?) [^\W\d_]+[eio]i?re?|vous devez)\b"
+    r"|\b(?:man|du|sie) (?:muss|müssen)\b"
+    r"|\b(?:kun|kan|kunt|moet|hoef|zou) (?:je|u|jullie)\b|\b(?:je|u|jullie) (?:kunt?|kan|moet|zou|hoeft)\b"
+    r"|\b(?:misschien|meestal|waarschijnlijk|eventuell|vielleicht|perhaps|maybe|quizás|peut-être)\b"
     r"|^(?:[-*•] |\d+[.)] )?(?:[a-zäöü]+e?n sie\b|make sure|remember|consider|pack|keep in mind|bring|avoid|try"
-    r"|use|check|ask|don['’]t|start|begin|take|look for|think about|tell|call|claim|compare|include|send|write|put"
+    r"|use|check|ask|keep|order|leave|measure|wait|don['’]t|start|begin|take|look for|think about|tell|call|claim"
+    r"|compare|include|send|write|put"
     r"|plan|set|show|choose|pick|install|test with|add|forward|enable|restart|(?:now|first|then) (?:install|forward|add"
     r"|run|open|create|set|test|restart)"
     r"|(?:achte|denk|frag|sag|prüf|notier|zeig|fordere|zahl|schau|rechne|teil|nehm|leg|plan|lass|stell|kläre?|halte?"
@@ -86,7 +103,10 @@ _PROPOSES = re.compile(
     r"|mejor|conviene) "
     r"|(?:pensez|prévoyez|demandez|n['’]oubliez|évitez|donnez|mentionnez|ajoutez|vérifiez|pense|prévois|demande"
     r"|vérifie) "
-    r"|te (?:recomiendo|recomendaría|sugiero)|je te (?:conseille|recommande))\b"
+    r"|te (?:recomiendo|recomendaría|sugiero)|je te (?:conseille|recommande)|(?:plan|zorg|denk|vraag|kijk|reken|maak"
+    r"|controleer|neem|noteer|probeer|let) "
+    r"|(?:if|wenn|falls|si|als) (?:you|your|du|sie|ihr|dein\w*|tu|te|vous|votre|je|jullie|uw)\b"
+    r"|(?:très bien|d['’]accord|parfait|ensuite|puis|alors)?[,:]? ?[a-zéèê]{3,}ez (?!vous)[a-zà]+)\b"
 )
 _ESTIMATES = re.compile(
     r"\b(?:usually|typically|generally|normally|often|most people|as a rule|expect (?:about|around|between)|around"
@@ -104,11 +124,22 @@ _REPORTS = re.compile(
     r"\b(?:was|were|took|had|been|found|failed|passed|ran|measured|returned|showed|counted|came to|wurden?|waren?"
     r"|hatten?|dauerte"
     r"|is (?:now )?(?:pushed|merged|deployed|installed|fixed|open|live)"
-    r"|ergab|fue|fueron|tardó|dio|estaba|était|étaient|été|a (?:pris|donné|coûté))\b|\*\*[^*\n]{0,40}\d"
+    r"|ergab|fue|fueron|tardó|dio|estaba|était|étaient|(?:a|ont|avait) été|a (?:pris|donné|coûté)"
+    r"|werd(?:en)?|duurde|bleek"
+    r"|(?:is|sind|ist|zijn|heeft|hebben|hat|haben) (?:[^\W\d_]+ ){0,6}(?:ge|ver|be|ont|her)[^\W\d_]{3,}(?:t|d|en)"
+    r")\b|^(?:the|der|die|das|el|la|le|de|het) (?:[^\W_]+ ){1,3}(?:says|argues|shows|concludes|besagt|zeigt|ergibt|dice"
+    r"|muestra|montre|indique|dit|zegt|toont)\b|\*\*[^*\n]{0,40}\d"
+)
+# Names that stand for others of their kind.
+_INSTANCE = re.compile(
+    r"\b(?:for example|for instance|such as|e\.g\.|zum beispiel|z\. ?b\.|etwa|beispielsweise|por ejemplo|como por"
+    r"|par exemple|comme|bijvoorbeeld|zoals)\b",
+    re.IGNORECASE,
 )
 # An assistant that begins so repeats what the user has told, with a compliment.
 _COMPLIMENTS = re.compile(
-    r"(?:prima|perfekt|super|toll|wie schön|sehr schön|gute (?:idee|wahl)|perfect|great|excellent|wonderful|fantastic"
+    r"(?:prima|perfekt|super|toll|mooi|fijn|heel fijn|handig|leuk|goed om|graag|goede (?:keuze|idee)|wie schön"
+    r"|sehr schön|gute (?:idee|wahl)|perfect|great|excellent|wonderful|fantastic"
     r"|lovely|how (?:nice|lovely|exciting)|perfecto|estupendo|genial|qué (?:bien|bueno)|muy bien|parfait|très bien"
     r"|excellente?|magnifique|quelle? (?:belle|bonne))\b",
     re.IGNORECASE,
@@ -134,10 +165,10 @@ _ASKS_ABOUT_THAT = re.compile(
     r"|\b(?:das|dies|es) (?:noch|bitte|nochmal|etwas|mal|so|nicht)\b|\b(?:das|es|eso|esto|ça|cela)[?.!]*$"
     r"|\b\w{3,}(?:ar|er|ir|ícal|ábel|íbel|ícam)(?:lo|la|melo)\b|\b(?:eso|esto|lo)\b(?= \w+)"
 )
+# "genial, actívalo": what was asked for stands elsewhere.
+_DO_SO = re.compile(r"\b[^\W\d_]*[áéíóú][^\W\d_]*[aei](?:lo|la|los|las|melo|selo)[.!]*$")
 _DIGIT = re.compile(r"\d")
-# Where more of the words have capitals, it is a title.
-_MAX_NAMES_SHARE = 0.6
-_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_THIN = 2, 2, 3, 3, 3
+_MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_THIN = 2, 3, 3, 3
 
 
 def is_worth_telling(
@@ -146,31 +177,33 @@ def is_worth_telling(
     is_assistant: bool,
     is_settled: bool = False,
     is_quoted: bool = False,
-    is_on_topic: bool = False,
     is_accepted: bool = False,
 ) -> bool:
-    """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done, `is_on_topic` that
-    an assistant speaks of what the user speaks of, `is_accepted` that the user took it."""
+    """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done, `is_accepted` that
+    the user took what an assistant proposes."""
     priority = rate_sentence(text)
     if is_assistant and (is_quoted or not (SPECIFIC.search(text) or stands_alone(text))):
         return False
-    if is_assistant and not _is_news(text)[is_on_topic]:
+    if is_assistant and not _is_news(text):
         return False
     if priority == CHATTER or agrees(text) or (is_settled and asks_for_text(text)) or is_platitude(text):
         return False
     if is_assistant:
         return is_accepted or not estimates(text)
     if priority == BINDING:
-        return not (is_remark(text) and count_topic_words(text) <= _MAX_THIN)
+        is_light = is_remark(text) and count_topic_words(text) <= _MAX_THIN
+        return not is_light or decision_start(text) is not None  # "Kettle it is lol"
     if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
         is_settled = is_settled and not (leaves_open(text) or _LASTS.search(text.lower()))
         is_open = not (is_settled or is_quoted or _ASKS_ABOUT_THAT.search(text.lower()))
         return is_open and count_topic_words(text) >= _MIN_TOPIC
     if is_remark(text) or is_heading(text) or (is_quoted and (priority == NORMAL or not stands_alone(text))):
         return False
+    topics = count_topic_words(text)
+    if concedes(text) or _DO_SO.search(text):
+        return topics >= _RICH_TOPIC
     if says_little(text) or accepts(text):
         return True
-    topics = count_topic_words(text)
     if priority == NORMAL:
         is_vague = topics < _RICH_TOPIC and not (stands_alone(text) or SPECIFIC.search(text))
         return topics >= _MIN_TOPIC and not (is_vague or muses(text) or is_reaction(text))
@@ -216,24 +249,32 @@ def is_about_self(text: str) -> bool:
 
 
 @text_cache(8192)  # the summary and the ledger ask
-def _is_news(text: str) -> tuple[bool, bool]:
-    """Whether an assistant's sentence holds more than advice: for itself, and where it speaks of what the user does."""
+def _is_news(text: str) -> bool:
+    """Whether an assistant's sentence holds more than advice, knowledge and praise: a figure, a name, what was done."""
     priority = rate_sentence(text)
     is_plan = priority < BINDING and is_announcement(text)
     if is_question(text) or is_plan or acknowledges(text) or says_little(text):
-        return False, False
+        return False
     if SPECIFIC.search(text):
-        return True, True
-    if priority < BINDING and not _DIGIT.search(text) and _is_compliment(text):
-        return False, False
+        return True
+    has_figure = _DIGIT.search(text) is not None
+    if priority < BINDING and not has_figure and (_is_compliment(text) or is_cheering(text)):
+        return False
     topics, follows = count_topic_words(text), _FOLLOWS.match(text) is not None
-    if priority == BINDING or _DIGIT.search(text):
-        is_told = topics >= _MIN_TOPIC + follows and not (priority < BINDING and is_passing(text))
-        return is_told, is_told
-    if topics < _MIN_EXPLAINED or is_reaction(text):
-        return False, False
-    tells = is_about_self(text) or FULL_NAME.search(text) is not None or _has_names(text)
-    return tells and not follows, tells or not _ADVISES.search(text.lower())
+    if priority == BINDING or has_figure:
+        return topics >= _MIN_TOPIC + follows and not (priority < BINDING and is_passing(text))
+    if topics < _MIN_EXPLAINED or is_reaction(text) or follows:
+        return False
+    if is_about_self(text):
+        return True
+    return not is_advice(text) and (
+        reports(text) or (FULL_NAME.search(text) is not None and not _INSTANCE.search(text))
+    )
+
+
+def is_cheering(text: str) -> bool:
+    """Whether an assistant only cheers or comforts, rather than to tell of itself."""
+    return is_exclamation(text) and not is_about_self(text)
 
 
 def _is_compliment(text: str) -> bool:
@@ -241,8 +282,3 @@ def _is_compliment(text: str) -> bool:
         return True
     first_line = text.partition("\n")[0].lower()
     return any(map(first_line.__contains__, _SEEMS)) and _SEEMS_GOOD.search(first_line) is not None
-
-
-def _has_names(text: str) -> bool:
-    names = len(NAME.findall(text))
-    return _MIN_NAMES <= names <= _MAX_NAMES_SHARE * len(text.split()) and not is_german(text)
