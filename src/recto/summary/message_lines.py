@@ -18,7 +18,7 @@ from recto.summary.statements import accepts, agrees, answers, asks_for_text, is
 from recto.summary.worth import needs_context
 
 ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.65, "tool": 0.5}
-_TASK_WEIGHT, _ACCEPTED_WEIGHT, _DRAFT_WEIGHT = 1.6, 1.3, 0.1
+_TASK_WEIGHT, _ACCEPTED_WEIGHT, _DRAFT_WEIGHT = 1.6, 1.3, 0.03
 # What was said last holds more often than what was said first.
 _RECENCY = 0.3
 _LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
@@ -86,6 +86,7 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
                 is_document=message.role == "tool" and is_document(message.text),
                 repeated=_said_before(messages, at),
                 is_step=message.is_step,
+                asked=None if is_accepted or chosen else _asked_before(messages, at),
             )
         )
     return lines
@@ -133,6 +134,16 @@ def _said_before(messages: Sequence[PlainMessage], at: int) -> frozenset[str]:
     said = messages[at - 1].text
     if len(said) > _MAX_NEAR or all(is_question(text) or needs_context(text) for text in sentences(said)):
         return frozenset()
+    return frozenset(terms(said))
+
+
+def _asked_before(messages: Sequence[PlainMessage], at: int) -> frozenset[str] | None:
+    """The terms of the question at the end of the user's message that an assistant's answers; None if there is none."""
+    if not at or (messages[at - 1].role, messages[at].role) != ("user", "assistant"):
+        return None
+    said = messages[at - 1].text
+    if len(said) > _MAX_NEAR or not (found := sentences(said)) or not is_question(found[-1]):
+        return None
     return frozenset(terms(said))
 
 

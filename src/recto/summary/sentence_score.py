@@ -30,7 +30,7 @@ from recto.summary.source_lines import (
 )
 from recto.summary.statements import is_announcement, is_request, plans_for_day, says_little
 from recto.summary.success import is_thin_success
-from recto.summary.worth import is_about_self, is_advice, is_worth_telling, reports, stands_alone
+from recto.summary.worth import is_about_self, is_advice, is_of_case, is_worth_telling, reports, stands_alone
 
 Told = TypeVar("Told")
 
@@ -120,7 +120,7 @@ monday tuesday wednesd thursda friday saturda sunday january februar march april
 novembe decembe jan feb apr jun jul aug sep sept oct nov dec montag diensta mittwoc donners freitag samstag sonntag
 januar märz juni juli oktober dezembe lundi mardi mercred jeudi vendred samedi dimanch janvier février avril juin
 juillet août octobre lunes martes miércol jueves viernes sábado domingo enero febrero marzo abril mayo junio julio
-agosto octubre noviemb diciemb
+agosto octubre noviemb diciemb maandag dinsdag woensda donderd vrijdag zaterda zondag maart mei
 """)
 
 
@@ -262,6 +262,7 @@ def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) 
         and not (line.repeated and _is_repeated(sentence, line))
         and not (line.is_small_talk and (label == ASSISTANT or _is_passed_over(start)))
         and not (line.is_step and not _is_result(start))
+        and not (line.asked is not None and label == ASSISTANT and not _is_of_case(sentence, line.asked))
         and is_worth_telling(
             start,
             is_assistant=label == ASSISTANT,
@@ -274,12 +275,19 @@ def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) 
 
 def _is_passed_over(text: str) -> bool:
     """Whether nothing in it outlasts a reply that takes it for small talk."""
-    return sentence_priority(text) != BINDING and not plans_for_day(text) and not FULL_NAME.search(text)
+    return rate_sentence(text) != BINDING and not plans_for_day(text) and not FULL_NAME.search(text)
 
 
 def _is_result(text: str) -> bool:
     """Whether somebody who works with tools tells what he found, rather than what he does next."""
     return sentence_priority(text) == BINDING or "outcome" in cues_in(text)
+
+
+def _is_of_case(sentence: LineSentence, asked: frozenset[str]) -> bool:
+    """Whether an answer is about the user's own case, by its own words or by figures of the question."""
+    if not sentence.terms.isdisjoint(CALENDAR) or not numeric_terms(sentence.terms).isdisjoint(asked):
+        return True
+    return is_of_case(sentence.text)
 
 
 def _is_proposed(text: str) -> bool:

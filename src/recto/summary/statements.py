@@ -1,6 +1,6 @@
 """Statements that bind without a verb of deciding: nouns with a "no", and what is to be done by a day or an hour.
 
-They complete the decisions of `recto.summary.sentences`, in English, German, Spanish and French. Knows one at a time.
+They complete the decisions of `recto.summary.sentences`, in five languages. Knows one at a time.
 """
 
 import re
@@ -33,18 +33,21 @@ _WEEKDAY_OR_MONTH = (
     r"|noon"
     r"|midnight|january|february|march|april|may|june|july|august|september|october|november|december|morgen|übermorgen"
     r"|heute|mittag|januar|jänner|februar|märz|mai|juni|juli|oktober|dezember|mañana|demain|midi|mediodía"
+    r"|(?:maan|dins|woens|donder|vrij|zater|zon)dag|januari|februari|maart|mei|augustus|overmorgen"
 )
 # "Anna does it by Friday"; "from Monday until Friday" and "was built by June" are none.
 _DEADLINE = re.compile(
-    r"(?<!from )\b(?:by|before|until|no later than|bis|vor|antes del?|para|hasta|avant|d'ici|pour|jusqu'(?:au|à))"
-    r" (?:the |next |this |spätestens |zum |zur |kommenden? |nächsten? |el |la |le |au )*"
+    r"(?<!from )\b(?:by|before|until|no later than|bis|vor|voor|uiterlijk|tot|antes del?|para|hasta|avant|d'ici|pour"
+    r"|jusqu'(?:au|à)) (?:the |next |this |spätestens |zum |zur |kommenden? |nächsten? |el |la |le |au )*"
     r"(?:end of |ende |fin de |finales de )?"
     rf"(?:(?:{_WEEKDAY_OR_MONTH})\b|\d{{1,2}}(?:st|nd|rd|th|er)?\.? (?:de )?[^\W\d_]{{3}}"
     r"|\d{1,2}(?::\d\d| ?[ap]\.?m\b| uhr)"
     r"|\d{1,2}\.\d{1,2}\.|\d{4}-\d\d-\d\d|(?:week|month|year|woche|monats?|jahres|semana|mes|año|semaine|mois)\b)",
     re.IGNORECASE,
 )
-_DEADLINE_WORDS = _words("by before until later bis vor antes para hasta avant d'ici pour jusqu'au jusqu'à")
+_DEADLINE_WORDS = _words(
+    "by before until later bis vor voor uiterlijk tot antes para hasta avant d'ici pour jusqu'au jusqu'à"
+)
 _PAST = re.compile(
     r"\b(?:was|were|had|did|been|from (?:mon|tues|wednes|thurs|fri|satur|sun)day|hatte|wurde|von|fue|era|había|desde"
     r"|war|était|avait|depuis)\b",
@@ -75,7 +78,8 @@ _HAPPENED = re.compile(
 
 def plans_for_day(sentence: str) -> bool:
     """Whether it says what will be on a day: "We sail to Fowey on the second weekend of June"."""
-    if not _DAY.search(sentence) or sentence.endswith(("?", "？")):
+    days = {found[0].lower() for found in _DAY.finditer(sentence)} - {"heute", "tonight"}
+    if not days or sentence.endswith(("?", "？")):
         return False
     return not (_PAST.search(sentence) or _HAPPENED.search(sentence))
 
@@ -115,15 +119,14 @@ _LEAVES_OPEN = re.compile(
     r"|keine ahnung|(?:noch )?offen|klären|herausfinden|nachfragen|mal sehen|no (?:lo )?s(?:é|abemos)|ni idea"
     r"|nadie (?:lo )?sabe|pendiente|averiguar|habrá que|ya veremos|sai[st] pas|savons pas|aucune idée|on verra|à voir"
     r"|personne ne sait|en suspens|(?:weet|weten) (?:ik |we |het )*(?:nog )?niet|geen idee|nog (?:open|niet (?:zeker"
-    r"|duidelijk))"
-    r"|moet (?:ik|ik nog|nog) (?:vragen|uitzoeken))\b|不知道|不清楚|待定|再说"
+    r"|duidelijk))|moet (?:ik|ik nog|nog) (?:vragen|uitzoeken))\b|不知道|不清楚|待定|再说"
 )
 # Every match contains one of these, and looking for them takes a tenth of the time.
 _OPEN_HINTS = tuple(
     _words(
         "know say tell idea clue yet nobody clear decided open back ask see find weiß ahnung offen klär herausf nachfr "
-        "sehen weet geen nog moet sabe pendiente averig habrá veremos sais sait savons idée verra voir suspens 知道 清楚 "
-        "待定 再说 sé"
+        "sehen weet geen nog moet sabe pendiente averig habrá veremos sais sait savons idée verra voir suspens 知道 "
+        "清楚 待定 再说 sé"
     )
 )
 _PUTS_OFF = re.compile(
@@ -219,7 +222,7 @@ def asks_unmarked(sentence: str) -> bool:
 @text_cache(8192)
 def is_request(sentence: str) -> bool:
     """Whether it asks the other to do something, politely or not. A plain question is none."""
-    lower = sentence.lower()
+    lower = sentence.lower().lstrip("¿¡ ")
     return bool(_ASKS.match(lower) or _ORDERS.match(lower) or (not lower.isascii() and _UNSPACED_ORDER.match(lower)))
 
 
@@ -273,8 +276,7 @@ _SALUTATION = re.compile(
 )
 _WRITES = re.compile(
     r"\b(?:schrijf\w*|opstellen|berichtje|write|draft|rewrite|rephrase|compose|reply|schreib\w*|formulier\w*|entwirf"
-    r"|verfass\w*|redact\w+|escrib\w+"
-    r"|rédig\w+|écri[st]\w*"
+    r"|verfass\w*|redact\w+|escrib\w+|rédig\w+|écri[st]\w*"
     r"|(?:make|do|give|hacer?|haz|mach\w*|fais|faites)(?:-moi)? (?:me |mir |us )?(?:an? |una? |un |ne "
     r"|eine[nr]? )?(?:\w+ )?"
     r"(?:mail|e-?mail|letter|text|texto|list|liste|lista|message|mensaje|brief|courrier|note|notice))\b"

@@ -21,7 +21,8 @@ _WORKS = re.compile(
     r"|works now|fixed|solved|resolved|runs green|all (?:\d+ )?tests pass\w*|\d+ passed|(?:geht|läuft) (?:jetzt|wieder"
     r"|nun)|funktioniert (?:jetzt|wieder|nun|alles)|(?:hat )?geklappt|behoben|gelöst|ya (?:funciona|va)|funciona (?:ya"
     r"|ahora|bien)|arreglado|solucionado|(?:marche|fonctionne)(?: (?:maintenant|enfin|bien|nickel))?(?=[.,!:;)]|$)"
-    r"|réparée?s?|résolue?s?|corrigée?s?|werkt (?:nu|weer|goed)|opgelost|hersteld)\b|(?:修|弄|搞)好了|解决了|可以了|直りました|動きました",
+    r"|réparée?s?|résolue?s?|corrigée?s?|werkt (?:nu|weer|goed)|opgelost|hersteld)\b"
+    r"|(?:修|弄|搞)好了|解决了|可以了|直りました|動きました",
     re.IGNORECASE,
 )
 _NOT_YET = re.compile(

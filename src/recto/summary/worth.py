@@ -61,9 +61,12 @@ _DONE_SO = re.compile(
     r"|\bes (?:dauerte?|kostete?|brauchte?)\b|\b(?:le|la) (?:faites|fais|faire)\b|\b(?:lo|la) (?:hagas?|hagan)\b"
 )
 _SPEAKS_OF_SELF = re.compile(
-    r"\b(?:i|i['’](?:m|ve)|we|we['’](?:re|ve)|my|our|ich|wir|mein\w*|unser\w*|yo|mi|mis|nuestr\w+|je|nous|mon|ma|mes"
+    r"\b(?:i|i['’](?:m|ve)|we|we['’](?:re|ve)|my|our|ich|wir|mein\w*|unser\w*|yo|mi|mis|nuestr\w+|nous|mon|ma|mes"
     r"|notre|ik|wij|mijn|onze?)\b|\bj['’]|我"
 )
+# "Je" is I in French, and you in Dutch.
+_JE = re.compile(r"\bje\b")
+_DUTCH = re.compile(r"\b(?:het|een|niet|bij|naar|ook|wordt|voor|hebt|kunt?|kan|moet|jullie|geen|maar|zijn|van)\b")
 # What an assistant says of itself when it advises, offers or waits.
 _ADVISES = re.compile(
     r"\bi (?:\w+ )?(?:understand|apologi[sz]e)\b"
@@ -114,7 +117,7 @@ _ESTIMATES = re.compile(
     r"|between|some|üblich\w*|meistens?|in der regel|normalerweise|oft|etwa|rund|circa|ca\.|ungefähr|zwischen"
     r"|suelen?|normalmente"
     r"|habitual\w*|unos|unas|alrededor de|aproximadamente|entre|environ|en général|généralement|souvent|comptez"
-    r"|compter|à peu près)"
+    r"|compter|à peu près|ongeveer|rond|meestal|gemiddeld|tussen)"
     r" (?:[^\W\d_]+ ){0,3}?[€$£]?\d|[€$£]?\d[\d.,]* ?(?:to|bis|a|à|–|-|oder|or) ?[€$£]?\d(?:[\d.,]*\d)? ?"
     r"(?:[€$£%]|[^\W\d_]+)|\bas a rule\b"
     r"|\b(?:usually|typically|generally|üblich|meistens|in der regel|normalerweise|suelen?|normalmente|en général"
@@ -151,6 +154,7 @@ _SEEMS_GOOD = re.compile(
 )
 _FOLLOWS = re.compile(
     r"(?i:then|so|otherwise|and|but|because|which|also)\b|Dann|Und|Aber|Sonst|Deshalb|Entonces|Pero|Y |Donc|Mais|Et "
+    r"|Dan|Dus|Maar|En "
 )
 _PLEASE = re.compile(r"\b(?:please|bitte|por favor|s['’]il (?:te|vous) pla[iî]t)\b")
 # A wish for all that follows is not settled by the first reply.
@@ -167,6 +171,12 @@ _ASKS_ABOUT_THAT = re.compile(
 )
 # "genial, actívalo": what was asked for stands elsewhere.
 _DO_SO = re.compile(r"\b[^\W\d_]*[áéíóú][^\W\d_]*[aei](?:lo|la|los|las|melo|selo)[.!]*$")
+_OF_CASE = re.compile(
+    r"[€$£] ?\d|\d ?[€$£]|\d (?:euros?|dollars|pounds)\b|\b\d{1,2}[.:]\d\d\b|\b[A-Z]{1,4}-?\d{2}|\d{4}|\*\*"
+    r"|\b(?i:yours?|dein\w*|ihre?[mnrs]?|tus?|sus?|ton|tes|votre|vos|uw|jouw|jullie) "
+)
+# The number of an order, a file, a customer.
+_NUMBERED = re.compile(r"\b(?:[A-Z]{1,5}[-/]?\d[\w/-]*\d|\d{2,}-\d{2,}[\d-]*)\b")
 _DIGIT = re.compile(r"\d")
 _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_THIN = 2, 3, 3, 3
 
@@ -200,6 +210,8 @@ def is_worth_telling(
     if is_remark(text) or is_heading(text) or (is_quoted and (priority == NORMAL or not stands_alone(text))):
         return False
     topics = count_topic_words(text)
+    if topics and priority == NORMAL and _NUMBERED.search(text):
+        return True
     if concedes(text) or _DO_SO.search(text):
         return topics >= _RICH_TOPIC
     if says_little(text) or accepts(text):
@@ -242,10 +254,18 @@ def reports(text: str) -> bool:
     return "outcome" in cues_in(text) or is_about_self(text) or _REPORTS.search(text.lower()) is not None
 
 
+def is_of_case(text: str) -> bool:
+    """Whether it tells what is so for the user, rather than for everybody: a price, an hour, a number of a file."""
+    if _OF_CASE.search(text) or SPECIFIC.search(text) or FULL_NAME.search(text):
+        return True
+    return reports(text)
+
+
 def is_about_self(text: str) -> bool:
     """Whether somebody tells of himself, as both do where two people chat."""
     lower = text.lower()
-    return _SPEAKS_OF_SELF.search(lower) is not None and _ADVISES.search(lower) is None
+    is_self = _SPEAKS_OF_SELF.search(lower) or (_JE.search(lower) and not _DUTCH.search(lower))
+    return bool(is_self) and _ADVISES.search(lower) is None
 
 
 @text_cache(8192)  # the summary and the ledger ask
