@@ -138,7 +138,8 @@ hay que usar/hacer/evitar; tiene/tienen que estar/ser/funcionar/usar; quería/qu
 prefiero; fecha límite; a más tardar; como máximo; al menos #; está prohibido; es obligatorio;
 moet/moeten/mag/mogen niet/nooit/alleen/altijd/uiterlijk; mag/mogen … niet/geen; in geen geval; onder geen beding;
 moet/moeten … voor/uiterlijk/af/klaar/leeg/binnen #; moet/moeten … binnen/klaar/af/leeg/mee zijn/|; moet mee |;
-| niet … voor/zonder; | niet bellen/parkeren/gebruiken/aanraken/wissen/verwijderen/wijzigen; | bel/mail/stuur … niet;
+^ | en niet/geen/nooit; | niet … voor/zonder;
+| niet bellen/parkeren/gebruiken/aanraken/wissen/verwijderen/wijzigen; | bel/mail/stuur … niet;
 | gebruik/neem/schrijf/stuur/wijzig nooit/altijd/alleen/geen/niet; we/wij kiezen/nemen; kiezen/nemen we;
 wordt/blijft het; het wordt; hebben/heb/heeft … besloten/afgesproken/gekozen/geboekt/getekend; besloten/afgesproken |;
 klopt niet; is/was/staat fout/verkeerd/onjuist; foutje |; correctie |; niet # maar; niet de … maar; in plaats van #;
@@ -295,7 +296,7 @@ alles guten tag abend beaucoup très c'est à vous toi tout va kein muchas muy e
 """)
 _GREETINGS = _words("hi hello hey hiya thanks thank bye hallo danke hola gracias salut bonjour merci")
 
-_LEADS = _words("please pls but and also then just bitte aber und dann mais et donc pero y , ; : – — ( !")
+_LEADS = _words("please pls but and also then just bitte aber und dann mais et donc pero y maar dus , ; : – — ( !")
 _READ_AS = dict.fromkeys(_LEADS, "|")
 _READ_AS |= {"nope": "no", "nah": "no", "cannot": "can't", "dont": "don't", "lets": "let's", "im": "i'm", "ive": "i've"}
 SMALL_WORDS = _CHATTER | _FILLER | _LEADS
