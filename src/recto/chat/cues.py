@@ -136,6 +136,9 @@ hay que usar/hacer/evitar; tiene/tienen que estar/ser/funcionar/usar; quería/qu
 | siempre usa/responde/utiliza/escribe/contesta; usa/responde/utiliza/escribe siempre; | no | el/la otro/otra;
 | no | usa/utiliza/quiero/mejor/pon/haz; vamos con; usemos; elijo; hemos/he decidido; decidimos; nos quedamos con;
 prefiero; fecha límite; a más tardar; como máximo; al menos #; está prohibido; es obligatorio;
+kann/können/darf/dürfen … nicht weg/gelöscht/raus; kann/können nicht weg; muss/müssen … aufbewahrt/zustimmen/bleiben;
+can't/cannot be deleted/removed/changed/moved; can't/cannot go |; must stay; has/have to stay; kan/kunnen niet weg;
+no se puede/pueden borrar/tirar/cambiar/mover; ne peut/peuvent pas être/partir;
 moet/moeten/mag/mogen niet/nooit/alleen/altijd/uiterlijk; mag/mogen … niet/geen; in geen geval; onder geen beding;
 moet/moeten … voor/uiterlijk/af/klaar/leeg/binnen #; moet/moeten … binnen/klaar/af/leeg/mee zijn/|; moet mee |;
 ^ | en niet/geen/nooit; | niet … voor/zonder;

@@ -172,7 +172,8 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
         return Promise(line.weight * UNWORTHY_FACTOR * base / _length(text), base, facts, label)
     if facts is None and "**" not in start:  # a row
         highest = max(_ROW_FACTOR * highest, UNWORTHY_FACTOR * base)
-    return Promise(line.weight * factor * highest / _length(text), base, facts, label)
+    # a hair more, since sums of floating-point numbers depend on their order
+    return Promise(line.weight * factor * (highest + 1e-9) / _length(text), base, facts, label)
 
 
 def _may_be_told(line: SourceLine, start: str) -> bool:
@@ -188,7 +189,8 @@ def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
     if label == ASSISTANT:
         return bonus
     replies = _CHOICE_BONUS if line.chosen else _ANSWER_BONUS if line.is_answer else 0.0
-    return bonus + replies + (_OPEN_BONUS if priority != BINDING else 0.0)
+    may_be_open = not line.is_settled and (is_question(start) or is_request(start))
+    return bonus + replies + (_OPEN_BONUS if may_be_open else 0.0)
 
 
 def _length(text: str) -> float:

@@ -125,8 +125,7 @@ _LEAVES_OPEN = re.compile(
 _OPEN_HINTS = tuple(
     _words(
         "know say tell idea clue yet nobody clear decided open back ask see find weiß ahnung offen klär herausf nachfr "
-        "sehen weet geen nog moet sabe pendiente averig habrá veremos sais sait savons idée verra voir suspens 知道 "
-        "清楚 待定 再说 sé"
+        "sehen weet geen nog moet sabe pendiente averig habrá veremos sai savons idée verra voir suspens 知道 清楚 待定 再说 sé"
     )
 )
 _PUTS_OFF = re.compile(
@@ -180,7 +179,9 @@ def is_empty_offer(question: str) -> bool:
 
 
 _OF_UNNAMED = re.compile(
-    r"(?:[^\W\d_]+(?:['’]t)? )?(?:it|they|he|she|er|es|ihn)\b|[^\W\d_]+-(?:ils?|elles?|t-ils?|t-elles?)\b",
+    r"(?:does|would|is) (?:that|this) (?:work|okay|ok|fine|suit)|passt (?:das|dir|ihnen)|(?:past|schikt|is) (?:dat|dit)"
+    r"|¿?(?:te|le|os) (?:va|viene|parece) bien|(?:ça|cela) (?:te|vous) (?:va|convient)"
+    r"|(?:[^\W\d_]+(?:['’]t)? )?(?:it|they|he|she|er|es|ihn)\b|[^\W\d_]+-(?:ils?|elles?|t-ils?|t-elles?)\b",
     re.IGNORECASE,
 )
 
@@ -204,6 +205,7 @@ _UNMARKED = re.compile(
     r"|(?:is|are|do|does|did|can|could|should|shall|would|will) (?:it|that|this|they|we|i|you|he|she|there|the|my) "
     r"|(?:was|wer|wo|wann|warum|wieso|welche[rsnm]?|wie(?: ?viele?| lange?| oft)?) (?:ist|sind|war|hat|haben|kann"
     r"|können|soll|sollen|muss|wird|kostet|macht|braucht|mach|heißt|geht|gibt|ich|wir|man)\b"
+    r"|(?:was|wer|wo|wann|warum|wieso|wie) [^\W\d_]+ (?:denn|eigentlich)\b"
     r"|(?:antes de |desde |para |de |a |con )?(?:qué|quién(?:es)?|cuánt[oa]s?|cuándo|dónde|cómo|cuál(?:es)?)\b"
     r"(?! va\b)[^,]*$"
     r"|est[- ]ce que\b|(?:qu['’]est|combien|pourquoi|comment|où|qui (?:fait|s['’]en|va|prend)|il faut quoi|lequel"

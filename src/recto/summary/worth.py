@@ -123,14 +123,15 @@ _ESTIMATES = re.compile(
     r"|\b(?:usually|typically|generally|üblich|meistens|in der regel|normalerweise|suelen?|normalmente|en général"
     r"|généralement)\b"
 )
+# A clause with "what was" tells of nothing that happened.
 _REPORTS = re.compile(
-    r"\b(?:was|were|took|had|been|found|failed|passed|ran|measured|returned|showed|counted|came to|wurden?|waren?"
+    r"\b(?<!what )(?<!which )(?<!who )(?<!that )(?:was|were|took|had|been|found|failed|passed|ran|measured|returned"
+    r"|showed|counted|came to|wurden?|waren?"
     r"|hatten?|dauerte"
     r"|is (?:now )?(?:pushed|merged|deployed|installed|fixed|open|live)"
     r"|ergab|fue|fueron|tardó|dio|estaba|était|étaient|(?:a|ont|avait) été|a (?:pris|donné|coûté)"
-    r"|werd(?:en)?|duurde|bleek"
-    r"|(?:is|sind|ist|zijn|heeft|hebben|hat|haben) (?:[^\W\d_]+ ){0,6}(?:ge|ver|be|ont|her)[^\W\d_]{3,}(?:t|d|en)"
-    r")\b|^(?:the|der|die|das|el|la|le|de|het) (?:[^\W_]+ ){1,3}(?:says|argues|shows|concludes|besagt|zeigt|ergibt|dice"
+    r"|werd(?:en)?|duurde|bleek)\b"
+    r"|^(?:the|der|die|das|el|la|le|de|het) (?:[^\W_]+ ){1,3}(?:says|argues|shows|concludes|besagt|zeigt|ergibt|dice"
     r"|muestra|montre|indique|dit|zegt|toont)\b|\*\*[^*\n]{0,40}\d"
 )
 # Names that stand for others of their kind.
@@ -138,6 +139,11 @@ _INSTANCE = re.compile(
     r"\b(?:for example|for instance|such as|e\.g\.|zum beispiel|z\. ?b\.|etwa|beispielsweise|por ejemplo|como por"
     r"|par exemple|comme|bijvoorbeeld|zoals)\b",
     re.IGNORECASE,
+)
+# "De claim is goedgekeurd", "Die Sperre ist entfernt".
+_PARTICIPLE = re.compile(
+    r"\b(?:is|ist|sind|zijn|heeft|hebben|hat|haben|wurden?|werd) (?:[^\W\d_]+ ){0,6}"
+    r"(?:ge|ver|ont|ent|be(?!tween|en\b|hind|yond|st\b))[^\W\d_]{3,}(?:t|d|en)\b"
 )
 # An assistant that begins so repeats what the user has told, with a compliment.
 _COMPLIMENTS = re.compile(
@@ -237,6 +243,7 @@ def needs_context(text: str) -> bool:
     return says_little(text) or not (stands_alone(text) or SPECIFIC.search(text))
 
 
+@text_cache(8192)  # the summary and the ledger ask
 def is_advice(text: str) -> bool:
     """Whether an assistant proposes something, rather than to tell what is or what was done."""
     lower = text.lower()
@@ -249,9 +256,13 @@ def estimates(text: str) -> bool:
     return _ESTIMATES.search(text.lower()) is not None and not SPECIFIC.search(text)
 
 
+@text_cache(8192)  # the summary and the ledger ask
 def reports(text: str) -> bool:
     """Whether an assistant tells what was done, found or measured, or what happened to it."""
-    return "outcome" in cues_in(text) or is_about_self(text) or _REPORTS.search(text.lower()) is not None
+    if "outcome" in cues_in(text) or is_about_self(text):
+        return True
+    lower = text.lower()
+    return _REPORTS.search(lower) is not None or (" " in lower and _PARTICIPLE.search(lower) is not None)
 
 
 def is_of_case(text: str) -> bool:
@@ -261,6 +272,7 @@ def is_of_case(text: str) -> bool:
     return reports(text)
 
 
+@text_cache(8192)  # the summary and the ledger ask
 def is_about_self(text: str) -> bool:
     """Whether somebody tells of himself, as both do where two people chat."""
     lower = text.lower()
