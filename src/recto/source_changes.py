@@ -137,7 +137,7 @@ class SourceChanges:
         known without starting a server."""
         tool = named.removeprefix("tool:")
         server, _, name = tool.partition("/")
-        theirs = [each.name for each in (*self._agent.servers, *plugins_of("tool"))]
+        theirs = [*(each.name for each in self._agent.servers), *(each.name for each in plugins_of("tool"))]
         servers = list(dict.fromkeys((BUILT_IN_SERVER, *theirs)))
         if server not in servers:
             known = ", ".join(servers)

@@ -41,3 +41,9 @@ def test_a_number_is_the_same_in_every_spelling(spellings: tuple[str, ...]) -> N
 def test_a_date_is_the_same_in_every_spelling(written: str) -> None:
     assert ("date", "2024-05-01") in {fact.key for fact in find_facts(f"We ship on {written} at last.")}
     assert normalize_date(written) == "2024-05-01"
+
+
+@pytest.mark.parametrize("row", ["1730,3.5,4", "1.5,2.5,3", "12,1.000,7.5", "3.5,1,200.5", "1'000,2.5,3,4"])
+def test_a_row_of_a_table_that_looks_like_a_number_is_read(row: str) -> None:
+    assert normalize_number(row)
+    assert find_facts(f"year,wage,price\n{row}\n{row}")

@@ -1,4 +1,4 @@
-"""Relative dates: each gets its day behind it, in four languages; what is no date stays as it is."""
+"""Relative dates: each gets its day behind it, in five languages; what is no date stays as it is."""
 
 from datetime import date
 
@@ -36,6 +36,8 @@ MONDAY = date(2023, 5, 8)
         ("El lunes que viene empezamos.", "El lunes que viene [2023-05-15] empezamos."),
         ("On se voit demain, pas après-demain.", "On se voit demain [2023-05-09], pas après-demain [2023-05-10]."),
         ("Il y a trois jours, il pleuvait.", "Il y a trois jours [2023-05-05], il pleuvait."),
+        ("De monteur komt overmorgen.", "De monteur komt overmorgen [2023-05-10]."),
+        ("Vorige week was het droog.", "Vorige week [2023-05-01–07] was het droog."),
         ("The invoice of 3 May is paid.", "The invoice of 3 May is paid."),
         ("I'll come tomorrow (2023-05-09).", "I'll come tomorrow (2023-05-09)."),
     ],

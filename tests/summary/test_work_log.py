@@ -225,6 +225,32 @@ def test_a_long_task_after_a_command_is_a_task_even_with_a_prompt_at_its_end() -
     assert told.split("\n")[1] == lines[1], "a listing is none"
 
 
+TOLD = "The second form of the customs declaration counts pieces where the authority wants pallets."
+
+
+def test_a_task_that_only_tells_something_is_kept_where_a_summary_ends_before_its_first_result() -> None:
+    begun = Run().ask("Please fix the port fees.").sh("pytest -q", "1 failed").sh("pytest -q", "9 passed")
+    former = log_of(begun.reply("The fees are right now."))
+    unanswered = Run().ask(TOLD)
+    assert f"Task: {TOLD}" in log_of(unanswered, former)
+    written = Run().ask(TOLD).reply("Let me see how it counts.\n```\ngrep -n pallets forms.py\n```")
+    assert f"Task: {TOLD}" in log_of(written, former)
+    answered = Run().ask(TOLD).reply("That may be a matter of the tariff.")
+    assert "Task: Please fix the port fees." in log_of(answered, former)
+
+
+def test_output_that_ends_with_a_prompt_is_no_task_where_a_summary_ends_before_it() -> None:
+    former = log_of(Run().ask("Please fix the port fees.").sh("pytest -q", "1 failed").sh("pytest -q", "9 passed"))
+    shown = Run().ask("how the fees of a berth are counted is told on page four of the manual\n(dir: /work)\nbash-$")
+    assert "Task: Please fix the port fees." in log_of(shown, former)
+
+
+def test_a_reply_to_thanks_is_not_what_came_of_a_task() -> None:
+    run = Run().ask("Please fix the port fees.").sh("pytest -q", "1 failed").sh("pytest -q", "9 passed")
+    run.reply("The fees are rounded to cents now.").ask("wow, awesome").reply("Glad that it helped you!")
+    assert "State: The fees are rounded to cents now." in log_of(run)
+
+
 def test_a_task_is_told_in_the_users_own_words() -> None:
     run = Run().ask(
         "Anna: I decided to drop it.\nBen: Why do you?\nAnna: I hate it.\n\nPlease mend the parser of tides."

@@ -206,20 +206,20 @@ def test_what_the_user_took_is_told_with_the_words_that_proposed_it() -> None:
     assert "Everyone involved" not in told
 
 
-def test_an_assistant_that_speaks_of_what_the_user_asked_is_told() -> None:
+def test_what_an_assistant_knows_is_not_told_and_what_was_done_is() -> None:
     told = extract(
         [
             PlainMessage("user", "Help me with biology, I have a test."),
             PlainMessage("assistant", "Gladly."),
             PlainMessage("user", "Do plants respire only at night?"),
-            PlainMessage("assistant", "Plants respire all the time. An outsider likes what nobody owns."),
+            PlainMessage("assistant", "Plants respire all the time. The seeds in your photo were watered too late."),
             PlainMessage("user", "My brother Ben has the same teacher."),
         ],
         70,
         quarter,
     )
-    assert "Plants respire all the time." in told
-    assert "An outsider" not in told
+    assert "Plants respire all the time." not in told
+    assert "The seeds in your photo were watered too late." in told
 
 
 @pytest.mark.parametrize("text", ["No llames nunca al doctor Ibarra.", "No seafood for Priya Nair on 3 May."])
@@ -247,7 +247,7 @@ def test_of_two_passing_remarks_of_the_same_form_the_latest_is_told() -> None:
 
 
 def test_an_assistants_passing_remark_is_not_worth_telling() -> None:
-    assert not is_worth_telling("Before that Ada needed 34 attempts and coffee.", is_assistant=True, is_on_topic=True)
+    assert not is_worth_telling("Before that Ada needed 34 attempts and coffee.", is_assistant=True)
     assert is_worth_telling("Ada needs 34 attempts at most, so we stay with her.", is_assistant=True)
     assert not is_worth_telling("mmm, I have to think about prices", is_assistant=False)
 
@@ -664,7 +664,7 @@ def test_what_somebody_did_or_wants_is_no_platitude(text: str) -> None:
     ],
 )
 def test_a_compliment_or_announcement_of_the_assistant_is_not_told(text: str) -> None:
-    assert not is_worth_telling(text, is_assistant=True, is_on_topic=True)
+    assert not is_worth_telling(text, is_assistant=True)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Cues: phrases that classify the sentence they occur in, in four languages, and the search for them."""
+"""Cues: phrases that classify the sentence they occur in, in five languages, and the search for them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -135,7 +135,20 @@ hay que usar/hacer/evitar; tiene/tienen que estar/ser/funcionar/usar; quería/qu
 | no toques/uses/cambies/modifiques/borres/utilices/escribas/hagas/elimines; te equivocas/equivocaste;
 | siempre usa/responde/utiliza/escribe/contesta; usa/responde/utiliza/escribe siempre; | no | el/la otro/otra;
 | no | usa/utiliza/quiero/mejor/pon/haz; vamos con; usemos; elijo; hemos/he decidido; decidimos; nos quedamos con;
-prefiero; fecha límite; a más tardar; como máximo; al menos #; está prohibido; es obligatorio
+prefiero; fecha límite; a más tardar; como máximo; al menos #; está prohibido; es obligatorio;
+kann/können/darf/dürfen … nicht weg/gelöscht/raus; kann/können nicht weg; muss/müssen … aufbewahrt/zustimmen/bleiben;
+can't/cannot be deleted/removed/changed/moved; can't/cannot go |; must stay; has/have to stay; kan/kunnen niet weg;
+no se puede/pueden borrar/tirar/cambiar/mover; ne peut/peuvent pas être/partir;
+moet/moeten/mag/mogen niet/nooit/alleen/altijd/uiterlijk; mag/mogen … niet/geen; in geen geval; onder geen beding;
+moet/moeten … voor/uiterlijk/af/klaar/leeg/binnen #; moet/moeten … binnen/klaar/af/leeg/mee zijn/|; moet mee |;
+^ | en niet/geen/nooit; | niet … voor/zonder;
+| niet bellen/parkeren/gebruiken/aanraken/wissen/verwijderen/wijzigen; | bel/mail/stuur … niet;
+| gebruik/neem/schrijf/stuur/wijzig nooit/altijd/alleen/geen/niet; we/wij kiezen/nemen; kiezen/nemen we;
+wordt/blijft het; het wordt; hebben/heb/heeft … besloten/afgesproken/gekozen/geboekt/getekend; besloten/afgesproken |;
+klopt niet; is/was/staat fout/verkeerd/onjuist; foutje |; correctie |; niet # maar; niet de … maar; in plaats van #;
+wordt/is/werd verzet/verplaatst/verschoven naar; is/zijn verboden/verplicht/afgezegd/geannuleerd; gaat niet door;
+uiterlijk #/op/voor; maximaal/minimaal/hoogstens/minstens/hooguit #; ik/we/wij wil/willen geen/niet/liever;
+liever niet/geen; niemand mag; dat vind/vinden/doe/doen ik/we niet; ik/we ga/gaan … akkoord; doe maar nummer/optie/de
 """
 _BINDS_EVEN_ASKED = """
 open question/questions/issue/issues/point/points/item/items |; open question/questions/issue/point is; tbd;
@@ -177,7 +190,10 @@ verträgt/vertragen/vertrage/isst/trinkt kein/keine/keinen/nicht; hat/habe eine 
 es/son alérgico/alérgica/vegetariano/vegetariana/vegano/vegana/diabético/diabética/celíaco/celíaca;
 ahora/también soy vegetariano/vegetariana/vegano/vegana; no tolera/tolero/toleran;
 no puede/puedo/pueden comer/tomar/beber; alergia a/al;
-est/sont/aussi allergique/végétarien/végétarienne/végane/diabétique/enceinte; supporte/tolère/mange/boit pas
+est/sont/aussi allergique/végétarien/végétarienne/végane/diabétique/enceinte; supporte/tolère/mange/boit pas;
+vanaf nu/vandaag/morgen; voortaan; vergeet niet; denk/let eraan/erop/aan; budget/budget voor … is; nog niet besloten;
+ben/is/zijn allergisch/vegetariër/veganist/zwanger/slechthorend/diabeet; weet/weten nog niet; nog niet duidelijk/zeker;
+mijn naam/adres/verjaardag is; ik woon in; eet/eten/drinkt/verdraagt geen
 """
 
 # These bind, unless the sentence also holds one of the harmless phrases below.
@@ -187,7 +203,7 @@ must; ^ | never/always; | don't; so don't; | do not; | make/be sure; | ensure;
 | never/always use/push/commit/delete/write/answer/change/run/ask/add/call/put/return/store/include/reply/send/touch;
 i/we meant; | call me; can call me; let's not; ^ | nie/niemals/immer;
 we/i will/shall never; wir … niemals; on/nous ne … jamais; | kein/keine/keinen/keinerlei;
-also/und/dann kein/keine/keinen; ^ | nicht; also nicht; ^ | nunca/jamás; | nada de
+also/und/dann kein/keine/keinen; ^ | nicht; also nicht; ^ | nunca/jamás; | nada de; ^ | nooit; | geen; dus geen
 """
 _HARMLESS = """
 | must be; you/that/it/this/he/she/they/there/which/what/life must be/feel/have/seem/mean/love/miss/get/look/really;
@@ -210,7 +226,8 @@ nie mehr/wieder/im/gesehen/gehört/so; kein problem/ding/thema/stress/wunder;
 keine/keinen ahnung/sorge/frage/ursache/zeit/lust/angst/panik/idee/bock; nunca lo/he/había/me/mejor/más;
 keine/kein/keinen mehr/große/großen/weitere/weiteren/schlechte/einfache/rolle/eile/scherz/witz/ende;
 nicht schlecht/wirklich/so/ganz/nur/dass/wahr/gut/viel/sicher/jeder/weil/mehr/ich/immer/einmal/mal/zu/der/das;
-also/dann nicht |; nada de eso/esto/nada/particular/especial
+also/dann nicht |; nada de eso/esto/nada/particular/especial;
+geen probleem/idee/zorgen/tijd/zin/haast/dank/punt/bericht/last/reactie/antwoord; nooit gedacht/eerder/meer/gezien
 """
 
 _COMES_OUT = """
@@ -223,7 +240,9 @@ ursache/problem/fehler ist/war/liegt; ich empfehle; ich habe … behoben/geände
 le problème est/vient; la cause est; j'ai corrigé/ajouté/créé/modifié/trouvé; je recommande/propose;
 el problema es/era/está; la causa es/era; he corregido/añadido/creado/modificado/encontrado; recomiendo;
 i/we/i've/we've/have ordered/bought/paid/submitted/sent; haben/habe … bestellt/gekauft/bezahlt/eingereicht;
-hemos/he comprado/pagado/entregado/pedido; on a acheté/commandé/payé; j'ai/avons acheté/commandé/payé
+hemos/he comprado/pagado/entregado/pedido; on a acheté/commandé/payé; j'ai/avons acheté/commandé/payé;
+oorzaak/probleem/fout is/was/zit; ik heb … aangepast/opgelost/toegevoegd/gevonden/gewijzigd;
+heb/hebben … gekocht/betaald/besteld/verstuurd
 """
 _SAYS_WHEN = """
 yesterday; tomorrow; tonight; ago; last/next/this week/weekend/month/year/night/summer/winter/spring/fall/time;
@@ -234,7 +253,9 @@ samstag; sonntag; januar; februar; märz; juni; juli; oktober; dezember; demain;
 semaine/mois/année dernière/dernier/prochaine/prochain; lundi; mardi; mercredi; jeudi; vendredi; samedi; dimanche;
 janvier; février; avril; juin; juillet; août; septembre; octobre; novembre; décembre; ayer; mañana;
 semana/mes/año pasada/pasado/próxima/próximo; lunes; martes; miércoles; jueves; viernes; sábado; domingo; enero;
-febrero; abril; junio; julio; agosto; septiembre; octubre; noviembre; diciembre
+febrero; abril; junio; julio; agosto; septiembre; octubre; noviembre; diciembre; gisteren; vandaag; maandag; dinsdag;
+woensdag; donderdag; vrijdag; zaterdag; zondag; januari; februari; maart; mei; augustus;
+volgende/vorige/afgelopen week/maand/jaar
 """
 _COURTESY = """
 you're/are welcome; let me know; happy/glad/here/able to help/assist/hear; how can/may i; great/good question;
@@ -249,6 +270,7 @@ schönen tag/abend/urlaub/feierabend; schönes wochenende; alles gute für/und/|
 buen día/viaje/fin; mucha suerte; que te/le/os vaya; bon courage/voyage/week-end; bonne chance/continuation;
 good/great/excellent/nice/wise call/choice/idea/thinking |; gute/tolle/ausgezeichnete wahl/idee/frage/entscheidung |;
 buena/excelente/gran idea/elección/opción/pregunta |; bonne/excellente idée/question |; excellent/bon choix |;
+graag gedaan; fijne dag/avond/weekend/vakantie; tot ziens/snel; veel plezier/succes; geniet ervan; goede reis;
 congratulations on/to/|; herzlichen glückwunsch; felicidades por/|; félicitations pour/|
 """
 _TABLES = {
@@ -265,18 +287,19 @@ sweet wow wonderful fantastic brilliant neat super fine alright right sure yep y
 hehe hi hello hey hiya bye goodbye goodnight morning evening welcome sorry oops hmm hm ah oh aha mhm continue proceed
 interesting understood noted gotcha indeed exactly absolutely definitely worries worry mind problem pleasure congrats
 danke toll prima klasse hallo moin tschüss servus genau klar weiter gut schön dank merci salut bonjour bonsoir génial
-parfait d'accord bravo gracias hola adiós vale genial perfecto bien bueno claro buenos buenas спасибо привет
+hoi dank bedankt top mooi fijn leuk welterusten doei oké goedemorgen goedemiddag parfait d'accord bravo
+gracias hola adiós vale genial perfecto bien bueno claro buenos buenas спасибо привет
 """)
 _FILLER = _words("""
 you so very much a lot the for your that that's it it's is was this all again i i'm too really help my me to no not
 never don't got go on ahead there everyone guys man bro dude folks one more looks sounds works what an of well be now
 job work helps helped helpful stuff idea today tomorrow night day afternoon later see have in sehr viel vielen dir
-ihnen das ist war hilft geholfen ayuda ayudó aide aidé m'a me ça ja alles guten tag abend beaucoup très c'est à vous
-toi tout va kein muchas muy es todo días tardes noches de nada
+ihnen das ist war hilft geholfen ayuda ayudó aide aidé m'a me ça ja je u wel heel graag gedaan weer zeg hoor
+alles guten tag abend beaucoup très c'est à vous toi tout va kein muchas muy es todo días tardes noches de nada
 """)
 _GREETINGS = _words("hi hello hey hiya thanks thank bye hallo danke hola gracias salut bonjour merci")
 
-_LEADS = _words("please pls but and also then just bitte aber und dann mais et donc pero y , ; : – — ( !")
+_LEADS = _words("please pls but and also then just bitte aber und dann mais et donc pero y maar dus , ; : – — ( !")
 _READ_AS = dict.fromkeys(_LEADS, "|")
 _READ_AS |= {"nope": "no", "nah": "no", "cannot": "can't", "dont": "don't", "lets": "let's", "im": "i'm", "ive": "i've"}
 SMALL_WORDS = _CHATTER | _FILLER | _LEADS

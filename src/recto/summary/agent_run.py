@@ -20,6 +20,7 @@ from recto.summary.file_list import is_same_file, with_files
 from recto.summary.machine_output import has_code_punctuation, is_machine_made
 from recto.summary.outcome import says_how_it_went
 from recto.summary.sentences import is_question, rate_sentence, sentences
+from recto.summary.small_talk import is_exclamation
 from recto.summary.statements import answers, is_announcement, is_request
 from recto.summary.task_text import MAX_TASK, find_task, prose
 from recto.summary.tool_use import ToolUse, read_tool_use, read_written_command
@@ -79,7 +80,7 @@ def find_observations(messages: Sequence[Message], *, goes_on: bool = False) -> 
         if message.role == "assistant":
             command = "" if message.calls else _written_command(message.text)
         elif message.role == "user":
-            is_first = goes_on and at == 0 and not _is_prose(message.text)
+            is_first = goes_on and at == 0 and (_ends_with_prompt(message.text) or not _is_prose(message.text))
             if (command or is_first) and _looks_like_output(message.text):
                 found[message.id] = command
             command = ""
@@ -99,10 +100,14 @@ def without_command(text: str) -> str:
 def _looks_like_output(text: str) -> bool:
     if len(text) > _LONG_PROSE and _is_prose(text):
         return False  # a task that ends with the prompt of its shell
-    if _PROMPT_AT_END.search(text[-200:]) or _OBSERVED.match(text):
+    if _ends_with_prompt(text) or _OBSERVED.match(text):
         return True
     lines = [line for line in text[:_MAX_EXAMINED].splitlines() if line.strip()]
     return len(lines) > 2 and sum(map(is_machine_made, lines)) * 2 > len(lines)
+
+
+def _ends_with_prompt(text: str) -> bool:
+    return _PROMPT_AT_END.search(text[-200:]) is not None
 
 
 def _is_prose(text: str) -> bool:
@@ -175,6 +180,8 @@ class _WorkReader:
     """What is left by the agent's own list, if it keeps one."""
     _talk: tuple[str, int] | None = None
     """What the user said last that asks for nothing: a task only if the agent works on it."""
+    _was_heard: bool = True
+    """Whether the assistant has said anything since then."""
     _has_worked: bool = False
     """Whether a tool was used for the task, or the assistant asked back."""
 
@@ -188,10 +195,14 @@ class _WorkReader:
         elif message.role == "user" and (asked := find_task(message.text)):
             self._hear(asked, message.said)
         elif message.role == "assistant":
+            is_working = bool(message.calls or _written_command(message.text))
+            if self._talk and is_working:
+                self._begin(*self._talk)
             if message.text.strip() and not self._talk:
                 self._has_worked |= not answers(message.text)
                 self.log = self._told()
-                self._said, self._is_reply = message.text, not (message.calls or _written_command(message.text))
+                self._said, self._is_reply = message.text, not is_working
+            self._was_heard = True
             self._calls |= {call.id: (call.name, call.arguments) for call in message.calls}
         for result in message.results:
             name, arguments = self._calls.get(result.call_id, (result.name, "{}"))
@@ -215,10 +226,10 @@ class _WorkReader:
         """A request is a task at once; what only tells something is one when the agent sets to work."""
         said = sentences(asked)
         is_task = any(is_question(sentence) or is_request(sentence) for sentence in said)
-        if is_task or (not self.log.task and any(is_worth_telling(each, is_assistant=False) for each in said)):
+        if is_task or (not self.log.task and _is_told(asked)):
             self._begin(asked, number)
         else:
-            self._talk = asked, number
+            self._talk, self._was_heard = (asked, number), False
 
     def _begin(self, asked: str, number: int) -> None:
         """A new task: the one before becomes an earlier one, with what came of it. Mere talk does not."""
@@ -260,11 +271,18 @@ class _WorkReader:
         return replace(self.log, state=state, left=left)
 
     def finished(self) -> WorkLog:
+        """What the user said last, and nobody has answered yet, is most often what comes next."""
+        if self._talk and not self._was_heard and _is_told(self._talk[0]):
+            self._begin(*self._talk)
         log = self._told()
         log = log if self._plan is None else replace(log, left=self._plan)
         return replace(
             log, read=tuple(path for path in log.read if not any(is_same_file(path, it) for it in log.changed))
         )
+
+
+def _is_told(asked: str) -> bool:
+    return any(is_worth_telling(sentence, is_assistant=False) for sentence in sentences(asked))
 
 
 def _without(uses: Iterable[ToolUse], families: frozenset[str]) -> Iterable[ToolUse]:
@@ -299,7 +317,7 @@ def _state_of(text: str) -> tuple[str, str]:
     """What a reply says about how things are, and about what comes next."""
     said = [sentence for sentence in prose(_LABEL.sub("", without_command(text))) if not is_question(sentence)]
     least = [_MIN_FIRST, *[_MIN_TELLING] * len(said)]
-    said = [sentence for sentence, size in zip(said, least, strict=False) if len(sentence) > size]
+    said = [one for one, size in zip(said, least, strict=False) if len(one) > size and not is_exclamation(one)]
     ahead = [sentence for sentence in said if is_announcement(sentence) or _LEFT_CUE.search(sentence)]
     told = [sentence for sentence in said if sentence not in ahead]
     telling = [sentence for sentence in told if rate_sentence(sentence) > NORMAL and stands_alone(sentence)]

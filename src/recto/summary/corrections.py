@@ -19,6 +19,7 @@ _CORRECTION = re.compile(
     r"|sondern|ich meint?e|vertan|geirrt|quatsch|abgesagt|entfällt|planänderung|erhöht|gesenkt|gestiegen|verlängert"
     r"|(?:erhöh|senk|verschieb|verläng|kürz|änder)\w* .{0,60}\bauf"
     r"|plutôt|en fait|erreur|au lieu|finalement|reporté\w*|annulé\w*|je me suis trompée?|passe(?:nt)? (?:de .{1,40} )?à"
+    r"|foutje|correctie|rectificatie|vergist|verzet|verplaatst|toch (?:niet|maar)|niet (?:de )?\S+,? maar"
     r"|corrección|en realidad|en vez|en lugar|mejor|cambi\w+|equivo(?:c|qu)\w+|quise decir"
     r"|(?:sub|baj|aument|mov|aplaz|retras)\w+ a)\b"
     r"|\d[^.?!]{0,40}, (?:not|nicht|no|pas|and not|und nicht) [€$£]?\d"
@@ -37,7 +38,7 @@ CORRECTION_TERMS = word_set(
     "raised raising lower lowered increas reduce reduced reducin extend extende shorten move moves moving push "
     "pushed pushing bump bumped went senken senkt verschi sube subimos subir suben baja bajamos bajar bajan "
     "aumenta aumentar mover movemos mueve aplazam aplazar retrasa retrasam passent nicht pas miscoun miscalc "
-    "misread sorry"
+    "misread sorry foutje correct rectifi vergist verzet verplaa toch niet"
 )
 # "Now" and "new" correct something only where another value of the same kind was said of the same.
 _UPDATE = re.compile(
@@ -58,12 +59,14 @@ _VAGUE_TERMS = word_set(
     "just still already says said same time their they them your ours takes gets wait mean meant"
 )
 _VALUE = re.compile(
-    r"(?P<before>[€$£¥]\s?)?(?P<value>\d[\d.,:]*\d|\d)(?P<ordinal>st|nd|rd|th)?(?:\.?\s?(?P<unit>[€$£¥%]|[^\W\d_]{1,16}))?"
+    r"(?P<before>[€$£¥]\s?)?(?P<value>\d[\d.,:]*\d|\d)(?P<ordinal>st|nd|rd|th|e\b)?(?:\.?\s?(?P<unit>[€$£¥%]"
+    r"|[^\W\d_]{1,16}))?"
     r"|(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lunes|martes"
-    r"|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)\b",
+    r"|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
+    r"|(?:maan|dins|woens|donder|vrij|zater|zon)dag)\b",
     re.IGNORECASE,
 )
-_HAS_VALUE = re.compile(r"\d|day\b|tag\b|lunes|martes|jueves|viernes|domingo|mittwoch|di\b|dimanche", re.IGNORECASE)
+_HAS_VALUE = re.compile(r"\d|day\b|[td]ag\b|lunes|martes|jueves|viernes|domingo|mittwoch|di\b|dimanche", re.IGNORECASE)
 _TIME_UNITS, _DATE_UNITS = word_set("uhr am pm h heures horas 点 时 時"), word_set("may 月 日 号")
 _KINDS_OF_ANYTHING = frozenset(("", "€", "$", "%", "date", "time", "weekday"))
 _MONEY = {"€": "€", "euro": "€", "euros": "€", "eur": "€", "$": "$", "dollar": "$", "dollars": "$", "usd": "$"}

@@ -56,16 +56,17 @@ NUMBER_WORDS = {
 }
 NUMBER_WORDS |= {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "hundred": 100.0, "thousand": 1000.0, "half": 0.5}
 _MONTH_TABLE = """
-jan january januar janvier enero ene; feb february februar février fevrier febrero; mar march märz mars marzo mär;
-apr april avril abril abr; may mai mayo; jun june juni juin junio; jul july juli juillet julio;
-aug august août aout agosto ago; sep sept september septembre septiembre; oct october oktober octobre octubre okt;
-nov november novembre noviembre; dec december dezember décembre decembre diciembre dez dic
+jan january januar januari janvier enero ene; feb february februar februari février fevrier febrero;
+mar march märz maart mars marzo mär; apr april avril abril abr; may mai mayo; jun june juni juin junio;
+jul july juli juillet julio; aug august augustus août aout agosto ago; sep sept september septembre septiembre;
+oct october oktober octobre octubre okt; nov november novembre noviembre; dec december dezember décembre decembre
+diciembre dez dic
 """
 MONTHS = {name: month for month, names in enumerate(_MONTH_TABLE.split(";"), 1) for name in names.split()}
 _WEEKDAY_TABLE = """
-monday montag lundi lunes; tuesday dienstag mardi martes; wednesday mittwoch mercredi miércoles;
-thursday donnerstag jeudi jueves; friday freitag vendredi viernes; saturday samstag samedi sábado;
-sunday sonntag dimanche domingo
+monday maandag montag lundi lunes; tuesday dinsdag dienstag mardi martes;
+wednesday woensdag mittwoch mercredi miércoles; thursday donderdag donnerstag jeudi jueves;
+friday vrijdag freitag vendredi viernes; saturday zaterdag samstag samedi sábado; sunday zondag sonntag dimanche domingo
 """
 WEEKDAYS = {name: names.split()[0] for names in _WEEKDAY_TABLE.split(";") for name in names.split()}
 
@@ -189,9 +190,8 @@ def _parse_value(written: str) -> float:
     elif comma >= 0:
         is_thousands = all(len(part) == 3 for part in digits.split(",")[1:])
         digits = digits.replace(",", "" if is_thousands or digits.count(",") > 1 else ".")
-    elif digits.count(".") > 1:
-        digits = digits.replace(".", "")
-    return float(digits)
+    # thousands, or a row of a table that looks like a number: "1730,3.5,4"
+    return float(digits.replace(".", "") if digits.count(".") > 1 else digits)
 
 
 def _format_value(value: float) -> str:

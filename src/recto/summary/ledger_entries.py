@@ -17,7 +17,7 @@ from recto.summary.corrections import corrects
 from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.ledger import UNLISTED, VALUE_KINDS, LedgerEntry, is_reported
-from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, mark_pasted
+from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, has_cells, mark_pasted
 from recto.summary.model_orders import SOMEBODY, is_order
 from recto.summary.pasted_text import SpokenPart, is_personal, mark_quoted, quotation_runs, quoted_lines, spoken_parts
 from recto.summary.quotation import (
@@ -131,7 +131,8 @@ def entries_of_prose(
         # what a reader of the ledger cannot place, and an assistant's knowledge, is no line of it
         is_given = is_understood or fact.kind in _GIVEN
         is_given = (is_given and not works_now(item)) or rate_by_cues(item) == BINDING
-        is_placed = is_given if is_user else told.is_reported(fact)
+        # what is said beside a call, a work log tells
+        is_placed = is_given if is_user else told.is_reported(fact) and not message.calls
         lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed)
         lowered -= is_correction and fact.kind in VALUE_KINDS  # what it corrects may be worded otherwise
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
@@ -388,6 +389,6 @@ def _rows(text: str, written: LineKinds, pasted: LineKinds) -> Iterator[Fact]:
     rows = 0 if sum(is_row) > _MAX_TABLE else _MAX_TABLE
     for start, end, is_wanted in zip(pasted.starts, (*pasted.starts[1:], len(text)), is_row, strict=True):
         row = " ".join(text[start:end].split())
-        if is_wanted and rows and _MIN_ROW <= len(row) <= _MAX_ROW and row == quote_words(row):
+        if is_wanted and rows and not has_cells(row) and _MIN_ROW <= len(row) <= _MAX_ROW and row == quote_words(row):
             rows -= 1
             yield Fact("row", row, normalize_fact_text(row), start, end)

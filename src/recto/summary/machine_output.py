@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -100,12 +100,17 @@ _ENDS_SENTENCE = re.compile(r"[.!?:。！？][\"'”’)*_]*$")
 
 def mark_pasted(text: str, lines: LineKinds) -> LineKinds:
     """The lines with those marked as rows that nobody wrote one by one: tables, lists, exported records."""
-    if len(lines.starts) < _MIN_SHAPED:
+    if len(lines.starts) <= MIN_CELL_ROWS:
         return lines
     kinds = list(lines.kinds)
+    ends = (*lines.starts[1:], len(text))
+    for row in table_rows([text[start:end].strip() for start, end in zip(lines.starts, ends, strict=True)]):
+        kinds[row] = ROW if kinds[row] == PROSE else kinds[row]
+    if len(lines.starts) < _MIN_SHAPED:
+        return LineKinds(lines.starts, tuple(kinds), lines.fences)
     shapes: dict[str, list[int]] = {}
     listed: list[int] = []
-    for at, (start, end) in enumerate(zip(lines.starts, (*lines.starts[1:], len(text)), strict=True)):
+    for at, (start, end) in enumerate(zip(lines.starts, ends, strict=True)):
         line = text[start:end].strip()[:_MAX_INSPECTED]
         shape = _AMOUNTS.sub("0", _WORDS.sub("a", line)) if kinds[at] in (PROSE, OUTCOME) else ""
         if len(_CELL_MARKS.findall(shape)) > 1:
@@ -137,6 +142,28 @@ def is_row(line: str) -> bool:
     if all(cell.count(" ") < 2 for cell in _BARS.split(line.strip(" |"))) and line.count("|") > 1:
         return True
     return not any(len(word) > 2 and word.islower() and word not in _PARTICLES for word in line.split())
+
+
+MIN_CELL_ROWS, _MAX_CELLS = 3, 160
+"""So many lines with two figures or more, and few words before them, are a table."""
+_CELLS = re.compile(
+    r"(?:\|? ?[^\s|;]+[ \t|;]+){1,4}(?:[-+]?[€$£]?\d[\d.,:]*(?:%|[^\W\d_]{1,2})?(?:[ \t|;]+|$)){2,}[^\d]*$"
+)
+
+
+def has_cells(line: str) -> bool:
+    """Whether a line has figures side by side, as a row of a table that is written without bars."""
+    return len(line) <= _MAX_CELLS and _CELLS.match(line) is not None
+
+
+def table_rows(lines: Sequence[str]) -> set[int]:
+    """The places of rows with figures, which say nothing alone, and of the headings above them."""
+    is_row, rows = [has_cells(line) for line in lines], set[int]()
+    for at in range(len(lines) - MIN_CELL_ROWS + 1):
+        if all(is_row[at : at + MIN_CELL_ROWS]):
+            is_heading = at and at - 1 not in rows and not _ENDS_SENTENCE.search(lines[at - 1])
+            rows.update(range(at - bool(is_heading), at + MIN_CELL_ROWS))
+    return rows
 
 
 def _mark_list(kinds: list[str], listed: list[int]) -> list[int]:

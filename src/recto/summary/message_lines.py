@@ -2,7 +2,6 @@
 settled, and what the two talk about.
 """
 
-import re
 from collections.abc import Sequence
 from datetime import date
 from itertools import takewhile
@@ -11,16 +10,15 @@ from msgspec import Struct
 
 from recto.chat.priority import CHATTER
 from recto.summary.choices import chosen_options, listed_options
-from recto.summary.decisions import content_terms
 from recto.summary.machine_output import is_document, is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
 from recto.summary.small_talk import is_remark, is_small_talk_reply
-from recto.summary.source_lines import MIN_TOPIC_TERM, SourceLine
-from recto.summary.statements import accepts, agrees, answers, is_draft, is_empty_offer, settles
+from recto.summary.source_lines import SourceLine
+from recto.summary.statements import accepts, agrees, answers, asks_for_text, is_draft, is_empty_offer, settles
 from recto.summary.worth import needs_context
 
 ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.65, "tool": 0.5}
-_TASK_WEIGHT, _ACCEPTED_WEIGHT, _DRAFT_WEIGHT = 1.6, 1.3, 0.1
+_TASK_WEIGHT, _ACCEPTED_WEIGHT, _DRAFT_WEIGHT = 1.6, 1.3, 0.03
 # What was said last holds more often than what was said first.
 _RECENCY = 0.3
 _LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
@@ -28,8 +26,6 @@ _LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
 _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
 # Of a message beside another, so much tells what the two are about.
 _MAX_NEAR = 600
-# What somebody quotes to have it rephrased is not what he talks about.
-_QUOTED = re.compile(r"""["“„«][^"“”„«»]*(?:["”“»]|$)""")
 # A question of a language without question marks is told by its last characters.
 _MAX_ENDING = 12
 _MIN_LISTED = 3
@@ -46,6 +42,8 @@ class PlainMessage(Struct, frozen=True):
     number: int = 0
     """Of a message that is older than the former summary, which does not tell it; 0 for all others."""
     day: date | None = None
+    is_step: bool = False
+    """Whether an assistant says it beside a call of a tool, of which a work log tells."""
 
 
 def label_of(message: PlainMessage) -> str:
@@ -56,7 +54,6 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
     """Messages weigh by role, by priority, a little by age; the task weighs more. Where a work log tells the tasks, the
     rest of a long prompt weighs less."""
     messages = [message for message in messages if message.text.strip()]
-    topics = [_topic(message) for message in messages]
     task = _find_task(messages) if is_beginning and not has_log else -1
     lines = []
     for at, message in enumerate(messages):
@@ -67,9 +64,8 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
         if has_log and message.role == "user" and len(message.text) > _LONG_PROMPT:
             weight *= _LONG_PROMPT_WEIGHT
         settled = message.role == "user" and is_settled(message.text, messages[at + 1 : at + 1 + MAX_ROUNDS])
-        around = topics[max(0, at - 1) : at + 2] if message.role == "assistant" else []
         is_accepted = _is_accepted(messages, at)
-        weight *= _DRAFT_WEIGHT if _is_draft(message) else _ACCEPTED_WEIGHT if is_accepted else 1
+        weight *= _DRAFT_WEIGHT if _is_draft(messages, at) else _ACCEPTED_WEIGHT if is_accepted else 1
         options, chosen = _choice(messages, at)
         lines.append(
             SourceLine(
@@ -80,7 +76,6 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
                 message.number,
                 message.day,
                 settled,
-                about=frozenset().union(*around),
                 is_accepted=is_accepted,
                 options=options,
                 chosen=chosen,
@@ -90,17 +85,11 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
                 has_commands=message.role == "assistant" and not has_log and "```" in message.text,
                 is_document=message.role == "tool" and is_document(message.text),
                 repeated=_said_before(messages, at),
+                is_step=message.is_step,
+                asked=None if is_accepted or chosen else _asked_before(messages, at),
             )
         )
     return lines
-
-
-def _topic(message: PlainMessage) -> frozenset[str]:
-    """What a user's message is about, in terms."""
-    if message.role != "user":
-        return frozenset()
-    said = _QUOTED.sub(" ", message.text[:_MAX_NEAR])
-    return frozenset(term for term in content_terms(said) if len(term) >= MIN_TOPIC_TERM)
 
 
 def _is_accepted(messages: Sequence[PlainMessage], at: int) -> bool:
@@ -120,8 +109,12 @@ def _lists_proposals(messages: Sequence[PlainMessage], at: int) -> bool:
     return not agrees(first) or is_remark(first)
 
 
-def _is_draft(message: PlainMessage) -> bool:
-    return message.role == "assistant" and is_draft(message.text)
+def _is_draft(messages: Sequence[PlainMessage], at: int) -> bool:
+    """Whether it is a text for the user to use: by its form, or because that was asked for."""
+    if messages[at].role != "assistant":
+        return False
+    asked = messages[at - 1].text if at and messages[at - 1].role == "user" else ""
+    return is_draft(messages[at].text) or (len(asked) <= _MAX_NEAR and any(map(asks_for_text, sentences(asked))))
 
 
 def _is_small_talk(messages: Sequence[PlainMessage], at: int) -> bool:
@@ -130,7 +123,7 @@ def _is_small_talk(messages: Sequence[PlainMessage], at: int) -> bool:
         return is_small_talk_reply(messages[at].text)
     if at + 1 >= len(messages) or (messages[at].role, messages[at + 1].role) != ("user", "assistant"):
         return False
-    return is_small_talk_reply(messages[at + 1].text)
+    return is_small_talk_reply(messages[at + 1].text, messages[at].text)
 
 
 def _said_before(messages: Sequence[PlainMessage], at: int) -> frozenset[str]:
@@ -141,6 +134,16 @@ def _said_before(messages: Sequence[PlainMessage], at: int) -> frozenset[str]:
     said = messages[at - 1].text
     if len(said) > _MAX_NEAR or all(is_question(text) or needs_context(text) for text in sentences(said)):
         return frozenset()
+    return frozenset(terms(said))
+
+
+def _asked_before(messages: Sequence[PlainMessage], at: int) -> frozenset[str] | None:
+    """The terms of the question at the end of the user's message that an assistant's answers; None if there is none."""
+    if not at or (messages[at - 1].role, messages[at].role) != ("user", "assistant"):
+        return None
+    said = messages[at - 1].text
+    if len(said) > _MAX_NEAR or not (found := sentences(said)) or not is_question(found[-1]):
+        return None
     return frozenset(terms(said))
 
 

@@ -25,7 +25,8 @@ def plain_messages(
     for message in messages:
         text = "" if message.id in observed else _text_of(message, told, has_log=has_log)
         number = message.said if message.said in late else 0
-        said.append(PlainMessage(message.role, text, message.priority, number, day_of(message.created)))
+        day, is_step = day_of(message.created), has_log and bool(message.calls)
+        said.append(PlainMessage(message.role, text, message.priority, number, day, is_step))
     return said
 
 
@@ -41,5 +42,4 @@ def _text_of(message: Message, told: set[str], *, has_log: bool) -> str:
     text = message.text or "\n".join(map(readable_output, results))
     if has_log:
         return without_command(text) if message.role == "assistant" else without_examples(text)
-    calls = " ".join(f"{call.name} {call.arguments}" for call in message.calls)
-    return "\n".join(part for part in (text, calls) if part)
+    return text or " ".join(f"{call.name} {call.arguments}" for call in message.calls)

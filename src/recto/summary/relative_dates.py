@@ -1,6 +1,6 @@
 """Relative dates: "tomorrow" with its day behind it, so that a sentence can be read long after it was said.
 
-In English, German, Spanish and French. What could mean several days, as "soon" or "on Friday", stays as it is.
+In English, German, Spanish, French and Dutch. What could mean several days, as "soon" or "on Friday", stays as it is.
 """
 
 import re
@@ -9,12 +9,12 @@ from datetime import date, datetime, timedelta
 from functools import cache
 
 _DAYS = {
-    "today|tonight|this (?:morning|afternoon|evening)|heute|hoy|esta (?:mañana|tarde|noche)|aujourd['’]hui"
+    "today|tonight|this (?:morning|afternoon|evening)|vandaag|heute|hoy|esta (?:mañana|tarde|noche)|aujourd['’]hui"
     "|ce (?:matin|soir)|cet après-midi": 0,
     "(?<!the day after )tomorrow|(?<!pasado )(?<!la )(?<!esta )(?<!de )(?<!ayer )(?<!cada )mañana|(?<!après-)demain": 1,
-    "the day after tomorrow|übermorgen|pasado mañana|après-demain": 2,
-    "(?<!the day before )yesterday|last night|gestern|ayer|anoche|(?<!avant-)hier": -1,
-    "the day before yesterday|vorgestern|anteayer|antier|avant-hier": -2,
+    "the day after tomorrow|overmorgen|übermorgen|pasado mañana|après-demain": 2,
+    "(?<!the day before )yesterday|last night|gisteren|gestern|ayer|anoche|(?<!avant-)hier": -1,
+    "the day before yesterday|eergisteren|vorgestern|anteayer|antier|avant-hier": -2,
 }
 # "Morgen" with a capital is the morning.
 _GERMAN_TOMORROW = r"(?<!heute )(?<!gestern )(?<!guten )(?<!jeden )(?<!am )\bmorgen\b(?! ist Morgen)"
@@ -39,27 +39,27 @@ _COUNTS = {
 }
 _COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(sorted(_COUNTS, key=len, reverse=True))})"
 _UNITS = {
-    "day": r"days?|tag(?:e|en)?|días?|jours?",
-    "week": r"weeks?|wochen?|semanas?|semaines?",
-    "month": r"months?|monat(?:e|en)?|mes(?:es)?|mois",
-    "year": r"years?|jahr(?:e|en)?|años?|ans?|années?",
+    "day": r"days?|dag(?:en)?|tag(?:e|en)?|días?|jours?",
+    "week": r"weeks?|weken|wochen?|semanas?|semaines?",
+    "month": r"months?|maand(?:en)?|monat(?:e|en)?|mes(?:es)?|mois",
+    "year": r"years?|jaar|jahr(?:e|en)?|años?|ans?|années?",
 }
 _UNIT = "(?:" + "|".join(f"(?P<{unit}>{words})" for unit, words in _UNITS.items()) + ")"
 _AGO = (rf"{_COUNT} {_UNIT} ago", rf"(?:vor|hace|il y a) {_COUNT} {_UNIT}")
 _AHEAD = rf"(?:in|dentro de|en|dans) {_COUNT} {_UNIT}"
 _WEEKDAYS = (
-    "monday|montag|lunes|lundi",
-    "tuesday|dienstag|martes|mardi",
-    "wednesday|mittwoch|miércoles|mercredi",
-    "thursday|donnerstag|jueves|jeudi",
-    "friday|freitag|viernes|vendredi",
-    "saturday|samstag|sonnabend|sábado|samedi",
-    "sunday|sonntag|domingo|dimanche",
+    "monday|maandag|montag|lunes|lundi",
+    "tuesday|dinsdag|dienstag|martes|mardi",
+    "wednesday|woensdag|mittwoch|miércoles|mercredi",
+    "thursday|donderdag|donnerstag|jueves|jeudi",
+    "friday|vrijdag|freitag|viernes|vendredi",
+    "saturday|zaterdag|samstag|sonnabend|sábado|samedi",
+    "sunday|zondag|sonntag|domingo|dimanche",
 )
 _WEEKDAY = "|".join(_WEEKDAYS)
 _SPAN = rf"weekend|wochenende|fin de semana|week-end|{'|'.join(list(_UNITS.values())[1:])}|{_WEEKDAY}"
-_LAST = r"last|letzte[nrms]?|vorige[nrms]?|vergangene[nrms]?"
-_NEXT = r"next|nächste[nrms]?|kommende[nrms]?"
+_LAST = r"last|afgelopen|letzte[nrms]?|vorige[nrms]?|vergangene[nrms]?"
+_NEXT = r"next|volgende|komende|nächste[nrms]?|kommende[nrms]?"
 _THIS = r"this|diese[nrms]?|est[ea]|cette|ce"
 _BEFORE_SPAN = rf"(?:(?P<last>{_LAST}|el pasado|la pasada)|(?P<next>{_NEXT}|próxim[oa])|(?P<this>{_THIS}))"
 _AFTER_SPAN = r"(?:(?P<last>pasad[oa]|derni(?:er|ère)|passée?)|(?P<next>que viene|próxim[oa]|prochaine?))"
@@ -71,7 +71,8 @@ _FUTURE = re.compile(
 )
 _HINT = re.compile(
     r"today|tonight|this|tomorrow|yesterday|last|next|ago|in \w+ (?:day|week|month|year|tag|woche|monat|jahr)"
-    r"|heute|gestern|morgen|vor |letzte|nächste|vorige|kommende|vergangene|diese|hoy|mañana|ayer|anoche|antier"
+    r"|vandaag|gisteren|volgende|komende|afgelopen|heute|gestern|morgen|vor |letzte|nächste|vorige|kommende"
+    r"|vergangene|diese|hoy|mañana|ayer|anoche|antier"
     r"|hace|dentro|pasad|próxim|que viene|est[ea] |aujourd|demain|hier|il y a|dans|derni|prochain|passée?"
     r"|ce(?:tte|t)? ",
     re.IGNORECASE,

@@ -247,7 +247,8 @@ def _tells(text: str) -> bool:
 
 def _agrees_to(text: str) -> bool:
     """Whether it takes what the other said, or concludes from it, and hardly says what that is."""
-    return (accepts(text) or _CONCLUDES.match(text) is not None) and count_topic_words(text) <= _MAX_AGREEMENT
+    is_taking = accepts(text) or (_CONCLUDES.match(text) is not None and _NAMED.search(text) is None)
+    return is_taking and count_topic_words(text) <= _MAX_AGREEMENT
 
 
 def _opens_message(text: str, is_short: bool) -> bool:

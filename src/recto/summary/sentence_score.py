@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
+from recto.chat.cues import cues_in
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 from recto.summary.choices import chosen_options
 from recto.summary.facts import is_fenced_command
@@ -21,7 +22,6 @@ from recto.summary.sentences import UNSPACED_NUMBER, is_heading, is_question, ra
 from recto.summary.small_talk import FULL_NAME, SPECIFIC
 from recto.summary.source_lines import (
     ASSISTANT,
-    MIN_TOPIC_TERM,
     TOOL,
     USER,
     LineSentence,
@@ -30,7 +30,7 @@ from recto.summary.source_lines import (
 )
 from recto.summary.statements import is_announcement, is_request, plans_for_day, says_little
 from recto.summary.success import is_thin_success
-from recto.summary.worth import is_about_self, is_advice, is_worth_telling, reports, stands_alone
+from recto.summary.worth import is_about_self, is_advice, is_of_case, is_worth_telling, reports, stands_alone
 
 Told = TypeVar("Told")
 
@@ -71,8 +71,6 @@ _MIN_REPETITIONS, _MIN_BOILERPLATE = 3, 25
 _MIN_ROW_TERMS, _MIN_BINDING_SCORE = 6, 0.6
 # The first sentences of a reply answer, the others tell more.
 _MAX_ANSWER_SENTENCES = 2
-# An assistant's sentence with so many of the user's terms, and of its own, is about what the user talks about.
-_MIN_SHARED_TERMS, _MIN_SHARED = 2, 0.5
 # A reply says nothing new if this much of it is the user's, by terms of so many letters.
 _REPEATED_SHARE, _CONFIRMED_SHARE, _MIN_TERM = 0.6, 0.4, 4
 _MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT = 400, 40, 200
@@ -101,7 +99,8 @@ _CONFIRMS = re.compile(
     r"(?:ok(?:ay)?|sure|great|perfect|fair enough|noted|got it|understood|thanks|thank you|exactly|right|good|alright"
     r"|then|of course|no problem|done|excellent|wonderful|alles klar|gut|super|prima|perfekt|verstanden|notiert"
     r"|dann|genau|danke|in ordnung|vale|perfecto|entendido|anotado|hecho|claro|gracias|de acuerdo|entonces|estupendo"
-    r"|d['’]accord|très bien|parfait|c['’]est noté|compris|merci|alors|donc)\b|好的|明白|收到|记下|了解|承知",
+    r"|d['’]accord|très bien|parfait|c['’]est noté|compris|merci|alors|donc|clear|begrepen|genoteerd|dank|fijn|mooi"
+    r"|prima)\b|好的|明白|收到|记下|了解|承知",
     re.IGNORECASE,
 )
 # Praise, wishes and thanks for what the other has said.
@@ -121,7 +120,7 @@ monday tuesday wednesd thursda friday saturda sunday january februar march april
 novembe decembe jan feb apr jun jul aug sep sept oct nov dec montag diensta mittwoc donners freitag samstag sonntag
 januar märz juni juli oktober dezembe lundi mardi mercred jeudi vendred samedi dimanch janvier février avril juin
 juillet août octobre lunes martes miércol jueves viernes sábado domingo enero febrero marzo abril mayo junio julio
-agosto octubre noviemb diciemb
+agosto octubre noviemb diciemb maandag dinsdag woensda donderd vrijdag zaterda zondag maart mei
 """)
 
 
@@ -169,18 +168,19 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
     base = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
     factor = (_TASK_START_FACTOR if line.is_task else 1.0) * (_SELF_FACTOR if label == ASSISTANT else 1.0)
     highest = base + _highest_bonus(start, line, label) if label != TOOL else _score_event(base, start)
-    if label == ASSISTANT and not _may_be_told(sentence, line, start):
+    if label == ASSISTANT and not _may_be_told(line, start):
         return Promise(line.weight * UNWORTHY_FACTOR * base / _length(text), base, facts, label)
     if facts is None and "**" not in start:  # a row
         highest = max(_ROW_FACTOR * highest, UNWORTHY_FACTOR * base)
-    return Promise(line.weight * factor * highest / _length(text), base, facts, label)
+    # a hair more, since sums of floating-point numbers depend on their order
+    return Promise(line.weight * factor * (highest + 1e-9) / _length(text), base, facts, label)
 
 
-def _may_be_told(sentence: LineSentence, line: SourceLine, start: str) -> bool:
+def _may_be_told(line: SourceLine, start: str) -> bool:
     """Whether an assistant's sentence has anything that makes one worth telling; asked first, since most have not."""
     if line.is_task or line.is_former or line.has_commands or _MAY_TELL.search(start):
         return True
-    return rate_sentence(start) == BINDING or _is_on_topic(sentence, line) or is_about_self(start)
+    return rate_sentence(start) == BINDING or is_about_self(start)
 
 
 def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
@@ -189,7 +189,8 @@ def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
     if label == ASSISTANT:
         return bonus
     replies = _CHOICE_BONUS if line.chosen else _ANSWER_BONUS if line.is_answer else 0.0
-    return bonus + replies + (_OPEN_BONUS if priority != BINDING else 0.0)
+    may_be_open = not line.is_settled and (is_question(start) or is_request(start))
+    return bonus + replies + (_OPEN_BONUS if may_be_open else 0.0)
 
 
 def _length(text: str) -> float:
@@ -261,13 +262,14 @@ def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) 
         and not (label == ASSISTANT and _CALCULATES.search(start))
         and not _is_rejected(sentence.text, line)
         and not (line.repeated and _is_repeated(sentence, line))
-        and not (line.is_small_talk and _is_passed_over(start))
+        and not (line.is_small_talk and (label == ASSISTANT or _is_passed_over(start)))
+        and not (line.is_step and not _is_result(start))
+        and not (line.asked is not None and label == ASSISTANT and not _is_of_case(sentence, line.asked))
         and is_worth_telling(
             start,
             is_assistant=label == ASSISTANT,
             is_settled=line.is_settled,
             is_quoted=sentence.speaker is not None,
-            is_on_topic=line.is_former or _is_on_topic(sentence, line),
             is_accepted=line.is_accepted or line.is_former,
         )
     )
@@ -275,7 +277,19 @@ def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) 
 
 def _is_passed_over(text: str) -> bool:
     """Whether nothing in it outlasts a reply that takes it for small talk."""
-    return sentence_priority(text) != BINDING and not plans_for_day(text) and not FULL_NAME.search(text)
+    return rate_sentence(text) != BINDING and not plans_for_day(text) and not FULL_NAME.search(text)
+
+
+def _is_result(text: str) -> bool:
+    """Whether somebody who works with tools tells what he found, rather than what he does next."""
+    return sentence_priority(text) == BINDING or "outcome" in cues_in(text)
+
+
+def _is_of_case(sentence: LineSentence, asked: frozenset[str]) -> bool:
+    """Whether an answer is about the user's own case, by its own words or by figures of the question."""
+    if not sentence.terms.isdisjoint(CALENDAR) or not numeric_terms(sentence.terms).isdisjoint(asked):
+        return True
+    return is_of_case(sentence.text)
 
 
 def _is_proposed(text: str) -> bool:
@@ -304,15 +318,11 @@ def _is_repeated(sentence: LineSentence, line: SourceLine) -> bool:
     """Whether an assistant only says what the user has just said."""
     content = {term for term in sentence.terms if len(term) >= _MIN_TERM or not term.isalpha()}
     known = content & line.repeated
+    if not known or (figures := numeric_terms(content)) - known:
+        return False
     share = _CONFIRMED_SHARE if _CONFIRMS.match(sentence.text) else _REPEATED_SHARE
-    return bool(known) and len(known) >= share * len(content) and not numeric_terms(content - known)
-
-
-def _is_on_topic(sentence: LineSentence, line: SourceLine) -> bool:
-    """Whether an assistant speaks of what the user speaks of, and hardly of anything else."""
-    content = sum(len(term) >= MIN_TOPIC_TERM for term in sentence.terms)
-    shared = len(sentence.terms & line.about)
-    return shared >= _MIN_SHARED_TERMS and shared >= _MIN_SHARED * content
+    adds_nothing = figures and rate_sentence(sentence.text) != BINDING and not reports(sentence.text)
+    return bool(adds_nothing) or len(known) >= share * len(content)
 
 
 def is_binding(sentence: ScoredSentence) -> bool:

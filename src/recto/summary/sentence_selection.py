@@ -18,7 +18,7 @@ from recto.summary.sentence_score import (
     is_binding,
     numeric_terms,
 )
-from recto.summary.source_lines import TOOL, ScoredSentence, SentenceKey, SourceLine
+from recto.summary.source_lines import ASSISTANT, TOOL, ScoredSentence, SentenceKey, SourceLine
 from recto.summary.worth import needs_context
 
 # How much each selected sentence lowers others: those of the same period, and those of the same line.
@@ -120,7 +120,8 @@ class SentenceSelection:
         crowding = 1 + penalty * (self._in_period[self._period(sentence)] / self.per_period)
         score = sentence.score * self._novelty(at) / crowding / (1 + _LINE_PENALTY * self._in_line[sentence.line])
         if self.context and sentence.key in self.context.corrections:
-            score *= _OUTDATED_FACTOR
+            # what an assistant got wrong is told by its correction
+            score *= 0.0 if self.context.reader.lines[sentence.line].label == ASSISTANT else _OUTDATED_FACTOR
         return score * self._context_factor(at) if at in self._contexts else score
 
     def fill(self, size: float) -> None:

@@ -236,9 +236,9 @@ _DECISION_PHRASES = (
     r"\b(?:optamos|nos decidimos|se decidieron) por\b|\bquedamos en\b|\bhemos (?:elegido|optado)\b|\belegimos\b",
 )
 _IT_IS = re.compile(
-    r"(?:^|[,.;:!–—] ?|\b(?:ok|okay|fine|alright|so|then|well) )"
+    r"(?:^|[^\w\s'’-] ?|\b(?:ok|okay|fine|alright|so|then|well) )"
     r"((?:(?!(?:what|how|who|where|why|which|that|whatever|as|than|if|like|but|because)\b)[^\s,.;:!]+ ){1,4})it is"
-    r"(?=(?: then)?\s*(?:[,.;!]|$)| (?:for|as|in|on|at|with|from)\b)"
+    r"(?=(?: then| lol| (?:ha){2,}h?)?\s*(?:[^\w\s]|$)| (?:for|as|in|on|at|with|from)\b)"
 )
 # Every match contains one of these words. Most sentences have none, and this test takes a tenth of the time.
 _DECISION_HINTS = word_set(

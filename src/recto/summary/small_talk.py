@@ -8,13 +8,14 @@ from recto.summary.statements import makes_offer
 from recto.text import text_cache
 
 _REACTION = re.compile(
-    r"(?:(?:(?:ha|ja){2,}|yeah|wow|oh|ah|aw+|lol|ja|oui|sí)\w*(?: \w{2,12}(?=[,!]))?[ ,!.]+)?"
+    r"(?:(?:(?:ha|ja|hi){2,}|yeah|wow|oh|ah|aw+|lol|ja|oui|sí)\w*(?: \w{2,12}(?=[,!]))?[ ,!.]+)?"
     r"(?:that (?:would|must|sounds)\b|that['’]d be"
     r"|you(?:['’]\w+|r)?\b|such\b|what an? |so (?:proud|happy|glad|cool|nice|cute|sweet|true|good|great|excited"
     r"|beautiful|lovely|sorry|jealous|funny|much|many|special|awesome|amazing|kind|fun|well)\b"
     r"|thank|love\b|that(?:['’]s| is) so|sounds?\b|wish|enjoy|congrat"
     r"|check out|i(?:['’]m| am) (?:so |really |super |very )?(?:thank|proud|happy|glad|lucky|excited|grateful)"
-    r"|here(?:['’]s| is)|great|nice|super|danke|du bist|deine? |was für|gracias|qué |eres |merci|quelle? |bravo)"
+    r"|here(?:['’]s| is)|great|nice|super|danke|du bist|deine? |was für|leuk|mooi|fijn|heel fijn|wat een? |prima"
+    r"|gracias|qué |eres |merci|quelle? |bravo)"
 )
 # Praise and agreement, wherever they stand.
 _PRAISES = re.compile(
@@ -31,9 +32,14 @@ _SYMPATHIZES = re.compile(
     r"|(?:that|this)(?:['’]s| is| was| must be| must have been)? (?:a |an |so |such an? |really |pretty |quite |very )*"
     r"(?:sounds?|early|hard|tough|rough|annoying|intense|funny|neat|cute|sweet|lovely|fun|awful|terrible|exhausting"
     r"|stressful)"
-    r"|das (?:klingt|hört sich)|wie (?:schön|ärgerlich|nervig)|(?:eso )?suena|ça (?:devait|doit|a l['’]air))\b",
+    r"|(?:das klingt|suena|(?:dat )?klinkt) (?:[^\W\d_]+ )?(?:nervig|anstrengend|stressig|hart|schlimm|übel|duro|fatal"
+    r"|horrible|agotador|vervelend|zwaar)|wie (?:schön|ärgerlich|nervig)|ça (?:devait|doit|a l['’]air)|oje|ach"
+    r"|courage|ánimo"
+    r"|wat (?:vervelend|jammer|een gedoe|schattig)|beterschap|sterkte|rust lekker|descansa|repose-toi|ruh dich)\b",
     re.IGNORECASE,
 )
+# Praise or pity: what it answers may be a plan.
+_SOUNDS = re.compile(r"[¡\W]*(?:das (?:klingt|hört sich)|(?:eso )?suena|(?:dat )?klinkt)\b", re.IGNORECASE)
 # A model has no weekend and sees no match.
 _HAS_NO_LIFE = re.compile(
     r"i (?:don['’]t have (?:weekends|feelings|hobbies|a body|access)|can['’]t (?:watch|taste|feel|check the weather))"
@@ -62,19 +68,23 @@ _WHEN = re.compile(
     r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|gestern|heute|morgen|letzte\w*|nächste\w*|ayer|hoy|mañana"
     r"|pasad[oa]|próxim[oa]|hier|demain|derni[eè]re?|prochaine?)\b"
 )
-_THANKS = re.compile(r"\b(?:thanks|thank you|thx|danke|gracias|merci)\b|谢谢|ありがとう", re.IGNORECASE)
+_THANKS = re.compile(r"\b(?:thanks|thank you|thx|danke|dank|bedankt|gracias|merci)\b|谢谢|ありがとう", re.IGNORECASE)
 _LAUGHS = re.compile(
     r"\b(?:lol|lmao|rofl|mdr|ptdr|(?:ha|ja|he|hi|ah){2,}h?|xd)\b|[😂🤣😅😆😜🙈]|哈哈|笑死"
     r"|\b(?:just kidding|jk|je (?:rigole|plaisante)|es broma|war (?:nur )?(?:ein )?(?:scherz|spaß)|scherzo)\b",
     re.IGNORECASE,
 )
-_MUSES = re.compile(r"(?:hm+|m{2,}|(?:ha|ja|he){2,}|aha|lol|omg|well,|let me|mal sehen|a ver|voyons)\b", re.IGNORECASE)
+_MUSES = re.compile(
+    r"(?:hm+|m{2,}|even kijken|huh|(?:ha|ja|he){2,}|aha|lol|omg|well,|let me|mal sehen|a ver|voyons)\b", re.IGNORECASE
+)
 # How somebody feels, and how something was, for the moment.
 _FEELS = re.compile(
-    r"\b(?:i['’]?m|i am|i feel|feeling|i was(?: almost)?|bin ich|ich bin|estoy|me siento|je suis|j['’]étais)"
+    r"\b(?:i['’]?m|i am|i feel|feeling|i was(?: almost)?|bin ich|ich bin|ben ik|ik ben|estoy|me siento|je suis"
+    r"|j['’]étais)"
     r" (?:[^\W\d_]+ ){0,2}?"
     r"(?:tired|exhausted|dead|stressed|bored|hungry|motivated|crying|jealous|thrilled|excited|stoked|annoyed|frustrated"
-    r"|müde|kaputt|fertig mit den nerven|genervt|gestresst|platt|cansad[oa]|agotad[oa]|hart[oa]|muert[oa]|reventad[oa]"
+    r"|moe|kapot|gesloopt|müde|kaputt|fertig mit den nerven|genervt|gestresst|platt|cansad[oa]|agotad[oa]|hart[oa]"
+    r"|muert[oa]|reventad[oa]"
     r"|fatiguée?|crevée?|dégoûtée?|épuisée?|énervée?)\b"
     r"|\b(?:was|is|war|ist|fue|es|era|c['’]était|était|c['’]est)"
     r" (?:(?:so|such|really|very|echt|sehr|total|muy|un|a|trop|très) )*"
@@ -91,6 +101,7 @@ _COMES_AND_GOES = re.compile(
     r"(?:^|[,.!] )(?:(?:ok(?:ay)?|so|alright)[,.]? )?(?:(?:i(?:['’]ve)? )?(?:gotta|got to|have to|need to|must)"
     r" (?:run|go|leave)(?= now|[,.!]|$)|gtg|brb|bbl|be right back|(?:coffee|lunch) break"
     r"|(?:i['’]m |bin |ich bin )?(?:back(?: again)?|wieder da)[.!]*$"
+    r"|(?:ik )?moet (?:gaan|ervandoor)|tot (?:morgen|straks|later|zo)|welterusten|never mind|(?:daar )?ben ik weer"
     r"|(?:talk|see) (?:to )?you\b|talk (?:soon|later)|good night|gute nacht|bis (?:morgen|später|dann|gleich)[.!]*$"
     r"|muss (?:los|weg)|hasta (?:mañana|luego|pronto)|buenas noches|(?:mañana|luego) seguimos|me (?:voy|tengo que ir)"
     r"|à (?:demain|plus|tout)|bonne (?:nuit|soirée)|je (?:file|dois y aller)"
@@ -99,7 +110,8 @@ _COMES_AND_GOES = re.compile(
     re.IGNORECASE,
 )
 _INTERJECTION = re.compile(
-    r"(?:ugh|argh|puh+|uff*|boah|hm+|o+h+|a+h+|wow|omg|ouf|bof|uf|vaya|yay|ph?ew|ach|tja|oje|ups|oops|yikes|ooh|zut|mince"
+    r"(?:ugh|argh|puh+|uff*|boah|hm+|o+h+|a+h+|wow|omg|ouf|bof|uf|vaya|yay|ph?ew|ach|tja|oje|ups|oops|yikes|ooh|zut"
+    r"|mince"
     r"|(?:ha|ja|he){2,}h?|lol|mdr|😂|:\)|哈+|唉|啊)[.!,… ]*",
     re.IGNORECASE,
 )
@@ -113,7 +125,9 @@ SPECIFIC = re.compile(
 NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
 """A capital letter inside a sentence."""
 FULL_NAME = re.compile(
-    r"\b(?!(?:Der|Die|Das|Den|Dem|Eine?[nmr]?|Im|Am|Bei|Mit|Für) )[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+"
+    r"\b(?!(?:Der|Die|Das|Den|Dem|Eine?[nmr]?|Im|Am|Bei|Mit|Für|Von|Zu|The|In|On|At|For|From|Your|Our|My|La|Les?"
+    r"|Des?|Du|Une?|El|Los|Las|En|Con|Para|Avec|Dans|Pour|Votre|Het|Een|Van|Op|Met|Voor|Bij|Uw) )"
+    r"[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+"
     r" (?:(?:van|von|de|del|ter|ten|di|da) )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b"
 )
 
@@ -126,15 +140,21 @@ def is_reaction(sentence: str) -> bool:
     return _REACTION.match(lower) is not None or _PRAISES.search(lower) is not None
 
 
-def is_small_talk_reply(reply: str) -> bool:
-    """Whether a reply is amused or sorry, and no more: what it answers was told in passing."""
+def is_small_talk_reply(reply: str, said: str = "") -> bool:
+    """Whether a reply is amused or sorry, and no more: what it answers was told in passing. A reply that cheers in
+    other words tells the same of a remark without names and figures."""
     if len(reply) > _MAX_SYMPATHY:
         return False
     start = max(reply.rfind(". "), reply.rfind("! ")) + 2
     reply = reply[:start] if start > 1 and makes_offer(reply[start:]) else reply
     if "?" in reply or _FIGURE.search(reply):
         return False
-    return _SYMPATHIZES.match(reply) is not None or _HAS_NO_LIFE.match(reply) is not None
+    if _SYMPATHIZES.match(reply) or _HAS_NO_LIFE.match(reply):
+        return True
+    is_light = said and len(said) <= _MAX_TALK and not (_FIGURE.search(said) or SPECIFIC.search(said))
+    if not is_light or (NAME.search(said) and not is_german(said)):
+        return False
+    return _SOUNDS.match(reply) is not None or (is_exclamation(reply) and reply.count("!") == 1)
 
 
 @text_cache(8192)
@@ -161,6 +181,11 @@ def is_remark(text: str) -> bool:
     if _THANKS.search(text) and topics < _MIN_THANKED:
         return True
     return topics <= _MAX_LAUGHED and _LAUGHS.search(text) is not None
+
+
+def is_exclamation(text: str) -> bool:
+    """Whether somebody cheers, wishes or comforts, in whatever words: "Bravo, quel beau projet !"."""
+    return len(text) <= _MAX_TALK and text.endswith(("!", "！")) and not (_FIGURE.search(text) or SPECIFIC.search(text))
 
 
 def muses(text: str) -> bool:

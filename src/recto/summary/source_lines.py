@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from recto.summary.machine_output import FENCES
+from recto.summary.machine_output import FENCES, MIN_CELL_ROWS, table_rows
 from recto.summary.model_orders import SOMEBODY
 from recto.summary.pasted_text import quotation_runs, spoken_parts
 from recto.summary.sentences import (
@@ -31,8 +31,6 @@ _MAX_CHARACTERS, _MAX_SENTENCES = 4_000_000, 20_000
 _MIN_CHARACTERS_OF_LINE = 500
 # Fenced code with no more lines than this is a command, not a listing.
 _MAX_COMMAND_LINES = 2
-MIN_TOPIC_TERM = 5
-"""Terms with fewer letters do not tell what somebody talks about."""
 
 
 class SourceLine(Struct, frozen=True):
@@ -51,8 +49,6 @@ class SourceLine(Struct, frozen=True):
     """What it asks was answered or done."""
     speaker: str | None = None
     """Whom a line of a former summary quotes. Of messages, their sentences tell."""
-    about: frozenset[str] = frozenset()
-    """The terms that the user uses right before and after an assistant's message: what the two talk about."""
     is_accepted: bool = False
     """Whether the user agrees to what it proposes."""
     options: tuple[str, ...] = ()
@@ -71,6 +67,10 @@ class SourceLine(Struct, frozen=True):
     """Whether a tool returned reading matter: sentences of others, rather than what came out."""
     has_commands: bool = False
     """Whether commands between its fences are meant for the user, rather than told by a work log."""
+    asked: frozenset[str] | None = None
+    """The terms of the question that an assistant's message answers, unless the user takes the answer."""
+    is_step: bool = False
+    """Whether an assistant says it beside a call of a tool, of which a work log tells."""
     is_former: bool = False
     """Whether a former summary told it: it was worth telling before."""
 
@@ -158,9 +158,14 @@ class LineReader:
         return next((sentence for sentence in self.cached_sentences(line) if sentence.position == position), None)
 
 
+def _tag_tables(found: Sequence[tuple[str, bool]]) -> Sequence[tuple[str, bool]]:
+    rows = table_rows([sentence for sentence, _ in found])
+    return [(sentence, is_code or at in rows) for at, (sentence, is_code) in enumerate(found)] if rows else found
+
+
 def _tag_listings(text: str) -> Sequence[tuple[str, bool]]:
     """Sentences, and whether each belongs to a listing; a command between fences does not."""
-    found = tagged_sentences(text)
+    found = _tag_tables(tagged_sentences(text)) if text.count("\n") >= MIN_CELL_ROWS else tagged_sentences(text)
     if not any(is_code for _, is_code in found):
         return found
     tagged: list[tuple[str, bool]] = []

@@ -1,6 +1,6 @@
 """Statements that bind without a verb of deciding: nouns with a "no", and what is to be done by a day or an hour.
 
-They complete the decisions of `recto.summary.sentences`, in English, German, Spanish and French. Knows one at a time.
+They complete the decisions of `recto.summary.sentences`, in five languages. Knows one at a time.
 """
 
 import re
@@ -33,18 +33,21 @@ _WEEKDAY_OR_MONTH = (
     r"|noon"
     r"|midnight|january|february|march|april|may|june|july|august|september|october|november|december|morgen|übermorgen"
     r"|heute|mittag|januar|jänner|februar|märz|mai|juni|juli|oktober|dezember|mañana|demain|midi|mediodía"
+    r"|(?:maan|dins|woens|donder|vrij|zater|zon)dag|januari|februari|maart|mei|augustus|overmorgen"
 )
 # "Anna does it by Friday"; "from Monday until Friday" and "was built by June" are none.
 _DEADLINE = re.compile(
-    r"(?<!from )\b(?:by|before|until|no later than|bis|vor|antes del?|para|hasta|avant|d'ici|pour|jusqu'(?:au|à))"
-    r" (?:the |next |this |spätestens |zum |zur |kommenden? |nächsten? |el |la |le |au )*"
+    r"(?<!from )\b(?:by|before|until|no later than|bis|vor|voor|uiterlijk|tot|antes del?|para|hasta|avant|d'ici|pour"
+    r"|jusqu'(?:au|à)) (?:the |next |this |spätestens |zum |zur |kommenden? |nächsten? |el |la |le |au )*"
     r"(?:end of |ende |fin de |finales de )?"
     rf"(?:(?:{_WEEKDAY_OR_MONTH})\b|\d{{1,2}}(?:st|nd|rd|th|er)?\.? (?:de )?[^\W\d_]{{3}}"
     r"|\d{1,2}(?::\d\d| ?[ap]\.?m\b| uhr)"
     r"|\d{1,2}\.\d{1,2}\.|\d{4}-\d\d-\d\d|(?:week|month|year|woche|monats?|jahres|semana|mes|año|semaine|mois)\b)",
     re.IGNORECASE,
 )
-_DEADLINE_WORDS = _words("by before until later bis vor antes para hasta avant d'ici pour jusqu'au jusqu'à")
+_DEADLINE_WORDS = _words(
+    "by before until later bis vor voor uiterlijk tot antes para hasta avant d'ici pour jusqu'au jusqu'à"
+)
 _PAST = re.compile(
     r"\b(?:was|were|had|did|been|from (?:mon|tues|wednes|thurs|fri|satur|sun)day|hatte|wurde|von|fue|era|había|desde"
     r"|war|était|avait|depuis)\b",
@@ -75,7 +78,8 @@ _HAPPENED = re.compile(
 
 def plans_for_day(sentence: str) -> bool:
     """Whether it says what will be on a day: "We sail to Fowey on the second weekend of June"."""
-    if not _DAY.search(sentence) or sentence.endswith(("?", "？")):
+    days = {found[0].lower() for found in _DAY.finditer(sentence)} - {"heute", "tonight"}
+    if not days or sentence.endswith(("?", "？")):
         return False
     return not (_PAST.search(sentence) or _HAPPENED.search(sentence))
 
@@ -92,7 +96,8 @@ def forbids(sentence: str) -> bool:
 
 _ASKS = re.compile(
     r"(?:(?:ok|okay|so|and|now|then|also|und|y|et|jetzt|ahora)[,.]? )?"
-    r"(?:please|pls|bitte|por favor|s['’]il (?:te|vous) pla[iî]t|i need you to|i want you to|remind me|"
+    r"(?:please|pls|bitte|graag|alsjeblieft|kun(?:nen|t)? (?:je|u|jullie)|zou(?:den)? (?:je|u)|por favor"
+    r"|s['’]il (?:te|vous) pla[iî]t|i need you to|i want you to|remind me|"
     r"(?:can|could|would|will) you|k(?:a|ö)nn(?:st|test|en|ten) (?:du|sie)|puedes?|podr[ií]as?"
     r"|peux-tu|pou(?:v|rr)\w+[- ]\w+)\b"
 )
@@ -113,18 +118,20 @@ _LEAVES_OPEN = re.compile(
     r"|we(?:'ll| will) see|find out (?:whether|if|who|how|when|what)|weiß (?:ich )?(?:noch )?(?:nicht|niemand|keiner)"
     r"|keine ahnung|(?:noch )?offen|klären|herausfinden|nachfragen|mal sehen|no (?:lo )?s(?:é|abemos)|ni idea"
     r"|nadie (?:lo )?sabe|pendiente|averiguar|habrá que|ya veremos|sai[st] pas|savons pas|aucune idée|on verra|à voir"
-    r"|personne ne sait|en suspens)\b|不知道|不清楚|待定|再说"
+    r"|personne ne sait|en suspens|(?:weet|weten) (?:ik |we |het )*(?:nog )?niet|geen idee|nog (?:open|niet (?:zeker"
+    r"|duidelijk))|moet (?:ik|ik nog|nog) (?:vragen|uitzoeken))\b|不知道|不清楚|待定|再说"
 )
 # Every match contains one of these, and looking for them takes a tenth of the time.
 _OPEN_HINTS = tuple(
     _words(
         "know say tell idea clue yet nobody clear decided open back ask see find weiß ahnung offen klär herausf nachfr "
-        "sehen sabe pendiente averig habrá veremos sais sait savons idée verra voir suspens 知道 清楚 待定 再说 sé"
+        "sehen weet geen nog moet sabe pendiente averig habrá veremos sai savons idée verra voir suspens 知道 清楚 待定 再说 sé"
     )
 )
 _PUTS_OFF = re.compile(
     r"(?:i['’]ll|i will|will do|noted|sure|okay|ok|understood|alright|all right|fine|good|yes|got it|happy to|gladly"
-    r"|(?:das )?mach(?:e)? ich|ich werde|notiert|gern\w*|klar|verstanden|in ordnung|alles klar|gut"
+    r"|ik zal|genoteerd|begrepen|prima|komt goed|(?:das )?mach(?:e)? ich|ich werde|notiert|gern\w*|klar|verstanden"
+    r"|in ordnung|alles klar|gut"
     r"|lo haré|voy a|anotado|apuntado|claro|vale|de acuerdo|entendido|je vais|noté|d['’]accord|bien sûr|compris"
     r"|好的?|明白|已记下)\b",
     re.IGNORECASE,
@@ -140,14 +147,19 @@ _OFFER = re.compile(
     r"|(?:y a-t-il|avez-vous|as-tu) (?:encore )?(?:autre chose|d['’]autres questions)|还有(?:什么|别的)"
     r"|want me to\b|soll(?:en)? (?:ich|wir)\b|möchte(?:n sie|st du)\b|willst du\b|wollen sie\b"
     r"|[¿ ]*(?:quieres?|desea[s]?|te gustaría) que\b|[¿ ]*(?:sigo|continúo)\b|(?:veux-tu|voulez-vous) que\b"
-    r"|(?:dois-je|je continue)\b|souhaite(?:s-tu|z-vous)\b|voulez-vous\b|veux-tu\b|¿?te (?:preparo|hago|escribo)\b",
+    r"|zal ik\b|wil(?:t u| je)\b|(?:heeft u|heb je) nog\b|(?:dois-je|je continue)\b|souhaite(?:s-tu|z-vous)\b"
+    r"|voulez-vous\b|veux-tu\b|¿?te (?:preparo|hago|escribo)\b",
     re.IGNORECASE,
 )
 _ANNOUNCEMENT = re.compile(
     r"(?:(?:now|next|first|then|so|okay|ok|great|perfect|thanks|gut|danke|gracias)[,!.:]? )?"
     r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to"
-    r"|ich (?:werde|sehe mir|schaue|ändere|prüfe|verwende|füge)|lass uns"
-    r"|je (?:vais|regarde|vérifie|lance|modifie|corrige)|voy a|我会|我来|我将|では|それでは)",
+    r"|ich (?:werde|sehe mir|schaue|ändere|prüfe|verwende|füge|starte|trage|lösche|suche|notiere|schicke|lege|setze)"
+    r"|(?:dann|jetzt) (?:lösche|starte|ändere|prüfe|trage|suche|schicke) ich|lass uns"
+    r"|je (?:vais|regarde|vérifie|lance|modifie|corrige|cherche|prépare|transmets|retiens|reviens|note|pose|ajoute"
+    r"|mets)"
+    r"|(?:dan )?ik (?:zal|ga|noteer|pas|zet|zoek|stuur|kijk|start|voeg|regel)|(?:lo |la |te |le )?(?:añado|anoto|busco"
+    r"|preparo|avisaremos|enviaré)|voy a|我会|我来|我将|では|それでは)",
     re.IGNORECASE,
 )
 # German nouns have capitals.
@@ -167,7 +179,9 @@ def is_empty_offer(question: str) -> bool:
 
 
 _OF_UNNAMED = re.compile(
-    r"(?:[^\W\d_]+(?:['’]t)? )?(?:it|they|he|she|er|es|ihn)\b|[^\W\d_]+-(?:ils?|elles?|t-ils?|t-elles?)\b",
+    r"(?:does|would|is) (?:that|this) (?:work|okay|ok|fine|suit)|passt (?:das|dir|ihnen)|(?:past|schikt|is) (?:dat|dit)"
+    r"|¿?(?:te|le|os) (?:va|viene|parece) bien|(?:ça|cela) (?:te|vous) (?:va|convient)"
+    r"|(?:[^\W\d_]+(?:['’]t)? )?(?:it|they|he|she|er|es|ihn)\b|[^\W\d_]+-(?:ils?|elles?|t-ils?|t-elles?)\b",
     re.IGNORECASE,
 )
 
@@ -185,11 +199,13 @@ def is_announcement(text: str) -> bool:
 # In chats people leave the mark out: "what do I need to tell the council", "y cuánto cuesta".
 _UNMARKED = re.compile(
     r"(?:(?:ok|okay|so|and|also|but|now|und|also|aber|y|pero|e|et|mais|donc|btw)[, ]+)*(?:"
-    r"(?:what|who|where|when|why|which|how)(?:['’]s| (?:is|are|was|do|does|did|can|could|should|would|will|about"
+    r"(?:wat|wie|waar|wanneer|waarom|welke|hoe(?:veel| lang)?) (?:is|zijn|was|heeft|kan|kunnen|moet|kost|doe|ga|komt) "
+    r"|(?:what|who|where|when|why|which|how)(?:['’]s| (?:is|are|was|do|does|did|can|could|should|would|will|about"
     r"|much|many|long|one)\b)"
     r"|(?:is|are|do|does|did|can|could|should|shall|would|will) (?:it|that|this|they|we|i|you|he|she|there|the|my) "
     r"|(?:was|wer|wo|wann|warum|wieso|welche[rsnm]?|wie(?: ?viele?| lange?| oft)?) (?:ist|sind|war|hat|haben|kann"
     r"|können|soll|sollen|muss|wird|kostet|macht|braucht|mach|heißt|geht|gibt|ich|wir|man)\b"
+    r"|(?:was|wer|wo|wann|warum|wieso|wie) [^\W\d_]+ (?:denn|eigentlich)\b"
     r"|(?:antes de |desde |para |de |a |con )?(?:qué|quién(?:es)?|cuánt[oa]s?|cuándo|dónde|cómo|cuál(?:es)?)\b"
     r"(?! va\b)[^,]*$"
     r"|est[- ]ce que\b|(?:qu['’]est|combien|pourquoi|comment|où|qui (?:fait|s['’]en|va|prend)|il faut quoi|lequel"
@@ -208,7 +224,7 @@ def asks_unmarked(sentence: str) -> bool:
 @text_cache(8192)
 def is_request(sentence: str) -> bool:
     """Whether it asks the other to do something, politely or not. A plain question is none."""
-    lower = sentence.lower()
+    lower = sentence.lower().lstrip("¿¡ ")
     return bool(_ASKS.match(lower) or _ORDERS.match(lower) or (not lower.isascii() and _UNSPACED_ORDER.match(lower)))
 
 
@@ -255,13 +271,14 @@ def _without_offer(reply: str) -> str:
 _SALUTATION = re.compile(
     r"(?:subject|betreff|asunto|objet)\s?:|(?:dear|to whom) |(?:hi|hello|hey)(?: [^\W\d_]+){1,3},|sehr geehrte"
     r"|guten tag (?:frau|herr)|lieber? [^\W\d_]+"
-    r"|hallo(?: [^\W\d_]+){1,3},|estimad[oa]s?\b|querid[oa]s?\b|¡?hola (?:a tod|[^\W\d_]+[,:!])|muy señor|madame[, ]"
+    r"|beste [^\W\d_]+,|geachte |hallo(?: [^\W\d_]+){1,3},|estimad[oa]s?\b|querid[oa]s?\b|¡?hola (?:a tod"
+    r"|[^\W\d_]+[,:!])|muy señor|madame[, ]"
     r"|monsieur[, ]|ch(?:er|ère)s?\b|(?:bonjour|salut) (?:à tous|[^\W\d_]+ ?[,!])|je soussigné|yo, |hiermit ",
     re.IGNORECASE,
 )
 _WRITES = re.compile(
-    r"\b(?:write|draft|rewrite|rephrase|compose|reply|schreib\w*|formulier\w*|entwirf|verfass\w*|redact\w+|escrib\w+"
-    r"|rédig\w+|écri[st]\w*"
+    r"\b(?:schrijf\w*|opstellen|berichtje|write|draft|rewrite|rephrase|compose|reply|schreib\w*|formulier\w*|entwirf"
+    r"|verfass\w*|redact\w+|escrib\w+|rédig\w+|écri[st]\w*"
     r"|(?:make|do|give|hacer?|haz|mach\w*|fais|faites)(?:-moi)? (?:me |mir |us )?(?:an? |una? |un |ne "
     r"|eine[nr]? )?(?:\w+ )?"
     r"(?:mail|e-?mail|letter|text|texto|list|liste|lista|message|mensaje|brief|courrier|note|notice))\b"
@@ -300,15 +317,18 @@ _ALONE_WORD = re.compile(r"[^\W_][\w'’.:-]*")
 
 _AGREES = _words(
     "ok okay yes yep yeah ja sí si oui the then it do go with please thanks fine good right alright sure bitte gut "
-    "genau vale bueno bien favor por d'accord alors dann ah oh so also too mach entonces claro klar"
+    "genau vale bueno bien favor por d'accord alors dann ah oh so also too mach entonces claro klar is goed prima "
+    "graag "
+    "hoor dan doe maar zeker natuurlijk"
 )
 
 
-_SAYS_YES = re.compile(r"(?:ok(?:ay)?|yes|yep|yeah|fine|ja|gut|vale|sí|oui)\b[,.!:]? *", re.IGNORECASE)
+_SAYS_YES = re.compile(r"(?:ok(?:ay)?|yes|yep|yeah|fine|ja|gut|goed|vale|sí|oui)\b[,.!:]? *", re.IGNORECASE)
 # After a mere yes, what shows that something is taken: "ok the flat one then", but not "ok let me ask my sister".
 _TAKES = re.compile(
     r"\b(?:take|use|do (?:it|that|so)|keep|go (?:for|with|ahead)|book|buy|then|it is|please|that one|works|deal|nehm\w*"
-    r"|nimm|mach\w*|dann|behalt\w*|bleib\w*|buch\w*|bitte|passt|prends?|prenons|garde|fais|faisons|alors|va pour|coge"
+    r"|nimm|mach(?:en?)?|dan|graag|is goed|dann|behalt\w*|bleib\w*|buch\w*|bitte|passt|prends?|prenons|garde|fais"
+    r"|faisons|alors|va pour|coge"
     r"|cogemos|usa|usamos|haz|hacemos|entonces|quédate|por favor|me quedo)\b",
     re.IGNORECASE,
 )
@@ -319,10 +339,22 @@ _ACCEPTS = re.compile(
     r"|perfekt|so machen wir|machen wir|nehmen wir|einverstanden|die (?:erste|zweite|dritte)|perfecto"
     r"|exacto|de acuerdo|tienes razón|buena idea|me gusta|el (?:primero|segundo)"
     r"|parfait|exactement|on (?:garde|prend|fait)|magnifique|d['’]accord|tu as raison|bonne idée"
-    r"|le (?:premier|deuxième|second))\b",
+    r"|le (?:premier|deuxième|second)|doe maar|doen we|prima|goed idee|klopt|akkoord|de (?:eerste|tweede|derde))\b",
+    re.IGNORECASE,
+)
+# "Good point": it was heard, and nothing is taken by that alone.
+_CONCEDES = re.compile(
+    r"(?:(?:ah|oh|ok(?:ay)?|yes|ja|sí|oui)[,.]? )?(?:(?:that['’]s a )?(?:good|fair) point|(?:that )?makes sense"
+    r"|you['’]re right|true|stimmt|da hast du recht|guter punkt|tienes razón|es verdad|tu as raison|c['’]est vrai|klopt"
+    r"|je hebt gelijk|goed punt)\b",
     re.IGNORECASE,
 )
 _REFUSES = re.compile(r"\b(?:but|no|not|aber|nein|nicht|pero|mais|non|pas)\b|[?？]", re.IGNORECASE)
+
+
+def concedes(text: str) -> bool:
+    """Whether somebody says that the other is right, at the start of what he says."""
+    return _CONCEDES.match(text) is not None
 
 
 def accepts(reply: str) -> bool:
@@ -335,10 +367,12 @@ def accepts(reply: str) -> bool:
 
 
 _ACKNOWLEDGES = re.compile(
-    r"(?:(?:i (?:\w+ )?understand|ich verstehe|verständlich|(?:lo )?entiendo|je comprends"
+    r"(?:(?:bonjour|hello|hi|hallo|hola|guten tag|goedemiddag)[^,.!]{0,20}[,.!] )?"
+    r"(?:(?:i (?:\w+ )?understand|(?:dat )?begrijp ik|begrepen|genoteerd|duidelijk|natuurlijk|excuses|clear"
+    r"|ich verstehe|verständlich|(?:lo )?entiendo|je comprends"
     r"|noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
     r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
-    r"|d['’]accord)\b|(?:thanks|thank you|danke|gracias|merci) (?:for|für|por|pour|de)\b"
+    r"|d['’]accord)\b|(?:thanks|thank you|danke|gracias|merci|dank|bedankt) (?:for|für|por|pour|de|voor|u|je)\b"
     r"|(?:of course|certainly|natürlich|selbstverständlich|por supuesto|bien sûr)[,.!]"
     r"|.{0,40}[,:–—] (?:noted|understood|got it|notiert|verstanden|anotado|entendido|noté|compris)[.!]*$)",
     re.IGNORECASE,

@@ -11,7 +11,8 @@ _FAILS = re.compile(
     r"|(?:does|do|did|is|was|can)(?:n['’]t| not) (?:work|start|run|load|connect|open|compile|defined|found|print)\w*"
     r"|still (?:leak|fail|hang|block|broken|down|slow|wrong|the same)\w*"
     r"|geht nicht|funktioniert nicht|fehler\w*|abgestürzt|klappt nicht|startet nicht|no funciona|fall[óa]|error(?:es)?"
-    r"|ne (?:marche|fonctionne|démarre) pas|en panne|erreurs?|plante)\b|[A-Z]\w+(?:Error|Exception)\b"
+    r"|werkt niet|doet het niet|foutmelding|kapot|err|ne (?:marche|fonctionne|démarre) pas|en panne|erreurs?"
+    r"|plante)\b|[A-Z]\w+(?:Error|Exception)\b"
     r"|报错|失败|不行|打不开|エラー",
     re.IGNORECASE,
 )
@@ -20,7 +21,8 @@ _WORKS = re.compile(
     r"|works now|fixed|solved|resolved|runs green|all (?:\d+ )?tests pass\w*|\d+ passed|(?:geht|läuft) (?:jetzt|wieder"
     r"|nun)|funktioniert (?:jetzt|wieder|nun|alles)|(?:hat )?geklappt|behoben|gelöst|ya (?:funciona|va)|funciona (?:ya"
     r"|ahora|bien)|arreglado|solucionado|(?:marche|fonctionne)(?: (?:maintenant|enfin|bien|nickel))?(?=[.,!:;)]|$)"
-    r"|réparé|résolu)\b|(?:修|弄|搞)好了|解决了|可以了|直りました|動きました",
+    r"|réparée?s?|résolue?s?|corrigée?s?|werkt (?:nu|weer|goed)|opgelost|hersteld)\b"
+    r"|(?:修|弄|搞)好了|解决了|可以了|直りました|動きました",
     re.IGNORECASE,
 )
 _NOT_YET = re.compile(
@@ -32,7 +34,7 @@ _NOT_YET = re.compile(
 _WORKS_HINTS = tuple(
     word_set(
         "work runn runs fixed solved pass geht läuft funktioniert geklappt behoben gelöst funciona ya arregl solucion "
-        "marche fonctionne répar résol 好了 解决 可以了 直り 動き"
+        "marche fonctionne répar résol corrig werkt opgelost hersteld 好了 解决 可以了 直り 動き"
     )
 )
 _FAILS_HINTS = tuple(

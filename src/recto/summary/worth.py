@@ -12,14 +12,22 @@ from recto.chat.priority import BINDING, CHATTER, NORMAL
 from recto.summary.facts import is_passing
 from recto.summary.quotation import count_topic_words
 from recto.summary.reference import leans_back, leans_on_another
-from recto.summary.relative_dates import is_german
-from recto.summary.sentences import is_heading, is_question, rate_sentence
-from recto.summary.small_talk import FULL_NAME, NAME, SPECIFIC, is_platitude, is_reaction, is_remark, muses
+from recto.summary.sentences import decision_start, is_heading, is_question, rate_sentence
+from recto.summary.small_talk import (
+    FULL_NAME,
+    SPECIFIC,
+    is_exclamation,
+    is_platitude,
+    is_reaction,
+    is_remark,
+    muses,
+)
 from recto.summary.statements import (
     accepts,
     acknowledges,
     agrees,
     asks_for_text,
+    concedes,
     is_announcement,
     is_request,
     leaves_open,
@@ -53,17 +61,24 @@ _DONE_SO = re.compile(
     r"|\bes (?:dauerte?|kostete?|brauchte?)\b|\b(?:le|la) (?:faites|fais|faire)\b|\b(?:lo|la) (?:hagas?|hagan)\b"
 )
 _SPEAKS_OF_SELF = re.compile(
-    r"\b(?:i|i['’](?:m|ve)|we|we['’](?:re|ve)|my|our|ich|wir|mein\w*|unser\w*|yo|mi|mis|nuestr\w+|je|nous|mon|ma|mes"
-    r"|notre)\b|\bj['’]|我"
+    r"\b(?:i|i['’](?:m|ve)|we|we['’](?:re|ve)|my|our|ich|wir|mein\w*|unser\w*|yo|mi|mis|nuestr\w+|nous|mon|ma|mes"
+    r"|notre|ik|wij|mijn|onze?)\b|\bj['’]|我"
 )
+# "Je" is I in French, and you in Dutch.
+_JE = re.compile(r"\bje\b")
+_DUTCH = re.compile(r"\b(?:het|een|niet|bij|naar|ook|wordt|voor|hebt|kunt?|kan|moet|jullie|geen|maar|zijn|van)\b")
 # What an assistant says of itself when it advises, offers or waits.
 _ADVISES = re.compile(
     r"\bi (?:\w+ )?(?:understand|apologi[sz]e)\b"
     r"|\b(?:i|we)(?:['’](?:d|ll)| (?:would|could|can|can['’]t|cannot|think|guess|hope|see|understand|agree|don['’]t"
     r"|do not|will|should|may|might|believe|suggest))\b|\bi['’]m (?:glad|happy|sorry|sure|not sure|here|afraid)\b"
     r"|\bwe(?:['’]re| are| were| have been) \w+ing\b|\b(?:advisable|ratsam|recomendable|aconsejable|conseillé)\b"
-    r"|\bich (?:würde|denke|glaube|hoffe|kann|könnte|sehe|verstehe|weiß|werde|bin mir)\b|\bwir (?:könn\w+|soll\w+)\b"
-    r"|\b(?:creo|espero|entiendo|puedo|podría|podemos|diría) \b|\bje (?:pense|crois|peux|pourrais|vois)\b"
+    r"|\bwürde ich\b|\bich (?:würde|denke|glaube|hoffe|kann|könnte|sehe|verstehe|weiß|werde|bin mir)\b"
+    r"|\bwir (?:könn\w+|soll\w+)\b"
+    r"|\b(?:creo|espero|entiendo|puedo|podría|podemos|diría) \b|\bje (?:pense|crois|peux|vois|[^\W\d_]{3,}rais)\b"
+    r"|\bik (?:denk|zou|kan|hoop|begrijp|help|ben blij)\b|\b(?:help|zou|kan) ik\b|\bwe (?:kunnen|zouden|nemen)\b"
+    r"|\bje (?:n['’]ai pas|ne sais pas)\b|\bich habe (?:dazu )?keine\b|\bno (?:tengo|sé)\b|\bik (?:heb"
+    r"|weet) (?:\w+ )?geen\b"
 )
 _PROPOSES = re.compile(
     r"\bplease (?:don['’]t|do not|keep|try|make sure|avoid|remember|check|note)\b|\bwe (?:usually )?recommend\b"
@@ -73,9 +88,14 @@ _PROPOSES = re.compile(
     r"|\b(?:can|may|might|could) be\b|\b(?:tends?|try) to\b|\bit['’]s (?:best|better|wise|worth)\b"
     r"|\b(?:sie|du|man) (?:sollten?|solltest|könnten?|könntest|kannst|kann)\b"
     r"|\b(?:meistens|normalerweise|wahrscheinlich)\b"
-    r"|\b(?:puedes|podrías|deberías|conviene|convendría|normalmente)\b|\b(?:tu peux|vous pouvez|on peut|on pourrait)\b"
+    r"|\b(?:puedes|podrías|deberías|conviene|convendría|normalmente|hay que|tienes que)\b"
+    r"|\b(?:tu peux|vous pouvez|on peut|on pourrait|il fau(?:t|dra(?:it)?) [^\W\d_]+[eio]i?re?|vous devez)\b"
+    r"|\b(?:man|du|sie) (?:muss|müssen)\b"
+    r"|\b(?:kun|kan|kunt|moet|hoef|zou) (?:je|u|jullie)\b|\b(?:je|u|jullie) (?:kunt?|kan|moet|zou|hoeft)\b"
+    r"|\b(?:misschien|meestal|waarschijnlijk|eventuell|vielleicht|perhaps|maybe|quizás|peut-être)\b"
     r"|^(?:[-*•] |\d+[.)] )?(?:[a-zäöü]+e?n sie\b|make sure|remember|consider|pack|keep in mind|bring|avoid|try"
-    r"|use|check|ask|don['’]t|start|begin|take|look for|think about|tell|call|claim|compare|include|send|write|put"
+    r"|use|check|ask|keep|order|leave|measure|wait|don['’]t|start|begin|take|look for|think about|tell|call|claim"
+    r"|compare|include|send|write|put"
     r"|plan|set|show|choose|pick|install|test with|add|forward|enable|restart|(?:now|first|then) (?:install|forward|add"
     r"|run|open|create|set|test|restart)"
     r"|(?:achte|denk|frag|sag|prüf|notier|zeig|fordere|zahl|schau|rechne|teil|nehm|leg|plan|lass|stell|kläre?|halte?"
@@ -86,7 +106,10 @@ _PROPOSES = re.compile(
     r"|mejor|conviene) "
     r"|(?:pensez|prévoyez|demandez|n['’]oubliez|évitez|donnez|mentionnez|ajoutez|vérifiez|pense|prévois|demande"
     r"|vérifie) "
-    r"|te (?:recomiendo|recomendaría|sugiero)|je te (?:conseille|recommande))\b"
+    r"|te (?:recomiendo|recomendaría|sugiero)|je te (?:conseille|recommande)|(?:plan|zorg|denk|vraag|kijk|reken|maak"
+    r"|controleer|neem|noteer|probeer|let) "
+    r"|(?:if|wenn|falls|si|als) (?:you|your|du|sie|ihr|dein\w*|tu|te|vous|votre|je|jullie|uw)\b"
+    r"|(?:très bien|d['’]accord|parfait|ensuite|puis|alors)?[,:]? ?[a-zéèê]{3,}ez (?!vous)[a-zà]+)\b"
 )
 _ESTIMATES = re.compile(
     r"\b(?:usually|typically|generally|normally|often|most people|as a rule|expect (?:about|around|between)|around"
@@ -94,21 +117,38 @@ _ESTIMATES = re.compile(
     r"|between|some|üblich\w*|meistens?|in der regel|normalerweise|oft|etwa|rund|circa|ca\.|ungefähr|zwischen"
     r"|suelen?|normalmente"
     r"|habitual\w*|unos|unas|alrededor de|aproximadamente|entre|environ|en général|généralement|souvent|comptez"
-    r"|compter|à peu près)"
+    r"|compter|à peu près|ongeveer|rond|meestal|gemiddeld|tussen)"
     r" (?:[^\W\d_]+ ){0,3}?[€$£]?\d|[€$£]?\d[\d.,]* ?(?:to|bis|a|à|–|-|oder|or) ?[€$£]?\d(?:[\d.,]*\d)? ?"
     r"(?:[€$£%]|[^\W\d_]+)|\bas a rule\b"
     r"|\b(?:usually|typically|generally|üblich|meistens|in der regel|normalerweise|suelen?|normalmente|en général"
     r"|généralement)\b"
 )
+# A clause with "what was" tells of nothing that happened.
 _REPORTS = re.compile(
-    r"\b(?:was|were|took|had|been|found|failed|passed|ran|measured|returned|showed|counted|came to|wurden?|waren?"
+    r"\b(?<!what )(?<!which )(?<!who )(?<!that )(?:was|were|took|had|been|found|failed|passed|ran|measured|returned"
+    r"|showed|counted|came to|wurden?|waren?"
     r"|hatten?|dauerte"
     r"|is (?:now )?(?:pushed|merged|deployed|installed|fixed|open|live)"
-    r"|ergab|fue|fueron|tardó|dio|estaba|était|étaient|été|a (?:pris|donné|coûté))\b|\*\*[^*\n]{0,40}\d"
+    r"|ergab|fue|fueron|tardó|dio|estaba|était|étaient|(?:a|ont|avait) été|a (?:pris|donné|coûté)"
+    r"|werd(?:en)?|duurde|bleek)\b"
+    r"|^(?:the|der|die|das|el|la|le|de|het) (?:[^\W_]+ ){1,3}(?:says|argues|shows|concludes|besagt|zeigt|ergibt|dice"
+    r"|muestra|montre|indique|dit|zegt|toont)\b|\*\*[^*\n]{0,40}\d"
+)
+# Names that stand for others of their kind.
+_INSTANCE = re.compile(
+    r"\b(?:for example|for instance|such as|e\.g\.|zum beispiel|z\. ?b\.|etwa|beispielsweise|por ejemplo|como por"
+    r"|par exemple|comme|bijvoorbeeld|zoals)\b",
+    re.IGNORECASE,
+)
+# "De claim is goedgekeurd", "Die Sperre ist entfernt".
+_PARTICIPLE = re.compile(
+    r"\b(?:is|ist|sind|zijn|heeft|hebben|hat|haben|wurden?|werd) (?:[^\W\d_]+ ){0,6}"
+    r"(?:ge|ver|ont|ent|be(?!tween|en\b|hind|yond|st\b))[^\W\d_]{3,}(?:t|d|en)\b"
 )
 # An assistant that begins so repeats what the user has told, with a compliment.
 _COMPLIMENTS = re.compile(
-    r"(?:prima|perfekt|super|toll|wie schön|sehr schön|gute (?:idee|wahl)|perfect|great|excellent|wonderful|fantastic"
+    r"(?:prima|perfekt|super|toll|mooi|fijn|heel fijn|handig|leuk|goed om|graag|goede (?:keuze|idee)|wie schön"
+    r"|sehr schön|gute (?:idee|wahl)|perfect|great|excellent|wonderful|fantastic"
     r"|lovely|how (?:nice|lovely|exciting)|perfecto|estupendo|genial|qué (?:bien|bueno)|muy bien|parfait|très bien"
     r"|excellente?|magnifique|quelle? (?:belle|bonne))\b",
     re.IGNORECASE,
@@ -120,6 +160,7 @@ _SEEMS_GOOD = re.compile(
 )
 _FOLLOWS = re.compile(
     r"(?i:then|so|otherwise|and|but|because|which|also)\b|Dann|Und|Aber|Sonst|Deshalb|Entonces|Pero|Y |Donc|Mais|Et "
+    r"|Dan|Dus|Maar|En "
 )
 _PLEASE = re.compile(r"\b(?:please|bitte|por favor|s['’]il (?:te|vous) pla[iî]t)\b")
 # A wish for all that follows is not settled by the first reply.
@@ -134,10 +175,16 @@ _ASKS_ABOUT_THAT = re.compile(
     r"|\b(?:das|dies|es) (?:noch|bitte|nochmal|etwas|mal|so|nicht)\b|\b(?:das|es|eso|esto|ça|cela)[?.!]*$"
     r"|\b\w{3,}(?:ar|er|ir|ícal|ábel|íbel|ícam)(?:lo|la|melo)\b|\b(?:eso|esto|lo)\b(?= \w+)"
 )
+# "genial, actívalo": what was asked for stands elsewhere.
+_DO_SO = re.compile(r"\b[^\W\d_]*[áéíóú][^\W\d_]*[aei](?:lo|la|los|las|melo|selo)[.!]*$")
+_OF_CASE = re.compile(
+    r"[€$£] ?\d|\d ?[€$£]|\d (?:euros?|dollars|pounds)\b|\b\d{1,2}[.:]\d\d\b|\b[A-Z]{1,4}-?\d{2}|\d{4}|\*\*"
+    r"|\b(?i:yours?|dein\w*|ihre?[mnrs]?|tus?|sus?|ton|tes|votre|vos|uw|jouw|jullie) "
+)
+# The number of an order, a file, a customer.
+_NUMBERED = re.compile(r"\b(?:[A-Z]{1,5}[-/]?\d[\w/-]*\d|\d{2,}-\d{2,}[\d-]*)\b")
 _DIGIT = re.compile(r"\d")
-# Where more of the words have capitals, it is a title.
-_MAX_NAMES_SHARE = 0.6
-_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_THIN = 2, 2, 3, 3, 3
+_MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_THIN = 2, 3, 3, 3
 
 
 def is_worth_telling(
@@ -146,31 +193,35 @@ def is_worth_telling(
     is_assistant: bool,
     is_settled: bool = False,
     is_quoted: bool = False,
-    is_on_topic: bool = False,
     is_accepted: bool = False,
 ) -> bool:
-    """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done, `is_on_topic` that
-    an assistant speaks of what the user speaks of, `is_accepted` that the user took it."""
+    """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done, `is_accepted` that
+    the user took what an assistant proposes."""
     priority = rate_sentence(text)
     if is_assistant and (is_quoted or not (SPECIFIC.search(text) or stands_alone(text))):
         return False
-    if is_assistant and not _is_news(text)[is_on_topic]:
+    if is_assistant and not _is_news(text):
         return False
     if priority == CHATTER or agrees(text) or (is_settled and asks_for_text(text)) or is_platitude(text):
         return False
     if is_assistant:
         return is_accepted or not estimates(text)
     if priority == BINDING:
-        return not (is_remark(text) and count_topic_words(text) <= _MAX_THIN)
+        is_light = is_remark(text) and count_topic_words(text) <= _MAX_THIN
+        return not is_light or decision_start(text) is not None  # "Kettle it is lol"
     if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
         is_settled = is_settled and not (leaves_open(text) or _LASTS.search(text.lower()))
         is_open = not (is_settled or is_quoted or _ASKS_ABOUT_THAT.search(text.lower()))
         return is_open and count_topic_words(text) >= _MIN_TOPIC
     if is_remark(text) or is_heading(text) or (is_quoted and (priority == NORMAL or not stands_alone(text))):
         return False
+    topics = count_topic_words(text)
+    if topics and priority == NORMAL and _NUMBERED.search(text):
+        return True
+    if concedes(text) or _DO_SO.search(text):
+        return topics >= _RICH_TOPIC
     if says_little(text) or accepts(text):
         return True
-    topics = count_topic_words(text)
     if priority == NORMAL:
         is_vague = topics < _RICH_TOPIC and not (stands_alone(text) or SPECIFIC.search(text))
         return topics >= _MIN_TOPIC and not (is_vague or muses(text) or is_reaction(text))
@@ -192,6 +243,7 @@ def needs_context(text: str) -> bool:
     return says_little(text) or not (stands_alone(text) or SPECIFIC.search(text))
 
 
+@text_cache(8192)  # the summary and the ledger ask
 def is_advice(text: str) -> bool:
     """Whether an assistant proposes something, rather than to tell what is or what was done."""
     lower = text.lower()
@@ -204,36 +256,57 @@ def estimates(text: str) -> bool:
     return _ESTIMATES.search(text.lower()) is not None and not SPECIFIC.search(text)
 
 
+@text_cache(8192)  # the summary and the ledger ask
 def reports(text: str) -> bool:
     """Whether an assistant tells what was done, found or measured, or what happened to it."""
-    return "outcome" in cues_in(text) or is_about_self(text) or _REPORTS.search(text.lower()) is not None
-
-
-def is_about_self(text: str) -> bool:
-    """Whether somebody tells of himself, as both do where two people chat."""
+    if "outcome" in cues_in(text) or is_about_self(text):
+        return True
     lower = text.lower()
-    return _SPEAKS_OF_SELF.search(lower) is not None and _ADVISES.search(lower) is None
+    return _REPORTS.search(lower) is not None or (" " in lower and _PARTICIPLE.search(lower) is not None)
+
+
+def is_of_case(text: str) -> bool:
+    """Whether it tells what is so for the user, rather than for everybody: a price, an hour, a number of a file."""
+    if _OF_CASE.search(text) or SPECIFIC.search(text) or FULL_NAME.search(text):
+        return True
+    return reports(text)
 
 
 @text_cache(8192)  # the summary and the ledger ask
-def _is_news(text: str) -> tuple[bool, bool]:
-    """Whether an assistant's sentence holds more than advice: for itself, and where it speaks of what the user does."""
+def is_about_self(text: str) -> bool:
+    """Whether somebody tells of himself, as both do where two people chat."""
+    lower = text.lower()
+    is_self = _SPEAKS_OF_SELF.search(lower) or (_JE.search(lower) and not _DUTCH.search(lower))
+    return bool(is_self) and _ADVISES.search(lower) is None
+
+
+@text_cache(8192)  # the summary and the ledger ask
+def _is_news(text: str) -> bool:
+    """Whether an assistant's sentence holds more than advice, knowledge and praise: a figure, a name, what was done."""
     priority = rate_sentence(text)
     is_plan = priority < BINDING and is_announcement(text)
     if is_question(text) or is_plan or acknowledges(text) or says_little(text):
-        return False, False
+        return False
     if SPECIFIC.search(text):
-        return True, True
-    if priority < BINDING and not _DIGIT.search(text) and _is_compliment(text):
-        return False, False
+        return True
+    has_figure = _DIGIT.search(text) is not None
+    if priority < BINDING and not has_figure and (_is_compliment(text) or is_cheering(text)):
+        return False
     topics, follows = count_topic_words(text), _FOLLOWS.match(text) is not None
-    if priority == BINDING or _DIGIT.search(text):
-        is_told = topics >= _MIN_TOPIC + follows and not (priority < BINDING and is_passing(text))
-        return is_told, is_told
-    if topics < _MIN_EXPLAINED or is_reaction(text):
-        return False, False
-    tells = is_about_self(text) or FULL_NAME.search(text) is not None or _has_names(text)
-    return tells and not follows, tells or not _ADVISES.search(text.lower())
+    if priority == BINDING or has_figure:
+        return topics >= _MIN_TOPIC + follows and not (priority < BINDING and is_passing(text))
+    if topics < _MIN_EXPLAINED or is_reaction(text) or follows:
+        return False
+    if is_about_self(text):
+        return True
+    return not is_advice(text) and (
+        reports(text) or (FULL_NAME.search(text) is not None and not _INSTANCE.search(text))
+    )
+
+
+def is_cheering(text: str) -> bool:
+    """Whether an assistant only cheers or comforts, rather than to tell of itself."""
+    return is_exclamation(text) and not is_about_self(text)
 
 
 def _is_compliment(text: str) -> bool:
@@ -241,8 +314,3 @@ def _is_compliment(text: str) -> bool:
         return True
     first_line = text.partition("\n")[0].lower()
     return any(map(first_line.__contains__, _SEEMS)) and _SEEMS_GOOD.search(first_line) is not None
-
-
-def _has_names(text: str) -> bool:
-    names = len(NAME.findall(text))
-    return _MIN_NAMES <= names <= _MAX_NAMES_SHARE * len(text.split()) and not is_german(text)

@@ -1,0 +1,193 @@
+"""What stays out of summary and ledger even where there is room, and what must not be lost with it."""
+
+import json
+
+import pytest
+from tests.summary.samples import covered, quarter
+
+from recto.chat.blocks import Text, ToolCall, ToolResult
+from recto.chat.message import Message, Role
+from recto.chat.priority import BINDING, CHATTER
+from recto.summary.extractive_summary import PlainMessage, extract
+from recto.summary.ledger import mark_corrections
+from recto.summary.ledger_selection import ledger_lines
+from recto.summary.plain_messages import extraction_of
+from recto.summary.sentences import rate_sentence
+from recto.summary.statements import acknowledges
+from recto.summary.worth import is_worth_telling
+
+START: tuple[tuple[str, str], ...] = (
+    ("user", "We plan the summer party of the rowing club at the lake."),
+    ("assistant", "Gladly."),
+    ("user", "We expect 180 guests on Saturday, 22 August, and the treasurer Gesine Oltmanns gives us 6,500 euros."),
+    ("assistant", "Noted."),
+    (
+        "user",
+        "Nobody may grill on the jetty, the harbour office has forbidden it in writing, and the music ends at ten.",
+    ),
+    ("assistant", "Noted."),
+)
+
+
+def told(*said: tuple[str, str]) -> str:
+    return extract([PlainMessage(role, text) for role, text in (*START, *said)], 400, quarter)
+
+
+def listed(*said: tuple[Role, str]) -> str:
+    entries = mark_corrections(covered(said).entries.values())
+    return "\n".join(ledger_lines(entries, 400, quarter))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Gute Besserung an Heiner Maring!",
+        "Courage, demain est un autre jour !",
+        "Keep at least 10 % back for surprises.",
+        "If your budget is tight, a plain kettle does the job for 40.",
+        "Il faut réserver une place pour le vélo (10 € par vélo).",
+        "Je cherche donc des gîtes et des chambres d'hôtes.",
+        "Plusieurs loueurs proposent des vélos, par exemple Roue Libre.",
+        "Begrepen, de kast en de klok gaan met de eigen auto.",
+        "Met 7.500 euro kun je een heel eind komen.",
+        "Ich starte jetzt ein Backup von Hand.",
+        "Bonjour, merci de nous avoir contactés.",
+    ],
+)
+def test_cheers_advice_and_announcements_of_an_assistant_are_not_told(text: str) -> None:
+    question = ("user", "What do you think?")
+    assert text not in told(question, ("assistant", text), ("user", "The boats of Ada Lind are 9 m long."))
+
+
+@pytest.mark.parametrize(
+    ("remark", "reply"),
+    [
+        ("on crève de chaud dans ce bureau", "Courage, pensez à bien boire !"),
+        ("lekker weertje hè vandaag", "Zeker, geniet ervan!"),
+        ("ich hol mir erstmal nen kaffee", "Den hast du dir verdient!"),
+        ("boah ist das heiß heute, 34 Grad im Büro", "Oje, da hilft nur ein Ventilator!"),
+        ("estoy agotada, llevo 10 horas delante del ordenador", "Descansa un poco, te lo mereces."),
+    ],
+)
+def test_what_a_reply_only_cheers_at_is_not_told(remark: str, reply: str) -> None:
+    assert remark not in told(("user", remark), ("assistant", reply), ("user", "The boats are 9 m long."))
+
+
+@pytest.mark.parametrize(
+    ("plan", "reply"),
+    [
+        ("wir machen beides, Band von 15 bis 18 Uhr und Olli ab 20 Uhr", "Das klingt super! Dann habt ihr alles."),
+        ("she won 😂 zellige it is", "Haha, a wise choice!"),
+        ("Kettle it is lol", "A sensible choice!"),
+        ("We doen het schilderen zelf met mijn broer Jelle", "Leuk, dat scheelt veel geld!"),
+    ],
+)
+def test_a_plan_is_told_although_the_reply_cheers(plan: str, reply: str) -> None:
+    assert plan in told(("user", plan), ("assistant", reply), ("user", "The boats are 9 m long."))
+
+
+def test_an_answer_about_the_users_own_case_is_told_and_knowledge_is_not() -> None:
+    summary = told(
+        ("user", "Is 1.7 K a lot?"),
+        ("assistant", "Even 1 K lowers the stress of a heat wave noticeably."),
+        ("user", "And what does our tent of 40 m² cost?"),
+        ("assistant", "A tent of 40 m² costs 1,390."),
+        ("user", "How long does my contract run?"),
+        ("assistant", "Your contract ends on 30 November."),
+    )
+    assert "Even 1 K" not in summary
+    assert "A tent of 40 m² costs 1,390." in summary
+    assert "Your contract ends on 30 November." in summary
+
+
+def test_a_text_that_was_asked_for_is_not_told() -> None:
+    paragraph = "Between 1730 and 1760 the price of wheat rose from 22 to 36 sueldos."
+    order: tuple[Role, str] = ("user", "¿Puedes redactar un párrafo sobre el trigo?")
+    assert paragraph not in told(order, ("assistant", paragraph), ("user", "The boats are 9 m long."))
+
+
+def test_a_table_without_bars_is_no_line_of_summary_or_ledger() -> None:
+    rows = ("Item Qty Rate Amount", "Rental  2  19.00  38.00", "Debit  912  0.9%  72.44", "Minimum  1  25.00  25.00")
+    table = "\n".join(("Here is the invoice of Crumb & Co:", *rows))
+    summary = told(("user", table), ("assistant", "I see."), ("user", "The boats are 9 m long."))
+    assert "Item Qty" not in summary
+    assert "72.44" not in summary
+    assert "72.44" not in listed(("user", table), ("assistant", "I see."))
+
+
+def test_a_number_of_an_order_is_told() -> None:
+    assert "Merchant id CRB-55120." in told(("user", "Merchant id CRB-55120."), ("assistant", "Thanks."))
+
+
+def test_that_the_other_is_right_is_not_told_alone() -> None:
+    assert not is_worth_telling("good point.", is_assistant=False)
+    assert not is_worth_telling("tienes razón", is_assistant=False)
+    assert is_worth_telling("stimmt, Ole kann auch bis 20 Uhr grillen", is_assistant=False)
+
+
+def test_a_figure_that_the_user_corrects_is_told_by_its_correction() -> None:
+    summary = told(
+        ("user", "What do the trees cost?"),
+        ("assistant", "The plan of 1998 has 600 trees along the shore."),
+        ("user", "Correction: the plan has 480 trees along the shore, not 600."),
+    )
+    assert "the plan has 480 trees" in summary
+    assert "The plan of 1998" not in summary
+
+
+def run(*said: Message) -> str:
+    return extraction_of(said, quarter).within(400)
+
+
+def message(number: int, role: Role, *blocks: Text | ToolCall | ToolResult) -> Message:
+    return Message(str(number), role, blocks, said=number)
+
+
+def test_what_an_agent_says_beside_a_call_is_told_only_if_it_is_a_result() -> None:
+    command = json.dumps({"command": "pytest -q"})
+    said = [message(1, "user", Text("Please fix the port fees. Never touch the folder of Ada."))]
+    for number, text in ((2, "Now I run all of the 40 tests in one go."), (4, "The cause is the rounding of 3 fees.")):
+        said.append(message(number, "assistant", Text(text), ToolCall(f"c{number}", "bash", command)))
+        said.append(message(number + 1, "tool", ToolResult(f"c{number}", "bash", "40 passed")))
+    summary = run(*said, message(6, "user", Text("Thanks, that was the last one for this week.")))
+    assert "Assistant: Now I run all" not in summary
+    assert "The cause is the rounding of 3 fees." in summary
+
+
+def test_the_arguments_of_a_call_are_no_part_of_what_was_said() -> None:
+    said = [message(at, "user", Text(f"The boat of Ada Lind is {at} m long.")) for at in range(1, 9)]
+    call = ToolCall("c", "read_document", json.dumps({"name": "review.pdf"}))
+    said.append(message(9, "assistant", Text("The survey of 1715 counts 40 boats."), call))
+    summary = run(*said, message(10, "tool", ToolResult("c", "read_document", "Reading matter.")))
+    assert "The survey of 1715 counts 40 boats." in summary
+    assert "read_document" not in summary
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Er mogen geen spullen van mijn oma in de vrachtwagen.",
+        "Niet parkeren voor nummer 14.",
+        "De bevestiging moet voor 1 september binnen zijn.",
+        "We kiezen De Haan.",
+        "Dan wordt het PVC.",
+        "Oh wacht, foutje: de monteur komt niet de 12e maar de 14e.",
+        "Bel me trouwens niet.",
+        "Ik wil geen reparatie meer.",
+        "We weten nog niet wie er op de kinderen past.",
+        "Mijn dochter is allergisch voor noten.",
+    ],
+)
+def test_decisions_prohibitions_and_corrections_in_dutch_bind(text: str) -> None:
+    assert rate_sentence(text) == BINDING
+
+
+@pytest.mark.parametrize("text", ["Dank je wel!", "top, bedankt", "Graag gedaan!", "Hoi!", "Fijne dag!"])
+def test_courtesy_in_dutch_does_not_bind(text: str) -> None:
+    assert rate_sentence(text) != BINDING
+    assert rate_sentence(text) == CHATTER or not is_worth_telling(text, is_assistant=False)
+
+
+@pytest.mark.parametrize("text", ["Begrepen, woensdag.", "Genoteerd.", "Dank u voor de foto's.", "Clear: no formulas."])
+def test_acknowledgements_are_known(text: str) -> None:
+    assert acknowledges(text)
