@@ -14,6 +14,8 @@ from recto.keys import KeyedEnvironment
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
 from recto.providers.catalog import FILE, PRICED, ModelCatalog
 from recto.providers.embedded import ID, NAME, EmbeddedProvider
+from recto.providers.gemini import NAME as GEMINI
+from recto.providers.gemini import GeminiProvider
 from recto.providers.http import RETRY_POLICY, RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
 from recto.providers.local_servers import LlamaServer, LocalServer, OllamaProvider
@@ -95,7 +97,7 @@ def _open_remote(
 ) -> RemoteProvider | OllamaProvider | LlamaProvider:
     address = _address(name, environment)
     key, variable = _key(name, address, environment), _key_variable(name, address, environment)
-    kind = AnthropicProvider if _format(name, environment) == "anthropic" else OpenAIProvider
+    kind = AnthropicProvider if _format(name, environment) == "anthropic" else _openai_kind(name)
     talk = kind(
         name,
         address.base_url,
@@ -106,6 +108,10 @@ def _open_remote(
         is_custom=address.key_variable is None,
     )
     return _with_server_facts(talk, key) if isinstance(talk, OpenAIProvider) else talk
+
+
+def _openai_kind(name: str) -> type[OpenAIProvider]:
+    return GeminiProvider if name == GEMINI else OpenAIProvider
 
 
 class ModelOverview(Struct, frozen=True):
