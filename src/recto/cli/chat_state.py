@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from recto.cli.drawing.costs import status_of_cost
+from recto.cli.drawing.costs import UNKNOWN_COST, status_of_cost
 from recto.cli.folding import fold
 from recto.cli.show import shortened, visible, when
 from recto.errors import Invalid, NotFound, RectoError
@@ -265,8 +265,10 @@ class ChatState(Struct):
             [f"{meter} {of}", self.cost, model],
             [f"{meter} {of}", self.cost, name],
             [of, self.cost, name],
+            *([[of, name]] if self.cost == UNKNOWN_COST else []),
             [full, self.cost, name],
             [full, name],
+            [of],
             [full],
         )
         style = meter_style(self.usage.percent, self.due_percent)
