@@ -41,6 +41,8 @@ NAMES = (
 QUICK = "quick"
 COUNTED = ("soak", "kills")
 """Those that take --count."""
+LARGE = "commands"
+"""Takes --full."""
 SEEDED = "summary"
 """Takes --seed and --sample."""
 
@@ -56,6 +58,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="smaller sizes; BENCH_QUICK=1 does the same")
     parser.add_argument("--save", action="store_true", help=f"with {QUICK}: writes bench/last.json")
     parser.add_argument("--count", type=int, help=f"how many, for {' and '.join(COUNTED)}")
+    parser.add_argument("--full", action="store_true", help=f"a million messages, for {LARGE}")
     parser.add_argument("--seed", type=int, default=0, help=f"other conversations, for {SEEDED}")
     parser.add_argument("--sample", action="store_true", help=f"lines to judge by hand instead, for {SEEDED}")
     given = parser.parse_args()
@@ -72,7 +75,7 @@ def main() -> None:
         return
     for name in chosen:
         options = {"seed": given.seed, "sample": given.sample} if name == SEEDED else {}
-        options |= {"count": given.count} if name in COUNTED else {}
+        options |= {"count": given.count} if name in COUNTED else {"full": given.full} if name == LARGE else {}
         _run(name, options, quick=given.quick or os.environ.get("BENCH_QUICK", "") not in ("", "0"))
 
 

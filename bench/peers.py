@@ -36,13 +36,20 @@ def install() -> None:
     _compile_all()
 
 
+_COMPILE = (
+    "import compileall, sys, sysconfig\nfor folder in (sysconfig.get_path('purelib'), *sys.argv[1:]):\n"
+    "    compileall.compile_dir(folder, quiet=2)"
+)
+
+
+def compile_ours() -> None:
+    """What earlier runs have compiled is only looked at."""
+    _run(sys.executable, "-c", _COMPILE, str(HERE.parent / "src"))
+
+
 def _compile_all() -> None:
-    """Ours and theirs; what pip and earlier runs have compiled is only looked at."""
-    ours, theirs = sys.executable, str(BIN / "python")
-    work = "import compileall, sys, sysconfig\nfor folder in (sysconfig.get_path('purelib'), *sys.argv[1:]):\n"
-    work += "    compileall.compile_dir(folder, quiet=2)"
-    _run(ours, "-c", work, str(HERE.parent / "src"))
-    _run(theirs, "-c", work)
+    compile_ours()
+    _run(str(BIN / "python"), "-c", _COMPILE)
 
 
 def _run(*command: str) -> None:

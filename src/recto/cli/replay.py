@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from recto.chat.blocks import Text
 from recto.cli import show
 from recto.cli.ask import open_listener
 from recto.cli.listener import follow
@@ -64,7 +65,9 @@ def _tell_message(said: Appended) -> None:
     message = said.message
     attached = [f"[{block.type}]" for block in message.blocks if block.type in ("file", "image")]
     sign = f"({message.role}) " if message.role != "user" else PROMPT
-    show.say(f"\n{sign}{' '.join((message.text, *attached))}", bold=True)
+    # an import may have parted a message where something is not in its file
+    words = "\n".join(block.text for block in message.blocks if isinstance(block, Text))
+    show.say_words(f"\n{sign}{' '.join((words, *attached))}", bold=True)
 
 
 def _pause(text: str, rate: float | None) -> None:
