@@ -28,7 +28,8 @@ def play(reader: "StoreReader", id: str | None, *, rate: float | None, thinking:
             if said is not None:
                 _tell_message(said)
                 _pause(said.message.text, rate)
-            listener = open_listener(thinking=thinking, shows_context=shows_context, stopped=STOPPED)
+            context = reader.numbered if shows_context else None
+            listener = open_listener(thinking=thinking, context=context, stopped=STOPPED)
             follow(paced(events, rate), listener)
     except KeyboardInterrupt:
         return
