@@ -45,6 +45,8 @@ COUNTED = ("soak", "kills")
 """Those that take --count."""
 SIZED = "scale"
 """Takes --minutes and --messages."""
+LARGE = "commands"
+"""Takes --full."""
 SEEDED = "summary"
 """Takes --seed and --sample."""
 
@@ -62,6 +64,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, help=f"how many, for {' and '.join(COUNTED)}")
     parser.add_argument("--minutes", type=float, help=f"how long servers are killed, for {SIZED}")
     parser.add_argument("--messages", type=int, help=f"how many messages are loaded, for {SIZED}")
+    parser.add_argument("--full", action="store_true", help=f"a million messages, for {LARGE}")
     parser.add_argument("--seed", type=int, default=0, help=f"other conversations, for {SEEDED}")
     parser.add_argument("--sample", action="store_true", help=f"lines to judge by hand instead, for {SEEDED}")
     given = parser.parse_args()
@@ -78,8 +81,8 @@ def main() -> None:
         return
     for name in chosen:
         options = {"seed": given.seed, "sample": given.sample} if name == SEEDED else {}
-        options |= {"count": given.count} if name in COUNTED else {}
         options |= {"minutes": given.minutes, "messages": given.messages} if name == SIZED else {}
+        options |= {"count": given.count} if name in COUNTED else {"full": given.full} if name == LARGE else {}
         _run(name, options, quick=given.quick or os.environ.get("BENCH_QUICK", "") not in ("", "0"))
 
 

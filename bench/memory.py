@@ -91,11 +91,12 @@ def main(quick: bool) -> None:
             rows,
             notes=("goal: junk ≤ .05; the second line is no model's figure: it shows what our check alone stops",),
         )
-        times = recall_times(Path(folder) / "many", MANY // 10 if quick else MANY)
+        count = MANY // 10 if quick else MANY
+        taken, worked = recall_times(Path(folder) / "many", count)
         show(
             "A recall among many facts",
-            ("facts", "p50 ms", "p95 ms"),
-            [[f"{count:,}", ms(each.p50), ms(each.p95)] for count, each in times],
+            ("facts", "p50 ms", "p95 ms", "p95 ms of the processor"),
+            [[f"{count:,}", ms(taken.p50), ms(taken.p95), ms(worked.p95)]],
             notes=("goal: p95 ≤ 10 ms; words alone, the question's vector is made with the recall of messages",),
         )
 
@@ -131,7 +132,7 @@ def small(home: Path) -> Iterator[Figure]:
     result = measure(home / "planted", planted(7, 36, 11), "none")
     yield share("memory: needed facts in the window", result.share)
     yield wrong("memory: outdated facts alone", result.outdated)
-    ((_, times),) = recall_times(home / "many", 2000)
+    times, _ = recall_times(home / "many", 2000)
     yield cost("memory: a recall among 2,000 facts", times.p50)
 
 
@@ -232,7 +233,8 @@ def billed(home: Path, facts: Sequence[Planted], turns: int, *, has_memory: bool
         return figures([recorded(desk, talk.id)], WINDOW).bill
 
 
-def recall_times(home: Path, count: int) -> list[tuple[int, Times]]:
+def recall_times(home: Path, count: int) -> tuple[Times, Times]:
+    """By the clock, and of the processor: others may be at work on the machine."""
     home.mkdir(parents=True)
     pick, questions = random.Random(3), planted(11, 100, 0)
     with open_desk(home=home, project=home, model="scripted:none", settings={"search.embedder": "none"}) as desk:
@@ -245,9 +247,10 @@ def recall_times(home: Path, count: int) -> list[tuple[int, Times]]:
                 desk.store.facts.add(MemoryFact(0, each.told))
         desk.facts.index()
         desk.facts.relevant("Where is the boat?")
-        taken = []
+        taken, worked = [], []
         for each in questions:
-            started = time.perf_counter()
+            started, before = time.perf_counter(), time.process_time()
             desk.facts.relevant(each.question)
+            worked.append(time.process_time() - before)
             taken.append(time.perf_counter() - started)
-    return [(count, Times(tuple(taken)))]
+    return Times(tuple(taken)), Times(tuple(worked))

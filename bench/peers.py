@@ -42,12 +42,20 @@ def install(which: str = PEERS) -> None:
     _compile_all(folder / "bin" / "python")
 
 
+_COMPILE = (
+    "import compileall, sys, sysconfig\nfor folder in (sysconfig.get_path('purelib'), *sys.argv[1:]):\n"
+    "    compileall.compile_dir(folder, quiet=2)"
+)
+
+
+def compile_ours() -> None:
+    """What earlier runs have compiled is only looked at."""
+    _run(sys.executable, "-c", _COMPILE, str(HERE.parent / "src"))
+
+
 def _compile_all(theirs: Path) -> None:
-    """Ours and theirs; what pip and earlier runs have compiled is only looked at."""
-    work = "import compileall, sys, sysconfig\nfor folder in (sysconfig.get_path('purelib'), *sys.argv[1:]):\n"
-    work += "    compileall.compile_dir(folder, quiet=2)"
-    _run(sys.executable, "-c", work, str(HERE.parent / "src"))
-    _run(str(theirs), "-c", work)
+    compile_ours()
+    _run(str(theirs), "-c", _COMPILE)
 
 
 def _run(*command: str) -> None:

@@ -194,7 +194,7 @@ def judge_store(store: Store, said: dict[str, Said], seen: Seen) -> None:
         seen.doubled += sum(max(0, stored[text] - 1) for text in sent)
         home = store.client_messages.named("", name)
         head = store.tree.conversation(home).head if home else None
-        path = [(message.role, message.text) for message in said_path(store, head)]
+        path = [(message.role, message.text) for message in said_path(store, head) or ()]
         if path != own:
             seen.forked += 1
             seen.lost += sum(each not in path for each in own if each[0] == "assistant")

@@ -64,6 +64,7 @@ def quiet_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # the real embedder has tests of its own: opening it in every other one would take longer than the test
     monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "none")
     monkeypatch.setenv("RECTO_STORE_BACKUP", "off")  # has tests of its own
+    monkeypatch.setenv("RECTO_CONTEXT_COUNT_AT_PROVIDER", "off")  # as has this
     monkeypatch.chdir(tmp_path)
 
 

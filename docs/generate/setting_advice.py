@@ -92,6 +92,9 @@ ADVICE = {
         "off",
     ),
     "context.learn": SettingAdvice("Switch it off if what was used before should not count.", "off"),
+    "context.count_at_provider": SettingAdvice(
+        "Anthropic and Gemini count for nothing. Switch it off to send them nothing but what they answer.", "off"
+    ),
     "context.max_prompt_tokens": SettingAdvice(
         "Set it to spend less with a model that has a very large window: every token is paid for at every turn.",
         "32000",

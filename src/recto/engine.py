@@ -163,6 +163,9 @@ class Engine:
                 async for event in events:
                     yield event
             turn = planning.result
+            if note := await prepared.shrunk(turn):
+                yield Noticed(note)
+                continue
             request = await record_request(self.store, self.store_thread, session, turn, prepared.message)  # 7 window
             exchange = Exchange(prepared, turn, request, approvals, self.use_tracker, self.streams)
             for event in exchange.sent():
@@ -390,10 +393,8 @@ class Engine:
     async def close(self) -> None:
         for tasks in (self._warming, self.summaries_ahead, self.learner, self.document_summaries, self.use_tracker):
             await tasks.close()
-        for each in (self.servers, self.chooser, self.archive, self.facts, self.checkpoints):
+        for each in (self.servers, self.chooser, self.archive, self.facts, self.checkpoints, self.vaults, self.backup):
             await asyncio.to_thread(each.close)
-        for last in (self.vaults, self.backup):
-            await asyncio.to_thread(last.close)
         await self.builder.close()
         await self.streams.flush()
         self.store_thread.close()

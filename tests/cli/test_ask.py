@@ -259,3 +259,9 @@ def test_a_template_makes_the_question(
     assert "Be terse." in log.read_text()
     assert "needs a value: -p count=" in run("ask", "-t", "sum", "x").stderr
     assert "--param goes with --template" in run("ask", "-p", "count=2", "x").stderr
+
+
+def test_a_shown_context_names_conversation_and_message_by_number(run: Run, script: Script) -> None:
+    done = run("ask", "--show-context", "--model", script({"text": "Yes."}), "Is it?")
+    assert "conversation #1 · scripted:" in done.stderr
+    assert "the message that is answered (#1)" in " ".join(done.stderr.split())

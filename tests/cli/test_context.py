@@ -138,7 +138,7 @@ def test_summary_requests_are_counted_once_and_told_apart(run: Run, script: Scri
     assert numbers["models"][0]["input"] == 1300
     shown = run("context", "stats").stdout
     assert "requests      7\n" in shown
-    assert "for summaries 1 request of these, 700 (600 read from caches), 30 came back" in shown
+    assert "summaries     1 request of these, 700 (600 read from caches), 30 came back" in shown
 
 
 def test_stats_say_when_the_next_message_would_compact(run: Run, script: Script) -> None:

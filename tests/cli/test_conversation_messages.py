@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Run, failure, one, rows
+from tests.cli.terminal import Terminal
 from tests.cli.test_context_compaction import REPLY, SUMMARY, talk
 from tests.conftest import Script
 
@@ -193,3 +194,23 @@ def test_bounds_with_nothing_between_them_are_told(run: Run, script: Script) -> 
         "",
         "note: this conversation has no message from then: check --since and --before\n",
     )
+
+
+def test_code_of_a_message_is_shown_as_it_was_written_in_a_narrow_terminal(run: Run, script: Script) -> None:
+    code = 'result = compute(first_argument="' + "value " * 12 + '")'
+    words = "Some words that are longer than a narrow terminal is wide."
+    talk(run, script({"text": f"{words}\n\n```python\n{code}\n```\n\n{words}"}), 1)
+    terminal = Terminal("conversations", "show", columns=40)
+    shown = terminal.wait_for("terminal is wide.") + terminal.wait_for("terminal is wide.")
+    terminal.code()
+    assert code in shown
+    assert shown.count("longer than a narrow\r\nterminal") == 2, "prose continues between words"
+
+
+def test_documents_of_a_message_are_one_list(run: Run, script: Script, tmp_path: Path) -> None:
+    (tmp_path / "plan.md").write_text("The plan.")
+    assert run("ask", "--model", script(REPLY), "Compare @plan.md with @nowhere.md").exit_code == 0
+    shown = run("conversations", "show").stdout
+    assert shown.count("📚 Referenced documents") == 1
+    assert "@nowhere.md  not found" in shown
+    assert "@plan.md  plan.md" in shown

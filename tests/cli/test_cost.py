@@ -129,6 +129,22 @@ def test_a_narrow_status_line_leaves_out_what_has_no_room_and_cuts_nothing(desk:
     ]
 
 
+def test_a_narrow_status_line_tells_the_window_rather_than_that_the_price_is_unknown(
+    desk: Open, script: Script
+) -> None:
+    at = desk(script(REPLY, limit=32_000))
+    talk = at.conversation()
+    talk.ask("hello")
+    told = {}
+    for width in (40, 25):
+        chat = ChatState(at, talk, console(width))
+        chat.update_cost()
+        told[width] = shown(chat)
+    name = Path(talk.model).name
+    assert told[40] == f"0 % of 32,000 tokens {name}"
+    assert told[25] in (f"0 % {name}", "0 % of 32,000 tokens")
+
+
 def test_a_free_model_shows_no_cost(desk: Open, script: Script) -> None:
     at = desk(script({"text": "Yes."}, prices={"input": 0, "output": 0}))
     talk = at.conversation()

@@ -113,3 +113,17 @@ def test_text_beside_code_is_still_wrapped() -> None:
 
 def test_code_in_a_list_loses_nothing() -> None:
     assert "".join(rows_of("- item\n\n  ```\n  " + "y" * 90 + "\n  ```")).count("y") == 90
+
+
+def test_a_narrow_table_loses_nothing() -> None:
+    name = "a-very-long-identifier-that-does-not-fit"
+    rows = rows_of(f"| name | value |\n|---|---|\n| {name} | 22222 |\n| b | {'x' * 50} |", 30)
+    cells = "".join(rows)
+    assert "…" not in cells
+    assert cells.count("x") == 50
+    column = "".join(row[: rows[0].index("value")].strip() for row in rows[2:])
+    assert name in column
+
+
+def test_a_cell_that_fits_stands_on_one_line() -> None:
+    assert any("alpha beta" in row for row in rows_of("| a | b |\n|---|---|\n| alpha beta | 1 |", 40))

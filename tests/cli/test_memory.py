@@ -1,11 +1,13 @@
 """`recto memory`, `/memory` and `#` in the chat, as a user meets them."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run as Invoke
+from tests.conftest import Script
 
 from recto.cli.chat import _is_note
 
@@ -153,3 +155,17 @@ def test_memory_of_a_conversation_is_shown_by_file_and_fact(
 )
 def test_a_line_that_begins_with_a_hash_is_for_the_projects_memory(line: str, is_note: bool) -> None:
     assert _is_note(line) is is_note
+
+
+def test_an_edited_fact_tells_what_it_said_before(run: Run) -> None:
+    added(run, "I prefer metric units")
+    run("memory", "edit", "1", "I prefer imperial units")
+    assert re.search(
+        r"^earlier     I prefer metric units \(until \d{4}-\d\d-\d\d\)$", run("memory", "show", "1"), re.MULTILINE
+    )
+
+
+def test_the_message_that_a_fact_comes_from_is_named_by_its_number(run: Run, script: Script) -> None:
+    said = "My sister Anna lives in Berlin."
+    run("ask", "-m", script({"text": "Yes."}), "--set", "context.learn_facts=on", said)
+    assert "from message #1 of conversation #1" in run("memory", "show", "1")

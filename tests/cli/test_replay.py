@@ -10,6 +10,7 @@ from tests.cli.terminal import Terminal
 from tests.conftest import Open, Script
 
 from recto.blocking import Desk
+from recto.chat.blocks import Text
 from recto.cli.replay import paced, turns
 from recto.events import Appended, ContextCompacted, Noticed, Replied, Sent, TextDelta, ToolFinished
 from recto.playback import playback_events
@@ -96,3 +97,9 @@ def test_a_damaged_record_does_not_end_the_playback(talked: Desk, run: Run) -> N
     done = run("conversations", "replay", "--at-once")
     assert done.exit_code == 0
     assert "Answer 3 about the boat." in done.stdout
+
+
+def test_parts_of_a_message_stand_apart(desk: Open, script: Script, run: Run) -> None:
+    desk(script({"text": "Yes."})).conversation().ask([Text("Look at this."), Text("[the picture is not here]")])
+    shown = run("conversations", "replay", "--at-once").stdout
+    assert "Look at this.\n[the picture is not here]" in shown

@@ -13,7 +13,7 @@ from recto.cli import options, show
 if TYPE_CHECKING:
     from recto.ask_options import Reply
     from recto.blocking import Desk, Talk
-    from recto.cli.listener import Listener
+    from recto.cli.listener import Listener, Numbered
 
 
 @click.command()
@@ -104,7 +104,8 @@ def _print_answer(
 ) -> None:
     from recto.cli.listener import follow  # the engine's events: only to ask
 
-    listener = open_listener(thinking=thinking, shows_context=shows_context, starting=lambda: _starting(desk))
+    context = talk.numbered if shows_context else None
+    listener = open_listener(thinking=thinking, context=context, starting=lambda: _starting(desk))
     follow(talk.stream(message, can_ask=listener.answers, attachments=attachments), listener)
 
 
@@ -152,7 +153,7 @@ def _reply_to_json(reply: "Reply") -> dict[str, Any]:
 def open_listener(
     *,
     thinking: bool = False,
-    shows_context: bool = False,
+    context: "Numbered | None" = None,
     stopped: str = "",
     starting: Callable[[], str] = lambda: "",
 ) -> "Listener":
@@ -160,12 +161,12 @@ def open_listener(
     from recto.cli.listener import KEPT, Lines  # the engine's events: only to ask
 
     if not sys.stdout.isatty():
-        return Lines(shows_context=shows_context)
+        return Lines(context=context)
     console = show.console()
     if not console.is_terminal:
         from recto.cli.plain import PlainLines  # prompt_toolkit: a fifth of a second
 
-        return PlainLines(console, shows_context=shows_context)
+        return PlainLines(console, context=context)
     from recto.cli.screen import Screen  # rich: a tenth of a second
 
-    return Screen(console, thinking=thinking, shows_context=shows_context, stopped=stopped or KEPT, starting=starting)
+    return Screen(console, thinking=thinking, context=context, stopped=stopped or KEPT, starting=starting)

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from recto.cli.drawing.costs import status_of_cost
+from recto.cli.drawing.costs import UNKNOWN_COST, status_of_cost
 from recto.cli.folding import fold
 from recto.cli.show import shortened, visible, when
 from recto.errors import Invalid, NotFound, RectoError
@@ -211,12 +211,13 @@ class ChatState(Struct):
         """Shows a turn as it comes."""
         from recto.cli.listener import Lines  # the engine's events: only to chat
 
+        context = self.talk.numbered if self.shows_context else None
         if not self.is_at_terminal:
-            return Lines(shows_context=self.shows_context)
+            return Lines(context=context)
         if not self.console.is_terminal:
             from recto.cli.plain import PlainLines  # prompt_toolkit: a fifth of a second
 
-            return PlainLines(self.console, shows_context=self.shows_context)
+            return PlainLines(self.console, context=context)
         from recto.cli.drawing.sources import starting_in_words
         from recto.cli.screen import Screen
         from recto.cli.typeahead import Typeahead
@@ -229,7 +230,7 @@ class ChatState(Struct):
             typeahead=Typeahead(self.take, self.take_back, keep, self.typed),
             waiting=self.waiting,
             thinking=self.thinking,
-            shows_context=self.shows_context,
+            context=context,
             more=" (/references shows all)",
             starting=lambda: starting_in_words(self.desk.servers.statuses()),
         )
@@ -265,8 +266,10 @@ class ChatState(Struct):
             [f"{meter} {of}", self.cost, model],
             [f"{meter} {of}", self.cost, name],
             [of, self.cost, name],
+            *([[of, name]] if self.cost == UNKNOWN_COST else []),
             [full, self.cost, name],
             [full, name],
+            [of],
             [full],
         )
         style = meter_style(self.usage.percent, self.due_percent)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import closing
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from recto.chat.blocks import ToolResult
 from recto.cli import show
@@ -41,6 +41,10 @@ NOT_RUN = {
     "unanswered": "not run: nobody was there to allow it",
     "forbidden": "not run: its settings deny it",
 }
+
+
+Numbered = Callable[[Any], Any]
+"""Puts numbers in place of the ids in a JSON value."""
 
 
 class Listener(Protocol):
@@ -114,8 +118,9 @@ class Lines:
 
     answers: bool = False
 
-    def __init__(self, *, shows_context: bool = False) -> None:
-        self._shows_context = shows_context
+    def __init__(self, *, context: Numbered | None = None) -> None:
+        """`context` puts numbers in place of ids in the window that is sent, which is shown then."""
+        self._context = context
         self._at_start = True
         self._writer = ""
         self._is_sent = False
@@ -156,8 +161,8 @@ class Lines:
 
     def _tell_sent(self, event: Sent) -> None:
         """Tells it once: later rounds of tool calls are sent with the same recalled messages."""
-        if self._shows_context and not self._is_sent:
-            draw_context(event)
+        if self._context and not self._is_sent:
+            draw_context(event, self._context)
         elif not self._is_sent and (words := in_words(event)):
             show.note(words)
         self._is_sent = True
@@ -180,8 +185,8 @@ class Lines:
         self._at_start = True
 
 
-def draw_context(event: Sent) -> None:
+def draw_context(event: Sent, numbered: Numbered) -> None:
     """Draws the window on stderr, before the answer comes: stdout is for the answer."""
     from recto.cli.drawing.windows import draw_window  # rich: a tenth of a second
 
-    draw_window(show.console(err=True), event.window.to_json())
+    draw_window(show.console(err=True), numbered(event.window.to_json()))

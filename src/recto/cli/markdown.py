@@ -8,9 +8,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from msgspec import Struct, field
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
+from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement, TableElement
 from rich.segment import Segment
 from rich.syntax import Syntax
+from rich.table import Table
 from rich.text import Text
 
 # Longer lines are hard to read, however wide the terminal is.
@@ -46,6 +47,16 @@ class WholeCode(CodeBlock):
             yield line
 
 
+class WholeTable(TableElement):
+    """A table whose cells continue on the next line: what is too long for a column would be lost."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for drawn in super().__rich_console__(console, options):
+            for column in drawn.columns if isinstance(drawn, Table) else ():
+                column.overflow = "fold"
+            yield drawn
+
+
 class WholeMarkdown(Markdown):
     """Markdown that leaves nothing out."""
 
@@ -54,6 +65,7 @@ class WholeMarkdown(Markdown):
         "heading_open": LeftHeading,
         "fence": WholeCode,
         "code_block": WholeCode,
+        "table_open": WholeTable,
     }
 
     def __init__(self, text: str) -> None:

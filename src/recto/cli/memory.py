@@ -153,22 +153,25 @@ def show_fact(number: int, as_json: bool) -> None:
         fact = desk.facts.fact(number)
         others = [other for other in desk.facts.about(fact) if other.number != number]
         gone = desk.facts.missing(fact)
+        said = f"message {fact.message} of conversation {fact.conversation}" if fact.message else ""
+        source = desk.conversation().numbered(said)
     if as_json:
         from recto.memory.fact_files import fact_to_json  # only where facts are
 
         show.emit(fact_to_json(fact) | {"same_topic": [other.number for other in others]})
         return
-    for name, value in fact_facts(fact, others):
+    for name, value in fact_facts(fact, others, source):
         show.say(f"{name:<12}{value}")
     if gone:
         show.note(gone)
 
 
-def fact_facts(fact: "MemoryFact", others: Iterable["MemoryFact"]) -> Iterator[tuple[str, str]]:
+def fact_facts(fact: "MemoryFact", others: Iterable["MemoryFact"], source: str) -> Iterator[tuple[str, str]]:
+    """`source` is the message that it was learned from, by number."""
     yield f"fact {fact.number}", fact.text
     yield "kind", fact.kind
     learned = f"{show.when(fact.created)}, by {'you' if fact.learned_by == 'user' else fact.learned_by}"
-    yield "learned", learned + (f", from message {fact.message}" if fact.message else "")
+    yield "learned", learned + (f", from {source}" if source else "")
     used = f"{show.counted(fact.uses, 'time')}, last {show.when(fact.last_used)}" if fact.last_used else "never"
     yield "used", used
     if fact.note:
@@ -178,7 +181,7 @@ def fact_facts(fact: "MemoryFact", others: Iterable["MemoryFact"]) -> Iterator[t
     if fact.replaced_by:
         yield "replaced by", str(fact.replaced_by)
     for earlier in reversed(fact.history):
-        yield f"until {earlier.until[:10]}", earlier.text
+        yield "earlier", f"{earlier.text} (until {earlier.until[:10]})"
     for other in others:
         yield "see also", f"{other.number} of {other.day}: {other.text}"
 

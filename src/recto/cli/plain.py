@@ -6,7 +6,7 @@ from types import TracebackType
 from rich.console import Console
 
 from recto.cli.drawing.transcripts import work_in_words
-from recto.cli.listener import KEPT, Lines, tool_named
+from recto.cli.listener import KEPT, Lines, Numbered, tool_named
 from recto.cli.options import has_keyboard
 from recto.cli.questions import ask_approval, ask_compaction, ask_fact
 from recto.cli.show import say
@@ -17,8 +17,8 @@ PATIENCE_S = 0.5
 
 
 class PlainLines(Lines):
-    def __init__(self, console: Console, *, shows_context: bool = False) -> None:
-        super().__init__(shows_context=shows_context)
+    def __init__(self, console: Console, *, context: Numbered | None = None) -> None:
+        super().__init__(context=context)
         self._console = console
         self._wait: threading.Timer | None = None
         self.answers = has_keyboard()

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from recto.chat.blocks import Text
 from recto.cli import show
 from recto.cli.ask import open_listener
 from recto.cli.listener import follow
@@ -27,7 +28,8 @@ def play(reader: "StoreReader", id: str | None, *, rate: float | None, thinking:
             if said is not None:
                 _tell_message(said)
                 _pause(said.message.text, rate)
-            listener = open_listener(thinking=thinking, shows_context=shows_context, stopped=STOPPED)
+            context = reader.numbered if shows_context else None
+            listener = open_listener(thinking=thinking, context=context, stopped=STOPPED)
             follow(paced(events, rate), listener)
     except KeyboardInterrupt:
         return
@@ -64,7 +66,9 @@ def _tell_message(said: Appended) -> None:
     message = said.message
     attached = [f"[{block.type}]" for block in message.blocks if block.type in ("file", "image")]
     sign = f"({message.role}) " if message.role != "user" else PROMPT
-    show.say(f"\n{sign}{' '.join((message.text, *attached))}", bold=True)
+    # an import may have parted a message where something is not in its file
+    words = "\n".join(block.text for block in message.blocks if isinstance(block, Text))
+    show.say_words(f"\n{sign}{' '.join((words, *attached))}", bold=True)
 
 
 def _pause(text: str, rate: float | None) -> None:

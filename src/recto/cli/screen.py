@@ -20,7 +20,7 @@ from recto.cli.drawing.plans import plan_tree, tree_window
 from recto.cli.drawing.references import ReferenceListener
 from recto.cli.drawing.transcripts import event_in_words, progress_in_words, remarks, request_in_words, work_in_words
 from recto.cli.drawing.windows import draw_window, rule
-from recto.cli.listener import KEPT, in_words, tool_named
+from recto.cli.listener import KEPT, Numbered, in_words, tool_named
 from recto.cli.markdown import Growing, Page, last_lines
 from recto.cli.options import has_keyboard
 from recto.cli.questions import MARK, ask_approval, ask_compaction, ask_fact
@@ -98,18 +98,18 @@ class Screen:
         console: Console,
         *,
         thinking: bool = False,
-        shows_context: bool = False,
+        context: Numbered | None = None,
         stopped: str = KEPT,
         more: str = "",
         starting: Starting = lambda: "",
         typeahead: Typeahead | None = None,
         waiting: Sequence[str] = (),
     ) -> None:
-        """`typeahead` reads what is typed meanwhile, and `waiting` grows by it."""
+        """`typeahead` reads what is typed meanwhile, and `waiting` grows by it. `context` as in Lines."""
         self._console = console
         self._thinking = thinking
         self._typeahead, self._queued = typeahead, waiting
-        self._shows_context = shows_context
+        self._context = context
         self._stopped = stopped
         self._reply = Growing()
         self._thought = ""
@@ -267,8 +267,8 @@ class Screen:
 
     def _tell_sent(self, event: Sent) -> None:
         """Tells it once: later rounds of tool calls are sent with the same recalled messages."""
-        if self._shows_context and not self._is_sent:
-            draw_window(self._console, event.window.to_json())
+        if self._context and not self._is_sent:
+            draw_window(self._console, self._context(event.window.to_json()))
         elif not self._is_sent and (words := in_words(event)):
             self._line(words)
         self._is_sent = True

@@ -30,6 +30,7 @@ _OURS = re.compile(r"(\x1b\[[0-9;]*m|\x1b\]8;;(?:file://[!-~]*)?\x1b\\)")
 # Lines, boxes, bars and marks, which a screen reader would spell out.
 _DRAWN = re.compile("[\u2500-\u259f\u25b0\u25b1]")
 _MARKS = str.maketrans({"●": "*", "○": "-"})
+_FENCES = ("```", "~~~")
 _OFF = ("", "0", "false", "no", "off")
 _forced: list[bool] = []
 
@@ -75,6 +76,17 @@ def emit(value: Any, *, err: bool = False) -> None:
 def say(text: str, *, err: bool = False, nl: bool = True, **style: Any) -> None:
     shown = "\n".join(_folded([line], err=err) for line in _drawn(visible(text)).split("\n"))
     click.echo(click.style(shown, **style) if style and not is_plain() else shown, err=err, nl=nl)
+
+
+def say_words(text: str, **style: Any) -> None:
+    """The words of a message: lines of code are left to the terminal, so that they are copied as they were written."""
+    is_code, shown = False, []
+    for line in _drawn(visible(text)).split("\n"):
+        is_fence = line.lstrip().startswith(_FENCES)
+        shown.append(line if is_code or is_fence else _folded([line], err=False))
+        is_code = is_code != is_fence
+    told = "\n".join(shown)
+    click.echo(click.style(told, **style) if style and not is_plain() else told)
 
 
 def say_styled(line: str = "", *, err: bool = False) -> None:

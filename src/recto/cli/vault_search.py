@@ -134,7 +134,7 @@ def suggest(id: str | None, limit: int, flags: dict[str, str], as_json: bool) ->
             show.emit({"conversation": talk.id, **document_to_json(hit)})
         title = f" ({show.shortened(talk.title, 50)})" if talk.title else ""
         if found.hits and not as_json:
-            show.say(f"For {talk.name}{title}, {talk.id}", dim=True)
+            show.say(f"For {talk.name}{title}", dim=True)
             _tell_documents(talk.vault, found.hits)
         nothing = "" if found.hits else f"no other document of the vault bears on {talk.name}{title}"
         for text in filter(None, (found.warning, nothing)):

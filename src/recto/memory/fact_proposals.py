@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from recto.memory.fact import FACT_KINDS, FactKind, fact_stems, is_negated, numbers_in
+from recto.memory.lasting_statements import time_sense
 from recto.memory.learning import MAX_WORDS, UserStatement, own_statements
 
 ORDER = """\
@@ -32,17 +33,6 @@ MOST = 5
 _THE_USER = frozenset(
     stem for text in ("user", "users", "Nutzer Nutzerin", "usuario usuaria") for stem in fact_stems(text)
 )
-_FIRST_PERSON = re.compile(
-    r"\b(?:i|me|my|mine|we|us|our|ours|ich|mich|mir|mein\w*|wir|uns|unser\w*|je|j[’']\w+|moi|mon|ma|mes|nous|notre|nos"
-    r"|ik|mij|mijn|wij|ons|onze|jag|mig|min|mitt|mina|vi|vår\w*)\b",
-    re.IGNORECASE,
-)
-# Words that show English, German, French, Dutch or Swedish: others say "I live" in one word.
-_NAMES_PERSONS = re.compile(
-    r"\b(?:the|an?|is|are|was|has|of|to|der|die|das|den|ist|sind|hat|ein|eine|nicht|und|les?|est|sont|une|het|een|van"
-    r"|och|är|att|det)\b",
-    re.IGNORECASE,
-)
 _LIST = re.compile(r"\[.*\]", re.DOTALL)
 
 
@@ -62,9 +52,12 @@ def is_worth_asking(message: str) -> bool:
 
 
 def _may_be_kept(statement: UserStatement) -> bool:
-    """In languages that always name the first person, only what does: the rest is about the world, or the work."""
-    is_own = _FIRST_PERSON.search(statement.text) or not _NAMES_PERSONS.search(statement.text)
-    return statement.is_lasting and not statement.is_asked and bool(is_own or statement.tells)
+    """Only what shows that it lasts: most of what a message says is about the work, the world or the day. In a language
+    that we do not know, the model is believed."""
+    sense = time_sense(statement.text)
+    if statement.is_asked or not statement.is_lasting or sense == "passing":
+        return False
+    return sense in ("lasting", None) or statement.tells
 
 
 def supported_facts(answer: str, message: str) -> list[ProposedFact] | None:

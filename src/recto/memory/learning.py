@@ -9,6 +9,7 @@ from msgspec import Struct
 from recto.search.passages import split_sentences
 from recto.search.terms import UNSPACED_RUN
 from recto.vault.links import mask_code
+from recto.vault.question import language_of
 
 # What is longer was pasted, or is a task.
 MAX_CHARS, MAX_LINES = 700, 4
@@ -83,7 +84,7 @@ _PASSING = re.compile(
     r"|reminds?|maybe|perhaps|might|could|would|should|if|suppose|imagine|pretend|let[’']s say|for example|e\.g\."
     r"|as if|you|your"
     r"|heute|gestern|morgen früh|gerade|wieder|vielleicht|wenn|falls|möchte|müsste|könnte|würde|glaube|denke|hoffe"
-    r"|du|dein\w*|sie mir"
+    r"|dein\w*|sie mir"
     r"|hoy|ayer|mañana|ahora mismo|otra vez|quizás?|tal vez|si|quisiera|querría|podría|creo|pienso|espero|usted|tu|tus"
     r"|aujourd[’']hui|hier|demain|peut-être|crois|pense|espère|oggi|ieri|domani|forse|credo|penso|spero"
     r"|hoje|ontem|amanhã|talvez|acho)\b",
@@ -91,12 +92,15 @@ _PASSING = re.compile(
 )
 _LEANS = re.compile(
     r"^\W*(?:it|this|that|these|those|they|he|she|there|here|also|and|but|so|because|then|which|or|well|anyway"
-    r"|yes|no|ok|okay|es|das|dies\w*|er|auch|und|aber|weil|dann|ja|nein|eso|esto|y|pero|también|sí"
+    r"|yes|ok|okay|es|das|dies\w*|er|auch|und|aber|weil|dann|ja|nein|eso|esto|y|pero|también|sí"
     r"|thanks?|cheers|danke|gracias|merci|grazie|obrigad[oa])\b"
     # what is spoken of is told elsewhere: "I love it"
-    r"|^\W*\w+\W+\w+\W+(?:it|this|that|them|these|those|es|das|eso|esto)\b",
+    r"|^\W*\w+\W+\w+\W+(?:it|this|that|them|these|those|das|eso|esto)\b",
     re.IGNORECASE,
 )
+# Words that another language has too: there they say something else.
+_YOU_IN_GERMAN, _IT_IN_GERMAN = re.compile(r"\bdu\b", re.IGNORECASE), re.compile(r"^\W*\w+\W+\w+\W+es\b", re.IGNORECASE)
+_NO_IN_ENGLISH = re.compile(r"^\W*no\b(?! \w+o\b)", re.IGNORECASE)
 # An order to the model speaks of the user's things without telling them.
 _ORDERS = re.compile(
     r"^\W*(?:fix|translate|write|rewrite|explain|tell|give|make|show|summari[sz]e|find|list|check|help|create|add"
@@ -122,12 +126,16 @@ class UserStatement(Struct, frozen=True):
     @property
     def leans(self) -> bool:
         """Whether it cannot be understood alone."""
-        return _LEANS.match(self.text) is not None
+        language = language_of(self.text)
+        elsewhere = (_IT_IN_GERMAN, _NO_IN_ENGLISH) if language != "es" else ()
+        return any(pattern.match(self.text) for pattern in (_LEANS, *elsewhere))
 
     @property
     def is_lasting(self) -> bool:
         """Whether nothing in it says that it is an order, passes, or is only thought."""
-        return "!" not in self.text and not _PASSING.search(self.text) and not _ORDERS.search(self.text)
+        if "!" in self.text or (language_of(self.text) != "fr" and _YOU_IN_GERMAN.search(self.text)):
+            return False
+        return not _PASSING.search(self.text) and not _ORDERS.search(self.text)
 
     @property
     def tells(self) -> bool:

@@ -12,7 +12,7 @@ from recto.chat.blocks import Block, File, Image, Text, Thinking, ToolCall, Tool
 from recto.providers.anthropic_replies import AnthropicReader
 from recto.providers.attachments import anthropic_image_tokens, fenced, is_document, pdf_tokens
 from recto.providers.http import Transport
-from recto.providers.remote import ModelLookup, RemoteProvider
+from recto.providers.remote import CountRequest, ModelLookup, RemoteProvider
 from recto.providers.request_fields import json_arguments, object_schema, sent_id, sent_name
 from recto.sources.source import Tool
 from recto.text import clean
@@ -29,6 +29,8 @@ UNMARKED = frozenset({"thinking", "redacted_thinking"})  # accepted back only wi
 TOOL_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 EFFORTS = {"none": "low", "minimal": "low"}  # the lowest that this format has
 IDS = re.compile(r"[a-zA-Z0-9_-]+")  # the API refuses others
+COUNTED_FIELDS = frozenset({"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config"})
+"""The fields of a request that the counting endpoint takes; it refuses others."""
 
 
 class AnthropicFormat:
@@ -241,6 +243,11 @@ class AnthropicProvider(RemoteProvider):
     def url(self) -> str:
         """base_url may or may not end with the version: both are in use."""
         return f"{self.base_url}/messages" if self.base_url.endswith("/v1") else f"{self.base_url}/v1/messages"
+
+    def count_request(self, body: bytes) -> CountRequest | None:
+        fields = {name: value for name, value in loads(body).items() if name in COUNTED_FIELDS}
+        headers = self.headers(self.checked_key())
+        return CountRequest(f"{self.url}/count_tokens", headers, dumpb(fields), "input_tokens")
 
     @property
     def list_urls(self) -> tuple[str, ...]:

@@ -129,13 +129,16 @@ class ModelList:
         return read_model_list(answer) if 200 <= status < 300 else []
 
 
-async def get_json(client: "AsyncClient", url: str, headers: Mapping[str, str]) -> tuple[int, Json]:
-    """The status and the answer, which is None where it is not JSON, or is far too long. Raises Unreachable."""
+async def ask_json(
+    client: "AsyncClient", url: str, headers: Mapping[str, str], content: bytes | None = None, wait_s: float = PROBE_S
+) -> tuple[int, Json]:
+    """The status and the answer, which is None where it is not JSON, or is far too long. `content` is posted. Raises
+    Unreachable."""
     import httpx2  # slow, and only to ask
 
-    body = bytearray()
+    body, method = bytearray(), "GET" if content is None else "POST"
     try:
-        async with asyncio.timeout(PROBE_S), client.stream("GET", url, headers=headers) as response:
+        async with asyncio.timeout(wait_s), client.stream(method, url, headers=headers, content=content) as response:
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > MAX_LIST_BYTES:

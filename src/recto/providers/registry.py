@@ -15,6 +15,8 @@ from recto.plugins import find_plugin, is_plugin
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
 from recto.providers.catalog import FILE, PRICED, ModelCatalog
 from recto.providers.embedded import ID, NAME, EmbeddedProvider
+from recto.providers.gemini import NAME as GEMINI
+from recto.providers.gemini import GeminiProvider
 from recto.providers.http import RETRY_POLICY, RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
 from recto.providers.local_servers import LlamaServer, LocalServer, OllamaProvider
@@ -109,7 +111,7 @@ def _open_remote(
 ) -> RemoteProvider | OllamaProvider | LlamaProvider:
     address = _address(name, environment)
     key, variable = _key(name, address, environment), _key_variable(name, address, environment)
-    kind = AnthropicProvider if _format(name, environment) == "anthropic" else OpenAIProvider
+    kind = AnthropicProvider if _format(name, environment) == "anthropic" else _openai_kind(name)
     talk = kind(
         name,
         address.base_url,
@@ -120,6 +122,10 @@ def _open_remote(
         is_custom=address.key_variable is None,
     )
     return _with_server_facts(talk, key) if isinstance(talk, OpenAIProvider) else talk
+
+
+def _openai_kind(name: str) -> type[OpenAIProvider]:
+    return GeminiProvider if name == GEMINI else OpenAIProvider
 
 
 class ModelOverview(Struct, frozen=True):

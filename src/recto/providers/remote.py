@@ -4,16 +4,19 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from http import HTTPStatus
 from json import JSONDecoder
 from typing import Protocol
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from recto.errors import Invalid, NoKey, Refused, Unreachable
 from recto.providers.failure import RequestTarget
 from recto.providers.families import VocabularyCounter
 from recto.providers.http import Call, ReplyReader, Transport
-from recto.providers.model import Model, ReplyPart
-from recto.providers.model_list import ModelList, get_json
+from recto.providers.model import Model, ReplyPart, reported_count
+from recto.providers.model_list import ModelList, ask_json
 from recto.window.count import TokenCounter
 from recto.window.request import Format, Purpose
 from recto.wire import Json
@@ -25,6 +28,16 @@ class ModelLookup(Protocol):
     """Looks up the facts about a model."""
 
     def find(self, provider: str, id: str) -> Model: ...
+
+
+class CountRequest(Struct, frozen=True):
+    """A request for a count of tokens, which stands in `field` of the answer."""
+
+    url: str
+    headers: Mapping[str, str]
+    """With the key."""
+    body: bytes
+    field: str
 
 
 class RemoteProvider(ABC):
@@ -86,7 +99,24 @@ class RemoteProvider(ABC):
             headers = {"user-agent": "recto", **self.headers(self.checked_key())}
         except (NoKey, Refused) as why:
             raise Unreachable(why.message) from why
-        return await get_json(self.transport.client(url), url, headers)
+        return await ask_json(self.transport.client(url), url, headers)
+
+    def count_request(self, body: bytes) -> CountRequest | None:
+        """What asks the provider to count the tokens of a request; None where it has no endpoint for that."""
+        return None
+
+    async def count_tokens(self, body: bytes, wait_s: float) -> int | None:
+        """The provider's own count of a request; None where it has none, or there is no key. Raises Unreachable."""
+        asked = self.count_request(body) if self._key else None
+        if asked is None:
+            return None
+        headers = {"user-agent": "recto", "content-type": "application/json", **asked.headers}
+        client = self.transport.client(asked.url)
+        status, answer = await ask_json(client, asked.url, headers, asked.body, wait_s)
+        count = reported_count(answer.get(asked.field)) if isinstance(answer, dict) else None
+        if status != HTTPStatus.OK or not count:
+            raise Unreachable(f"{self.name} did not count the tokens of a request (status {status}).")
+        return count
 
     async def counter(self, model: Model) -> TokenCounter:
         return VocabularyCounter(model, self.format)

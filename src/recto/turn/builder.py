@@ -30,6 +30,7 @@ from recto.turn.context import (
     with_parameters,
 )
 from recto.turn.preamble import Instructions, Preamble, build_preamble, with_tools
+from recto.turn.provider_counts import ProviderCounts
 from recto.turn.spending import is_priced
 from recto.turn.token_cache import TokenCache
 from recto.window.calibration import learned
@@ -66,6 +67,7 @@ class TurnBuilder:
         self._catalog = ModelCatalog(home, project)
         self._providers: dict[str, Provider] = {}
         self._token_caches: dict[str, TokenCache] = {}
+        self.provider_counts = ProviderCounts(store, store_thread)
 
     async def resolve(
         self,
@@ -223,6 +225,7 @@ class TurnBuilder:
             raise Invalid(f"cannot read the system prompt file {path}: {why.strerror}", path=str(path)) from why
 
     async def close(self) -> None:
+        await self.provider_counts.close()
         for provider in self._providers.values():
             await provider.close()
 

@@ -193,6 +193,15 @@ class PreparedTurn(Struct):
         for picker in self.pickers:
             picker.give_way()
 
+    async def shrunk(self, turn: Turn) -> str:
+        """What is told where the provider counts more than its window holds: the next request is smaller."""
+        counts = self.builder.provider_counts
+        why = await counts.overflow(turn, self.session.conversation, self.message) if self.options.may_send else None
+        if why is None:
+            return ""
+        self.shrink(why)
+        return f"{why.message.rstrip('.')}: making the window smaller"
+
     def next_round(self, *, may_call: bool) -> None:
         """A request went through and its tools ran: the next one carries their results."""
         self._overflow = None

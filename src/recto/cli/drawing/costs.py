@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from recto.store.token_use import TokenUse
 
 
+UNKNOWN_COST = "price unknown"
 # Conversations that are named by number and title; older ones by their ids.
 LISTED, LONGEST_TITLE = 1000, 24
 
@@ -21,7 +22,7 @@ LISTED, LONGEST_TITLE = 1000, 24
 def spent_in_words(spent: "Spent", limit: float = 0.0) -> str:
     """$0.42 of $1.00, 12 requests; the price of 2 is unknown"""
     if spent.unpriced == spent.requests > 0:
-        return f"price unknown, {counted(spent.requests, 'request')}"
+        return f"{UNKNOWN_COST}, {counted(spent.requests, 'request')}"
     of = f" of {dollars(limit)}" if limit else ""
     told = [f"{dollars(spent.cost_usd)}{of}, {counted(spent.requests, 'request')}"]
     if spent.unpriced:
@@ -61,7 +62,7 @@ def status_of_cost(talk: "Talk", desk: "Desk") -> str:
     (spent,) = desk.spending("total", conversation=talk.id) if talk.id is not None else (None,)
     if spent and (spent.cost_usd or spent.unpriced or limits.conversation):
         known = dollars(spent.cost_usd) if spent.cost_usd or not spent.unpriced else ""
-        unknown = "price unknown" if spent.unpriced else ""
+        unknown = UNKNOWN_COST if spent.unpriced else ""
         of = f" of {dollars(limits.conversation)}" if limits.conversation and known else ""
         told.append(" + ".join(filter(None, (known + of, unknown))))
     if limits.day:

@@ -181,7 +181,7 @@ def stats_in_words(name: str, stats: ConversationStats) -> Iterator[tuple[str, s
     yield "recalled", _recalled(stats.recalled)
     if of_these := stats.summaries.requests:
         sent, cost = _usage(stats.summaries), _cost(stats.summaries)
-        yield "for summaries", f"{counted(of_these, 'request')} of these, {sent}; {cost}"
+        yield "summaries", f"{counted(of_these, 'request')} of these, {sent}; {cost}"
 
 
 def _window(stats: ConversationStats) -> str:

@@ -229,10 +229,11 @@ def tell_entry(entry: TranscriptEntry, because: str = "", *, with_tools: bool = 
         return
     show.say(_head(entry), dim=not entry.active, bold=entry.active or None)
     for block in message.blocks:
-        if with_tools or not isinstance(block, ToolCall | ToolResult):
+        if not isinstance(block, References) and (with_tools or not isinstance(block, ToolCall | ToolResult)):
             is_dim = not entry.active or isinstance(block, Thinking | ToolCall | ToolResult)
-            for line in _lines(block):
-                show.say(line, dim=is_dim or None)
+            show.say_words(_in_words(block), dim=is_dim or None)
+    for line in references_shown(message.references, fold=None, is_terminal=False):
+        show.say(line, dim=not entry.active or None)
     if message.error:
         show.say(f"failed: {message.error}", fg="red")
     show.say("")
@@ -265,12 +266,6 @@ def _tell_compaction(block: Compaction, because: str) -> None:
     if block.summary and block.action not in ("pin", "unpin"):
         show.say(indent(block.summary, INDENT), dim=True)
     show.say("")
-
-
-def _lines(block: Block) -> list[str]:
-    if isinstance(block, References):
-        return references_shown(block.references, fold=None, is_terminal=False)
-    return [_in_words(block)]
 
 
 def _known_of(block: ToolResult) -> str:

@@ -1,0 +1,80 @@
+"""ProviderCounts: asks providers that count tokens for their own count of a request.
+
+In the background while our estimates for a model are not calibrated yet, and before a request is sent that comes close
+to the window. Such a count is a report as the usage of a reply is. A provider that does not answer is left alone.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+
+from recto.chat.message import Message
+from recto.concurrency import StoreThread, TaskSet
+from recto.errors import Overflow, ProviderError, RectoError
+from recto.providers.model_list import ProbeSchedule
+from recto.providers.remote import RemoteProvider
+from recto.store.store import Store
+from recto.turn.assembly import Turn, reply_request
+from recto.window.calibration import ENOUGH, LARGEST_REPORT
+
+log = logging.getLogger(__name__)
+
+NEAR, NEAR_UNCALIBRATED = 0.9, 0.7
+"""Shares of the room from which on a request is counted before it is sent: the first estimates are the worst."""
+WAIT_S, WAIT_IN_BACKGROUND_S = 2.0, 20.0
+
+
+class ProviderCounts:
+    def __init__(self, store: Store, store_thread: StoreThread, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._store_thread, self._clock = store, store_thread, clock
+        self._tasks = TaskSet()
+        self._schedules: dict[str, ProbeSchedule] = {}
+
+    async def overflow(self, turn: Turn, conversation: str, message: Message) -> Overflow | None:
+        """Why the request of a turn would be refused as too long, by the provider's own count; None where it would
+        not, or nobody knows. Waits for the count only close to the window."""
+        provider, model = turn.context.provider, turn.context.model
+        if not self._is_asked(turn) or not isinstance(provider, RemoteProvider) or not model.window:
+            return None
+        is_new = turn.window.calibration.replies < ENOUGH
+        room = model.window - turn.window.reserve
+        is_near = turn.window.total >= room * (NEAR_UNCALIBRATED if is_new else NEAR)
+        if not is_near and not is_new:
+            return None
+        body = reply_request(turn, conversation, message).body
+        if not is_near:
+            self._tasks.begin(self._calibrate(turn, provider, body))
+            return None
+        count = await self._count(turn, provider, body, WAIT_S)
+        # the reserve is our wish; what the provider adds to the request is the longest reply that is asked for
+        most = model.window - (turn.context.parameters.max_tokens or 0)
+        if count is None or count <= most:
+            return None
+        return Overflow(f"{provider.name} counts {count:,} tokens, and {model.name} has room for {most:,}.")
+
+    async def close(self) -> None:
+        await self._tasks.close()
+
+    def _is_asked(self, turn: Turn) -> bool:
+        schedule = self._schedules.get(turn.context.provider.name)
+        asks = turn.context.settings.count_at_provider and not turn.window.exact
+        return asks and (schedule is None or schedule.is_due)
+
+    async def _calibrate(self, turn: Turn, provider: RemoteProvider, body: bytes) -> None:
+        try:
+            await self._count(turn, provider, body, WAIT_IN_BACKGROUND_S)
+        except RectoError:
+            log.exception("a count of the provider could not be kept")
+
+    async def _count(self, turn: Turn, provider: RemoteProvider, body: bytes, wait_s: float) -> int | None:
+        try:
+            count = await provider.count_tokens(body, wait_s)
+        except ProviderError as why:
+            log.info("%s", why.message)
+            self._schedules.setdefault(provider.name, ProbeSchedule(self._clock)).failed()
+            return None
+        if count is None or count > LARGEST_REPORT:
+            return None
+        report = turn.window.report(count, turn.token_cache.counter.key)
+        await self._store_thread.do(self._store.usage_reports.add, turn.context.model.name, report)
+        return count
