@@ -8,7 +8,7 @@ Knows one sentence at a time.
 import re
 
 from recto.chat.cues import cues_in
-from recto.chat.priority import BINDING, CHATTER, NORMAL
+from recto.chat.priority import BINDING, CHATTER, NORMAL, sentence_priority
 from recto.summary.facts import is_passing
 from recto.summary.quotation import count_topic_words
 from recto.summary.reference import leans_back, leans_on_another
@@ -16,6 +16,7 @@ from recto.summary.sentences import decision_start, is_heading, is_question, rat
 from recto.summary.small_talk import (
     FULL_NAME,
     SPECIFIC,
+    concedes,
     is_exclamation,
     is_platitude,
     is_reaction,
@@ -27,7 +28,6 @@ from recto.summary.statements import (
     acknowledges,
     agrees,
     asks_for_text,
-    concedes,
     is_announcement,
     is_request,
     leaves_open,
@@ -108,7 +108,7 @@ _PROPOSES = re.compile(
     r"|vérifie) "
     r"|te (?:recomiendo|recomendaría|sugiero)|je te (?:conseille|recommande)|(?:plan|zorg|denk|vraag|kijk|reken|maak"
     r"|controleer|neem|noteer|probeer|let) "
-    r"|(?:if|wenn|falls|si|als) (?:you|your|du|sie|ihr|dein\w*|tu|te|vous|votre|je|jullie|uw)\b"
+    r"|(?:if|wenn|falls|si|als) [^\W\d_]+"
     r"|(?:très bien|d['’]accord|parfait|ensuite|puis|alors)?[,:]? ?[a-zéèê]{3,}ez (?!vous)[a-zà]+)\b"
 )
 _ESTIMATES = re.compile(
@@ -118,7 +118,9 @@ _ESTIMATES = re.compile(
     r"|suelen?|normalmente"
     r"|habitual\w*|unos|unas|alrededor de|aproximadamente|entre|environ|en général|généralement|souvent|comptez"
     r"|compter|à peu près|ongeveer|rond|meestal|gemiddeld|tussen)"
-    r" (?:[^\W\d_]+ ){0,3}?[€$£]?\d|[€$£]?\d[\d.,]* ?(?:to|bis|a|à|–|-|oder|or) ?[€$£]?\d(?:[\d.,]*\d)? ?"
+    r" (?:[^\W\d_]+ ){0,3}?[€$£]?(?!(?:1[5-9]|20)\d\d\b)\d|\b(?:desde|from|ab|vanaf"
+    r"|à partir de) [€$£]?\d[\d.,]* ?(?:€|euros?)"
+    r"|[€$£]?\d[\d.,]* ?(?:to|bis|a|à|–|-|oder|or) ?[€$£]?\d(?:[\d.,]*\d)? ?"
     r"(?:[€$£%]|[^\W\d_]+)|\bas a rule\b"
     r"|\b(?:usually|typically|generally|üblich|meistens|in der regel|normalerweise|suelen?|normalmente|en général"
     r"|généralement)\b"
@@ -265,6 +267,11 @@ def reports(text: str) -> bool:
     return _REPORTS.search(lower) is not None or (" " in lower and _PARTICIPLE.search(lower) is not None)
 
 
+def is_result(text: str) -> bool:
+    """Whether somebody who works with tools tells what he found, rather than what he does next."""
+    return sentence_priority(text) == BINDING or "outcome" in cues_in(text)
+
+
 def is_of_case(text: str) -> bool:
     """Whether it tells what is so for the user, rather than for everybody: a price, an hour, a number of a file."""
     if _OF_CASE.search(text) or SPECIFIC.search(text) or FULL_NAME.search(text):
@@ -290,7 +297,7 @@ def _is_news(text: str) -> bool:
     if SPECIFIC.search(text):
         return True
     has_figure = _DIGIT.search(text) is not None
-    if priority < BINDING and not has_figure and (_is_compliment(text) or is_cheering(text)):
+    if priority < BINDING and not has_figure and (is_compliment(text) or is_cheering(text)):
         return False
     topics, follows = count_topic_words(text), _FOLLOWS.match(text) is not None
     if priority == BINDING or has_figure:
@@ -309,7 +316,7 @@ def is_cheering(text: str) -> bool:
     return is_exclamation(text) and not is_about_self(text)
 
 
-def _is_compliment(text: str) -> bool:
+def is_compliment(text: str) -> bool:
     if _COMPLIMENTS.match(text):
         return True
     first_line = text.partition("\n")[0].lower()
