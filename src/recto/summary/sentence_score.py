@@ -262,6 +262,7 @@ def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) 
         and not (line.repeated and _is_repeated(sentence, line))
         and not (line.is_small_talk and (label == ASSISTANT or _is_passed_over(start)))
         and not (line.is_step and not is_result(start))
+        and not (line.is_done and is_about_self(start) and not _has_facts(start))
         and not (line.asked is not None and label == ASSISTANT and not _is_of_case(sentence, line.asked))
         and is_worth_telling(
             start,
@@ -276,6 +277,10 @@ def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) 
 def _is_passed_over(text: str) -> bool:
     """Whether nothing in it outlasts a reply that takes it for small talk."""
     return rate_sentence(text) != BINDING and not plans_for_day(text) and not FULL_NAME.search(text)
+
+
+def _has_facts(text: str) -> bool:
+    return _NUMERIC.search(text) is not None or SPECIFIC.search(text) is not None or FULL_NAME.search(text) is not None
 
 
 def _is_of_case(sentence: LineSentence, asked: frozenset[str]) -> bool:

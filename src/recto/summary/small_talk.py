@@ -119,7 +119,9 @@ _INTERJECTION = re.compile(
 _AT_ONCE = re.compile(
     r"\b(?:ich (?:\w+ )?gleich|gleich|straks|zo meteen|right away|in a (?:sec|second|minute|moment)|ahora mismo"
     r"|enseguida"
-    r"|tout de suite)[.!]*$",
+    r"|tout de suite)[.!]*$"
+    r"|^(?:ok(?:ay)?,? )?(?:i['’]?ll|i will|ich|ik|je|[a-zäöü]+ (?:ich|ik)) (?:[^\W\d_]+ ){0,3}"
+    r"(?:tomorrow|later|next week|morgen|später|nächste woche|volgende week|demain|plus tard)(?: [a-zäöü]{2,4})?[.!]*$",
     re.IGNORECASE,
 )
 # "Good point": it was heard, and nothing is taken by that alone.

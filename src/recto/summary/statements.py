@@ -108,7 +108,8 @@ _ORDERS = re.compile(
     r"|recommend|continue|define|read|look|run|fix|add|make|create|rewrite|rephrase|shorten|expand|go on|describe|do"
     r"|erklär\w*|erzähl\w*|zeig\w*|schreib\w*|gib|hilf|nenn\w*|fass\w*|übersetz\w*|vergleich\w*|such\w*|mach\w*"
     r"|explica\w*|cuénta\w*|muéstra\w*|dime|dame|escribe|ayúda\w*|resume|traduce|compara|busca|haz"
-    r"|explique\w*|raconte\w*|montre\w*|dis-moi|donne\w*|écris|aide\w*|résume\w*|traduis|compare\w*|cherche\w*)\b"
+    r"|explique\w*|raconte\w*|montre\w*|dis-moi|donne\w*|écris|aide\w*|résume\w*|traduis|compare\w*|cherche\w*"
+    r"|rédige\w*|redacta\w*|formulier\w*|verfass\w*|schrijf\w*)\b"
 )
 _UNSPACED_ORDER = re.compile("^(?:请|帮我|告诉我|给我|介绍|解释|教えて|説明)")
 _LEAVES_OPEN = re.compile(

@@ -74,7 +74,7 @@ _ASKS_STATE = re.compile(
 def find_task(text: str) -> str:
     """The task in the user's own words; empty if nothing is asked for, or only how things stand."""
     start = text[:200].strip()
-    if _GOES_ON.fullmatch(start) or _ASKS_STATE.fullmatch(start):
+    if _GOES_ON.fullmatch(start) or _ASKS_STATE.fullmatch(start.lstrip("¿¡ ")):
         return ""
     text = text[:_MAX_PROMPT]
     told = _sentences(_section(text)) or _sentences(text)

@@ -40,7 +40,8 @@ _POINTS_BACK = re.compile(
     r"(?:[-*•] )?(?:(?i:(?:it|this|that|these|those|they|he|she)(?:['’](?:s|re|ll|d|ve)\b| (?=[a-z])(?!(?:is|was) "
     r"(?:\w+ )?(?:to|that|time|possible|important)\b)(?!(?:week|month|year|morning|evening|afternoon|time|day|summer"
     r"|winter|spring|autumn|fall|one|turns out|seems|appears|looks like|rains|happens)\b)))"
-    r"|(?:Das|Dies(?:e[rs]?)?) (?:ist|sind|war\w*|hat|haben|wird|werden|kann|könn\w+|geht|klingt|macht|sieht)\b"
+    r"|(?:Das|Dies(?:e[rs]?)?) (?:ist|sind|war\w*|hat|haben|wird|werden|kann|könn\w+|geht|klingt|macht|sieht|sollte\w*"
+    r"|dürfte\w*|müsste\w*|reicht|passt)\b"
     r"|(?:Es[eao]s?|Est[eao]s?) (?:es|son|era\w*|fue\w*|está\w*|va|puede\w*|suena)\b"
     r"|(?:C['’]est|Ça|Cela|Ceci) "
     r"|(?i:der|die|das|er|sie) [a-zäöüß]{2,}t\b"
@@ -132,7 +133,7 @@ _REPORTS = re.compile(
     r"|hatten?|dauerte"
     r"|is (?:now )?(?:pushed|merged|deployed|installed|fixed|open|live)"
     r"|ergab|fue|fueron|tardó|dio|estaba|était|étaient|(?:a|ont|avait) été|a (?:pris|donné|coûté)"
-    r"|werd(?:en)?|duurde|bleek)\b"
+    r"|werd|duurde|bleek)\b"
     r"|^(?:the|der|die|das|el|la|le|de|het) (?:[^\W_]+ ){1,3}(?:says|argues|shows|concludes|besagt|zeigt|ergibt|dice"
     r"|muestra|montre|indique|dit|zegt|toont)\b|\*\*[^*\n]{0,40}\d"
 )
