@@ -252,7 +252,7 @@ def test_a_question_about_the_state_is_no_task() -> None:
 
 
 def test_a_chain_that_failed_at_its_end_is_settled_by_the_command_that_failed() -> None:
-    run = Run().ask("Please fix the port fees.").sh("sed -i 8d fees.py && pytest -q", "1 failed")
+    run = Run().ask("Please fix the port fees.").sh("make", "done").sh("sed -i 8d fees.py && pytest -q", "1 failed")
     assert "Failed: " in log_of(run)
     assert "Failed: " not in log_of(run.sh("pytest -q", "9 passed"))
 
