@@ -1,5 +1,5 @@
-"""Message lines: the messages to sum up as the lines that sentences are chosen from, each with its weight, what was
-settled, and what the two talk about.
+"""Message lines: the messages to sum up as the lines that sentences are chosen from, each with its weight, and what the
+messages beside it say of it.
 """
 
 from collections.abc import Sequence
