@@ -9,6 +9,7 @@ from tests.compaction.test_run import REPLY, SAID, SUMMARY, fill, of
 from tests.conftest import Open, Script
 
 from recto.blocking import Desk, Talk
+from recto.compaction.summary_ahead import SummariesAhead
 from recto.events import ContextCompacted, SummaryRequested
 from recto.store.records import Record
 
@@ -54,6 +55,19 @@ def test_a_compaction_takes_the_summary_that_was_written_ahead(desk: Open, scrip
     assert block.checks["seen"] == block.checks["covered"]
     assert len(asked_ahead(at, talk)) == 1, "once"
     assert all(difference is None for _, difference in at.verify())
+
+
+def test_nothing_is_prepared_for_a_model_that_writes_no_summaries(
+    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(
+        SummariesAhead, "begin", lambda _, conversation, work: (begun.append(conversation), work.close())
+    )
+    for summarizes in (True, False):
+        begun.clear()
+        fill(desk(script(REPLY, SUMMARY, limit=LIMIT, summarizes=summarizes)).conversation())
+        assert bool(begun) == summarizes
 
 
 def test_it_is_asked_for_on_the_prefix_of_the_last_request(desk: Open, script: Script) -> None:

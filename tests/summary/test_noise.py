@@ -66,6 +66,8 @@ def test_cheers_advice_and_announcements_of_an_assistant_are_not_told(text: str)
         ("lekker weertje hè vandaag", "Zeker, geniet ervan!"),
         ("ich hol mir erstmal nen kaffee", "Den hast du dir verdient!"),
         ("boah ist das heiß heute, 34 Grad im Büro", "Oje, da hilft nur ein Ventilator!"),
+        ("Ruf ich morgen an", "Gute Idee."),
+        ("ok doe ik volgende week", "Prima!"),
         ("estoy agotada, llevo 10 horas delante del ordenador", "Descansa un poco, te lo mereces."),
     ],
 )
@@ -113,6 +115,15 @@ def test_a_table_without_bars_is_no_line_of_summary_or_ledger() -> None:
     assert "Item Qty" not in summary
     assert "72.44" not in summary
     assert "72.44" not in listed(("user", table), ("assistant", "I see."))
+
+
+def test_that_an_order_was_done_is_told_by_the_order() -> None:
+    order = "Next time please call me before blocking anything of Ada Lind."
+    summary = told(("user", order), ("assistant", "I've added a remark to the notes of our desk."))
+    assert order in summary
+    assert "I've added" not in summary
+    done = "I've moved the visit to 14 May."
+    assert done in told(("user", "Please move the visit of Ada Lind."), ("assistant", done))
 
 
 def test_a_number_of_an_order_is_told() -> None:

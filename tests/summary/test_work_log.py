@@ -245,6 +245,18 @@ def test_output_that_ends_with_a_prompt_is_no_task_where_a_summary_ends_before_i
     assert "Task: Please fix the port fees." in log_of(shown, former)
 
 
+def test_a_question_about_the_state_is_no_task() -> None:
+    run = Run().ask("Please fix the port fees.").sh("pytest -q", "1 failed").sh("pytest -q", "9 passed")
+    for question in ("What's still open?", "Il reste quoi ?", "Was ist noch offen?", "¿Qué queda?"):
+        assert "Task: Please fix the port fees." in log_of(Run().ask(question).sh("ls", "a.py"), log_of(run))
+
+
+def test_a_chain_that_failed_at_its_end_is_settled_by_the_command_that_failed() -> None:
+    run = Run().ask("Please fix the port fees.").sh("make", "done").sh("sed -i 8d fees.py && pytest -q", "1 failed")
+    assert "Failed: " in log_of(run)
+    assert "Failed: " not in log_of(run.sh("pytest -q", "9 passed"))
+
+
 def test_a_reply_to_thanks_is_not_what_came_of_a_task() -> None:
     run = Run().ask("Please fix the port fees.").sh("pytest -q", "1 failed").sh("pytest -q", "9 passed")
     run.reply("The fees are rounded to cents now.").ask("wow, awesome").reply("Glad that it helped you!")

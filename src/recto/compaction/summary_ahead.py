@@ -38,10 +38,11 @@ class SummaryAhead(Struct, frozen=True):
 
 
 def is_due_soon(turn: Turn) -> bool:
-    """Whether the next compaction comes near, so that its summary can be written ahead."""
-    size = turn.window.total
-    is_near = 0 < turn.context.settings.prepare_at * turn.window.limit <= size
-    return turn.context.compacts and is_near and not is_held(turn.loaded.view.compaction, size)
+    """Whether the next compaction comes near, so that its summary can be written ahead by a model."""
+    size, context = turn.window.total, turn.context
+    is_near = 0 < context.settings.prepare_at * turn.window.limit <= size
+    has_writer = context.model.summarizes or bool(context.settings.summary_model)
+    return context.compacts and has_writer and is_near and not is_held(turn.loaded.view.compaction, size)
 
 
 def find_ahead(store: Store, conversation: str, compaction: int | None) -> SummaryAhead | None:

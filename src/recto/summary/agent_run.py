@@ -59,6 +59,7 @@ _OBSERVED = re.compile(
     r"\s*\W?(?:observation|output|result|stdout|<output|<result|<returncode|execution)\b", re.IGNORECASE
 )
 _LABEL = re.compile(r"^\W*(?:thoughts?|thinking|reasoning|discussion|gedanken?|pensamiento)\W*:\W*", re.IGNORECASE)
+_CHAINED = re.compile(r" && | ; |; ")
 _PLAN_TEXTS = ("content", "step", "title", "text", "task", "description", "name")
 _FINISHED = re.compile(r"complete|done|finish|cancel|skip|closed", re.IGNORECASE)
 
@@ -289,8 +290,15 @@ def _without(uses: Iterable[ToolUse], families: frozenset[str]) -> Iterable[Tool
     """Uses that these families do not settle; of several commands in a line, each is settled by itself."""
     for use in uses:
         left = use.families - families
+        if use.is_failed and use.is_shell and left and not families.isdisjoint(_last_families(use.command)):
+            continue  # what failed was the last of them
         if left or not families:
             yield use if left == use.families else replace(use, families=left)
+
+
+def _last_families(command: str) -> frozenset[str]:
+    last = _CHAINED.split(command)[-1]
+    return read_written_command(last, "", frames=frozenset()).families if last != command else frozenset()
 
 
 def _plan_of(arguments: str) -> str | None:

@@ -1,6 +1,6 @@
 """Numbers with units, dates and times: patterns that find them, and one normal form for all spellings of a value.
 
-Knows the spellings of English, German, French and Spanish and East Asian counters. Ambiguous text stays as written.
+Knows the spellings of English, German, French, Spanish, Dutch and East Asian counters. Ambiguous text stays as written.
 
 Proper names: capitalised words whose capital is not due to the start of a sentence or a heading.
 

@@ -10,7 +10,7 @@ from recto.summary.ledger import FIGURES, UNLISTED, LedgerEntry, topic_terms
 from recto.summary.machine_output import PROSE
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.quotation import count_topic_words
-from recto.summary.small_talk import is_platitude
+from recto.summary.small_talk import is_platitude, is_remark
 from recto.summary.statements import says_little
 from recto.summary.truncation import CountTokens
 
@@ -24,7 +24,7 @@ def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens)
     that is left over is no reason to list more."""
     draft = _Draft(limit, count)
     told = (entry for entry in entries if entry.question or not says_little(entry.text))
-    entries = _weighty([entry for entry in told if not is_platitude(entry.text)])
+    entries = _weighty([entry for entry in told if not (is_platitude(entry.text) or _is_passing_talk(entry))])
     shortened = [entry._replace(text=entry.short) if _is_enough(entry) else entry for entry in entries]
     ranked = _rank_entries(shortened, count)
     put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
@@ -33,6 +33,10 @@ def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens)
     for entry in _rank_entries(entries, count):
         draft.lengthen(entry)
     return draft.lines()
+
+
+def _is_passing_talk(entry: LedgerEntry) -> bool:
+    return entry.fact.kind != "decision" and is_remark(entry.text)
 
 
 def _is_enough(entry: LedgerEntry) -> bool:

@@ -1,5 +1,5 @@
-"""Message lines: the messages to sum up as the lines that sentences are chosen from, each with its weight, what was
-settled, and what the two talk about.
+"""Message lines: the messages to sum up as the lines that sentences are chosen from, each with its weight, and what the
+messages beside it say of it.
 """
 
 from collections.abc import Sequence
@@ -8,13 +8,22 @@ from itertools import takewhile
 
 from msgspec import Struct
 
-from recto.chat.priority import CHATTER
+from recto.chat.priority import BINDING, CHATTER
 from recto.summary.choices import chosen_options, listed_options
 from recto.summary.machine_output import is_document, is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
 from recto.summary.small_talk import is_remark, is_small_talk_reply
 from recto.summary.source_lines import SourceLine
-from recto.summary.statements import accepts, agrees, answers, asks_for_text, is_draft, is_empty_offer, settles
+from recto.summary.statements import (
+    accepts,
+    agrees,
+    answers,
+    asks_for_text,
+    is_draft,
+    is_empty_offer,
+    is_request,
+    settles,
+)
 from recto.summary.worth import needs_context
 
 ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.65, "tool": 0.5}
@@ -86,6 +95,7 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
                 is_document=message.role == "tool" and is_document(message.text),
                 repeated=_said_before(messages, at),
                 is_step=message.is_step,
+                is_done=not has_log and _is_ordered(messages, at),
                 asked=None if is_accepted or chosen else _asked_before(messages, at),
             )
         )
@@ -135,6 +145,13 @@ def _said_before(messages: Sequence[PlainMessage], at: int) -> frozenset[str]:
     if len(said) > _MAX_NEAR or all(is_question(text) or needs_context(text) for text in sentences(said)):
         return frozenset()
     return frozenset(terms(said))
+
+
+def _is_ordered(messages: Sequence[PlainMessage], at: int) -> bool:
+    if not at or (messages[at - 1].role, messages[at].role) != ("user", "assistant"):
+        return False
+    said = messages[at - 1].text
+    return len(said) <= _MAX_NEAR and any(is_request(one) or rate_sentence(one) == BINDING for one in sentences(said))
 
 
 def _asked_before(messages: Sequence[PlainMessage], at: int) -> frozenset[str] | None:

@@ -19,7 +19,7 @@ from recto.summary.small_talk import is_reaction, is_remark
 from recto.summary.source_lines import FORMER_SUMMARY, TOOL, USER, LineReader, LineSentence, ScoredSentence, SentenceKey
 from recto.summary.statements import accepts, acknowledges, agrees, is_draft, is_empty_offer, leaves_open, says_little
 from recto.summary.success import is_thin_success
-from recto.summary.worth import stands_alone
+from recto.summary.worth import is_compliment, stands_alone
 
 # Longer sentences are not added as context.
 _MAX_CONTEXT = 240
@@ -54,6 +54,7 @@ _CONCLUDES = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"""(?<=[a-zäöüéíóú,] )[A-ZÄÖÜÉ]\w|["“„«]|\d""")
+_DIGIT = re.compile(r"\d")
 _FIGURE = re.compile(r"[\d.,:]+\D{0,3}$")
 _REFUSAL = re.compile(r"(?:no|nope|nein|non|not|nicht|pas)\b|不|いや|いいえ|아니", re.IGNORECASE)
 
@@ -103,7 +104,7 @@ class SentenceContext(Struct):
         is_thin = not is_question(text) and count_topic_words(text) < _MIN_TOPICS
         is_short = source.label == USER and len(source.text) <= _SHORT_MESSAGE and sentence.speaker is None
         needs_before = is_short or is_leaning or is_thin or refers_back(text)
-        before = self._meaningful(line, position - 1) if needs_before else None
+        before = self._before(line, position) if needs_before else None
         if before and is_short and before.speaker is not None:
             before = None  # the words of somebody else
         if before is None and sentence.speaker is None and (is_leaning or (source.label == USER and _agrees_to(text))):
@@ -147,6 +148,12 @@ class SentenceContext(Struct):
         found = self.reader.sentence_at(line, position)
         return found is not None and not is_question(found.text) and leans_back(found.text)
 
+    def _before(self, line: int, position: int) -> ScoredSentence | None:
+        """The sentence before, or the one before a cry: "We give her a boat. Secret!! Don't tell." """
+        found = self.reader.sentence_at(line, position - 1)
+        is_cry = found is not None and is_remark(found.text)
+        return self._meaningful(line, position - 1 - is_cry)
+
     def _meaningful(self, line: int, position: int) -> ScoredSentence | None:
         found = self.reader.sentence_at(line, position)
         if not found or found.is_code or not _is_meaningful(found):
@@ -155,7 +162,11 @@ class SentenceContext(Struct):
         is_empty = (
             is_empty
             or is_thin_success(found.text)
-            or (acknowledges(found.text) and count_topic_words(found.text) < _MIN_TOPICS)
+            or (
+                acknowledges(found.text)
+                and count_topic_words(found.text) < _MIN_TOPICS
+                and not _DIGIT.search(found.text)
+            )
         )
         return None if is_empty else _unscored(line, found)
 
@@ -241,7 +252,7 @@ def _is_topic(term: str) -> bool:
 
 
 def _tells(text: str) -> bool:
-    is_empty = acknowledges(text) or is_reaction(text) or is_remark(text) or says_little(text)
+    is_empty = acknowledges(text) or is_reaction(text) or is_remark(text) or says_little(text) or is_compliment(text)
     return stands_alone(text) and not is_empty
 
 

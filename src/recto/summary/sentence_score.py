@@ -11,8 +11,7 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from recto.chat.cues import cues_in
-from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
+from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
 from recto.summary.choices import chosen_options
 from recto.summary.facts import is_fenced_command
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
@@ -30,7 +29,7 @@ from recto.summary.source_lines import (
 )
 from recto.summary.statements import is_announcement, is_request, plans_for_day, says_little
 from recto.summary.success import is_thin_success
-from recto.summary.worth import is_about_self, is_advice, is_of_case, is_worth_telling, reports, stands_alone
+from recto.summary.worth import is_about_self, is_advice, is_of_case, is_result, is_worth_telling, reports, stands_alone
 
 Told = TypeVar("Told")
 
@@ -73,7 +72,7 @@ _MIN_ROW_TERMS, _MIN_BINDING_SCORE = 6, 0.6
 _MAX_ANSWER_SENTENCES = 2
 # A reply says nothing new if this much of it is the user's, by terms of so many letters.
 _REPEATED_SHARE, _CONFIRMED_SHARE, _MIN_TERM = 0.6, 0.4, 4
-_MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT = 400, 40, 200
+_MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT, _ROUNDING = 400, 40, 200, 1e-9
 # Longer sentences lose score with the square root of their length.
 _LONG_SENTENCE = 240
 
@@ -172,8 +171,7 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
         return Promise(line.weight * UNWORTHY_FACTOR * base / _length(text), base, facts, label)
     if facts is None and "**" not in start:  # a row
         highest = max(_ROW_FACTOR * highest, UNWORTHY_FACTOR * base)
-    # a hair more, since sums of floating-point numbers depend on their order
-    return Promise(line.weight * factor * (highest + 1e-9) / _length(text), base, facts, label)
+    return Promise(line.weight * factor * (highest + _ROUNDING) / _length(text), base, facts, label)
 
 
 def _may_be_told(line: SourceLine, start: str) -> bool:
@@ -263,7 +261,8 @@ def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) 
         and not _is_rejected(sentence.text, line)
         and not (line.repeated and _is_repeated(sentence, line))
         and not (line.is_small_talk and (label == ASSISTANT or _is_passed_over(start)))
-        and not (line.is_step and not _is_result(start))
+        and not (line.is_step and not is_result(start))
+        and not (line.is_done and is_about_self(start) and not _has_facts(start))
         and not (line.asked is not None and label == ASSISTANT and not _is_of_case(sentence, line.asked))
         and is_worth_telling(
             start,
@@ -280,9 +279,8 @@ def _is_passed_over(text: str) -> bool:
     return rate_sentence(text) != BINDING and not plans_for_day(text) and not FULL_NAME.search(text)
 
 
-def _is_result(text: str) -> bool:
-    """Whether somebody who works with tools tells what he found, rather than what he does next."""
-    return sentence_priority(text) == BINDING or "outcome" in cues_in(text)
+def _has_facts(text: str) -> bool:
+    return _NUMERIC.search(text) is not None or SPECIFIC.search(text) is not None or FULL_NAME.search(text) is not None
 
 
 def _is_of_case(sentence: LineSentence, asked: frozenset[str]) -> bool:

@@ -115,6 +115,23 @@ _INTERJECTION = re.compile(
     r"|(?:ha|ja|he){2,}h?|lol|mdr|😂|:\)|哈+|唉|啊)[.!,… ]*",
     re.IGNORECASE,
 )
+# What is done by the next message: "schicke ich gleich".
+_AT_ONCE = re.compile(
+    r"\b(?:ich (?:\w+ )?gleich|gleich|straks|zo meteen|right away|in a (?:sec|second|minute|moment)|ahora mismo"
+    r"|enseguida"
+    r"|tout de suite)[.!]*$"
+    r"|^(?:ok(?:ay)?,? )?(?:i['’]?ll|i will|ich|ik|je|[a-zäöü]+ (?:ich|ik)) (?:[^\W\d_]+ ){0,3}"
+    r"(?:tomorrow|later|next week|morgen|später|nächste woche|volgende week|demain|plus tard)(?: [a-zäöü]{2,4})?[.!]*$",
+    re.IGNORECASE,
+)
+# "Good point": it was heard, and nothing is taken by that alone.
+_CONCEDES = re.compile(
+    r"(?:(?:ah|oh|ok(?:ay)?|yes|ja|sí|oui)[,.]? )?(?:(?:that['’]s a )?(?:good|fair) point|(?:that )?makes sense"
+    r"|you['’]re right|true|stimmt|da hast du recht|guter punkt|tienes razón|es verdad|tu as raison|c['’]est vrai|klopt"
+    r"|je hebt gelijk|goed punt)\b",
+    re.IGNORECASE,
+)
+_MAX_CRY = 3
 _MAX_TALK, _MIN_THANKED, _MAX_JOKE, _MAX_LAUGHED = 90, 4, 4, 7
 # A pattern of which every branch starts with a character is found in a sixth of the time.
 SPECIFIC = re.compile(
@@ -176,7 +193,9 @@ def is_remark(text: str) -> bool:
     topics = count_topic_words(text)
     if _FIGURE.search(text):
         return topics <= _MAX_JOKE and _LAUGHS.search(text) is not None
-    if _COMES_AND_GOES.search(text) or _FEELS.search(text) or _INTERJECTION.fullmatch(text):
+    if _COMES_AND_GOES.search(text) or _FEELS.search(text) or _INTERJECTION.fullmatch(text) or _AT_ONCE.search(text):
+        return True
+    if is_exclamation(text) and text.count(" ") < _MAX_CRY:
         return True
     if _THANKS.search(text) and topics < _MIN_THANKED:
         return True
@@ -186,6 +205,11 @@ def is_remark(text: str) -> bool:
 def is_exclamation(text: str) -> bool:
     """Whether somebody cheers, wishes or comforts, in whatever words: "Bravo, quel beau projet !"."""
     return len(text) <= _MAX_TALK and text.endswith(("!", "！")) and not (_FIGURE.search(text) or SPECIFIC.search(text))
+
+
+def concedes(text: str) -> bool:
+    """Whether somebody says that the other is right, at the start of what he says."""
+    return _CONCEDES.match(text) is not None
 
 
 def muses(text: str) -> bool:

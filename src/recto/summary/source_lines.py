@@ -69,6 +69,8 @@ class SourceLine(Struct, frozen=True):
     """Whether commands between its fences are meant for the user, rather than told by a work log."""
     asked: frozenset[str] | None = None
     """The terms of the question that an assistant's message answers, unless the user takes the answer."""
+    is_done: bool = False
+    """Whether an assistant answers what the user asks or orders: that it was done is told by the order."""
     is_step: bool = False
     """Whether an assistant says it beside a call of a tool, of which a work log tells."""
     is_former: bool = False

@@ -108,7 +108,8 @@ _ORDERS = re.compile(
     r"|recommend|continue|define|read|look|run|fix|add|make|create|rewrite|rephrase|shorten|expand|go on|describe|do"
     r"|erklär\w*|erzähl\w*|zeig\w*|schreib\w*|gib|hilf|nenn\w*|fass\w*|übersetz\w*|vergleich\w*|such\w*|mach\w*"
     r"|explica\w*|cuénta\w*|muéstra\w*|dime|dame|escribe|ayúda\w*|resume|traduce|compara|busca|haz"
-    r"|explique\w*|raconte\w*|montre\w*|dis-moi|donne\w*|écris|aide\w*|résume\w*|traduis|compare\w*|cherche\w*)\b"
+    r"|explique\w*|raconte\w*|montre\w*|dis-moi|donne\w*|écris|aide\w*|résume\w*|traduis|compare\w*|cherche\w*"
+    r"|rédige\w*|redacta\w*|formulier\w*|verfass\w*|schrijf\w*)\b"
 )
 _UNSPACED_ORDER = re.compile("^(?:请|帮我|告诉我|给我|介绍|解释|教えて|説明)")
 _LEAVES_OPEN = re.compile(
@@ -125,7 +126,8 @@ _LEAVES_OPEN = re.compile(
 _OPEN_HINTS = tuple(
     _words(
         "know say tell idea clue yet nobody clear decided open back ask see find weiß ahnung offen klär herausf nachfr "
-        "sehen weet geen nog moet sabe pendiente averig habrá veremos sai savons idée verra voir suspens 知道 清楚 待定 再说 sé"
+        "sehen weet geen nog moet sabe pendiente averig habrá veremos sai savons idée verra voir suspens 知道 清楚 "
+        "待定 再说 sé"
     )
 )
 _PUTS_OFF = re.compile(
@@ -154,7 +156,8 @@ _OFFER = re.compile(
 _ANNOUNCEMENT = re.compile(
     r"(?:(?:now|next|first|then|so|okay|ok|great|perfect|thanks|gut|danke|gracias)[,!.:]? )?"
     r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to"
-    r"|ich (?:werde|sehe mir|schaue|ändere|prüfe|verwende|füge|starte|trage|lösche|suche|notiere|schicke|lege|setze)"
+    r"|(?:vielen dank, )?ich (?:lasse|vermerke|richte|melde|leite|kümmere|veranlasse)|ich (?:werde|sehe mir|schaue"
+    r"|ändere|prüfe|verwende|füge|starte|trage|lösche|suche|notiere|schicke|lege|setze)"
     r"|(?:dann|jetzt) (?:lösche|starte|ändere|prüfe|trage|suche|schicke) ich|lass uns"
     r"|je (?:vais|regarde|vérifie|lance|modifie|corrige|cherche|prépare|transmets|retiens|reviens|note|pose|ajoute"
     r"|mets)"
@@ -277,7 +280,7 @@ _SALUTATION = re.compile(
     re.IGNORECASE,
 )
 _WRITES = re.compile(
-    r"\b(?:schrijf\w*|opstellen|berichtje|write|draft|rewrite|rephrase|compose|reply|schreib\w*|formulier\w*|entwirf"
+    r"\b(?:schrij[fv]\w*|opstellen|berichtje|write|draft|rewrite|rephrase|compose|reply|schreib\w*|formulier\w*|entwirf"
     r"|verfass\w*|redact\w+|escrib\w+|rédig\w+|écri[st]\w*"
     r"|(?:make|do|give|hacer?|haz|mach\w*|fais|faites)(?:-moi)? (?:me |mir |us )?(?:an? |una? |un |ne "
     r"|eine[nr]? )?(?:\w+ )?"
@@ -342,19 +345,7 @@ _ACCEPTS = re.compile(
     r"|le (?:premier|deuxième|second)|doe maar|doen we|prima|goed idee|klopt|akkoord|de (?:eerste|tweede|derde))\b",
     re.IGNORECASE,
 )
-# "Good point": it was heard, and nothing is taken by that alone.
-_CONCEDES = re.compile(
-    r"(?:(?:ah|oh|ok(?:ay)?|yes|ja|sí|oui)[,.]? )?(?:(?:that['’]s a )?(?:good|fair) point|(?:that )?makes sense"
-    r"|you['’]re right|true|stimmt|da hast du recht|guter punkt|tienes razón|es verdad|tu as raison|c['’]est vrai|klopt"
-    r"|je hebt gelijk|goed punt)\b",
-    re.IGNORECASE,
-)
 _REFUSES = re.compile(r"\b(?:but|no|not|aber|nein|nicht|pero|mais|non|pas)\b|[?？]", re.IGNORECASE)
-
-
-def concedes(text: str) -> bool:
-    """Whether somebody says that the other is right, at the start of what he says."""
-    return _CONCEDES.match(text) is not None
 
 
 def accepts(reply: str) -> bool:
@@ -373,7 +364,7 @@ _ACKNOWLEDGES = re.compile(
     r"|noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
     r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
     r"|d['’]accord)\b|(?:thanks|thank you|danke|gracias|merci|dank|bedankt) (?:for|für|por|pour|de|voor|u|je)\b"
-    r"|(?:of course|certainly|natürlich|selbstverständlich|por supuesto|bien sûr)[,.!]"
+    r"|(?:of course|certainly|natürlich|selbstverständlich|por supuesto|bien sûr|uiteraard|akkoord|dat spreekt)\b"
     r"|.{0,40}[,:–—] (?:noted|understood|got it|notiert|verstanden|anotado|entendido|noté|compris)[.!]*$)",
     re.IGNORECASE,
 )

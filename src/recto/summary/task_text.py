@@ -62,9 +62,19 @@ _GOES_ON = re.compile(
 )
 
 
+_ASKS_STATE = re.compile(
+    r"(?:(?:so|ok|okay|and|et|und|y|en)[, ]+)?(?:what(?:['’]s| is| else is) (?:still )?(?:left|open|next|missing|to do)"
+    r"|il (?:nous )?reste quoi|qu['’]est-ce qu['’]il reste|que reste-t-il|was (?:ist|bleibt|fehlt)(?: jetzt)? noch"
+    r"(?: offen| übrig| zu tun)?|qué (?:nos )?(?:queda|falta)|wat (?:is er|moet er"
+    r"|blijft er) nog)[^.?!]{0,20}\s?[?!.]*",
+    re.IGNORECASE,
+)
+
+
 def find_task(text: str) -> str:
-    """The task in the user's own words; empty if nothing is asked for."""
-    if _GOES_ON.fullmatch(text[:200].strip()):
+    """The task in the user's own words; empty if nothing is asked for, or only how things stand."""
+    start = text[:200].strip()
+    if _GOES_ON.fullmatch(start) or _ASKS_STATE.fullmatch(start.lstrip("¿¡ ")):
         return ""
     text = text[:_MAX_PROMPT]
     told = _sentences(_section(text)) or _sentences(text)

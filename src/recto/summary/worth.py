@@ -8,7 +8,7 @@ Knows one sentence at a time.
 import re
 
 from recto.chat.cues import cues_in
-from recto.chat.priority import BINDING, CHATTER, NORMAL
+from recto.chat.priority import BINDING, CHATTER, NORMAL, sentence_priority
 from recto.summary.facts import is_passing
 from recto.summary.quotation import count_topic_words
 from recto.summary.reference import leans_back, leans_on_another
@@ -16,6 +16,7 @@ from recto.summary.sentences import decision_start, is_heading, is_question, rat
 from recto.summary.small_talk import (
     FULL_NAME,
     SPECIFIC,
+    concedes,
     is_exclamation,
     is_platitude,
     is_reaction,
@@ -27,7 +28,6 @@ from recto.summary.statements import (
     acknowledges,
     agrees,
     asks_for_text,
-    concedes,
     is_announcement,
     is_request,
     leaves_open,
@@ -40,7 +40,8 @@ _POINTS_BACK = re.compile(
     r"(?:[-*•] )?(?:(?i:(?:it|this|that|these|those|they|he|she)(?:['’](?:s|re|ll|d|ve)\b| (?=[a-z])(?!(?:is|was) "
     r"(?:\w+ )?(?:to|that|time|possible|important)\b)(?!(?:week|month|year|morning|evening|afternoon|time|day|summer"
     r"|winter|spring|autumn|fall|one|turns out|seems|appears|looks like|rains|happens)\b)))"
-    r"|(?:Das|Dies(?:e[rs]?)?) (?:ist|sind|war\w*|hat|haben|wird|werden|kann|könn\w+|geht|klingt|macht|sieht)\b"
+    r"|(?:Das|Dies(?:e[rs]?)?) (?:ist|sind|war\w*|hat|haben|wird|werden|kann|könn\w+|geht|klingt|macht|sieht|sollte\w*"
+    r"|dürfte\w*|müsste\w*|reicht|passt)\b"
     r"|(?:Es[eao]s?|Est[eao]s?) (?:es|son|era\w*|fue\w*|está\w*|va|puede\w*|suena)\b"
     r"|(?:C['’]est|Ça|Cela|Ceci) "
     r"|(?i:der|die|das|er|sie) [a-zäöüß]{2,}t\b"
@@ -108,7 +109,7 @@ _PROPOSES = re.compile(
     r"|vérifie) "
     r"|te (?:recomiendo|recomendaría|sugiero)|je te (?:conseille|recommande)|(?:plan|zorg|denk|vraag|kijk|reken|maak"
     r"|controleer|neem|noteer|probeer|let) "
-    r"|(?:if|wenn|falls|si|als) (?:you|your|du|sie|ihr|dein\w*|tu|te|vous|votre|je|jullie|uw)\b"
+    r"|(?:if|wenn|falls|si|als) [^\W\d_]+"
     r"|(?:très bien|d['’]accord|parfait|ensuite|puis|alors)?[,:]? ?[a-zéèê]{3,}ez (?!vous)[a-zà]+)\b"
 )
 _ESTIMATES = re.compile(
@@ -118,7 +119,9 @@ _ESTIMATES = re.compile(
     r"|suelen?|normalmente"
     r"|habitual\w*|unos|unas|alrededor de|aproximadamente|entre|environ|en général|généralement|souvent|comptez"
     r"|compter|à peu près|ongeveer|rond|meestal|gemiddeld|tussen)"
-    r" (?:[^\W\d_]+ ){0,3}?[€$£]?\d|[€$£]?\d[\d.,]* ?(?:to|bis|a|à|–|-|oder|or) ?[€$£]?\d(?:[\d.,]*\d)? ?"
+    r" (?:[^\W\d_]+ ){0,3}?[€$£]?(?!(?:1[5-9]|20)\d\d\b)\d|\b(?:desde|from|ab|vanaf"
+    r"|à partir de) [€$£]?\d[\d.,]* ?(?:€|euros?)"
+    r"|[€$£]?\d[\d.,]* ?(?:to|bis|a|à|–|-|oder|or) ?[€$£]?\d(?:[\d.,]*\d)? ?"
     r"(?:[€$£%]|[^\W\d_]+)|\bas a rule\b"
     r"|\b(?:usually|typically|generally|üblich|meistens|in der regel|normalerweise|suelen?|normalmente|en général"
     r"|généralement)\b"
@@ -130,7 +133,7 @@ _REPORTS = re.compile(
     r"|hatten?|dauerte"
     r"|is (?:now )?(?:pushed|merged|deployed|installed|fixed|open|live)"
     r"|ergab|fue|fueron|tardó|dio|estaba|était|étaient|(?:a|ont|avait) été|a (?:pris|donné|coûté)"
-    r"|werd(?:en)?|duurde|bleek)\b"
+    r"|werd|duurde|bleek)\b"
     r"|^(?:the|der|die|das|el|la|le|de|het) (?:[^\W_]+ ){1,3}(?:says|argues|shows|concludes|besagt|zeigt|ergibt|dice"
     r"|muestra|montre|indique|dit|zegt|toont)\b|\*\*[^*\n]{0,40}\d"
 )
@@ -265,6 +268,11 @@ def reports(text: str) -> bool:
     return _REPORTS.search(lower) is not None or (" " in lower and _PARTICIPLE.search(lower) is not None)
 
 
+def is_result(text: str) -> bool:
+    """Whether somebody who works with tools tells what he found, rather than what he does next."""
+    return sentence_priority(text) == BINDING or "outcome" in cues_in(text)
+
+
 def is_of_case(text: str) -> bool:
     """Whether it tells what is so for the user, rather than for everybody: a price, an hour, a number of a file."""
     if _OF_CASE.search(text) or SPECIFIC.search(text) or FULL_NAME.search(text):
@@ -290,7 +298,7 @@ def _is_news(text: str) -> bool:
     if SPECIFIC.search(text):
         return True
     has_figure = _DIGIT.search(text) is not None
-    if priority < BINDING and not has_figure and (_is_compliment(text) or is_cheering(text)):
+    if priority < BINDING and not has_figure and (is_compliment(text) or is_cheering(text)):
         return False
     topics, follows = count_topic_words(text), _FOLLOWS.match(text) is not None
     if priority == BINDING or has_figure:
@@ -309,7 +317,7 @@ def is_cheering(text: str) -> bool:
     return is_exclamation(text) and not is_about_self(text)
 
 
-def _is_compliment(text: str) -> bool:
+def is_compliment(text: str) -> bool:
     if _COMPLIMENTS.match(text):
         return True
     first_line = text.partition("\n")[0].lower()
