@@ -197,3 +197,27 @@ def test_messages_before_one_are_read_from_there(talk: Talk) -> None:
     other = talk.edit("#5", "another").message
     assert [entry.message.said for entry in talk.transcript(before=fifth.id, limit=1)] == [4]
     assert other.said == 6
+
+
+def test_a_desk_takes_other_notes_and_another_model_for_new_conversations(
+    desk: Open, script: Script, tmp_path: Path
+) -> None:
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Note.md").write_text(f"# The {name} note")
+    at = desk(script({"text": "Yes."}), vault=str(tmp_path / "old"))
+    before = at.conversation()
+    before.ask("hello")
+    other = script({"text": "Another."})
+    at.use(vault=tmp_path / "new", model=other)
+    fresh = at.conversation()
+    assert fresh.vault
+    assert (fresh.vault.root.name, fresh.model) == ("new", other)
+    assert fresh.ask("hello").text == "Another."
+    assert before.vault
+    assert before.vault.root.name == "old"
+    with pytest.raises(NotFound):
+        at.use(vault=tmp_path / "nowhere")
+    with pytest.raises(Invalid):
+        at.use(model="nobody:")
+    assert at.conversation().model == other

@@ -95,6 +95,9 @@ class Desk:
     def vault_search(self) -> VaultSearch | None:
         return self._desk.vault_search
 
+    def use(self, *, vault: str | Path | None = None, model: str | None = None) -> None:
+        self._loop.run(self._desk.use(vault=vault, model=model))
+
     def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> Talk:
         return Talk(self._loop.run(self._desk.conversation(id, **options)), self._loop)
 

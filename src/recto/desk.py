@@ -82,13 +82,13 @@ class AsyncDesk(AsyncDeskReports):
         if listener:
             self.store.changes.watch(lambda _: listener())
 
-    async def use(self, *, vault: Path | None = None, model: str | None = None) -> None:
+    async def use(self, *, vault: str | Path | None = None, model: str | None = None) -> None:
         """Other notes, or another model, for conversations that begin from now on. What is stored stays as it is."""
         if model is not None:
             await self.engine.builder.model(model)
             self._model = model
         if vault is not None:
-            self.vault = await asyncio.to_thread(self.engine.vaults.open, vault)
+            self.vault = await asyncio.to_thread(self.engine.vaults.open, Path(vault))
             self.settings = configuration.changed(self.settings, {"vault": str(self.vault.root)}, "chosen")
 
     # -- conversations

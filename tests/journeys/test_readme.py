@@ -62,7 +62,8 @@ def test_the_readme_stays_short() -> None:
 
 
 def test_the_picture_is_of_the_chat_and_asks_nobody_for_anything() -> None:
-    (name,) = re.findall(r'<img src="([^"]+)"', README)
+    name, page = re.findall(r'<img src="([^"]+)"', README)
+    assert (ROOT / page).stat().st_size < 200_000
     picture = (ROOT / name).read_text("utf-8")
     assert set(re.findall(r"https?://[^\s\"')<]+", picture)) == {"http://www.w3.org/2000/svg"}
     text = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", picture)).replace("&#160;", " ")

@@ -21,6 +21,8 @@ SHOTS = os.environ.get("RECTO_SHOTS")
 """A folder for pictures of the page, to look at; none are made without it."""
 VAULT = Path(__file__).parents[2] / "examples" / "vault"
 STARTS_WITHIN_S = 60
+# Nothing here asserts a time: a machine under load answers late.
+sync_api.expect.set_options(timeout=30_000)
 
 
 class Served:

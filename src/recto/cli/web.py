@@ -22,6 +22,17 @@ NEEDS_EXTRA = "the page needs an extra: pip install 'recto-context[web]'"
 NEEDS_WINDOW = (
     "--native needs a display and pywebview: pip install pywebview; without --native the page opens in a browser"
 )
+# What runs in the process of the window. Where no toolkit can draw one, pywebview says so only when it starts.
+WINDOW = """
+import sys
+try:
+    import webview
+    webview.create_window("Recto", sys.argv[1])
+    webview.start()
+except Exception as why:
+    words = str(why).strip().splitlines() or [type(why).__name__]
+    sys.exit(f"recto: no window can be opened ({words[0]}); open the link above in a browser")
+"""
 
 
 @click.command()
@@ -82,5 +93,4 @@ def _open_window(link: str) -> None:
     """A window in a process of its own: its loop needs the main thread. Closing it ends nothing here."""
     import subprocess  # only for a window
 
-    code = "import sys, webview; webview.create_window('Recto', sys.argv[1]); webview.start()"
-    subprocess.Popen([sys.executable, "-c", code, link])
+    subprocess.Popen([sys.executable, "-c", WINDOW, link])

@@ -23,9 +23,9 @@ from recto.web.templates import fill
 # Messages whose documents are listed.
 MOST_MESSAGES = 400
 OTHER_QUESTIONS = (
-    "What have I decided lately?",
     "What is a context window, in three sentences?",
     "Help me plan a weekend: ask me what you need to know.",
+    "Write a friendly reminder about an unpaid invoice.",
 )
 
 

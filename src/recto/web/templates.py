@@ -36,6 +36,7 @@ def _environment() -> Environment:
         "number": number,
         "clock": clock,
         "day": day,
+        "moment": moment,
         "dollars": dollars,
         "counted": counted,
     }
@@ -58,8 +59,18 @@ def clock(stored: str) -> str:
 
 def day(stored: str) -> str:
     """Today's as a time, others as a date."""
-    moment = _local(stored)
-    return moment.strftime("%H:%M") if moment.date() == datetime.now().astimezone().date() else f"{moment:%Y-%m-%d}"
+    return _today(stored) or f"{_local(stored):%Y-%m-%d}"
+
+
+def moment(stored: str) -> str:
+    """Today's as a time, others as date and time."""
+    return _today(stored) or clock(stored)
+
+
+def _today(stored: str) -> str:
+    """The time of today; empty for any other day."""
+    found = _local(stored)
+    return f"{found:%H:%M}" if found.date() == datetime.now().astimezone().date() else ""
 
 
 def _local(stored: str) -> datetime:

@@ -19,6 +19,8 @@ export default {
     this.$el.addEventListener("scroll", () => this.onScroll(), { passive: true });
     // pictures and fonts change heights after the fact
     new ResizeObserver(() => this.stick()).observe(this.$el.querySelector(".messages-inner"));
+    // what stands below keeps to the same margins
+    this.$el.parentElement.style.setProperty("--gutter", `${(this.$el.offsetWidth - this.$el.clientWidth) / 2}px`);
     this.show(this.items, this.more);
   },
   methods: {
