@@ -20,6 +20,7 @@ from recto.chat.message import Message
 from recto.compaction.summary_ahead import summary_lease
 from recto.errors import Invalid
 from recto.ids import new_id
+from recto.store import database
 from recto.store.database import Change
 from recto.store.schema import metadata
 from recto.store.store import Store
@@ -245,7 +246,8 @@ def test_a_name_is_free_again_when_its_holder_is_gone(url: str) -> None:
             assert is_ours
 
 
-def test_a_lease_is_taken_again_after_a_lost_connection(url: str) -> None:
+def test_a_lease_is_taken_again_after_a_lost_connection(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "FRESH_S", 0.0)
     with Store(url) as one, Store(url) as other:
         one.database.keep_lease("a process")
         with other.database.engine.connect() as connection:

@@ -71,6 +71,7 @@ class Database:
         """By what other processes know this one."""
         self._leasing = threading.Lock()
         self._lease: tuple[ExitStack, Connection] | None = None
+        self._leased = 0.0
         try:
             with self.translate_errors():
                 if self.file:
@@ -229,6 +230,9 @@ class Database:
     def keep_lease(self, name: str) -> None:
         """Holds a name as long as this database is open; takes it again where the connection to it was lost."""
         with self._leasing, self.translate_errors():
+            if self._lease is not None and time.monotonic() - self._leased < FRESH_S:
+                return
+            self._leased = time.monotonic()
             if self._lease is not None:
                 try:
                     self._lease[1].exec_driver_sql("SELECT 1")
