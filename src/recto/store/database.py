@@ -154,9 +154,10 @@ class Database:
         return SERVER_LANES if self.file is None else 1
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """A transaction in which all reads see one state; inside a write of the same thread, that write's own state."""
-        with self._within(write=False) as connection:
+    def read(self, *, shared: bool = False) -> Iterator[Connection]:
+        """A transaction in which all reads see one state; inside a write of the same thread, that write's own state. Of
+        one that is `shared`, further reads of the same thread are a part: many small ones take one transaction."""
+        with self._within(write=False, shared=shared) as connection:
             yield connection
 
     @contextmanager
@@ -166,21 +167,24 @@ class Database:
             yield connection
 
     @contextmanager
-    def _within(self, *, write: bool) -> Iterator[Connection]:
+    def _within(self, *, write: bool, shared: bool = False) -> Iterator[Connection]:
         outer: Connection | None = getattr(self._local, "connection", None)
+        if outer is None and not write:
+            outer = getattr(self._local, "reading", None)
         if outer is not None:
             yield outer
             return
         with self.translate_errors(), self._connection(write=write) as connection:
             self._local.connection, self._local.newest = connection if write else None, None
-            self._local.changes = set()
+            self._local.changes, before = set(), getattr(self._local, "reading", None)
+            self._local.reading = connection if shared else before
             try:
                 with connection.begin():
                     yield connection
                     for change in self._local.changes if write and self.file is None else ():
                         announce(connection, change, self.instance)
             finally:
-                self._local.connection = None
+                self._local.connection, self._local.reading = None, before
         if self._marker and self._local.newest:
             self._marker.write(self._local.newest)
 
