@@ -83,13 +83,16 @@ class Database:
 
     def close(self) -> None:
         self._is_closed = True
-        with suppress(IndexError):
-            while True:
-                self._idle.pop().close()
+        self._close_idle()
         if self._lease is not None:
             self._lease[0].close()
         self.engine.dispose()
         self._holding.dispose()
+
+    def _close_idle(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
     def _open(self) -> None:
         # read first: what other processes add meanwhile is in the store before it is in the marker
@@ -198,6 +201,8 @@ class Database:
         try:
             yield connection
         except BaseException:
+            if connection.invalidated:
+                self._close_idle()  # their server is gone too
             connection.close()
             raise
         if self._is_closed or len(self._idle) >= MAX_IDLE * self.lanes:
