@@ -34,7 +34,7 @@ from recto.store.store import Store
 SERVERS, CLIENTS, TURNS = 4, 6, 8
 MINUTES, QUICK_MINUTES, KILL_EVERY_S = 2.0, 0.5, 60.0
 FEW, MANY, QUICK_FEW, QUICK_MANY = 100_000, 1_000_000, 5_000, 20_000
-TIMED, MOST_TIMES = 30, 2.0
+WARMED, TIMED, MOST_TIMES = 20, 40, 2.0
 SETTINGS = {"search.embedder": "none", "references.gists": False}
 REPLY = " ".join(f"word{number}" for number in range(40))
 LIMIT, WAIT_S = 4_000, 60
@@ -51,7 +51,7 @@ def main(quick: bool, minutes: float | None = None, messages: int | None = None)
     few, many = (QUICK_FEW, QUICK_MANY) if quick else (FEW, MANY)
     with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder, throwaway_cluster(programs, DURABLE) as new_database:
         _show_servers(run_servers(Path(folder) / "servers", new_database(), lasts_s, min(KILL_EVERY_S, lasts_s / 3)))
-        _show_turn(*(turn_times(Path(folder) / name, at) for name, at in (("file", ""), ("server", new_database()))))
+        _show_turn(*compare_turns(Path(folder), new_database()))
         sizes = (few, messages or many)
         _show_sizes([measure_size(Path(folder) / str(size), new_database(), size) for size in sizes])
 
@@ -63,8 +63,8 @@ def small(folder: Path) -> Iterator[Figure]:
         seen = run_servers(folder / "servers", new_database(), 12.0, 4.0)
         yield wrong("scale: messages lost or doubled", seen.lost + seen.doubled)
         yield wrong("scale: forks and requests that do not verify", seen.forked + seen.unverified)
-        ours, theirs = turn_times(folder / "server", new_database()), turn_times(folder / "file", "")
-        yield cost("scale: a turn on PostgreSQL", ours.p50, "SQLite", theirs.p50)
+        file, server = compare_turns(folder, new_database())
+        yield cost("scale: a turn on PostgreSQL", server.p50, "SQLite", file.p50)
 
 
 # -- several servers
@@ -244,21 +244,26 @@ def _desk(home: Path, url: str) -> Iterator[Desk]:
 
 def timed(work: Callable[[int], object]) -> Times:
     found = []
-    for number in range(TIMED + 3):
+    for number in range(WARMED + TIMED):
         began = time.perf_counter()
         work(number)
         found.append(time.perf_counter() - began)
-    return Times(tuple(found[3:]))
+    return Times(tuple(found[WARMED:]))
 
 
-def turn_times(home: Path, url: str) -> Times:
-    """Of turns one after the other in a conversation; the first few warm caches up."""
+def compare_turns(folder: Path, url: str) -> tuple[Times, Times]:
+    """Of turns on SQLite and on PostgreSQL, in turns, so that both have the same machine."""
     speaker = corpus.Speaker(1)
-    with _desk(home, url) as desk:
-        talk = desk.conversation()
-        for _ in range(20):
-            talk.ask(speaker.message())
-        return timed(lambda _: talk.ask(speaker.message()))
+    with _desk(folder / "file", "") as file, _desk(folder / "server", url) as server:
+        talks = [file.conversation(), server.conversation()]
+        found: list[list[float]] = [[], []]
+        for _ in range(WARMED + TIMED):
+            message = speaker.message()
+            for talk, times in zip(talks, found, strict=True):
+                began = time.perf_counter()
+                talk.ask(message)
+                times.append(time.perf_counter() - began)
+    return Times(tuple(found[0][WARMED:])), Times(tuple(found[1][WARMED:]))
 
 
 def _show_turn(file: Times, server: Times) -> None:
@@ -301,7 +306,7 @@ def measure_size(home: Path, url: str, messages: int) -> Size:
         speaker, random = corpus.Speaker(3), Random(3)
         talk = desk.conversation(1)
         turn = timed(lambda _: talk.ask(speaker.message()))
-        words = [" ".join(random.sample(speaker.message().split(), 3)) for _ in range(TIMED + 3)]
+        words = [" ".join(random.sample(speaker.message().split(), 3)) for _ in range(WARMED + TIMED)]
         search = timed(lambda number: desk.search(words[number]))
     index = (home / "search.db").stat().st_size
     return Size(messages, loaded_s, indexed_s, size / messages, index / messages, turn, search)

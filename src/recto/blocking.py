@@ -210,7 +210,7 @@ class Desk:
         return self._loop.run(work)
 
     def follow(self, listener: Callable[[], object] | None = None) -> None:
-        self._desk.follow(listener)
+        self._loop.run(self._desk.follow(listener))
 
     def close(self) -> None:
         self._loop.run(self._desk.close())

@@ -75,7 +75,7 @@ class AsyncDesk(AsyncDeskReports):
         """What is remembered between conversations. Its methods block, and may be called from any thread."""
         return self.engine.facts
 
-    def follow(self, listener: Callable[[], object] | None = None) -> None:
+    async def follow(self, listener: Callable[[], object] | None = None) -> None:
         """For programs that stay open: keeps the search index up to date with what others write to the same database
         server, and calls the listener, in a thread of its own, whenever they do. A store in a file is not followed."""
         self.store.changes.watch(self.engine.archive.follow)

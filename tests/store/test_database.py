@@ -201,3 +201,15 @@ def test_many_stores_of_one_file_share_its_connections(tmp_path: Path) -> None:
     for store in stores[1:]:
         store.close()
     assert pool.checkedout() == 0
+
+
+def test_reads_within_a_shared_read_see_its_state_and_a_write_within_it_is_its_own(tmp_path: Path) -> None:
+    with Store(tmp_path / "recto.db") as store:
+        with store.database.read(shared=True) as outer, store.database.read() as inner:
+            assert inner is outer
+            assert store.tree.conversations() == []
+            store.tree.create(title="since")
+            assert store.tree.conversations() == [], "as it was when the outer one began"
+        assert [each.title for each in store.tree.conversations()] == ["since"]
+        with store.database.read() as outer, store.database.read() as inner:
+            assert inner is not outer

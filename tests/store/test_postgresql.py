@@ -364,7 +364,7 @@ def test_a_run_on_one_machine_keeps_another_from_going_on_with_it(
         with pytest.raises(Invalid, match="a run is going on in conversation #1"):
             second.run_goal()
         events.close()
-        run = second.last_run()
+        run = other.conversation(first.id).last_run()  # the head may have moved on since
         assert run is not None
         assert run.status == "stopped"
 

@@ -18,8 +18,9 @@ from recto.blocking import Desk, open_desk
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.compaction.summary_ahead import summary_lease
-from recto.errors import Invalid
+from recto.errors import Invalid, StoreError
 from recto.ids import new_id
+from recto.store import database
 from recto.store.database import Change
 from recto.store.schema import metadata
 from recto.store.store import Store
@@ -245,7 +246,8 @@ def test_a_name_is_free_again_when_its_holder_is_gone(url: str) -> None:
             assert is_ours
 
 
-def test_a_lease_is_taken_again_after_a_lost_connection(url: str) -> None:
+def test_a_lease_is_taken_again_after_a_lost_connection(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "FRESH_S", 0.0)
     with Store(url) as one, Store(url) as other:
         one.database.keep_lease("a process")
         with other.database.engine.connect() as connection:
@@ -256,3 +258,20 @@ def test_a_lease_is_taken_again_after_a_lost_connection(url: str) -> None:
         one.database.keep_lease("a process")
         with other.database.hold("a process") as is_ours:
             assert not is_ours
+
+
+def test_after_the_server_was_away_the_next_transaction_has_a_new_connection(url: str) -> None:
+    with Store(url) as one, Store(url) as other:
+        home = one.tree.create().id
+        say(one, home, "before")
+        with one.database.read(), one.database.read():
+            pass  # two connections stay open
+        with other.database.engine.connect() as connection:
+            connection.exec_driver_sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND pid <> pg_backend_pid()"
+            )
+        with pytest.raises(StoreError, match="check RECTO_DB and that the server runs"):
+            say(one, home, "lost")
+        say(one, home, "after")
+        assert [each.message.text for each in one.tree.after(0, most=9)] == ["before", "after"]

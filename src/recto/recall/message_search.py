@@ -121,9 +121,10 @@ def search_messages(archive: Archive, store: Store, query: MessageQuery) -> Foun
     hits, note = archive.search(text, home=query.conversation, only=only, most=query.limit)
     best = sorted(filter(_is_relevant, hits), key=_score, reverse=True)
     read = (hit for batch in _batched(best, query.limit) for hit in archive.read(batch))
-    trash = {each.id for each in store.tree.conversations(limit=None, state="deleted")}
-    between = (hit for hit in read if hit.home not in trash and _is_between(hit.message.created, since, before))
-    return FoundMessages(tuple(_found(store, list(islice(between, query.limit)))), note)
+    with store.database.read(shared=True):
+        trash = {each.id for each in store.tree.conversations(limit=None, state="deleted")}
+        between = (hit for hit in read if hit.home not in trash and _is_between(hit.message.created, since, before))
+        return FoundMessages(tuple(_found(store, list(islice(between, query.limit)))), note)
 
 
 def _batched(hits: Sequence[Hit], size: int) -> Iterator[Sequence[Hit]]:

@@ -61,7 +61,7 @@ def run_server(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> 
 
 async def _serve(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> None:
     async with desk:
-        desk.follow()
+        await desk.follow()
         await serve(build_app(Gateway(desk, options)), bound)
 
 

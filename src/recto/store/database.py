@@ -85,6 +85,7 @@ class Database:
         """By what other processes know this one."""
         self._leasing = threading.Lock()
         self._lease: tuple[ExitStack, Connection] | None = None
+        self._leased = 0.0
         try:
             with self.translate_errors():
                 if self.file:
@@ -96,13 +97,16 @@ class Database:
 
     def close(self) -> None:
         self._is_closed = True
-        with suppress(IndexError):
-            while True:
-                self._idle.pop().close()
+        self._close_idle()
         if self._lease is not None:
             self._lease[0].close()
         self.engine.dispose()
         self._holding.dispose()
+
+    def _close_idle(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
     def _open(self) -> None:
         # read first: what other processes add meanwhile is in the store before it is in the marker
@@ -160,9 +164,10 @@ class Database:
         return SERVER_LANES if self.file is None else 1
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """A transaction in which all reads see one state; inside a write of the same thread, that write's own state."""
-        with self._within(write=False) as connection:
+    def read(self, *, shared: bool = False) -> Iterator[Connection]:
+        """A transaction in which all reads see one state; inside a write of the same thread, that write's own state. Of
+        one that is `shared`, further reads of the same thread are a part: many small ones take one transaction."""
+        with self._within(write=False, shared=shared) as connection:
             yield connection
 
     @contextmanager
@@ -172,21 +177,24 @@ class Database:
             yield connection
 
     @contextmanager
-    def _within(self, *, write: bool) -> Iterator[Connection]:
+    def _within(self, *, write: bool, shared: bool = False) -> Iterator[Connection]:
         outer: Connection | None = getattr(self._local, "connection", None)
+        if outer is None and not write:
+            outer = getattr(self._local, "reading", None)
         if outer is not None:
             yield outer
             return
         with self.translate_errors(), self._connection(write=write) as connection:
             self._local.connection, self._local.newest = connection if write else None, None
-            self._local.changes = set()
+            self._local.changes, before = set(), getattr(self._local, "reading", None)
+            self._local.reading = connection if shared else before
             try:
                 with connection.begin():
                     yield connection
                     for change in self._local.changes if write and self.file is None else ():
                         announce(connection, change, self.instance)
             finally:
-                self._local.connection = None
+                self._local.connection, self._local.reading = None, before
         if self._marker and self._local.newest:
             self._marker.write(self._local.newest)
 
@@ -200,6 +208,8 @@ class Database:
         try:
             yield connection
         except BaseException:
+            if connection.invalidated:
+                self._close_idle()  # their server is gone too
             connection.close()
             raise
         if self._is_closed or len(self._idle) >= MAX_IDLE * self.lanes:
@@ -236,6 +246,9 @@ class Database:
     def keep_lease(self, name: str) -> None:
         """Holds a name as long as this database is open; takes it again where the connection to it was lost."""
         with self._leasing, self.translate_errors():
+            if self._lease is not None and time.monotonic() - self._leased < FRESH_S:
+                return
+            self._leased = time.monotonic()
             if self._lease is not None:
                 try:
                     self._lease[1].exec_driver_sql("SELECT 1")

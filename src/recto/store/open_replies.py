@@ -1,11 +1,14 @@
 """Replies that are being written on a database server. Each names its process, which holds a lease as long as it lives:
 another process ends the replies of one that died, with what had come of them."""
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from recto.store.database import Database
+from recto.store.prepared_statement import Statement
 from recto.store.schema import messages, open_replies
 
+_OPEN = Statement(insert(open_replies).values(message=bindparam("message"), process=bindparam("process")))
+_CLOSE = Statement(delete(open_replies).where(open_replies.c.message == bindparam("message")))
 LEFT = "the server that wrote this reply ended before it was complete"
 
 
@@ -17,12 +20,12 @@ def note_open(database: Database, connection: Connection, number: int) -> None:
     """This process has begun to write a reply."""
     if database.file is None:
         database.keep_lease(lease_of(database.instance))
-        connection.execute(insert(open_replies).values(message=number, process=database.instance))
+        _OPEN(connection, message=number, process=database.instance)
 
 
 def note_closed(database: Database, connection: Connection, number: int) -> None:
     if database.file is None:
-        connection.execute(delete(open_replies).where(open_replies.c.message == number))
+        _CLOSE(connection, message=number)
 
 
 def left_replies(database: Database) -> list[str]:

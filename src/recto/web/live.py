@@ -242,7 +242,7 @@ class LiveConversations:
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(changed.set)
 
-        self._desk.follow(hear)
+        await self._desk.follow(hear)
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(changed.wait(), LOOK_S)
