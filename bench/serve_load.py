@@ -49,7 +49,16 @@ class Connection:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, messages: Sequence[Wire], *, stream: bool = True) -> Heard:
-        request = self._address.request(messages, stream=stream)
+        request, was_open = self._address.request(messages, stream=stream), self._streams is not None
+        try:
+            return await self._ask(request, stream=stream)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            if not was_open:
+                raise
+            self._streams = None  # the endpoint had closed it meanwhile
+            return await self._ask(request, stream=stream)
+
+    async def _ask(self, request: bytes, *, stream: bool) -> Heard:
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._address.port, limit=1 << 24)
         reader, writer = self._streams

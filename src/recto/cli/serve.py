@@ -54,7 +54,8 @@ def command(
 ) -> None:
     """Serve OpenAI's and Anthropic's API to other programs, with windows that Recto plans.
 
-    Point a client to http://127.0.0.1:8440/v1 and give it a key of `recto serve keys add`.
+    Point a client to http://127.0.0.1:8440/v1 and give it a key of `recto serve keys add`. A collector of
+    OpenTelemetry that OTEL_EXPORTER_OTLP_ENDPOINT names is told about each recorded request.
 
     Example: recto serve --model openai:gpt-4o
     """
