@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -61,9 +62,12 @@ def test_nothing_is_prepared_for_a_model_that_writes_no_summaries(
     desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[str] = []
-    monkeypatch.setattr(
-        SummariesAhead, "begin", lambda _, conversation, work: (begun.append(conversation), work.close())
-    )
+
+    def begin(_: SummariesAhead, conversation: str, work: Coroutine[Any, Any, None]) -> None:
+        begun.append(conversation)
+        work.close()
+
+    monkeypatch.setattr(SummariesAhead, "begin", begin)
     for summarizes in (True, False):
         begun.clear()
         fill(desk(script(REPLY, SUMMARY, limit=LIMIT, summarizes=summarizes)).conversation())
