@@ -196,13 +196,15 @@ def test_bounds_with_nothing_between_them_are_told(run: Run, script: Script) -> 
     )
 
 
-def test_code_of_a_message_is_shown_as_it_was_written_in_a_narrow_terminal(run: Run, script: Script) -> None:
+def test_code_of_a_message_is_shown_as_it_was_written_in_a_narrow_terminal(
+    run: Run, script: Script, terminal: type[Terminal]
+) -> None:
     code = 'result = compute(first_argument="' + "value " * 12 + '")'
     words = "Some words that are longer than a narrow terminal is wide."
     talk(run, script({"text": f"{words}\n\n```python\n{code}\n```\n\n{words}"}), 1)
-    terminal = Terminal("conversations", "show", columns=40)
-    shown = terminal.wait_for("terminal is wide.") + terminal.wait_for("terminal is wide.")
-    terminal.code()
+    opened = terminal("conversations", "show", columns=40)
+    shown = opened.wait_for("terminal is wide.") + opened.wait_for("terminal is wide.")
+    opened.code()
     assert code in shown
     assert shown.count("longer than a narrow\r\nterminal") == 2, "prose continues between words"
 
