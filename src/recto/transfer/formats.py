@@ -1,6 +1,6 @@
 """The formats that can be imported: which one a file has, told by its content, and what reads it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,7 +75,7 @@ class JsonSource:
         self.name: ImportFormat = format or _sniffed(self._files)
         self.size = sum(file.size for file in self._files)
 
-    def conversations(self) -> Iterator[IncomingConversation]:
+    def conversations(self) -> Generator[IncomingConversation, None, None]:
         before = 0
         for file in self._files:
             _, read = _JSON[self.name]

@@ -2,7 +2,8 @@
 conversations are stored, a few in a transaction."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
+from contextlib import closing
 
 from msgspec.structs import replace
 
@@ -25,24 +26,28 @@ class Importer:
 
     def run(self, source: ConversationSource) -> ImportReport:
         """Stores everything or, where anything of the file is wrong, nothing."""
-        outcomes = [self._outcome(each) for each in self._read(source, 0)]
+        # closed at once, also where an error ends the reading: it has the file open
+        with closing(self._read(source, 0)) as read:
+            outcomes = [self._outcome(each) for each in read]
         done: list[ImportedConversation] = []
-        pairs = zip(self._read(source, source.size), outcomes, strict=True)
-        while len(done) < len(outcomes):
-            with self._copies.together():
-                waiting = 0
-                for found, outcome in pairs:
-                    done.append(self._store(found, outcome))
-                    waiting += done[-1].messages
-                    if waiting >= TOGETHER:
-                        break
+        with closing(self._read(source, source.size)) as read:
+            pairs = zip(read, outcomes, strict=True)
+            while len(done) < len(outcomes):
+                with self._copies.together():
+                    waiting = 0
+                    for found, outcome in pairs:
+                        done.append(self._store(found, outcome))
+                        waiting += done[-1].messages
+                        if waiting >= TOGETHER:
+                            break
         return ImportReport(source.name, tuple(done))
 
-    def _read(self, source: ConversationSource, before: int) -> Iterator[IncomingConversation]:
-        for each in source.conversations():
-            if self._tell:
-                self._tell(before + each.position, 2 * source.size)
-            yield each
+    def _read(self, source: ConversationSource, before: int) -> Generator[IncomingConversation, None, None]:
+        with closing(source.conversations()) as found:
+            for each in found:
+                if self._tell:
+                    self._tell(before + each.position, 2 * source.size)
+                yield each
 
     # -- deciding
 

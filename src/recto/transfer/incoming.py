@@ -1,6 +1,6 @@
 """IncomingConversation: a conversation that comes from a file, before it is stored. Values, and how times are read."""
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -35,7 +35,7 @@ class ConversationSource(Protocol):
     size: int
     """What `position` counts up to."""
 
-    def conversations(self) -> Iterable[IncomingConversation]: ...
+    def conversations(self) -> Generator[IncomingConversation, None, None]: ...
 
 
 def milliseconds(moment: str) -> int:

@@ -4,7 +4,7 @@ parts (from 0.32 on), responses by conversation, and the first table of logs. A 
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ class LlmLogs:
         with self._opened() as tables:
             self.size = max(1, sum(tables.count(name) for name in ("turns", "responses", "logs")))
 
-    def conversations(self) -> Iterator[IncomingConversation]:
+    def conversations(self) -> Generator[IncomingConversation, None, None]:
         with self._opened() as tables:
             done = 0
             for found, rows in tables.conversations():

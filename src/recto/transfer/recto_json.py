@@ -5,7 +5,7 @@ A conversation is the same bytes in every export that holds it, whatever else do
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -77,7 +77,7 @@ class RectoFile:
         self._path = path
         self.size = path.stat().st_size
 
-    def conversations(self) -> Iterator[IncomingConversation]:
+    def conversations(self) -> Generator[IncomingConversation, None, None]:
         with self._path.open("rb") as file:
             reader = _LineReader(file, self._path.name)
             header = reader.header()
