@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 STEPS: Mapping[str, Sequence[str]] = {
@@ -78,16 +79,24 @@ class Recorder:
 
 
 def seconds_by_step(ran: Sequence[Ran], spans: Sequence[Span]) -> dict[str, float]:
-    """Seconds by step within these spans; the rest is what no step but those beside took."""
-    found = dict.fromkeys(STEPS, 0.0)
-    for each in ran:
-        found[each.step] += sum(_overlap((each.begin, each.end), span) for span in spans)
-    taken = sum(seconds for step, seconds in found.items() if step not in BESIDE)
-    return found | {REST: max(0.0, sum(end - begin for begin, end in spans) - taken)}
+    """Seconds by step within these spans, and the rest, which no step but those beside took.
 
-
-def _overlap(one: Span, other: Span) -> float:
-    return max(0.0, min(one[1], other[1]) - max(one[0], other[0]))
+    Steps that run at the same time in several threads share it: all of them and the rest make up the spans.
+    """
+    found = dict.fromkeys((*STEPS, REST), 0.0)
+    for span in spans:
+        inside = [each for each in ran if each.begin < span[1] and each.end > span[0]]
+        edges = sorted(
+            {*span, *(edge for each in inside for edge in (each.begin, each.end) if span[0] < edge < span[1])}
+        )
+        for begin, end in pairwise(edges):
+            running = [each.step for each in inside if each.begin <= begin and each.end >= end]
+            sharing = [step for step in running if step not in BESIDE] or [REST]
+            for step in sharing:
+                found[step] += (end - begin) / len(sharing)
+            for step in set(running) & set(BESIDE):
+                found[step] += end - begin
+    return found
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from bench.corpus import Speaker
-from bench.steps import REST, STEPS, Ran, Recorder, _Resumed, find, recorded, seconds_by_step
+from bench.steps import BESIDE, REST, STEPS, Ran, Recorder, _Resumed, find, recorded, seconds_by_step
 from bench.turn import REPLY, Turn, import_history, take_turn
 
 from bench import steps
@@ -56,9 +56,10 @@ def turn(tmp_path: Path, real_embedder: None) -> Iterator[Turn]:
         yield asyncio.run(taken())
 
 
-def test_every_step_of_a_turn_takes_time(turn: Turn) -> None:
+def test_every_step_of_a_turn_takes_time_and_all_together_as_much_as_the_turn(turn: Turn) -> None:
     assert turn.has_recalled
     assert {step for step, seconds in turn.steps.items() if seconds <= 0} <= {REST}
+    assert sum(seconds for step, seconds in turn.steps.items() if step not in BESIDE) == pytest.approx(turn.both)
 
 
 def test_what_is_inside_another_step_counts_for_the_inner_one_alone() -> None:
@@ -118,3 +119,10 @@ def test_only_what_lies_within_the_spans_counts_and_the_rest_is_what_is_left() -
     found = seconds_by_step(ran, [(1.0, 5.0), (25.0, 26.0)])
     taken = {step: seconds for step, seconds in found.items() if seconds}
     assert taken == {"store": 1.0, "count": 1.0, "embed": 4.0, "record": 1.0, REST: 2.0}
+
+
+def test_steps_that_run_side_by_side_share_the_time() -> None:
+    ran = [Ran("store", 0.0, 4.0), Ran("files", 1.0, 3.0), Ran("embed", 0.0, 6.0), Ran("embed", 0.0, 6.0)]
+    found = seconds_by_step(ran, [(0.0, 8.0)])
+    taken = {step: seconds for step, seconds in found.items() if seconds}
+    assert taken == {"store": 3.0, "files": 1.0, "embed": 6.0, REST: 4.0}
