@@ -1,13 +1,21 @@
 """Looking again at the texts of the best passages, in any language."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from recto.search.finder import Finder, Query
 from recto.search.keyword_index import IndexItem, KeywordIndex
-from recto.search.second_look import look_again
+from recto.search.second_look import SecondLook
 from recto.search.terms import folded_text
+
+
+def look_again(question: str, *batches: Mapping[int, str]) -> dict[int, float]:
+    look = SecondLook(question)
+    for texts in batches:
+        look.read(texts)
+    return look.scores()
 
 
 def best(question: str, *texts: str) -> int:
@@ -28,6 +36,11 @@ def test_scores_are_between_zero_and_one_and_the_best_of_all_kinds_has_one() -> 
     scores = look_again("red boat", {1: " the red boat ", 2: " a red car ", 3: " nothing "})
     assert scores[1] == pytest.approx(1.0)
     assert scores[1] > scores[2] > scores[3] == 0.0
+
+
+def test_texts_that_are_read_one_by_one_score_like_those_read_at_once() -> None:
+    texts = {1: " the red boat ", 2: " a red car ", 3: " boats are red ", 4: " nothing "}
+    assert look_again("red boat", *({number: text} for number, text in texts.items())) == look_again("red boat", texts)
 
 
 def test_a_part_of_a_compound_is_found() -> None:

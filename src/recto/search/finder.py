@@ -31,7 +31,7 @@ from recto.search.ranking import (
     rough_scores,
     word_scores,
 )
-from recto.search.second_look import look_again
+from recto.search.second_look import SecondLook
 
 __all__ = ["Finder", "Hit", "Query", "SearchResult", "VectorAnswer", "VectorSearch"]
 
@@ -141,14 +141,16 @@ class Finder:
             parsed = parse_query(self.index, query, number, speaker, strict=True)
             scores, partition = self._score_words(query, parsed, number)
         by_words = self._with_priors(parsed, partition, scores)
-        # before waiting: there is time for it
-        texts = self.index.texts(islice(by_words, LOOKED_AT)) if self.index.keeps_texts else {}
+        look, texts = SecondLook(query.text if self.index.keeps_texts else ""), dict[int, str]()
+        if self.index.keeps_texts:  # before waiting: there is time for it
+            texts = self.index.texts(islice(by_words, LOOKED_AT))
+            look.read(texts)
         similarity, warning = answer()
         if self.index.keeps_texts and similarity:
             similarity = self._as_far_as_known(similarity, texts, by_words or similarity)
         nearest = self._accepted_similarity(query, parsed, partition, similarity)
         if self.index.keeps_texts:
-            by_words, nearest = self._look_again(query.text, partition, texts, by_words, nearest)
+            by_words, nearest = self._look_again(look, partition, texts, by_words, nearest)
         best = fuse(by_words, self._with_speaker(parsed, partition, nearest))
         top = {each: best[each] for each in islice(best_first(best, query.limit), query.limit)}
         known = similarity if partition.is_complete else nearest
@@ -260,17 +262,18 @@ class Finder:
 
     def _look_again(
         self,
-        text: str,
+        look: SecondLook,
         partition: Partition,
         texts: Mapping[int, str],
         by_words: Mapping[int, float],
         nearest: Mapping[int, float],
     ) -> tuple[dict[int, float], dict[int, float]]:
         """Both scores, after the best passages were looked at again; by words the others come after them. `texts` are
-        those of the best by words."""
+        those of the best by words, which were read already."""
         first, top = list(islice(by_words, LOOKED_AT)), max(by_words.values(), default=0.0) or 1.0
         others = self.index.texts(each for each in islice(nearest, LOOKED_AT // 2) if each not in texts)
-        seen = look_again(text, {**texts, **others})
+        look.read(others)
+        seen = look.scores()
         asks = {each: QUESTION_FACTOR if asks else 1.0 for each, asks in self._questions(partition, seen).items()}
         share = FIRST_LOOK_SHARE
         looked = {

@@ -30,42 +30,58 @@ Needles = Mapping[str, float]
 """What is looked for in texts, with its weight."""
 
 
-def look_again(question: str, texts: Mapping[int, str]) -> dict[int, float]:
-    """Scores between 0 and 1 of texts, given as `folded_text` does."""
-    terms = query_terms(question)
-    lengths = {number: text.count(" ") for number, text in texts.items()}
-    mean = max(1.0, sum(lengths.values()) / max(1, len(lengths)))
-    norms = {number: K1 * (1 - B + B * length / mean) for number, length in lengths.items()}
-    groups = _groups(terms)
-    counts = {group: _counts(group, texts, texts) for group in groups}
-    by_kind = [
-        (WORD_SHARE, _words(terms)),
-        (START_SHARE, _starts(terms)),
-        (GROUP_SHARE, groups),
-        (PAIR_SHARE, _pairs(question, terms)),
-    ]
-    kinds = [(share, _score(needles, texts, norms, counts)) for share, needles in by_kind if needles]
-    whole = math.fsum(share for share, _ in kinds) or 1.0
-    return {number: math.fsum(share * scores.get(number, 0.0) for share, scores in kinds) / whole for number in texts}
+class SecondLook:
+    """Scores texts for a question. They may be read a few at a time: counting takes longest, and can be begun while
+    others are still looked for."""
+
+    def __init__(self, question: str) -> None:
+        terms = query_terms(question)
+        self._groups = _groups(terms)
+        by_kind = [
+            (WORD_SHARE, _words(terms)),
+            (START_SHARE, _starts(terms)),
+            (GROUP_SHARE, self._groups),
+            (PAIR_SHARE, _pairs(question, terms)),
+        ]
+        self._kinds = [(share, needles) for share, needles in by_kind if needles]
+        self._longer = {needle for _, needles in self._kinds for needle in needles} - self._groups.keys()
+        self._counts: dict[str, dict[int, int]] = {needle: {} for needle in (*self._groups, *self._longer)}
+        """How often each text holds a needle; without the texts that do not."""
+        self._lengths: dict[int, int] = {}
+
+    def read(self, texts: Mapping[int, str]) -> None:
+        """`texts` are given as `folded_text` does."""
+        fresh = {group: _counts(group, texts, texts) for group in self._groups}
+        # a text without the first group of a needle does not hold the needle either
+        fresh |= {needle: _counts(needle, texts, fresh.get(needle[:GROUP_LETTERS], texts)) for needle in self._longer}
+        for needle, counts in fresh.items():
+            self._counts[needle].update(counts)
+        self._lengths.update({number: text.count(" ") for number, text in texts.items()})
+
+    def scores(self) -> dict[int, float]:
+        """Between 0 and 1, of all texts that were read."""
+        mean = max(1.0, sum(self._lengths.values()) / max(1, len(self._lengths)))
+        norms = {number: K1 * (1 - B + B * length / mean) for number, length in self._lengths.items()}
+        kinds = [(share, self._score(needles, norms)) for share, needles in self._kinds]
+        whole = math.fsum(share for share, _ in kinds) or 1.0
+        return {
+            number: math.fsum(share * scores.get(number, 0.0) for share, scores in kinds) / whole for number in norms
+        }
+
+    def _score(self, needles: Needles, norms: Mapping[int, float]) -> dict[int, float]:
+        """BM25, scaled so that the best has 1."""
+        scores: dict[int, float] = {}
+        for needle, weight in needles.items():
+            counts = self._counts[needle]
+            rarity = weight * idf(len(counts), len(norms))
+            for number, count in counts.items():
+                scores[number] = scores.get(number, 0.0) + rarity * count / (count + norms[number])
+        best = max(scores.values(), default=0.0) or 1.0
+        return {number: score / best for number, score in scores.items()}
 
 
 def _counts(needle: str, texts: Mapping[int, str], among: Iterable[int]) -> dict[int, int]:
     return {number: count for number in among if (count := texts[number].count(needle))}
-
-
-def _score(
-    needles: Needles, texts: Mapping[int, str], norms: Mapping[int, float], by_group: Mapping[str, Mapping[int, int]]
-) -> dict[int, float]:
-    """BM25, scaled so that the best has 1."""
-    scores: dict[int, float] = {}
-    for needle, weight in needles.items():
-        # a text without the first group of a needle does not hold the needle either
-        counts = by_group.get(needle) or _counts(needle, texts, by_group.get(needle[:GROUP_LETTERS], texts))
-        rarity = weight * idf(len(counts), len(texts))
-        for number, count in counts.items():
-            scores[number] = scores.get(number, 0.0) + rarity * count / (count + norms[number])
-    best = max(scores.values(), default=0.0) or 1.0
-    return {number: score / best for number, score in scores.items()}
 
 
 def _words(terms: Sequence[str]) -> Needles:

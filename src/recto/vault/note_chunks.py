@@ -5,7 +5,7 @@ Knows a document, not the index.
 
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import cached_property
 from itertools import zip_longest
@@ -146,8 +146,27 @@ class FoundNote(Struct, frozen=True, dict=True):
     document: Document
 
     @cached_property
-    def chunks(self) -> dict[bytes, list[NoteChunk]]:
+    def _chunks(self) -> dict[bytes, list[NoteChunk]]:
         return chunks_by_hash(self.document)
+
+    def chunk(self, passage: Passage) -> NoteChunk | None:
+        """The chunk of a passage, wherever it is now; None if its text has changed."""
+        # most often it is where it was: one section is split sooner than all of them
+        if "_chunks" not in self.__dict__ and (there := self._chunk_at(passage)):
+            return there
+        return _nearest(self._chunks.get(passage.sha, ()), passage)
+
+    def _chunk_at(self, passage: Passage) -> NoteChunk | None:
+        """The chunk of a passage in the section that is where the passage was."""
+        for at, (section, end) in enumerate(_sections(self.document)):
+            if section.start <= passage.position < end:
+                chunks = _split(self.document, section, end, "" if at else _metadata(self.document))
+                return _nearest([each for each in chunks if text_hash(each.indexed_text) == passage.sha], passage)
+        return None
+
+
+def _nearest(chunks: Sequence[NoteChunk], passage: Passage) -> NoteChunk | None:
+    return min(chunks, key=lambda chunk: abs(chunk.start - passage.position), default=None)
 
 
 class RecentNotes:
@@ -164,9 +183,3 @@ class RecentNotes:
             if len(document.text) <= MAX_RECENT_CHARS:
                 keep_recent(self._notes, document.path, note, MAX_RECENT_NOTES)
             return note
-
-
-def find_chunk(chunks: Mapping[bytes, Sequence[NoteChunk]], passage: Passage) -> NoteChunk | None:
-    """The chunk of a passage, wherever it is now; None if its text has changed."""
-    same = chunks.get(passage.sha, ())
-    return min(same, key=lambda chunk: abs(chunk.start - passage.position), default=None)

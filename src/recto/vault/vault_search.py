@@ -25,7 +25,7 @@ from recto.vault.document import Document, note_name
 from recto.vault.folder import is_note
 from recto.vault.indexer import PARTITION, IndexedState, VaultIndexer
 from recto.vault.links import Link
-from recto.vault.note_chunks import FoundNote, NoteChunk, RecentNotes, find_chunk, line_number
+from recto.vault.note_chunks import FoundNote, NoteChunk, RecentNotes, line_number
 from recto.vault.note_dates import Day, named_days
 from recto.vault.relevant_parts import QuestionWords, best_part, question_words
 from recto.vault.vault import Vault
@@ -173,7 +173,7 @@ class VaultSearch:
             if path not in notes:
                 notes[path] = self._read(path)
             note = notes[path]
-            chunk = find_chunk(note.chunks, hit.passage) if note else None
+            chunk = note.chunk(hit.passage) if note else None
             if note is None or chunk is None:
                 outdated.add(path)
             elif chunk.text:
