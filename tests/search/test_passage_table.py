@@ -1,6 +1,9 @@
 """PassageTable: the same lengths and scores as passage by passage."""
 
+import subprocess
+import sys
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -161,3 +164,22 @@ def test_searches_find_the_same_with_numpy_and_without(
                     without.setattr(module, "load_arrays", lambda: None)
                 assert plain.find(query) == with_numpy
     index.close()
+
+
+SEARCH = """
+import sys, numpy
+from pathlib import Path
+from recto.search.finder import Finder, Query
+from recto.search.keyword_index import IndexItem, KeywordIndex
+
+index = KeywordIndex(Path(sys.argv[1]))
+index.add({"chat": [IndexItem(number, f"the mast number{number} leans") for number in range(30)]})
+for partition in ("chat", None):
+    assert Finder(index).find(Query("which mast leans?", partition)).hits
+print("numpy.ma" in sys.modules)
+"""
+
+
+def test_a_search_imports_no_masked_arrays(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", SEARCH, str(tmp_path / "search.db")], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr
