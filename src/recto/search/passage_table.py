@@ -139,7 +139,8 @@ class TermShares:
 def _each_once(numbers: Integers) -> Integers:
     """In order. As `np.unique`, which imports masked arrays first: longer than a search takes."""
     ordered = np.sort(numbers)
-    return ordered[np.diff(ordered, prepend=-1) != 0]
+    once: Integers = ordered[np.diff(ordered, prepend=-1) != 0]
+    return once
 
 
 def _is_nearest(numbers: Integers, terms: Integers, spreads: NDArray[np.bool_]) -> NDArray[np.bool_]:
