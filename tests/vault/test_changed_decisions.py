@@ -72,3 +72,21 @@ The winter garden stays warm when the boiler is off.
         assert (
             asked.quoted("Which level does the winter garden have?")[0] == "Valve: 3 · Room: Winter garden · Level: 4"
         )
+
+
+def test_what_holds_today_comes_before_what_a_note_calls_past(tmp_path: Path) -> None:
+    notes = {
+        "Server.md": "# Server\n\nBackups run at 03:40 and are kept for 21 days.\n\n"
+        "Old note: backups were kept for 14 days until March.\n",
+        "Verein.md": "# Verein\n\nFrüher betrug der Beitrag 40 Euro.\n\nDer Beitrag beträgt 55 Euro.\n",
+    }
+    with asked_of(tmp_path, notes) as asked:
+        assert "21 days" in asked.quoted("How long are backups kept?")[0]
+        assert "14 days" in asked.quoted("How long were backups kept before?")[0]
+        assert "55 Euro" in asked.quoted("Wie hoch ist der Beitrag?")[0]
+
+
+def test_what_is_past_is_quoted_where_nothing_else_answers(tmp_path: Path) -> None:
+    note = "The harbour was closed until April because of ice.\n\nThe café sells soup.\n"
+    with asked_of(tmp_path, {"Harbour.md": note}) as asked:
+        assert "closed until April" in asked.quoted("Why is the harbour closed?")[0]

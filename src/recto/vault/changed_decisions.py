@@ -1,4 +1,5 @@
-"""Decisions that were taken back: where the best answer is one, what changed it later comes first, or at least with it.
+"""What holds no more: where the best answer is a decision that was taken back, what changed it later comes first, or at
+least with it; where it tells of the past, what holds today comes first.
 
 A change is told by its words (`instead`, `no longer`, `statt`, `ya no`), and is later by the day of its heading or
 note, or by standing below in the same note."""
@@ -37,6 +38,14 @@ _CHANGES = LazyPattern(
     r"|en (?:vez|lugar) de|ya no|cambi\w+|sustitu\w+|reemplaz\w+|aplaz\w+|cancel\w+|sube|ahora"
     r"|au lieu de|ne \w+ plus|remplac\w+|chang\w+|reporte\w*|annul\w+|desormais|plutot)\b"
 )
+# Words that say of a statement itself that it holds no more.
+_PAST = LazyPattern(
+    r"\b(?:formerly|previously|used to|in the past|back then|old (?:note|value|rule|plan|price)s?"
+    r"|fruher\w*|ehemals|damals|vormals|anteriormente|antiguamente|autrefois|auparavant|jadis"
+    r"|(?:was|were|had been)\b[^.;:]*\buntil|(?:war|waren|wurden?|galt(?:en)?)\b[^.;:]*\bbis"
+    r"|bis\b[^.;:]*\b(?:war|waren|wurden?|galt(?:en)?)|(?:era|eran|fue|fueron|habia)\b[^.;:]*\bhasta"
+    r"|hasta\b[^.;:]*\b(?:era|eran|fue|fueron|habia)|(?:etait|etaient)\b[^.;:]*\bjusqu)\b"
+)
 # What may come about has changed nothing: "when the main switch is off".
 _CONDITIONS = LazyPattern(r"\b(?:when|whenever|if|unless|wenn|falls|sobald|cuando|quand)\b[^,.;:]*")
 _NAME = LazyPattern(r"(?<=\w )[A-ZÀ-Þ][\w'’-]+")
@@ -61,6 +70,7 @@ def with_changes(
 ) -> Sequence[AnswerPassage]:
     """The passages with the newest statement that changes what the best one says; as they are where the question is
     about what was before. It comes first if it answers the question too, else second."""
+    passages = passages if question.days else _of_its_time(passages, past=question.is_past)
     best = passages[0]
     said = _Change(best.document, best.statements[0].statement)
     if question.is_past or _is_change(said.statement) or question.days:
@@ -84,6 +94,19 @@ def with_changes(
         return passages
     newest = max(later, key=lambda each: (each.time, each.statement.start))
     return _placed(newest, passages, STEP if is_answer else -STEP)
+
+
+def _of_its_time(passages: Sequence[AnswerPassage], *, past: bool) -> Sequence[AnswerPassage]:
+    """Where the best statement says that it holds no more: first the best of those that answer about as well and do
+    not. Where the question is about the past it is the other way round."""
+    best = passages[0].statements[0]
+    if _is_past(best.statement) == past:
+        return passages
+    rated = [(each, said) for each in passages for said in each.statements if _is_past(said.statement) == past]
+    passage, answer = max(rated, key=lambda each: each[1].score, default=(passages[0], best))
+    if answer is best or answer.score < LEAST_SCORE * best.score:
+        return passages
+    return _placed(_Change(passage.document, answer.statement), passages, STEP)
 
 
 def _placed(change: _Change, passages: Sequence[AnswerPassage], step: float) -> Sequence[AnswerPassage]:
@@ -124,6 +147,10 @@ def _is_among_decisions(said: _Change) -> bool:
 
 def _is_change(statement: NoteStatement) -> bool:
     return _CHANGES.search(_CONDITIONS.sub("", normalize_text(statement.text))) is not None
+
+
+def _is_past(statement: NoteStatement) -> bool:
+    return _PAST.search(normalize_text(statement.text)) is not None
 
 
 def _is_later(change: _Change, said: _Change) -> bool:
