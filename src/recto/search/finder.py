@@ -38,7 +38,7 @@ __all__ = ["Finder", "Hit", "Query", "SearchResult", "VectorAnswer", "VectorSear
 # From so many passages on arrays are worth the import of numpy, in the background.
 WORTH_ARRAYS = 2000
 # How many passages are scored exactly, and how many are read at once from a partition that is not cached.
-MAX_SCORED, READ_BATCH = 1500, 200
+MAX_SCORED, READ_BATCH = 800, 200
 # How many of the nearest passages count, and of those that are looked at again.
 FUSION_DEPTH = 400
 # How many of the best passages are looked at again.
