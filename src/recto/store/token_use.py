@@ -43,7 +43,8 @@ def token_use(
     """Days in their order; everything else by its tokens, the most first. `total` gives one sum."""
     found = None
     if conversation is None and since is None:
-        found = UsageTotals(database).read(lambda connection: _kept_by(connection, by), progress)
+        totals = UsageTotals(database)
+        found = totals.read(lambda connection: _kept_by(connection, by), progress, has_days=by == "day")
     if found is None:
         with database.read() as connection:
             found = _anew_by(connection, by, conversation, since)
