@@ -12,6 +12,7 @@ import pytest
 from bench.cluster import find_programs, throwaway_cluster
 from coverage import Coverage
 from hypothesis import settings as hypothesis_settings
+from tests.cli.preloaded import Preloaded
 from tests.providers.conftest import Loopback
 
 from recto.blocking import Desk, open_desk
@@ -116,6 +117,14 @@ def desk(tmp_path: Path) -> Iterator[Open]:
     yield make
     for each in opened:
         each.close()
+
+
+@pytest.fixture(scope="session")
+def preloaded() -> Iterator[Preloaded]:
+    """Starts commands at terminals."""
+    started = Preloaded()
+    yield started
+    started.close()
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """The command line, in this process for most, and as a process of its own where that makes a difference."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.cli.preloaded import Preloaded
 from tests.cli.terminal import Terminal
 
 from recto.cli.main import recto
@@ -51,24 +50,21 @@ def notes(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Terminal]]:
+def terminal(monkeypatch: pytest.MonkeyPatch, preloaded: Preloaded) -> Iterator[type[Terminal]]:
     monkeypatch.setenv("TERM", "xterm-256color")
     for size in ("COLUMNS", "LINES"):
         monkeypatch.delenv(size, raising=False)
     opened: list[Terminal] = []
 
     class Kept(Terminal):
+        starter = preloaded
+
         def __init__(self, *args: str, columns: int = 100) -> None:
             super().__init__(*args, columns=columns)
             opened.append(self)
 
     yield Kept
     for each in opened:
-        try:
-            os.kill(each.process, signal.SIGKILL)
-            os.waitpid(each.process, 0)
-        except (ProcessLookupError, ChildProcessError):
-            pass
         each.close()
 
 

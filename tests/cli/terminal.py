@@ -5,10 +5,13 @@ import pty
 import re
 import select
 import signal
-import sys
 import termios
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
+
+from tests.cli.preloaded import Preloaded
 
 PATIENCE_S = 60.0
 WHERE = "\x1b[6n"
@@ -18,11 +21,15 @@ _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[=>()][0-9AB]?
 
 
 class Terminal:
+    starter: ClassVar[Preloaded]
+
     def __init__(self, *args: str, columns: int = 100) -> None:
-        self.process, self._master = pty.fork()
-        if not self.process:
-            termios.tcsetwinsize(0, (30, columns))
-            os.execve(sys.executable, [sys.executable, "-m", "recto", *args], dict(os.environ))
+        self._master, screen = pty.openpty()
+        termios.tcsetwinsize(screen, (30, columns))
+        self._command = self.starter.start(args, screen)
+        os.close(screen)
+        self.process = self._command.process
+        self._code: int | None = None
         self._seen = ""
         self.raw = ""
         """Everything that was sent, as it was sent."""
@@ -94,7 +101,16 @@ class Terminal:
             if time.monotonic() > until:
                 os.kill(self.process, signal.SIGKILL)
                 raise AssertionError(f"it did not end; there is: {_ESCAPES.sub('', self._seen)!r}")
-        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        return self._wait()
+
+    def _wait(self) -> int:
+        if self._code is None:
+            self._code = self._command.wait()
+        return self._code
 
     def close(self) -> None:
+        if self._code is None:  # else its number may be another's by now
+            with suppress(ProcessLookupError):
+                os.kill(self.process, signal.SIGKILL)
+            self._wait()
         os.close(self._master)

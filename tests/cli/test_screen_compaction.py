@@ -134,6 +134,7 @@ def test_what_was_typed_before_the_question_is_no_answer_to_it(
     chat.wait_for("left out of this request")
     chat.wait_for(str(REPLY["text"]))
     leave(chat)
+    assert one(run("context", "stats", "--json"))["compactions"] == 0, "Enter would have been a yes"
 
 
 @pytest.mark.slow
@@ -176,6 +177,8 @@ def test_a_summary_is_edited_in_the_chat(
     chat.type("/summary\r")
     chat.wait_for("15 boats")
     leave(chat)
+    block = block_of(run("context", "summary", "--json"))
+    assert (block["made_by"], "15 boats" in block["summary"]) == ("user", True)
 
 
 @pytest.mark.slow
@@ -198,3 +201,4 @@ def test_the_line_at_80_percent_comes_before_the_compaction(terminal: type[Termi
     chat.wait_for("· the context is 8")
     chat.wait_for("it is compacted at 1,140")
     leave(chat)
+    assert one(run("context", "stats", "--json"))["compactions"] == 0

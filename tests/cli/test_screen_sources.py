@@ -112,7 +112,7 @@ def test_a_tool_at_work_is_named_and_ctrl_c_ends_it(terminal: type[Terminal], sc
 
 
 @pytest.mark.slow
-def test_a_server_that_is_waited_for_is_named(terminal: type[Terminal], script: Script, home: Path) -> None:
+def test_a_server_that_is_waited_for_is_named(terminal: type[Terminal], script: Script, run: Run, home: Path) -> None:
     program, may_start = home / "harbour.py", home / "may start"
     waits = f"import os, time\nwhile not os.path.exists({str(may_start)!r}):\n    time.sleep(0.02)\n"
     program.write_text(f"{waits}{program.read_text()}")
@@ -122,6 +122,7 @@ def test_a_server_that_is_waited_for_is_named(terminal: type[Terminal], script: 
     may_start.touch()
     chat.wait_for("Here.")
     leave(chat)
+    assert "Books a berth" in run("request", "rebuild").stdout, "the reply waited for the tools of the server"
 
 
 @pytest.mark.slow
@@ -155,9 +156,14 @@ def test_names_are_completed_behind_commands_and_in_mentions(
 
 
 @pytest.mark.slow
-def test_the_agent_is_named_at_the_beginning(terminal: type[Terminal], script: Script, home: Path) -> None:
+def test_the_agent_is_named_at_the_beginning(terminal: type[Terminal], script: Script, run: Run, home: Path) -> None:
     write_agent(home / "agents/clerk")
     script({"text": "Yes."})
     chat = terminal("chat", "-m", "scripted:script0.json", "--agent", "clerk")
     chat.wait_for("agent clerk · no vault · a new conversation")
+    chat.wait_for("› ")
+    chat.type("hello\r")
+    chat.wait_for("Yes.")
     leave(chat)
+    [stored] = rows(run("conversations", "list", "--json"))
+    assert stored["agent"] == "clerk"

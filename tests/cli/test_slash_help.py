@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Run, failure
+from tests.cli.conftest import Run, failure, rows
 from tests.cli.harbour import BERTH, write_agent, write_server
 from tests.cli.terminal import Terminal
 from tests.conftest import Script, mostly_slow
@@ -158,7 +158,7 @@ def test_a_server_that_needs_trust_is_asked_about_and_runs_in_this_turn(
 
 @pytest.mark.slow
 def test_a_server_that_is_not_trusted_is_not_asked_about_again_and_can_be_trusted_later(
-    terminal: type[Terminal], script: Script, project: Path
+    terminal: type[Terminal], script: Script, run: Run, project: Path
 ) -> None:
     chat = terminal("chat", "-m", script({"text": "One."}, {"text": "Two."}))
     chat.wait_for_prompt()
@@ -177,6 +177,8 @@ def test_a_server_that_is_not_trusted_is_not_asked_about_again_and_can_be_truste
     chat.settle()
     chat.type("y\r")
     chat.wait_for("harbour is trusted")
+    states = [row["state"] for row in rows(run("sources", "list", "--json")) if "state" in row]
+    assert "untrusted" not in states
 
 
 @pytest.mark.slow
@@ -184,5 +186,6 @@ def test_a_narrow_terminal_cuts_no_name_of_a_tool(terminal: type[Terminal], talk
     chat = terminal("chat", "-c", "2", "--vault", str(notes), columns=40)
     chat.wait_for_prompt()
     chat.type("/context\r")
-    chat.wait_for("recto:find_forward_links")
+    told = chat.wait_for("recto:find_forward_links")
+    assert all(len(line) <= 40 for line in told.splitlines())
     chat.wait_for("kept")

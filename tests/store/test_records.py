@@ -44,6 +44,20 @@ def test_a_request_rebuilds_to_the_bytes_that_were_sent(store: Store) -> None:
     assert record.account.parameters == {"max_tokens": 5}
 
 
+def test_sizes_of_many_windows_leave_out_an_account_that_cannot_be_read(store: Store) -> None:
+    home = store.tree.create().id
+    sent = [request(home, b"{}", account=RequestAccount(total=n, limit=100)) for n in (10, 20, 30)]
+    for each in sent:
+        store.records.save(each, None)
+    with store.database.write() as connection:
+        connection.execute(text("UPDATE requests SET account = 'damaged' WHERE id = :id"), {"id": sent[1].id})
+    found = store.records.window_sizes([*(each.id for each in sent), new_id()])
+    assert {id: (each.total, each.limit, each.model) for id, each in found.items()} == {
+        sent[0].id: (10, 100, "a:b"),
+        sent[2].id: (30, 100, "a:b"),
+    }
+
+
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.sampled_from([b"a", b"bb", b"ccc", b"\x00\xff", b"d" * 300])), min_size=1, max_size=12))
 def test_any_chain_of_requests_rebuilds(store: Store, bodies: list[list[bytes]]) -> None:

@@ -15,6 +15,7 @@ from recto.sources.advice import AgentTotals
 from recto.store.source_uses import SourceUse
 from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
+from recto.store.token_use import token_use
 from recto.store.usage_totals import BATCH
 
 BUDGET = DocumentReference("[[Budget]]", "Money/Budget.md")
@@ -86,6 +87,26 @@ def test_a_zone_that_changed_moves_uses_to_another_month(store: Store, monkeypat
             monkeypatch.setenv("TZ", zone)
             time.tzset()
             assert [total.month for total in store.document_uses.totals("/notes")] == [month]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_zone_that_changed_moves_costs_to_another_day_and_no_sum_changes(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = Chat(store)
+    store.records.outcome(chat.send(chat.ask("Hello"), day=1), cost_usd=0.5)  # at noon
+    try:
+        for zone, day in (("UTC", "2026-03-01"), ("Pacific/Kiritimati", "2026-03-02")):
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            groups: tuple[SpentBy, ...] = ("total", "model", "conversation", "purpose")
+            for group in groups:
+                assert [each.cost_usd for each in store.spending.by(group)] == [0.5]
+                assert [each.cost_usd for each in token_use(store.database, group)] == [0.5]
+            assert [each.name for each in token_use(store.database, "day")] == [day]
+            assert [each.name for each in store.spending.by("day")] == [day]
     finally:
         monkeypatch.undo()
         time.tzset()

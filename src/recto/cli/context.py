@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from recto.store_reader import SpentWithin
 
 # With how many archived messages `summary --lost` takes no more than a moment.
-LOST_MESSAGES = 500
+LOST_MESSAGES = 300
 
 
 @click.group()

@@ -6,9 +6,8 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from recto.chat.message import Message, Usage
-from recto.errors import Altered, NotFound
 from recto.store.store import Store
-from recto.window.account import NO_ACCOUNT, RequestAccount
+from recto.window.account import NO_ACCOUNT
 
 
 class RequestUse(Struct, frozen=True):
@@ -35,13 +34,14 @@ class RequestUse(Struct, frozen=True):
 def recorded_use(store: Store, path: Sequence[Message]) -> Iterator[RequestUse]:
     """Of the replies of a path, oldest first, that have a record."""
     compaction, answers = None, 0
+    accounts = store.records.window_sizes([message.request for message in path if message.request])
     for message in path:
         if block := message.compaction:
             compaction = block.compaction_number if block.action == "compact" else compaction
         elif message.role == "user":
             answers = message.said
         elif message.role == "assistant" and message.request:
-            account = _account(store, message.request)
+            account = accounts.get(message.request, NO_ACCOUNT)
             yield RequestUse(
                 message.said,
                 message.id,
@@ -54,10 +54,3 @@ def recorded_use(store: Store, path: Sequence[Message]) -> Iterator[RequestUse]:
                 answers,
             )
             compaction = None
-
-
-def _account(store: Store, request: str) -> RequestAccount:
-    try:
-        return store.records.account(request)
-    except (Altered, NotFound):
-        return NO_ACCOUNT

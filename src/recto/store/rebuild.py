@@ -213,6 +213,13 @@ def read_bare_account(connection: Connection, row: AnyRow) -> RequestAccount:
         return RequestAccount.from_json(account)
 
 
+def read_window_size(connection: Connection, row: AnyRow) -> RequestAccount:
+    """The same with model, limit and total alone: for reports, which read hundreds of them."""
+    with _altered(row.id):
+        account = _decoded(connection, row)
+        return RequestAccount(model=account.get("model"), limit=account.get("limit"), total=account.get("total"))
+
+
 def recalled_picks(connection: Connection, row: AnyRow) -> tuple[Mapping[str, Any], ...] | None:
     """The archived messages that came back with a request; None where its account has no section for them."""
     with _altered(row.id):

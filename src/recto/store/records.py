@@ -25,6 +25,7 @@ from recto.store.rebuild import (
     encode_account,
     read_account,
     read_bare_account,
+    read_window_size,
     shared_picks,
     verify_account,
     with_piece_numbers,
@@ -147,6 +148,15 @@ class Records:
         """The account without the picks of the session's sources, which take longest to read."""
         with self._database.read() as connection:
             return read_bare_account(connection, _request_row(connection, id))
+
+    def window_sizes(self, ids: Sequence[str]) -> dict[str, RequestAccount]:
+        """Model, limit and total of each of these requests whose account can be read."""
+        found: dict[str, RequestAccount] = {}
+        with self._database.read() as connection:
+            for row in REBUILT_BY_IDS(connection, ids=ids):
+                with suppress(Altered):
+                    found[row.id] = read_window_size(connection, row)
+        return found
 
     def ids(self, conversation: str | None = None) -> list[str]:
         """The ids of all requests, oldest first."""

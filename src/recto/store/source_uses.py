@@ -236,7 +236,9 @@ class SourceUses:
     ) -> list[Any]:
         """From the kept sums, if the whole time is asked for."""
         if not since:
-            rows = self._kept_totals.read(lambda connection: kept(connection, agent=agent or "").all(), progress)
+            rows = self._kept_totals.read(
+                lambda connection: kept(connection, agent=agent or "").all(), progress, has_days=False
+            )
             if rows is not None:
                 return rows
         with self._database.read() as connection:

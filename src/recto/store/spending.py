@@ -61,7 +61,9 @@ class Spending:
         """Days in their order; everything else by what it cost, the dearest first. `total` gives one sum."""
         found = None
         if conversation is None and since is None:
-            found = self._kept_totals.read(lambda connection: _kept_by(connection, group), progress)
+            found = self._kept_totals.read(
+                lambda connection: _kept_by(connection, group), progress, has_days=group == "day"
+            )
         if found is None:
             with self._database.read() as connection:
                 found = _by(connection, group, conversation, since)

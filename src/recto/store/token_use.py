@@ -1,17 +1,19 @@
 """TokenUse: tokens that requests read and wrote, as reported, with what they cost, summed by day, model and more."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from recto.store.database import Database
+from recto.store.rows import AnyRow
 from recto.store.schema import conversations, requests, spending_totals
 from recto.store.spending import UNKNOWN_MODEL, SpentBy
 from recto.store.usage_totals import SPENDING, TOKENS, Progress, UsageTotals, sum_spending
 
-SUMMED = ("requests", "cost", "unpriced", *TOKENS)
+COUNTED = ("requests", "unpriced", *TOKENS)
+SUMMED = (*COUNTED, "cost")
 
 
 class TokenUse(Struct, frozen=True):
@@ -39,41 +41,48 @@ def token_use(
     progress: Progress | None = None,
 ) -> list[TokenUse]:
     """Days in their order; everything else by its tokens, the most first. `total` gives one sum."""
-    rows = None
+    found = None
     if conversation is None and since is None:
-        rows = UsageTotals(database).read(lambda connection: _read(connection, _kept), progress)
-    if rows is None:
+        totals = UsageTotals(database)
+        found = totals.read(lambda connection: _kept_by(connection, by), progress, has_days=by == "day")
+    if found is None:
         with database.read() as connection:
-            rows = _read(connection, lambda connection: _anew(connection, conversation, since))
-    groups: dict[str, list[Mapping[str, Any]]] = {"": []} if by == "total" else {}
-    for row in rows:
-        groups.setdefault("" if by == "total" else row[by] or UNKNOWN_MODEL, []).append(row)
-    found = [_sum(name, group) for name, group in groups.items()]
+            found = _anew_by(connection, by, conversation, since)
     return sorted(found, key=lambda each: each.name if by == "day" else (-each.input - each.output, each.name))
 
 
-Rows = list[Mapping[str, Any]]
+def _kept_by(connection: Connection, by: SpentBy) -> list[TokenUse]:
+    """From the sums that are kept for each conversation. The database adds them up: of many conversations there are
+    thousands."""
+    sums = [func.coalesce(func.sum(spending_totals.c[name]), 0).label(name) for name in SUMMED]
+    if by == "total":
+        return [_total("", connection.execute(select(*sums)).one())]
+    name = conversations.c.id if by == "conversation" else spending_totals.c[by]
+    query = select(*sums, name.label("name")).select_from(spending_totals).group_by(name)
+    if by == "conversation":
+        query = query.join(conversations, conversations.c.n == spending_totals.c.conversation)
+    return [_total(row.name or UNKNOWN_MODEL, row) for row in connection.execute(query)]
 
 
-def _read(connection: Connection, rows: Callable[[Connection], Rows]) -> Rows:
-    """With the ids of conversations in place of their numbers."""
-    ids = {row.n: row.id for row in connection.execute(select(conversations.c.n, conversations.c.id))}
-    return [{**row, "conversation": ids[row["conversation"]]} for row in rows(connection)]
+def _total(name: str, sums: AnyRow) -> TokenUse:
+    *counts, cost = (getattr(sums, key) for key in (*COUNTED, "cost"))
+    return TokenUse(name, cost_usd=float(cost), **dict(zip(COUNTED, map(int, counts), strict=True)))
 
 
-def _kept(connection: Connection) -> Rows:
-    return [row._asdict() for row in connection.execute(select(spending_totals))]
-
-
-def _anew(connection: Connection, conversation: str | None, since: str | None) -> Rows:
+def _anew_by(connection: Connection, by: SpentBy, conversation: str | None, since: str | None) -> list[TokenUse]:
+    """From the requests themselves."""
     query = SPENDING if since is None else SPENDING.where(requests.c.created >= since)
     if conversation is not None:
         home = select(conversations.c.n).where(conversations.c.id == conversation).scalar_subquery()
         query = query.where(requests.c.conversation == home)
-    return list(sum_spending(connection.execute(query)))
+    ids = {row.n: row.id for row in connection.execute(select(conversations.c.n, conversations.c.id))}
+    groups: dict[str, list[Mapping[str, Any]]] = {"": []} if by == "total" else {}
+    for row in sum_spending(connection.execute(query)):
+        named = {**row, "total": "", "conversation": ids[row["conversation"]]}[by]
+        groups.setdefault(named if by == "total" else named or UNKNOWN_MODEL, []).append(row)
+    return [_sum(name, group) for name, group in groups.items()]
 
 
-def _sum(name: str, rows: Iterable[Mapping[str, Any]]) -> TokenUse:
-    rows = list(rows)
-    sums = {key: sum(row[key] for row in rows) for key in SUMMED}
-    return TokenUse(name, cost_usd=float(sums.pop("cost")), **sums)
+def _sum(name: str, rows: Sequence[Mapping[str, Any]]) -> TokenUse:
+    sums = {key: sum(row[key] for row in rows) for key in COUNTED}
+    return TokenUse(name, cost_usd=float(sum(row["cost"] for row in rows)), **sums)

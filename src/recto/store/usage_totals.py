@@ -199,19 +199,22 @@ class UsageTotals:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def read(self, ask: Callable[[Connection], T], progress: Progress | None = None) -> T | None:
-        """What `ask` reads while the sums of all conversations are there; None where they cannot be stored."""
+    def read(
+        self, ask: Callable[[Connection], T], progress: Progress | None = None, *, has_days: bool = True
+    ) -> T | None:
+        """What `ask` reads while the sums of all conversations are there; None where they cannot be stored. Only what
+        tells days or months depends on the zone of the user's clock, and looking at all days takes its time."""
         with self._database.read() as connection:
-            if not _unsummed(connection) and _days_hold(connection):
+            if not _unsummed(connection) and (not has_days or _days_hold(connection)):
                 return ask(connection)
         try:
-            return self._sum_and_read(ask, progress)
+            return self._sum_and_read(ask, progress, has_days)
         except StoreError:  # as in a store that is read-only, or busy
             return None
 
-    def _sum_and_read(self, ask: Callable[[Connection], T], progress: Progress | None) -> T:
+    def _sum_and_read(self, ask: Callable[[Connection], T], progress: Progress | None, has_days: bool) -> T:
         with self._database.write() as connection:
-            if not _days_hold(connection):
+            if has_days and not _days_hold(connection):
                 _FORGET_ALL(connection)
         done = 0
         while True:

@@ -1,0 +1,113 @@
+"""Commands at a terminal that need not import first: one process has imported everything, and forks for each of them.
+
+A command is a process with a terminal, signals and surroundings of its own, and runs the real `main`. Importing takes
+longer than most tests; starting from nothing is tested by those that use `spawn`. Run as a program, this is the process
+that forks.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+LONGEST_ORDER = 150_000  # bytes; a packet must fit into the buffer of a socket
+
+
+@dataclass(frozen=True, slots=True)
+class StartedCommand:
+    process: int
+    ended: int
+    """A pipe with the wait status, once there is one."""
+
+    def wait(self) -> int:
+        """The exit code."""
+        with open(self.ended, "rb") as pipe:
+            return os.waitstatus_to_exitcode(int(pipe.readline()))
+
+
+class Preloaded:
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, "-P", __file__, str(theirs.fileno())]
+        self._server = subprocess.Popen(command, pass_fds=[theirs.fileno()], cwd="/")
+        theirs.close()
+
+    def start(self, args: tuple[str, ...], screen: int) -> StartedCommand:
+        """Runs `recto` with these arguments, in the surroundings of the caller, at a terminal."""
+        order = json.dumps({"args": args, "environment": dict(os.environ), "folder": os.getcwd()}).encode()
+        assert len(order) <= LONGEST_ORDER
+        ended, theirs = os.pipe()
+        socket.send_fds(self._socket, [order], [screen, theirs])
+        os.close(theirs)
+        number = bytearray()
+        while not number.endswith(b"\n"):  # byte by byte: what follows is for who waits
+            read = os.read(ended, 1)
+            assert read, "the process that forks has ended"
+            number += read
+        return StartedCommand(int(number), ended)
+
+    def close(self) -> None:
+        self._socket.close()
+        self._server.wait()
+
+
+def main() -> None:
+    from recto.cli.main import main as command
+
+    asked = socket.socket(fileno=int(sys.argv[1]))
+    _preload()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those that wait for commands are reaped by the system
+    while True:
+        order, files, _, _ = socket.recv_fds(asked, LONGEST_ORDER, 2)
+        if not order:
+            return
+        if not os.fork():
+            asked.close()
+            _begin(json.loads(order), *files)
+            break
+        for each in files:
+            os.close(each)
+    command()
+
+
+def _preload() -> None:
+    from recto.cli.main import COMMANDS
+    from recto.providers.families import vocabulary
+
+    for name in (*(f"cli.{each}" for each in COMMANDS), "cli.screen", "blocking"):
+        import_module(f"recto.{name}")
+    vocabulary("o200k_base")("warm")
+    # what another thread holds would be held for ever in a fork
+    assert len(os.listdir("/proc/self/task")) == 1, "importing has started threads"
+
+
+def _begin(order: dict[str, Any], screen: int, ended: int) -> None:
+    """Becomes the command, below a process that tells how it ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if process := os.fork():
+        os.close(screen)
+        os.write(ended, b"%d\n" % process)
+        os.write(ended, b"%d\n" % os.waitpid(process, 0)[1])
+        os._exit(0)
+    os.close(ended)
+    os.login_tty(screen)
+    for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        before = getattr(sys, name)
+        mode = "w" if number else "r"
+        setattr(sys, name, os.fdopen(number, mode, 1, "utf-8", before.errors, closefd=False))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever a shell had it do in the background
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    os.chdir(order["folder"])
+    time.tzset()
+    sys.argv = ["recto", *order["args"]]
+
+
+if __name__ == "__main__":
+    main()
