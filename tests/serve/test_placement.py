@@ -90,6 +90,8 @@ def test_whatever_clients_do_nothing_is_lost_and_nobody_sees_anothers_words(
     lists: list[list[Said]] = [[], [], []]
     words: dict[str, set[str]] = {owner: set() for owner in owners}
     homes: dict[str, set[str]] = {owner: set() for owner in owners}
+    seen: dict[str, set[str]] = {}  # by conversation
+    first = home.gateway.store.tree.newest_number()
     for number, (client, action) in enumerate(actions):
         owner, said = owners[client], change(lists[client], action, number * 3 + client)
         # short replies that many conversations share, and telling ones
@@ -101,17 +103,24 @@ def test_whatever_clients_do_nothing_is_lost_and_nobody_sees_anothers_words(
         homes[owner].add(conversation)
         assert path[-1] == sent[-1][1]
         assert set(path) <= words[owner]
-        stored = _all_texts(home, conversation)
+        stored = seen.setdefault(conversation, set())
+        stored |= {*path}
         reworded = {text for _, text in sent if "o'clock" in text or f"{text}{REMINDER}" in stored}
         assert {text for _, text in sent} - reworded <= stored
+        if reply:
+            stored.add(reply)
         lists[client] = [*said, ("assistant", reply)] if reply else said
     assert not homes[owners[0]] & homes[owners[2]]
+    kept = _texts_after(home, first)
+    assert all(kept[conversation] == texts for conversation, texts in seen.items())
 
 
-def _all_texts(home: Home, conversation: str) -> set[str]:
-    tree = home.gateway.store.tree
-    paths = [said_path(home.gateway.store, leaf.id) or [] for leaf in tree.leaves(conversation)]
-    return {message.text for path in paths for message in path}
+def _texts_after(home: Home, number: int) -> dict[str, set[str]]:
+    """Everything that was stored after a message, by conversation."""
+    found: dict[str, set[str]] = {}
+    for each in home.gateway.store.tree.after(number, most=1000):
+        found.setdefault(each.home, set()).add(each.message.text)
+    return found
 
 
 def test_two_requests_at_once_store_a_message_once(home: Home) -> None:
