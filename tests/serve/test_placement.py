@@ -3,6 +3,7 @@ nobody is given what another said."""
 
 import asyncio
 from collections.abc import Iterator
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,14 @@ from recto.desk import new_desk
 from recto.ids import new_id
 from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.placement import place
+from recto.store import awaited_replies
 from recto.window.request import Entry
 
 Said = tuple[Role, str]
 ACTIONS = st.lists(
-    st.tuples(st.integers(0, 2), st.sampled_from(["say", "retry", "edit", "cut", "reword", "new", "fail", "remind"])),
+    st.tuples(
+        st.integers(0, 2), st.sampled_from(["say", "retry", "edit", "cut", "reword", "new", "fail", "remind", "lose"])
+    ),
     max_size=14,
 )
 NUMBERS = count()
@@ -43,10 +47,14 @@ class Home:
         self.loop.run_until_complete(self.gateway.desk.close())
         self.loop.close()
 
-    def ask(self, owner: str, said: list[Said], reply: str | None) -> tuple[str, list[str]]:
-        return self.loop.run_until_complete(self._ask(owner, said, reply))
+    def ask(
+        self, owner: str, said: list[Said], reply: str | None, *, is_delivered: bool = True
+    ) -> tuple[str, list[str]]:
+        return self.loop.run_until_complete(self._ask(owner, said, reply, is_delivered=is_delivered))
 
-    async def _ask(self, owner: str, said: list[Said], reply: str | None) -> tuple[str, list[str]]:
+    async def _ask(
+        self, owner: str, said: list[Said], reply: str | None, *, is_delivered: bool = True
+    ) -> tuple[str, list[str]]:
         """The conversation of a request, and what a model would be given for it."""
         given = [Entry(role, (Text(text),)) for role, text in said]
         placed = await place(self.gateway, owner, None, "scripted:x", given)
@@ -56,6 +64,7 @@ class Home:
             message = Message(new_id(), "assistant", (Text(reply),), parent=session.head)
             store.tree.append(session.conversation, message)
             placed.note_reply(message.id, message.blocks)
+            await placed.end_delivery(is_delivered=is_delivered)
         return session.conversation, path
 
 
@@ -91,6 +100,7 @@ def test_whatever_clients_do_nothing_is_lost_and_nobody_sees_anothers_words(
     words: dict[str, set[str]] = {owner: set() for owner in owners}
     homes: dict[str, set[str]] = {owner: set() for owner in owners}
     seen: dict[str, set[str]] = {}  # by conversation
+    unheard: dict[int, str] = {}  # by client, where its first message got no reply that it knows of
     first = home.gateway.store.tree.newest_number()
     for number, (client, action) in enumerate(actions):
         owner, said = owners[client], change(lists[client], action, number * 3 + client)
@@ -99,8 +109,12 @@ def test_whatever_clients_do_nothing_is_lost_and_nobody_sees_anothers_words(
         # a reminder that goes with the last message alone, and is gone the next time
         sent = [*said[:-1], ("user", f"{said[-1][1]}{REMINDER}")] if action == "remind" else said
         words[owner] |= {text for _, text in (*said, *sent)} | {reply or ""}
-        conversation, path = home.ask(owner, sent, reply)
+        conversation, path = home.ask(owner, sent, reply, is_delivered=action != "lose")
         homes[owner].add(conversation)
+        if (before := unheard.pop(client, None)) and sent == lists[client]:
+            assert conversation == before
+        if len(sent) == 1 and sent == said and (reply is None or action == "lose"):
+            unheard[client] = conversation
         assert path[-1] == sent[-1][1]
         assert set(path) <= words[owner]
         stored = seen.setdefault(conversation, set())
@@ -109,7 +123,7 @@ def test_whatever_clients_do_nothing_is_lost_and_nobody_sees_anothers_words(
         assert {text for _, text in sent} - reworded <= stored
         if reply:
             stored.add(reply)
-        lists[client] = [*said, ("assistant", reply)] if reply else said
+        lists[client] = [*said, ("assistant", reply)] if reply and action != "lose" else said
     assert not homes[owners[0]] & homes[owners[2]]
     kept = _texts_after(home, first)
     assert all(kept[conversation] == texts for conversation, texts in seen.items())
@@ -131,6 +145,23 @@ def test_two_requests_at_once_store_a_message_once(home: Home) -> None:
 
     first, second = home.loop.run_until_complete(both())
     assert first == second
+
+
+def test_the_same_first_message_begins_anew_where_its_reply_was_got_and_goes_on_where_it_was_lost(home: Home) -> None:
+    said: list[Said] = [("user", "good morning")]
+    first, _ = home.ask("frieda", said, "Good morning to you.")
+    second, _ = home.ask("frieda", said, "Good morning again.", is_delivered=False)
+    third, path = home.ask("frieda", said, "Good morning at last.")
+    fourth, _ = home.ask("frieda", said, None)
+    assert (second, third, path) == (third, second, ["good morning"])
+    assert len({first, second, fourth}) == 3
+
+
+def test_a_reply_that_was_lost_long_ago_is_not_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[Said] = [("user", "good night")]
+    first, _ = home.ask("frieda", said, "Good night.", is_delivered=False)
+    monkeypatch.setattr(awaited_replies, "ASKS_AGAIN", timedelta(0))
+    assert home.ask("frieda", said, "Sleep well.")[0] != first
 
 
 def test_a_reminder_behind_the_last_message_is_a_rewording_when_it_is_gone(home: Home) -> None:

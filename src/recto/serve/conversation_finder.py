@@ -69,10 +69,10 @@ def _known(message: OwnedMessage, number: int) -> FoundConversation:
 
 
 def _unfinished(store: Store, owner: str, chain: Sequence[Print]) -> FoundConversation:
-    """A list without replies is new, unless it says again what got none."""
+    """A list without replies is new, unless it says again what got none, or none that its client has seen whole."""
     for same in range(len(chain), 0, -1):
         for found in store.client_messages.by_chain(owner, chain[same - 1]):
-            if not store.client_messages.is_answered(found.id):
+            if not store.client_messages.is_answered(found.id) or store.awaited_replies.is_lost(found.id):
                 return _known(found, same)
     return NEW
 
