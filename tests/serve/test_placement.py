@@ -175,6 +175,35 @@ def test_a_reminder_behind_the_last_message_is_a_rewording_when_it_is_gone(home:
     assert [text for text in stored if "question" in text] == [f"question {n}{REMINDER}" for n in range(5)]
 
 
+def test_a_cut_list_of_short_answers_goes_on_in_its_own_conversation(home: Home) -> None:
+    """Both conversations answer "Yes." again and again; the words of the last question came without its reminder."""
+    other: list[Said] = []
+    for number, reply in enumerate(("Aye.", "Yes.", "No.", "Yes.")):
+        other.append(("user", f"question {number} of another"))
+        home.ask("gerda", other, reply)
+        other.append(("assistant", reply))
+    said: list[Said] = [("user", "question 16")]
+    own, _ = home.ask("gerda", said, "Yes.")
+    said += [("assistant", "Yes."), ("user", "question 19"), ("user", "question 22")]
+    home.ask("gerda", said, "Yes.")
+    said += [("assistant", "Yes."), ("user", "question 25")]
+    home.ask("gerda", said[2:], "The eighth reply.")
+    said += [("assistant", "The eighth reply."), ("user", f"question 28{REMINDER}")]
+    home.ask("gerda", said[2:], "Yes.")
+    said[-1] = ("user", "question 28")
+    said += [("assistant", "Yes."), ("user", "question 31")]
+    conversation, path = home.ask("gerda", said[4:], "Yes.")
+    assert (conversation, path[-1]) == (own, "question 31")
+    assert "The eighth reply." in path
+
+
+def test_a_history_from_elsewhere_with_common_answers_is_stored_whole(home: Home) -> None:
+    home.ask("hanna", [("user", "Is it dry?"), ("assistant", "Yes."), ("user", "Is it new?")], "Yes.")
+    elsewhere: list[Said] = [("user", "Shall we?"), ("assistant", "Yes."), ("user", "At noon?"), ("assistant", "Yes.")]
+    _, path = home.ask("hanna", [*elsewhere, ("user", "With whom?")], None)
+    assert path == [*(text for _, text in elsewhere), "With whom?"]
+
+
 def test_another_question_with_the_same_short_answer_is_no_rewording(home: Home) -> None:
     home.ask("emil", [("user", "Is it dry?")], "Yes, quite so.")
     before: list[Said] = [("user", "Is it dry?"), ("assistant", "Yes, quite so.")]

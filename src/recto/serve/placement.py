@@ -86,6 +86,7 @@ class Placing(Struct, frozen=True):
                 at=found.at,
                 base=found.base,
                 same=found.same,
+                known=found.known,
                 goes_back=True,
                 follows=follows is not None,
             )
