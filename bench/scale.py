@@ -28,6 +28,7 @@ from bench.cluster import find_programs, throwaway_cluster
 from bench.figure import Figure, cost, wrong
 from bench.load_messages import load_messages
 from bench.table import Times, judged, ms, show
+from bench.text_search import show_found, show_times
 from recto.blocking import Desk, open_desk
 from recto.client_turn import said_path
 from recto.store.store import Store
@@ -35,6 +36,7 @@ from recto.store.store import Store
 SERVERS, CLIENTS, TURNS = 4, 6, 8
 MINUTES, QUICK_MINUTES, KILL_EVERY_S = 2.0, 0.5, 60.0
 FEW, MANY, QUICK_FEW, QUICK_MANY = 100_000, 1_000_000, 5_000, 20_000
+QUICK_STEP = 20
 WARMED, TIMED, MOST_TIMES = 20, 40, 2.0
 SETTINGS = {"search.embedder": "none", "references.gists": False}
 REPLY = " ".join(f"word{number}" for number in range(40))
@@ -61,6 +63,9 @@ def main(quick: bool, minutes: float | None = None, messages: int | None = None)
             index_size(size)
         measure_sizes(sizes)
         _show_sizes(sizes)
+        show_found(new_database(), QUICK_STEP if quick else 1)
+        with _desk(sizes[0].home, sizes[0].url) as desk:
+            show_times(sizes[0].url, few, desk.engine.archive)
 
 
 def small(folder: Path) -> Iterator[Figure]:
