@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="smaller sizes; BENCH_QUICK=1 does the same")
     parser.add_argument("--save", action="store_true", help=f"with {QUICK}: writes bench/last.json")
     parser.add_argument("--count", type=int, help=f"how many, for {' and '.join(COUNTED)}")
-    parser.add_argument("--minutes", type=float, help=f"how long servers are killed, for {SIZED}")
+    parser.add_argument("--minutes", type=float, help=f"how long servers are killed (0: not at all), for {SIZED}")
     parser.add_argument("--messages", type=int, help=f"how many messages are loaded, for {SIZED}")
     parser.add_argument("--full", action="store_true", help=f"a million messages, for {LARGE}")
     parser.add_argument("--seed", type=int, default=0, help=f"other conversations, for {SEEDED}")

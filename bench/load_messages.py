@@ -1,9 +1,13 @@
-"""Many messages of words in a PostgreSQL database, loaded in one stream: the engine would take days for ten million."""
+"""Many messages of words in a PostgreSQL database, loaded in a few streams: the engine would take days for them."""
 
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
+from multiprocessing import get_context
 from random import Random
 from typing import Any
+
+from sqlalchemy import Connection, Table
 
 from bench import corpus
 from recto.chat.blocks import Text
@@ -14,8 +18,11 @@ from recto.store.schema import conversations, messages
 from recto.store.table_rows import check_references, insert_rows, number_on, release_references
 
 PER_CONVERSATION, BATCH, TEXTS = 100, 10_000, 5_000
+# As many processes make rows at once, each so many.
+STREAMS, PART = 3, 250_000
 ROLES: tuple[Role, Role] = ("user", "assistant")
 ID_SIGNS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+ENDING = "Note 0."
 
 
 def made_id(number: int, kind: str) -> str:
@@ -29,34 +36,48 @@ def made_id(number: int, kind: str) -> str:
 
 def load_messages(database: Database, count: int) -> None:
     """Conversations of a hundred messages each. Texts are made of some thousands, each with a number of its own."""
-    texts = [corpus.Speaker(seed).message() for seed in range(TEXTS)]
-    stamp, random = now(), Random(1)
-    homes = (count + PER_CONVERSATION - 1) // PER_CONVERSATION
-
-    def home_rows() -> Iterator[tuple[Any, ...]]:
-        for home in range(1, homes + 1):
-            head = min(count, home * PER_CONVERSATION)
-            yield home, made_id(home, "C"), f"Talk {home}", "default", stamp, stamp, head, "{}", None, None
-
-    def message_rows() -> Iterator[tuple[Any, ...]]:
-        for number in range(1, count + 1):
-            place = (number - 1) % PER_CONVERSATION
-            home, role = (number - 1) // PER_CONVERSATION + 1, ROLES[place % 2]
-            said = Message("", role, (Text(f"{random.choice(texts)} Note {number}."),))
-            columns, branch = message_columns(said), number - place
-            parent = number - 1 if place else None
-            first = (number, made_id(number, "M"), home, parent, place + 1, place + 1, None, role, "done", stamp, None)
-            yield *first, columns["blocks"], columns["details"], 5, branch
-
     with database.engine.connect() as connection:
         connection.detach()
         connection.execution_options(write=True)
         release_references(connection)
-        for table, rows in ((conversations, home_rows()), (messages, message_rows())):
-            while some := list(islice(rows, BATCH)):
-                with connection.begin():
-                    insert_rows(connection, table, some)
-        tables = [conversations, messages]
+        _copy(connection, conversations, _conversation_rows(count, now()))
+        parts = [(first, min(count, first + PART - 1)) for first in range(1, count + 1, PART)]
+        url = database.engine.url.render_as_string(hide_password=False)
+        with ProcessPoolExecutor(min(STREAMS, len(parts)), get_context("spawn")) as pool:
+            for each in [pool.submit(_load_part, url, *part) for part in parts]:
+                each.result()
         with connection.begin():
             assert not check_references(connection, list(conversations.metadata.tables.values()))
-            number_on(connection, tables)
+            number_on(connection, [conversations, messages])
+
+
+def _load_part(url: str, first: int, last: int) -> None:
+    database = Database(url)
+    try:
+        with database.engine.connect() as connection:
+            _copy(connection, messages, _message_rows(first, last, now()))
+    finally:
+        database.close()
+
+
+def _copy(connection: Connection, table: Table, rows: Iterator[tuple[Any, ...]]) -> None:
+    # each COPY is a transaction of the driver's: the store's own would wait for each other
+    while some := list(islice(rows, BATCH)):
+        insert_rows(connection, table, some)
+
+
+def _conversation_rows(count: int, stamp: str) -> Iterator[tuple[Any, ...]]:
+    for home in range(1, (count + PER_CONVERSATION - 1) // PER_CONVERSATION + 1):
+        head = min(count, home * PER_CONVERSATION)
+        yield home, made_id(home, "C"), f"Talk {home}", "default", stamp, stamp, head, "{}", None, None
+
+
+def _message_rows(first: int, last: int, stamp: str) -> Iterator[tuple[Any, ...]]:
+    texts, random = [corpus.Speaker(seed).message() for seed in range(TEXTS)], Random(first)
+    columns = [message_columns(Message("", "user", (Text(f"{text} {ENDING}"),))) for text in texts]
+    for number in range(first, last + 1):
+        place = (number - 1) % PER_CONVERSATION
+        home, role, said = (number - 1) // PER_CONVERSATION + 1, ROLES[place % 2], random.choice(columns)
+        parent = number - 1 if place else None
+        about = (number, made_id(number, "M"), home, parent, place + 1, place + 1, None, role, "done", stamp, None)
+        yield *about, said["blocks"].replace(ENDING, f"Note {number}."), said["details"], 5, number - place

@@ -67,8 +67,8 @@ def small(home: Path) -> Iterator[Figure]:
         return
     found = [replace(each, questions=each.questions[:40]) for each in conversations()[:1]]
     yield share("recall: evidence in 4,000 tokens", _ours(found, 4000, {}).mean)
-    ranked, seconds = _measured(found, _searching({}))
-    yield share("recall: evidence among the first 10", _depths(found, ranked)[DEPTHS.index(10)])
+    ranked, seconds = measured_ranks(found, searching({}))
+    yield share("recall: evidence among the first 10", shares_by_depth(found, ranked)[DEPTHS.index(10)])
     yield cost("recall: a search", seconds, "FTS5", _peer_ranks("fts5", found)[1])
 
 
@@ -208,12 +208,12 @@ Rank = Callable[[str], Sequence[str]]
 def _retrieval(found: Sequence[Conversation]) -> None:
     rows = []
     for label, settings in (("Recto, words alone", {"search.embedder": "none"}), ("Recto, words and meaning", {})):
-        ranked, seconds = _measured(found, _searching(settings))
+        ranked, seconds = measured_ranks(found, searching(settings))
         goal = SEARCH_GOALS["words" if settings else "both"]
-        rows.append([label, *_shown(_depths(found, ranked)), f"{1000 * seconds:.1f}", goal])
+        rows.append([label, *_shown(shares_by_depth(found, ranked)), f"{1000 * seconds:.1f}", goal])
     for name in ("fts5", "rank_bm25"):
         ranked, seconds = _peer_ranks(name, found)
-        rows.append([name, *_shown(_depths(found, ranked)), f"{1000 * seconds:.1f}", ""])
+        rows.append([name, *_shown(shares_by_depth(found, ranked)), f"{1000 * seconds:.1f}", ""])
     show("Turns found, search alone", ["among the first", *map(str, DEPTHS), "ms a question", "goal"], rows)
 
 
@@ -236,7 +236,7 @@ def _peer_ranks(name: str, found: Sequence[Conversation]) -> tuple[Ranked, float
     return ranked, ms / 1000
 
 
-def _searching(settings: dict[str, Any]) -> Callable[[Conversation], tuple[_Home, Rank]]:
+def searching(settings: dict[str, Any]) -> Callable[[Conversation], tuple[_Home, Rank]]:
     def open_on(conversation: Conversation) -> tuple[_Home, Rank]:
         home = _Home(WINDOWS[-1], settings)
         desk = home.desk
@@ -259,7 +259,7 @@ def _searching(settings: dict[str, Any]) -> Callable[[Conversation], tuple[_Home
     return open_on
 
 
-def _measured(
+def measured_ranks(
     found: Sequence[Conversation], open_on: Callable[[Conversation], tuple[_Home, Rank]]
 ) -> tuple[Ranked, float]:
     """What was found, and the median seconds of a question."""
@@ -280,7 +280,7 @@ def _shown(shares: Iterable[float]) -> list[str]:
     return [f"{each:.3f}" for each in shares]
 
 
-def _depths(found: Sequence[Conversation], ranked: Ranked) -> list[float]:
+def shares_by_depth(found: Sequence[Conversation], ranked: Ranked) -> list[float]:
     asked = [question for each in found for question in each.questions]
     given = [ids for ranks in ranked for ids in ranks]
     return [

@@ -14,9 +14,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -27,6 +28,7 @@ from bench.cluster import find_programs, throwaway_cluster
 from bench.figure import Figure, cost, wrong
 from bench.load_messages import load_messages
 from bench.table import Times, judged, ms, show
+from bench.text_search import show_found, show_times
 from recto.blocking import Desk, open_desk
 from recto.client_turn import said_path
 from recto.store.store import Store
@@ -34,6 +36,7 @@ from recto.store.store import Store
 SERVERS, CLIENTS, TURNS = 4, 6, 8
 MINUTES, QUICK_MINUTES, KILL_EVERY_S = 2.0, 0.5, 60.0
 FEW, MANY, QUICK_FEW, QUICK_MANY = 100_000, 1_000_000, 5_000, 20_000
+QUICK_STEP = 20
 WARMED, TIMED, MOST_TIMES = 20, 40, 2.0
 SETTINGS = {"search.embedder": "none", "references.gists": False}
 REPLY = " ".join(f"word{number}" for number in range(40))
@@ -47,13 +50,22 @@ def main(quick: bool, minutes: float | None = None, messages: int | None = None)
         print("scale: no PostgreSQL server is installed here")
         return
     peers.FOLDER.mkdir(exist_ok=True)
-    lasts_s = 60 * (minutes or (QUICK_MINUTES if quick else MINUTES))
+    lasts_s = 60 * (minutes if minutes is not None else QUICK_MINUTES if quick else MINUTES)
     few, many = (QUICK_FEW, QUICK_MANY) if quick else (FEW, MANY)
     with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder, throwaway_cluster(programs, DURABLE) as new_database:
-        _show_servers(run_servers(Path(folder) / "servers", new_database(), lasts_s, min(KILL_EVERY_S, lasts_s / 3)))
+        if lasts_s:
+            kill_every_s = min(KILL_EVERY_S, lasts_s / 3)
+            _show_servers(run_servers(Path(folder) / "servers", new_database(), lasts_s, kill_every_s))
         _show_turn(*compare_turns(Path(folder), new_database()))
-        sizes = (few, messages or many)
-        _show_sizes([measure_size(Path(folder) / str(size), new_database(), size) for size in sizes])
+        sizes = [Size(Path(folder) / str(count), new_database(), count) for count in (few, messages or many)]
+        for size in sizes:
+            load_size(size)
+            index_size(size)
+        measure_sizes(sizes)
+        _show_sizes(sizes)
+        show_found(new_database(), QUICK_STEP if quick else 1)
+        with _desk(sizes[0].home, sizes[0].url) as desk:
+            show_times(sizes[0].url, few, desk.engine.archive)
 
 
 def small(folder: Path) -> Iterator[Figure]:
@@ -242,15 +254,6 @@ def _desk(home: Path, url: str) -> Iterator[Desk]:
             os.environ["RECTO_DB"] = before
 
 
-def timed(work: Callable[[int], object]) -> Times:
-    found = []
-    for number in range(WARMED + TIMED):
-        began = time.perf_counter()
-        work(number)
-        found.append(time.perf_counter() - began)
-    return Times(tuple(found[WARMED:]))
-
-
 def compare_turns(folder: Path, url: str) -> tuple[Times, Times]:
     """Of turns on SQLite and on PostgreSQL, in turns, so that both have the same machine."""
     speaker = corpus.Speaker(1)
@@ -260,9 +263,7 @@ def compare_turns(folder: Path, url: str) -> tuple[Times, Times]:
         for _ in range(WARMED + TIMED):
             message = speaker.message()
             for talk, times in zip(talks, found, strict=True):
-                began = time.perf_counter()
-                talk.ask(message)
-                times.append(time.perf_counter() - began)
+                times.append(_timed(partial(talk.ask, message)))
     return Times(tuple(found[0][WARMED:])), Times(tuple(found[1][WARMED:]))
 
 
@@ -281,35 +282,64 @@ def _show_turn(file: Times, server: Times) -> None:
 # -- many messages
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Size:
+    """A database with so many messages. Its times are those of the same turns and searches as the other's."""
+
+    home: Path
+    url: str
     messages: int
-    loaded_s: float
-    indexed_s: float
-    bytes_each: float
-    index_bytes_each: float
-    turn: Times
-    search: Times
+    loaded_s: float = 0.0
+    indexed_s: float = 0.0
+    bytes_each: float = 0.0
+    index_bytes_each: float = 0.0
+    turns: list[float] = field(default_factory=list)
+    searches: list[float] = field(default_factory=list)
+
+    @property
+    def turn(self) -> Times:
+        return Times(tuple(self.turns[WARMED:]))
+
+    @property
+    def search(self) -> Times:
+        return Times(tuple(self.searches[WARMED:]))
 
 
-def measure_size(home: Path, url: str, messages: int) -> Size:
-    with Store(url) as store:
+def load_size(size: Size) -> None:
+    with Store(size.url) as store:
         began = time.monotonic()
-        load_messages(store.database, messages)
-        loaded_s = time.monotonic() - began
+        load_messages(store.database, size.messages)
+        size.loaded_s = time.monotonic() - began
         with store.database.read() as connection:
-            size = connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one()
-    with _desk(home, url) as desk:
+            found = connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one()
+        size.bytes_each = found / size.messages
+
+
+def index_size(size: Size) -> None:
+    with _desk(size.home, size.url) as desk:
         began = time.monotonic()
         desk.index()
-        indexed_s = time.monotonic() - began
+        size.indexed_s = time.monotonic() - began
+    size.index_bytes_each = (size.home / "search.db").stat().st_size / size.messages
+
+
+def measure_sizes(sizes: Sequence[Size]) -> None:
+    """One turn and one search after the other, of one size and of the next, so that all have the same machine."""
+    with ExitStack() as stack:
+        desks = [stack.enter_context(_desk(size.home, size.url)) for size in sizes]
+        talks = [desk.conversation(1) for desk in desks]
         speaker, random = corpus.Speaker(3), Random(3)
-        talk = desk.conversation(1)
-        turn = timed(lambda _: talk.ask(speaker.message()))
-        words = [" ".join(random.sample(speaker.message().split(), 3)) for _ in range(WARMED + TIMED)]
-        search = timed(lambda number: desk.search(words[number]))
-    index = (home / "search.db").stat().st_size
-    return Size(messages, loaded_s, indexed_s, size / messages, index / messages, turn, search)
+        for _ in range(WARMED + TIMED):
+            message, words = speaker.message(), " ".join(random.sample(speaker.message().split(), 3))
+            for size, desk, talk in zip(sizes, desks, talks, strict=True):
+                size.turns.append(_timed(partial(talk.ask, message)))
+                size.searches.append(_timed(partial(desk.search, words)))
+
+
+def _timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
 
 
 def _show_sizes(sizes: list[Size]) -> None:

@@ -80,16 +80,17 @@ def add_to_path(
     at: str | None = None,
     base: str | None = None,
     same: int = 0,
+    known: int = 0,
     goes_back: bool = False,
     follows: bool = False,
 ) -> ExtendedPath:
     """Stores what is new, below the path to `at`, or to the session's head; in the store's thread. `same`: so many of
-    the list are known to be the path to `base`, which then is not read. `goes_back`: the session ends up at the last
-    of them, also where more came after it. `follows`: all of them come after `at`, and the list does not repeat what
-    is before."""
+    the list are known to be the path to `base`, which then is not read. `known`: the last of so many is `at`.
+    `goes_back`: the session ends up at the last of them, also where more came after it. `follows`: all of them come
+    after `at`, and the list does not repeat what is before."""
     path = said_path(store, at or session.head, base) or []
     rest = [link_of(message) for message in path]
-    found = Continuation(len(path), 0) if follows else continuation(links[same:], rest)
+    found = Continuation(len(path), 0) if follows else continuation(links[same:], rest, max(0, known - same))
     adding = partial(_extend, store, session, given, links, path, found, base, same, goes_back=goes_back)
     return session.commit(store, adding)
 

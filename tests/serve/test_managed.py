@@ -1,11 +1,12 @@
 """The mode `manage`: a client's messages are stored once, the planned window is sent, the reply comes back."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.conftest import Script
-from tests.serve.conftest import Start, assistant, events_of, text_of, user
+from tests.serve.conftest import Endpoint, Start, assistant, events_of, text_of, user
 
 from recto.serve.access import Limits
 
@@ -114,6 +115,27 @@ def test_the_same_question_again_is_a_new_conversation(endpoint: Start, script: 
     server = endpoint(script({"text": "7 metres."}))
     homes = {server.chat(user("How long?")).headers["x-recto-conversation"] for _ in range(2)}
     assert len(homes) == 2
+
+
+def test_the_same_question_again_goes_on_where_its_client_left_before_the_end_of_the_reply(
+    endpoint: Start, script: Script
+) -> None:
+    server = endpoint(script({"text": "seven metres or so " * 50, "delay_s": 0.005}, {"text": "7 metres."}))
+    body = {"model": server.model, "stream": True, "messages": [user("How long?")]}
+    with server.client.stream("POST", "/v1/chat/completions", json=body) as first:
+        waiting = server.chat(user("How long?"))
+    home = first.headers["x-recto-conversation"]
+    assert waiting.headers["x-recto-conversation"] != home, "a client that still listens is another one"
+    while not server.gateway.store.awaited_replies.is_lost(server.run(opening(server, home))):
+        time.sleep(0.01)
+    again = server.chat(user("How long?"))
+    assert again.headers["x-recto-conversation"] == home
+    assert server.said(home)[0] == "How long?"
+
+
+async def opening(server: Endpoint, home: str) -> str:
+    talk = await server.desk.conversation(home)
+    return (await talk.messages(limit=None))[0].id
 
 
 def test_another_reply_to_the_same_list_is_a_branch(endpoint: Start, script: Script) -> None:

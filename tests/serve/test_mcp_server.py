@@ -4,10 +4,12 @@ import asyncio
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +98,8 @@ def test_an_assistant_remembers_where_it_may_write() -> None:
 
 
 @contextmanager
-def over_http(tmp_path: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "recto", "mcp", "--port", "0"]
+def over_http(tmp_path: Path, *arguments: str) -> Iterator[str]:
+    command = [sys.executable, "-m", "recto", "mcp", "--port", "0", *arguments]
     running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=os.environ)
     try:
         assert running.stdout is not None
@@ -118,6 +120,54 @@ def test_the_same_is_served_over_http(tmp_path: Path) -> None:
 
     with over_http(tmp_path) as url:
         asyncio.run(run(url))
+
+
+def recto(*arguments: str, home: Path) -> None:
+    """A command as another process, with a home of its own."""
+    command = [sys.executable, "-m", "recto", *arguments]
+    subprocess.run(command, env={**os.environ, "RECTO_HOME": str(home)}, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("kind", ["file", "database server"])
+def test_what_other_processes_write_meanwhile_is_found_and_what_they_remove_is_forgotten(
+    kind: str,
+    tmp_path: Path,
+    notes: Path,
+    script: Script,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home, model = Path(os.environ["RECTO_HOME"]), script({"text": "The sail is of hemp."})
+    if kind == "database server":
+        monkeypatch.setenv("RECTO_DB", request.getfixturevalue("postgresql")())
+        home = tmp_path / "other machine"
+    monkeypatch.chdir(tmp_path)
+
+    async def run(url: str) -> None:
+        async with Client(url) as client:
+            assert json.loads(await text_of(client, "search_conversations", query="sail"))["found"] == []
+            assert "Nothing" in await text_of(client, "recall_facts", query="sister")
+            recto("ask", "--model", model, "What is the sail made of?", home=home)
+            recto("memory", "add", "My sister Anna lives in Berlin", home=home)
+            (notes / "Rope.md").write_text("# Rope\n\nThe halyard is of manila.\n")
+            found = json.loads(await text_of(client, "search_conversations", query="hemp"))["found"]
+            assert [each["text"] for each in found] == ["The sail is of hemp."]
+            assert "hemp" in await text_of(client, "read_conversation", conversation="#1")
+            assert "Anna" in await text_of(client, "recall_facts", query="Where does my sister live?")
+            assert "manila" in await text_of(client, "find_excerpts", query="halyard")
+            recto("conversations", "delete", "#1", home=home)
+            assert json.loads(await text_of(client, "search_conversations", query="hemp"))["found"] == []
+            recto("conversations", "empty-trash", "--yes", home=home)
+            await asyncio.to_thread(wait_until_gone, Path(os.environ["RECTO_HOME"]) / "search.db", "hemp")
+
+    with over_http(tmp_path, "--vault", str(notes), "--set", "search.embedder=none") as url:
+        asyncio.run(run(url))
+
+
+def wait_until_gone(index: Path, word: str) -> None:
+    with closing(sqlite3.connect(index)) as connection:
+        while connection.execute("SELECT 1 FROM words WHERE words MATCH ?", (word,)).fetchone():
+            time.sleep(0.02)
 
 
 @pytest.fixture(scope="session")

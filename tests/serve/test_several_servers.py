@@ -15,6 +15,7 @@ import pytest
 from tests.conftest import Script
 from tests.serve.conftest import Json, assistant, text_of, user
 
+from recto.chat.message import Message
 from recto.store.open_replies import left_replies
 from recto.store.store import Store
 
@@ -98,6 +99,30 @@ def test_a_request_that_died_with_its_server_is_answered_by_another(
         stored = [each.message for each in store.tree.after(0, most=99)]
         assert [message.text for message in stored if message.role == "user"] == ["Count."]
         assert "word2" in next(message.text for message in stored if message.role == "assistant"), "what came is kept"
+
+
+def test_a_first_reply_that_its_client_never_got_whole_is_asked_again_at_another_server(
+    start: Callable[[str], Server], script: Script, url: str
+) -> None:
+    (dying, first), (_, second) = start(script({"text": LONG, "delay_s": 0.002})), start(script({"text": "All of it."}))
+    body = {"model": "recto", "stream": True, "messages": [user("Count.")]}
+    with first.stream("POST", "/v1/chat/completions", json=body) as response:
+        home = response.headers["x-recto-conversation"]
+    with Store(url) as store:
+        while not any(is_whole_reply(each.message) for each in store.tree.after(0, most=9)):
+            time.sleep(0.01)
+    dying.send_signal(signal.SIGKILL)
+    again = chat(second, user("Count."))
+    assert (text_of(again), again.headers["x-recto-conversation"]) == ("All of it.", home)
+    assert chat(second, user("Count.")).headers["x-recto-conversation"] != home, "this time the reply was got"
+    with Store(url) as store:
+        stored = [each.message for each in store.tree.after(0, most=99) if each.home == home]
+        assert [message.text for message in stored if message.role == "user"] == ["Count."]
+        assert [message.text for message in stored if is_whole_reply(message)] == [LONG, "All of it."], "both are kept"
+
+
+def is_whole_reply(message: Message) -> bool:
+    return (message.role, message.status) == ("assistant", "done")
 
 
 def test_the_same_new_conversation_asked_of_several_servers_at_once_is_one(

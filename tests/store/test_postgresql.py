@@ -94,7 +94,8 @@ def make_older(connection: Connection) -> None:
     for name in ("message", "base"):
         connection.execute(text(f"DROP INDEX requests_{name}"))
     totals = ("summed_conversations", "source_totals", "document_totals", "spending_totals")
-    for name in ("open_replies", "client_messages", "client_conversations", "access_keys", "facts", "waiting", *totals):
+    clients = ("awaited_replies", "open_replies", "client_messages", "client_conversations", "access_keys")
+    for name in (*clients, "facts", "waiting", *totals):
         connection.execute(text(f"DROP TABLE {name}"))
     connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
 

@@ -85,13 +85,14 @@ def chained(links: Iterable[ChainLink], before: Print = b"") -> list[Print]:
     return found
 
 
-def continuation(given: Sequence[ChainLink], path: Sequence[ChainLink]) -> Continuation:
+def continuation(given: Sequence[ChainLink], path: Sequence[ChainLink], known: int = 0) -> Continuation:
     """How a list goes on from a path that it is known to belong to.
 
     With one of the path's replies in it, everything up to the last one is known. Without any, or where the list holds
-    something in between that the path does not have, only the beginning that is the same is known.
+    something in between that the path does not have, only the beginning that is the same is known. `known`: the last
+    of so many is the end of the path, whatever else says the same.
     """
-    anchor = _anchor(given, path)
+    anchor = (known - 1, len(path) - 1) if known and path else _anchor(given, path)
     aligned = _aligned(given, path, *anchor) if anchor else None
     if anchor is None or aligned is None:
         same = _same(given, path, 0, 0)

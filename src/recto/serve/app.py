@@ -121,6 +121,7 @@ async def passed_on(
         finally:
             if not is_whole and gateway.options.on_disconnect == "stop":
                 task.cancel()
+            gateway.begin(passed.end_delivery(is_delivered=is_whole))
 
     return StreamingResponse(chunks(), begun.status, passed.headers, begun.media_type)
 

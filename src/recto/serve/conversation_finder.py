@@ -69,10 +69,10 @@ def _known(message: OwnedMessage, number: int) -> FoundConversation:
 
 
 def _unfinished(store: Store, owner: str, chain: Sequence[Print]) -> FoundConversation:
-    """A list without replies is new, unless it says again what got none."""
+    """A list without replies is new, unless it says again what got none, or none that its client has seen whole."""
     for same in range(len(chain), 0, -1):
         for found in store.client_messages.by_chain(owner, chain[same - 1]):
-            if not store.client_messages.is_answered(found.id):
+            if not store.client_messages.is_answered(found.id) or store.awaited_replies.is_lost(found.id):
                 return _known(found, same)
     return NEW
 
@@ -95,7 +95,8 @@ def _nearest(
         path = said_path(store, candidate.id, exact.base)
         if path is None:
             continue
-        found = continuation(links[exact.same : at + 1], [link_of(message) for message in path])
+        part = links[exact.same : at + 1]
+        found = continuation(part, [link_of(message) for message in path], len(part))
         same = exact.same + found.new - len(found.reworded)
         if exact.same + found.new <= at or not _is_same(found, given[exact.same : at + 1], path, same, exact):
             continue
@@ -108,13 +109,13 @@ def _nearest(
 def _is_same(
     found: Continuation, given: Sequence[Entry], path: Sequence[Message], same: int, exact: FoundConversation
 ) -> bool:
-    """A reply that says much is nobody else's. A short one counts where enough beside it is the same; where its
-    conversation is known, what differs must be alike too, since another question may have got the same answer."""
+    """A reply that says much is nobody else's. A short one counts where enough beside it is the same, and what differs
+    is alike, since other questions may have got the same answers."""
     reply = given[-1]
     if len(_text(reply)) >= TELLING or any(isinstance(block, ToolCall) for block in reply.blocks):
         return True
-    if not exact.base:
-        return same >= LEAST_SAME
+    if not exact.base and same < LEAST_SAME:
+        return False
     return all(_is_alike(_text(given[at]), path[place].text.strip()) for at, place in found.reworded)
 
 

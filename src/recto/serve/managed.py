@@ -74,7 +74,14 @@ class ManagedReply:
             self._placement = await place(*at, self._request.entries, self._follows)
             self._session = self._placement.session
             self._options = replace(self._options, notes=self._placement.notes)
-            self.waiting = await self._prepared()
+            try:
+                self.waiting = await self._prepared()
+            except BaseException:
+                await asyncio.shield(self.end_delivery(is_delivered=False))
+                raise
+
+    async def end_delivery(self, *, is_delivered: bool) -> None:
+        await self._placement.end_delivery(is_delivered=is_delivered)
 
     async def _prepared(self) -> ClientTurn:
         async with self._session.turn_lock():
@@ -143,6 +150,7 @@ class ManagedReply:
         except BaseException as why:
             told = ProviderError("The reply was stopped.") if isinstance(why, asyncio.CancelledError) else why
             self._heard.put_nowait(told)
+            await asyncio.shield(self.end_delivery(is_delivered=False))
             await asyncio.shield(self._gateway.tell(self.waiting.request.id, None, self._trace, why))
             if not isinstance(why, Exception):
                 raise

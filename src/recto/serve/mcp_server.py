@@ -222,6 +222,7 @@ async def serve_stdio(desk: AsyncDesk, *, allow_write: bool) -> None:
     from mcp.server.stdio import stdio_server  # only to serve
 
     async with desk:
+        await desk.follow()
         server = mcp_server(mcp_tools(desk, allow_write=allow_write))
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())

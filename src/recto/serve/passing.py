@@ -89,6 +89,10 @@ class PassedRequest:
             at = (self._gateway, self._key.name, self._named, self._entries())
             self._recording = await begin_recording(*at, self._model, self._provider.format.name, self._body)
 
+    async def end_delivery(self, *, is_delivered: bool) -> None:
+        if self._recording:
+            await self._recording.placement.end_delivery(is_delivered=is_delivered)
+
     def _entries(self) -> list[Entry]:
         """Instructions stand outside of a conversation, and results of one round together."""
         said: list[Entry] = []

@@ -1,6 +1,7 @@
 """Placement: where a client's messages stand in the store: the conversation is found or made, what is new is added."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -23,6 +24,15 @@ class Placement(Struct):
     session: ChatSession
     notes: tuple[str, ...]
     chain: bytes
+    awaited: str | None = None
+    """The client's first message, which is known again until its reply has gone out."""
+
+    async def end_delivery(self, *, is_delivered: bool) -> None:
+        """Whether the reply has gone out whole. What is told first holds."""
+        if (awaited := self.awaited) is not None:
+            self.awaited = None
+            end = partial(self.gateway.store.awaited_replies.end, awaited, is_delivered=is_delivered)
+            await self.gateway.store_thread.do(end)
 
     def note_reply(self, id: str, blocks: Sequence[Block]) -> None:
         """By its print a reply is known again when the client sends it back. In the store's thread."""
@@ -76,11 +86,13 @@ class Placing(Struct, frozen=True):
                 at=found.at,
                 base=found.base,
                 same=found.same,
+                known=found.known,
                 goes_back=True,
                 follows=follows is not None,
             )
             chain = self._note(store, session, extended, found)
-        return Placement(self.gateway, self.owner, session, extended.notes, chain)
+            awaited = self._awaited(store, extended, found)
+        return Placement(self.gateway, self.owner, session, extended.notes, chain, awaited)
 
     def _found(self, store: Store) -> FoundConversation:
         found = find_conversation_of(store, self.owner, self.given, self.links, self.chain)
@@ -88,6 +100,15 @@ class Placing(Struct, frozen=True):
             return found
         known = store.client_messages.named(self.owner, self.named)
         return found if known == found.conversation else FoundConversation(known)
+
+    def _awaited(self, store: Store, extended: ExtendedPath, found: FoundConversation) -> str | None:
+        """The last message, where nothing else would tell whose it is if it came again."""
+        if self.named is not None or self.follows or any(link.role == "assistant" for link in self.links):
+            return None
+        last = extended.messages[-1] if extended.messages else found.at
+        if last is not None:
+            store.awaited_replies.begin(last)
+        return last
 
     def _session(self, store: Store, found: FoundConversation) -> ChatSession:
         """Of the conversation that was found, or of a new one."""

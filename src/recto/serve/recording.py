@@ -91,6 +91,8 @@ class Recording(Struct):
         message = replace(message, priority=priority_of(message))
         outcome |= {"cost_usd": usage.cost_usd if usage else 0.0}
         await self.gateway.store_thread.do(self._write, message, outcome)
+        if not done:
+            await self.placement.end_delivery(is_delivered=False)
         self.gateway.engine.archive.wake()
         self.gateway.engine.checkpoints.wake()
         await self.gateway.tell(self.request, message if message.blocks else None, trace, error)

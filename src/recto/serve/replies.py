@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
+from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -30,6 +31,9 @@ class ServedReply(Protocol):
     def headers(self) -> dict[str, str]: ...
 
     def parts(self) -> AsyncGenerator[ReplyPart, None]: ...
+
+    async def end_delivery(self, *, is_delivered: bool) -> None:
+        """The reply has gone out whole, or never will."""
 
 
 class BodyTooLarge(Invalid):
@@ -92,7 +96,7 @@ async def streamed(
     first = await anext(parts)
 
     async def events() -> AsyncGenerator[bytes, None]:
-        is_whole = False
+        is_whole, is_over = False, False
         try:
             for event in writer.write(first):
                 yield event.encoded
@@ -102,12 +106,13 @@ async def streamed(
                     yield event.encoded
                 is_whole = isinstance(part, Done)
         except RectoError as why:
-            is_whole = True
+            is_over = True
             for event in writer.error(why):
                 yield event.encoded
         finally:
-            if not is_whole and gateway.options.on_disconnect == "stop":
+            if not is_whole and not is_over and gateway.options.on_disconnect == "stop":
                 task.cancel()
+            gateway.begin(reply.end_delivery(is_delivered=is_whole))
 
     headers = {**reply.headers, "cache-control": "no-cache"}
     return StreamingResponse(events(), media_type=EVENT_STREAM, headers=headers)
@@ -129,13 +134,16 @@ async def whole(
         if not collecting.done():
             if gateway.options.on_disconnect == "stop":
                 task.cancel()
+            await reply.end_delivery(is_delivered=False)
             return Response(status_code=499)
         builder, done = collecting.result()
     finally:
         for each in (collecting, leaving):
             each.cancel()
         await asyncio.gather(collecting, leaving, return_exceptions=True)
-    return json_response(write(builder.blocks, done), 200, reply.headers)
+    response = json_response(write(builder.blocks, done), 200, reply.headers)
+    response.background = BackgroundTask(reply.end_delivery, is_delivered=True)  # runs when all of it has gone out
+    return response
 
 
 async def _collected(parts: AsyncGenerator[ReplyPart, None]) -> tuple[MessageBuilder, Done]:

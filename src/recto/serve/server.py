@@ -88,4 +88,5 @@ async def _serve_mcp(desk: AsyncDesk, *, allow_write: bool, bound: socket.socket
         await serve_stdio(desk, allow_write=allow_write)
         return
     async with desk:
+        await desk.follow()
         await serve(mcp_server(mcp_tools(desk, allow_write=allow_write)).streamable_http_app(), bound)

@@ -331,3 +331,13 @@ open_replies = Table(
     Column("message", Integer, ForeignKey("messages.n"), primary_key=True),
     Column("process", TEXT, nullable=False),
 )
+
+# First questions of clients of the endpoint whose reply has not gone out whole. The process is that of the server whose
+# client waits; empty when the client has gone, or its reply has failed.
+awaited_replies = Table(
+    "awaited_replies",
+    metadata,
+    Column("message", Integer, ForeignKey("messages.n"), primary_key=True),
+    Column("process", TEXT, nullable=False),
+    Column("asked", TEXT, nullable=False),
+)

@@ -4,6 +4,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from recto.store.awaited_replies import AwaitedReplies
 from recto.store.blobs import Blobs, TokenCounts, UsageReports
 from recto.store.changes import StoreChanges
 from recto.store.clients import AccessKeys, ClientMessages
@@ -37,6 +38,7 @@ class Store:
         self.waiting = WaitingMessages(self.database)
         self.access_keys = AccessKeys(self.database)
         self.client_messages = ClientMessages(self.database)
+        self.awaited_replies = AwaitedReplies(self.database)
         self.copies = ConversationCopies(self.database)
         self.trash = Trash(self.database)
         self.retention = Retention(self.database, self.trash)

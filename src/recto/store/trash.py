@@ -18,6 +18,7 @@ from recto.store.marker import NewestMessage
 from recto.store.packing import numbers_quoted, pack, unpack
 from recto.store.rebuild import Rebuilder, dictionary_reader, hashes_in, named_by
 from recto.store.schema import (
+    awaited_replies,
     client_conversations,
     client_messages,
     conversations,
@@ -211,7 +212,7 @@ def _delete_conversation(connection: Connection, number: int) -> None:
         connection.execute(delete(table).where(table.c.conversation == number))
     connection.execute(delete(source_uses).where(source_uses.c.request.in_(own_requests)))
     connection.execute(delete(requests).where(requests.c.conversation == number))
-    for table in (uses, deltas, client_messages, open_replies):
+    for table in (uses, deltas, client_messages, open_replies, awaited_replies):
         connection.execute(delete(table).where(table.c.message.in_(own_messages)))
     for table in (messages, waiting):
         connection.execute(delete(table).where(table.c.conversation == number))
