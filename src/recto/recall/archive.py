@@ -4,7 +4,8 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from recto.search.finder import Hit, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
 from recto.search.keyword_index import Filter, IndexItem, Passage
 from recto.store.database import Change
+from recto.store.rows import NumberedMessage
 from recto.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -111,6 +113,7 @@ class Archive:
         self._worker = BackgroundWorker(self._some, "recto-archive", delay_s=QUIET_S)
         self._feeding = threading.Lock()
         self._may_lag = store.database.file is None
+        self._keepers, self._kept = 0, dict[int, NumberedMessage]()
 
     # -- finding
 
@@ -184,12 +187,29 @@ class Archive:
 
     def read(self, hits: Sequence[Hit]) -> list[ArchivedHit]:
         """The messages of hits, in their order."""
-        found = self._store.tree.by_number([hit.passage.item for hit in hits])
+        kept, numbers = self._kept, dict.fromkeys(hit.passage.item for hit in hits)
+        found = {each: kept[each] for each in numbers if each in kept}
+        if missing := [each for each in numbers if each not in found]:
+            read = self._store.tree.by_number(missing)
+            found |= read
+            if self._keepers:
+                kept.update((number, each) for number, each in read.items() if is_settled(each.message))
         return [
             ArchivedHit(hit, found[hit.passage.item].message, found[hit.passage.item].home)
             for hit in hits
             if hit.passage.item in found
         ]
+
+    @contextmanager
+    def keeping_messages(self) -> Iterator[None]:
+        """Reads each message once, for many searches on one conversation that nothing is deleted from meanwhile."""
+        self._keepers += 1
+        try:
+            yield
+        finally:
+            self._keepers -= 1
+            if not self._keepers:
+                self._kept = {}
 
     # -- filling
 
