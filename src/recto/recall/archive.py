@@ -4,7 +4,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -143,9 +143,16 @@ class Archive:
         self._lookup.open()
         self._finder.prepare(Query(text, home))
 
-    def search(self, text: str, *, home: str | None = None, only: Filter, most: int) -> tuple[list[Hit], str]:
-        """The best passage of each matching message in all conversations, archived parts and branches included."""
-        wanted = Query(text, home, filter=only, spreads=False, limit=max(PASSAGES, most * 3))
+    def search(
+        self, text: str, *, home: str | None = None, homes: Collection[str] | None = None, only: Filter, most: int
+    ) -> tuple[list[Hit], str]:
+        """The best passage of each matching message in all conversations, or in some, archived parts and branches
+        included."""
+        accepts = None
+        if homes is not None:
+            partitions = {self._index.partition(each) for each in homes}
+            accepts = lambda passage: passage.partition in partitions  # noqa: E731
+        wanted = Query(text, home, accepts=accepts, filter=only, spreads=False, limit=max(PASSAGES, most * 3))
         hits, note = self._find(wanted, WAIT_FOR_USER)
         once: dict[int, Hit] = {}
         for hit in hits:
