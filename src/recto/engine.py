@@ -306,8 +306,8 @@ class Engine:
     ) -> ResolvedModel:
         """Which model answers next, and as which agent: its files are read at every turn."""
         agent = await (reads.agent if reads else asyncio.to_thread(self.agents.read_or_last, session.agent))
-        name = self.builder.model_name(session.model, options, agent)
-        return await self.builder.resolve(name, agent, session.chosen, options, session.conversation)
+        name, given = self.builder.model_name(session.model, options, agent), options.for_guest(session.is_guest)
+        return await self.builder.resolve(name, agent, session.chosen, given, session.conversation)
 
     async def _input(
         self,

@@ -69,6 +69,7 @@ class Simulation:
             agent=session.agent,
             project=session.project,
             chosen=session.chosen,
+            is_guest=session.is_guest,
         )
         self._view, self._said, self._path = NOTHING_SAID, list[Message](), dict[str, Message]()
         self._current: Message | None = None

@@ -6,6 +6,7 @@ No model is asked and nothing is stored: `Simulation` plans each request, and th
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib import import_module
 
 from recto.chat.blocks import Compaction
@@ -38,6 +39,33 @@ MANY_SEARCHES = 50
 STANDS_IN = "chosen sentences stand in for summaries that a model would write"
 
 
+@dataclass(slots=True)
+class SimulatedRun:
+    """What one strategy has come to so far."""
+
+    name: str
+    simulation: Simulation
+    requests: list[RequestUse] = field(default_factory=list)
+    summaries: list[Usage] = field(default_factory=list)
+    too_large: list[int] = field(default_factory=list)
+    compactions: int = 0
+    blocks: Blocks = field(default_factory=list)
+
+    async def answer(self, reply: Message) -> None:
+        """Plans the request that was answered by this reply."""
+        current = self.simulation.current
+        assert current is not None
+        try:
+            planned = await self.simulation.answer()
+        except DoesNotFit:
+            self.too_large.append(reply.said)
+            return
+        self.requests.append(_use(planned, reply, current))
+        self.summaries += _summary_usage(planned)
+        self.compactions += planned.block is not None
+        self.blocks.append((reply.said, planned.turn.loaded.view.compaction))
+
+
 class StrategyPlayer:
     """Plays the path of one conversation."""
 
@@ -53,7 +81,7 @@ class StrategyPlayer:
             raise Invalid(f"there is no strategy {unknown[0]}; there are: {', '.join(STRATEGIES)}", name=unknown[0])
         names = list(dict.fromkeys(strategies)) or list(STRATEGIES)
         self._path = await self._engine.store_thread.do(whole_path, self._engine.store, self._session.head)
-        with kept_text_caches():
+        with kept_text_caches(), self._engine.archive.keeping_messages():
             return await self._compared(names, progress)
 
     async def _compared(self, names: Sequence[str], progress: Progress | None) -> StrategyComparison:
@@ -65,9 +93,10 @@ class StrategyPlayer:
                 await asyncio.to_thread(import_module, "numpy")  # with it a search takes two thirds of the time
         self._facts = await asyncio.to_thread(_facts_in, self._path)
         runs, resolved = [], await self._engine.resolve(self._session, self._options(names[0]))
-        for place, name in enumerate(names):
-            tell = _shifted(progress, place * replies, len(names) * replies)
-            runs.append(await self._play(name, tell))
+        players = [SimulatedRun(name, Simulation(self._engine, self._session, self._options(name))) for name in names]
+        await self._play(players, progress or (lambda done, of: None), len(names) * replies)
+        for player in players:
+            runs.append(await self._run_of(player))
         recorded = await self._engine.store_thread.do(self._recorded)
         estimates = [STANDS_IN] if any(run.summary_tokens for run in runs) else []
         return StrategyComparison(
@@ -85,31 +114,27 @@ class StrategyPlayer:
         changes = self._changes
         return CallOptions(model=changes.model, strategy=strategy, window=changes.window, settings=changes.settings)
 
-    async def _play(self, strategy: str, tell: Callable[[int], object]) -> StrategyRun:
-        simulation = Simulation(self._engine, self._session, self._options(strategy))
-        requests, summaries, too_large, compactions = list[RequestUse](), list[Usage](), list[int](), 0
-        blocks: Blocks = []
+    async def _play(self, players: Sequence[SimulatedRun], progress: Progress, total: int) -> None:
+        """Message by message, one strategy after the other: they look up the same in the archive."""
+        done = 0
         for message in self._path:
-            if message.role == "assistant" and (current := simulation.current):
-                try:
-                    planned = await simulation.answer()
-                    requests.append(_use(planned, message, current))
-                    summaries += _summary_usage(planned)
-                    compactions += planned.block is not None
-                    blocks.append((message.said, planned.turn.loaded.view.compaction))
-                except DoesNotFit:
-                    too_large.append(message.said)
-                tell(len(requests) + len(too_large))
-            await simulation.add(message)
-        costs = [usage.cost_usd for usage in summaries]
+            for player in players:
+                if message.role == "assistant" and player.simulation.current:
+                    await player.answer(message)
+                    done += 1
+                    progress(done, total)
+                await player.simulation.add(message)
+
+    async def _run_of(self, player: SimulatedRun) -> StrategyRun:
+        costs = [usage.cost_usd for usage in player.summaries]
         return StrategyRun(
-            strategy,
-            tuple(requests),
-            compactions,
-            sum(usage.input + usage.output for usage in summaries),
+            player.name,
+            tuple(player.requests),
+            player.compactions,
+            sum(usage.input + usage.output for usage in player.summaries),
             None if None in costs else sum(cost for cost in costs if cost is not None),
-            *await asyncio.to_thread(_facts_kept, blocks, self._facts, self._path),
-            too_large=tuple(too_large),
+            *await asyncio.to_thread(_facts_kept, player.blocks, self._facts, self._path),
+            too_large=tuple(player.too_large),
         )
 
     def _recorded(self) -> StrategyRun:
@@ -132,10 +157,6 @@ class StrategyPlayer:
             *_facts_kept(blocks, self._facts, self._path),
             is_estimate=False,
         )
-
-
-def _shifted(progress: Progress | None, before: int, total: int) -> Callable[[int], object]:
-    return lambda done: progress(before + done, total) if progress else None
 
 
 def _use(planned: PlannedRequest, reply: Message, current: Message) -> RequestUse:

@@ -1,10 +1,14 @@
 """`recto serve`: the endpoint for other programs, and its keys."""
 
+from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import click
 
 from recto.cli import options, show
+from recto.cli.web import NEEDS_EXTRA
+from recto.errors import Invalid
 
 if TYPE_CHECKING:
     from recto.serve.gateway import Disconnect, Mode
@@ -39,6 +43,14 @@ PORT = 8440
     help="What becomes of a reply whose client has gone.",
 )
 @click.option("--open", "is_open", is_flag=True, help="Serve without keys; only on this machine.")
+@click.option("--web", is_flag=True, help="Serve the page too: whoever signs in with a key sees its conversations.")
+@click.option(
+    "--web-host",
+    "web_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name under which a proxy in front serves the page. May be given several times.",
+)
 @options.set_option
 @click.pass_context
 def command(
@@ -50,6 +62,8 @@ def command(
     fallbacks: tuple[str, ...],
     on_disconnect: "Disconnect",
     is_open: bool,
+    web: bool,
+    web_hosts: tuple[str, ...],
     assignments: tuple[str, ...],
 ) -> None:
     """Serve OpenAI's and Anthropic's API to other programs, with windows that Recto plans.
@@ -63,6 +77,15 @@ def command(
         return
     from recto.serve.launch import launch  # Starlette and uvicorn: only to serve
 
+    if web_hosts and not web:
+        raise click.UsageError("--web-host names the page, which --web serves")
+    add_page = None
+    if web:
+        if find_spec("nicegui") is None:
+            raise Invalid(NEEDS_EXTRA)
+        from recto.web.shared_page import with_page  # NiceGUI: a second
+
+        add_page = partial(with_page, host=host, names=web_hosts)
     settings = dict(options.assignment("--set", text) for text in assignments)
     launch(
         host,
@@ -74,6 +97,7 @@ def command(
         is_open=is_open,
         settings=settings,
         tell=show.say,
+        add_page=add_page,
     )
 
 

@@ -4,7 +4,8 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from recto.search.finder import Hit, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
 from recto.search.keyword_index import Filter, IndexItem, Passage
 from recto.store.database import Change
+from recto.store.rows import NumberedMessage
 from recto.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -111,6 +113,7 @@ class Archive:
         self._worker = BackgroundWorker(self._some, "recto-archive", delay_s=QUIET_S)
         self._feeding = threading.Lock()
         self._may_lag = store.database.file is None
+        self._keepers, self._kept = 0, dict[int, NumberedMessage]()
 
     # -- finding
 
@@ -140,9 +143,16 @@ class Archive:
         self._lookup.open()
         self._finder.prepare(Query(text, home))
 
-    def search(self, text: str, *, home: str | None = None, only: Filter, most: int) -> tuple[list[Hit], str]:
-        """The best passage of each matching message in all conversations, archived parts and branches included."""
-        wanted = Query(text, home, filter=only, spreads=False, limit=max(PASSAGES, most * 3))
+    def search(
+        self, text: str, *, home: str | None = None, homes: Collection[str] | None = None, only: Filter, most: int
+    ) -> tuple[list[Hit], str]:
+        """The best passage of each matching message in all conversations, or in some, archived parts and branches
+        included."""
+        accepts = None
+        if homes is not None:
+            partitions = {self._index.partition(each) for each in homes}
+            accepts = lambda passage: passage.partition in partitions  # noqa: E731
+        wanted = Query(text, home, accepts=accepts, filter=only, spreads=False, limit=max(PASSAGES, most * 3))
         hits, note = self._find(wanted, WAIT_FOR_USER)
         once: dict[int, Hit] = {}
         for hit in hits:
@@ -184,12 +194,29 @@ class Archive:
 
     def read(self, hits: Sequence[Hit]) -> list[ArchivedHit]:
         """The messages of hits, in their order."""
-        found = self._store.tree.by_number([hit.passage.item for hit in hits])
+        kept, numbers = self._kept, dict.fromkeys(hit.passage.item for hit in hits)
+        found = {each: kept[each] for each in numbers if each in kept}
+        if missing := [each for each in numbers if each not in found]:
+            read = self._store.tree.by_number(missing)
+            found |= read
+            if self._keepers:
+                kept.update((number, each) for number, each in read.items() if is_settled(each.message))
         return [
             ArchivedHit(hit, found[hit.passage.item].message, found[hit.passage.item].home)
             for hit in hits
             if hit.passage.item in found
         ]
+
+    @contextmanager
+    def keeping_messages(self) -> Iterator[None]:
+        """Reads each message once, for many searches on one conversation that nothing is deleted from meanwhile."""
+        self._keepers += 1
+        try:
+            yield
+        finally:
+            self._keepers -= 1
+            if not self._keepers:
+                self._kept = {}
 
     # -- filling
 

@@ -94,6 +94,8 @@ class MessageQuery(Struct, frozen=True):
     since: Time | None = None
     before: Time | None = None
     limit: int = 20
+    homes: frozenset[str] | None = None
+    """Only in these conversations, by id."""
 
 
 class ConversationPosition(Struct, frozen=True):
@@ -118,12 +120,18 @@ def search_messages(archive: Archive, store: Store, query: MessageQuery) -> Foun
     since, before = _stored_time(query.since), _stored_time(query.before)
     only = Filter(query.role, _local_time(since, -SLACK), _local_time(before, SLACK))
     text = clean(query.text)[0]
-    hits, note = archive.search(text, home=query.conversation, only=only, most=query.limit)
+    hits, note = archive.search(text, home=query.conversation, homes=query.homes, only=only, most=query.limit)
     best = sorted(filter(_is_relevant, hits), key=_score, reverse=True)
     read = (hit for batch in _batched(best, query.limit) for hit in archive.read(batch))
     with store.database.read(shared=True):
         trash = {each.id for each in store.tree.conversations(limit=None, state="deleted")}
-        between = (hit for hit in read if hit.home not in trash and _is_between(hit.message.created, since, before))
+        between = (
+            hit
+            for hit in read
+            if hit.home not in trash
+            and (query.homes is None or hit.home in query.homes)
+            and _is_between(hit.message.created, since, before)
+        )
         return FoundMessages(tuple(_found(store, list(islice(between, query.limit)))), note)
 
 

@@ -1,6 +1,7 @@
 """Query: what is looked for. `parse_query` looks up its words and dates in the index, and the speaker it names."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import date
@@ -132,12 +133,19 @@ def parse_query(
     return ParsedQuery(postings, extent, speaker.name, _spoken_kind(query.text), is_loose)
 
 
+LookedUp = tuple[str, int | None, ParsedQuery]
+"""The state of the index and the partition that a query was looked up in."""
+# Strategies that are compared side by side ask the same one after the other.
+_RECENT = 4
+
+
 class QueryAhead:
-    """Looks up the words of a query in a thread of its own, before its search begins."""
+    """Looks up the words of a query in a thread of its own, before its search begins; remembers the last few."""
 
     def __init__(self, index: KeywordIndex) -> None:
         self._index, self._thread = index, WorkerThread("recto-words")
-        self._begun: tuple[Query, Future[tuple[str, int | None, ParsedQuery]]] | None = None
+        self._begun: tuple[Query, Future[LookedUp]] | None = None
+        self._recent: deque[tuple[Query, LookedUp]] = deque(maxlen=_RECENT)
         self._is_closed = False
 
     def begin(self, query: Query) -> bool:
@@ -147,13 +155,23 @@ class QueryAhead:
         self._begun = query, self._thread.submit(lambda: self._look_up(query))
         return True
 
-    def _look_up(self, query: Query) -> tuple[str, int | None, ParsedQuery]:
+    def _look_up(self, query: Query) -> LookedUp:
         index = self._index
         with index.file.in_use():
             change_id = index.file.change_id
             number = index.partition(query.partition) if query.partition is not None else None
+            if known := self._known(query, change_id, number):
+                return change_id, number, known
             speaker = find_speaker(index, query.text, number)
-            return change_id, number, parse_query(index, query, number, speaker)
+            found = change_id, number, parse_query(index, query, number, speaker)
+            self._recent.append((query, found))
+            return found
+
+    def _known(self, query: Query, change_id: str, partition: int | None) -> ParsedQuery | None:
+        for asked, (state, number, parsed) in list(self._recent):
+            if (state, number) == (change_id, partition) and asked.has_words_of(query):
+                return parsed
+        return None
 
     def take(self, query: Query, partition: int | None) -> ParsedQuery | None:
         """Waits for what was begun; None where it was another query, or the index has changed since."""

@@ -11,7 +11,7 @@ from recto.desk import new_desk
 from recto.errors import Invalid
 from recto.home_files import private_home
 from recto.serve.gateway import Disconnect, Mode, ServeOptions
-from recto.serve.server import bound_socket, is_loopback, run_mcp_server, run_server
+from recto.serve.server import AddPage, bound_socket, is_loopback, run_mcp_server, run_server
 from recto.serve.span_exporter import find_collector
 from recto.store.clients import AccessKeys
 from recto.store.store import Store
@@ -48,8 +48,11 @@ def launch(
     is_open: bool,
     settings: dict[str, Any],
     tell: Callable[[str], object],
+    add_page: AddPage | None = None,
 ) -> None:
     """Serves until SIGINT or SIGTERM."""
+    if is_open and add_page:
+        raise Invalid("--web needs keys, by which it knows its visitors apart: leave out --open")
     if is_open and not is_loopback(host):
         raise Invalid(f"--open is for this machine alone, and {host} can be reached from elsewhere")
     options = ServeOptions(
@@ -67,8 +70,11 @@ def launch(
     with bound:
         desk = new_desk(model=model, settings=settings)
         address = f"[{host}]" if ":" in host else host
-        tell(f"serving at http://{address}:{bound.getsockname()[1]}/v1 ({mode}); Ctrl-C ends it")
-        run_server(desk, options, bound)
+        place = f"http://{address}:{bound.getsockname()[1]}"
+        tell(f"serving at {place}/v1 ({mode}); Ctrl-C ends it")
+        if add_page:
+            tell(f"the page is at {place}/: sign in with a key")
+        run_server(desk, options, bound, add_page)
 
 
 def launch_mcp(

@@ -5,9 +5,11 @@ import gc
 import ipaddress
 import logging
 import socket
+from collections.abc import Callable
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from recto.desk import AsyncDesk
 from recto.errors import Invalid
@@ -43,7 +45,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     return bound
 
 
-async def serve(app: Starlette, bound: socket.socket) -> None:
+async def serve(app: ASGIApp, bound: socket.socket, *, has_page: bool = False) -> None:
     """Until SIGINT or SIGTERM."""
     config = uvicorn.Config(
         app,
@@ -53,21 +55,28 @@ async def serve(app: Starlette, bound: socket.socket) -> None:
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=int(PATIENCE_S),
         lifespan="on",
-        ws="none",
+        ws="auto" if has_page else "none",
+        ws_max_size=2 << 20,
     )
     await OrderlyServer(config).serve(sockets=[bound])
 
 
-def run_server(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> None:
-    asyncio.run(_serve(desk, options, bound))
+AddPage = Callable[[Gateway, Starlette, socket.socket], ASGIApp]
+"""Puts a page for people beside the endpoint."""
 
 
-async def _serve(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> None:
+def run_server(desk: AsyncDesk, options: ServeOptions, bound: socket.socket, add_page: AddPage | None = None) -> None:
+    asyncio.run(_serve(desk, options, bound, add_page))
+
+
+async def _serve(desk: AsyncDesk, options: ServeOptions, bound: socket.socket, add_page: AddPage | None) -> None:
     async with desk:
         await desk.follow()
-        app = build_app(Gateway(desk, options))
+        gateway = Gateway(desk, options)
+        endpoint = build_app(gateway)
+        app = add_page(gateway, endpoint, bound) if add_page else endpoint
         _collect_in_small_steps()
-        await serve(app, bound)
+        await serve(app, bound, has_page=add_page is not None)
 
 
 def _collect_in_small_steps() -> None:

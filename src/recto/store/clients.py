@@ -222,18 +222,6 @@ class ClientMessages:
             found = connection.execute(query.where(client_conversations.c.owner == owner, requests.c.created >= since))
             return float(found.scalar() or 0.0)
 
-    def conversations_of(self, owner: str, *, limit: int) -> list[str]:
-        """Ids, the latest first."""
-        query = (
-            select(conversations.c.id)
-            .join(client_conversations, client_conversations.c.conversation == conversations.c.n)
-            .where(client_conversations.c.owner == owner, conversations.c.deleted.is_(None))
-            .order_by(conversations.c.updated.desc())
-            .limit(limit)
-        )
-        with self._database.read() as connection:
-            return list(connection.execute(query).scalars())
-
 
 def _replies(connection: Connection, number: int) -> Iterator[Any]:
     columns = (messages.c[name] for name in ("n", "id", "role", "status", "details"))

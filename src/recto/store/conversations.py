@@ -13,7 +13,7 @@ from recto.errors import NotFound
 from recto.ids import new_id
 from recto.store.database import Database
 from recto.store.rows import conversation_of, conversation_row
-from recto.store.schema import conversations, messages, requests
+from recto.store.schema import client_conversations, conversations, messages, requests
 from recto.store.statements import CONVERSATION, CONVERSATION_WAS_SENT
 
 IdKind = Literal["conversation", "message", "request"]
@@ -83,9 +83,13 @@ class Conversations:
         since: str | None = None,
         before: str | None = None,
         state: ConversationState | None = None,
+        owner: str | None = None,
     ) -> list[Conversation]:
-        """The latest first, in one state or in any."""
+        """The latest first, in one state or in any; of one owner's clients, or all."""
         query = CONVERSATION.order_by(*_LATEST).limit(limit)
+        if owner is not None:
+            own = select(client_conversations.c.conversation).where(client_conversations.c.owner == owner)
+            query = query.where(conversations.c.n.in_(own))
         if state:
             query = query.where(_ARE[state])
         if since:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from recto.summary.sentence_score import CALENDAR, TermWeights, numeric_terms
-from recto.summary.sentences import IS_UNSPACED, word_set
+from recto.summary.sentences import IS_UNSPACED, terms, word_set
 from recto.summary.source_lines import ScoredSentence, SentenceKey
 from recto.text import text_cache
 
@@ -124,16 +124,20 @@ def find_corrections(
 
 
 def _claim(sentence: ScoredSentence, weights: TermWeights, speaker: str) -> Claim:
-    text, topic = sentence.text[:_MAX_INSPECTED], _subject_terms(sentence.terms)
+    topic, values, names, is_explicit, is_update = _claimed(sentence.text)
+    return Claim(sentence.key, speaker, topic, values, names, weights.total(topic) or 1, is_explicit, is_update)
+
+
+@text_cache(8192)
+def _claimed(whole: str) -> tuple[frozenset[str], frozenset[Value], frozenset[str], bool, bool]:
+    """What a sentence claims by its text alone: each is ranked several times."""
+    text, found = whole[:_MAX_INSPECTED], terms(whole)
     has_values = not text.isascii() or _HAS_VALUE.search(text) is not None
-    return Claim(
-        sentence.key,
-        speaker,
-        topic,
+    return (
+        _subject_terms(found),
         _values_in(text) if has_values else frozenset(),
         frozenset(name for name in _NAME.findall(text) if name.lower()[:7] not in _NO_NAMES),
-        weights.total(topic) or 1,
-        not (text.isascii() and CORRECTION_TERMS.isdisjoint(sentence.terms)) and corrects(text),
+        not (text.isascii() and CORRECTION_TERMS.isdisjoint(found)) and corrects(text),
         has_values and _UPDATE.search(text) is not None,
     )
 

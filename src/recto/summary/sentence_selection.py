@@ -61,8 +61,8 @@ class SentenceSelection:
     needs: dict[SentenceKey, list[SentenceKey]] = field(default_factory=dict)
     _in_period: Counter[int] = field(default_factory=Counter)
     _in_line: Counter[int] = field(default_factory=Counter)
-    _similarities: dict[int, tuple[int, float, set[str]]] = field(default_factory=dict)
-    """For each sentence: how many others it was compared with, the highest similarity, and its numbers."""
+    _similarities: dict[int, tuple[int, float, set[str], int]] = field(default_factory=dict)
+    """For each sentence: how many others it was compared with, the highest similarity, its numbers and its weight."""
     _characters: int = 0
     told: int = 0
     """The characters of the former summary."""
@@ -188,17 +188,20 @@ class SentenceSelection:
     def _novelty(self, at: int) -> float:
         """From 1 to 0; 0 for a sentence that repeats a single selected one. Another number is always new."""
         terms = self.pool[at].terms
-        compared, highest, numbers = self._similarities.get(at) or (0, 0.0, numeric_terms(terms))
-        total = self.weights.total(terms) or 1
+        known = self._similarities.get(at)
+        if known and known[0] == len(self.selected_terms):
+            return 1 - known[1] * known[1]
+        compared, highest, numbers, total = known or (0, 0.0, numeric_terms(terms), self.weights.total(terms) or 1)
+        least, common = len(terms) / 3, terms.intersection
         for other in self.selected_terms[compared:]:
-            shared = terms & other
-            if 3 * len(shared) < len(terms):  # too little to matter, as for most
+            shared = common(other)
+            if len(shared) < least:  # too little to matter, as for most
                 continue
             similarity = self.weights.total(shared) / total
             if numbers <= other and (similarity >= _REPETITION or (numbers and similarity >= _MIN_ECHO)):
                 similarity = 1.0 if similarity >= _REPETITION else max(similarity, _ECHO_SIMILARITY)
             highest = max(highest, similarity)
-        self._similarities[at] = len(self.selected_terms), highest, numbers
+        self._similarities[at] = len(self.selected_terms), highest, numbers, total
         return 1 - highest * highest
 
 

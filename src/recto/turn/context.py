@@ -241,6 +241,10 @@ class CallOptions(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """What the record should say about this call."""
 
+    def for_guest(self, is_guest: bool) -> "CallOptions":
+        """A guest is offered none of this machine's tools."""
+        return replace(self, runs_tools=False) if is_guest else self
+
 
 NO_OPTIONS = CallOptions()
 

@@ -253,7 +253,7 @@ class DocumentPicker(Picker):
 
     async def annotate(self, message: Message, context: TurnContext) -> Message:
         """The message with the documents that it names; a vault that fails here is noted, and the turn goes on."""
-        if self._session.document is None and not may_name_documents(message.text):
+        if self._session.is_guest or (self._session.document is None and not may_name_documents(message.text)):
             return message
         return await asyncio.to_thread(self._annotate, message, context.reader)
 

@@ -108,6 +108,8 @@ class ChatSession(Struct):
     """The folder that the conversation was begun in: its memory applies wherever the conversation goes on."""
     chosen: Mapping[str, Any] = field(default_factory=dict)
     """The settings that were chosen for the conversation, by key."""
+    is_guest: bool = False
+    """Somebody who shares this server: neither tools nor files of the machine are theirs."""
     branch: Branched | None = None
     """Where this client's path left the conversation's own; None as long as they are one."""
     request: str | None = None

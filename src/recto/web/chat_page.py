@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from nicegui import Client, ui
 
-from recto.desk import AsyncDesk
 from recto.errors import RectoError
 from recto.talk import AsyncTalk
 from recto.web.commands import command_in, run_command
@@ -17,11 +16,12 @@ from recto.web.completions import Completions
 from recto.web.components import Composer, Deed, Fragment
 from recto.web.conversation_view import ConversationView
 from recto.web.files import taken_attachments
-from recto.web.first_start import FirstStart
 from recto.web.frame import VIEWS, page_frame, place
-from recto.web.live import LiveConversation, LiveConversations
+from recto.web.live import LiveConversation
 from recto.web.live_turn import TurnChange
 from recto.web.meter import Meter, WindowView
+from recto.web.page_desk import whole_desk
+from recto.web.page_door import FindDoor, PageDoor
 from recto.web.panel import Handler, Panel, PanelView
 from recto.web.reference_view import NoteView, ReferenceView
 from recto.web.reply_view import ReplyView
@@ -33,43 +33,33 @@ NEW = "new"
 log = logging.getLogger(__name__)
 
 
-def add_chat_page(desk: AsyncDesk, live: LiveConversations, *, takes_keys: bool) -> None:
-    """`takes_keys`: whether a key may be typed into the page."""
-
+def add_chat_page(find: FindDoor) -> None:
     @ui.page("/")
     async def fresh(client: Client) -> None:
-        await _open_page(desk, live, client, None, FirstStart(desk, takes_keys=takes_keys))
+        await _open_page(await find(client.request.scope), client, None)
 
     @ui.page("/c/{number}")
     async def numbered(client: Client, number: str) -> None:
-        await _open_page(desk, live, client, number, FirstStart(desk, takes_keys=takes_keys))
+        await _open_page(await find(client.request.scope), client, number)
 
 
-async def _open_page(
-    desk: AsyncDesk, live: LiveConversations, client: Client, number: str | None, first_start: FirstStart
-) -> None:
+async def _open_page(door: PageDoor, client: Client, number: str | None) -> None:
     failure = ""
     try:
-        opened = await live.open(number)
+        opened = await door.live.open(number)
     except RectoError as why:
-        opened, failure = await live.open(), why.message
-    page = ChatPage(desk, live, opened, client, first_start)
+        opened, failure = await door.live.open(), why.message
+    page = ChatPage(door, opened, client)
     await page.build()
     if failure:
         page.tell(failure)
 
 
 class ChatPage:
-    def __init__(
-        self,
-        desk: AsyncDesk,
-        all_live: LiveConversations,
-        live: LiveConversation,
-        client: Client,
-        first_start: FirstStart,
-    ) -> None:
-        self.desk, self.all_live, self.live = desk, all_live, live
-        self._client, self._first_start = client, first_start
+    def __init__(self, door: PageDoor, live: LiveConversation, client: Client) -> None:
+        self.desk, self.all_live, self.live = door.desk, door.live, live
+        self._client, self._owner = client, door.owner
+        first_start = self._first_start = door.start()
         self.transcript = TranscriptView(lambda: self.live, first_start)
         self._refreshing: asyncio.Task[None] | None = None
         self._must_refresh = False
@@ -102,7 +92,7 @@ class ChatPage:
         }
 
     async def build(self) -> None:
-        self._completions = Completions(self.desk, self._talk)
+        self._completions = Completions(whole_desk(self.desk), self._talk)
         with page_frame():
             with place("list", "nav", "Conversations"):
                 self.list = ConversationView(self.desk, self.all_live, self.act)
@@ -204,7 +194,7 @@ class ChatPage:
             if command := command_in(text):
                 self._note(await run_command(self.desk, self.live, *command))
             else:
-                await self.live.send(text, taken_attachments(files))
+                await self.live.send(text, taken_attachments(self._owner, files))
         except RectoError:
             self.composer.put(text)
             raise

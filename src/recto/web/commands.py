@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from recto.desk import AsyncDesk
 from recto.errors import Invalid
 from recto.web.live import LiveConversation
+from recto.web.page_desk import PageDesk
 
 _COMMAND = re.compile(r"/([a-z-]+)(?:\s+(.*))?\Z", re.DOTALL)
-Run = Callable[[AsyncDesk, LiveConversation, str], Awaitable[str]]
+Run = Callable[[PageDesk, LiveConversation, str], Awaitable[str]]
 
 
 class PageCommand(Struct, frozen=True):
@@ -25,7 +25,7 @@ def command_in(text: str) -> tuple[str, str] | None:
     return (found[1], (found[2] or "").strip()) if found else None
 
 
-async def run_command(desk: AsyncDesk, live: LiveConversation, name: str, words: str) -> str:
+async def run_command(desk: PageDesk, live: LiveConversation, name: str, words: str) -> str:
     if name not in COMMANDS:
         raise Invalid(f"there is no command /{name} on the page; it has: {', '.join(f'/{each}' for each in COMMANDS)}")
     told = await COMMANDS[name].run(desk, live, words)
@@ -33,59 +33,59 @@ async def run_command(desk: AsyncDesk, live: LiveConversation, name: str, words:
     return told
 
 
-async def _compact(desk: AsyncDesk, live: LiveConversation, words: str) -> str:
+async def _compact(desk: PageDesk, live: LiveConversation, words: str) -> str:
     live.compact(words)
     return ""
 
 
-async def _uncompact(desk: AsyncDesk, live: LiveConversation, words: str) -> str:
+async def _uncompact(desk: PageDesk, live: LiveConversation, words: str) -> str:
     live.check_idle()
     await live.talk.uncompact()
     return ""
 
 
-async def _clear(desk: AsyncDesk, live: LiveConversation, words: str) -> str:
+async def _clear(desk: PageDesk, live: LiveConversation, words: str) -> str:
     live.check_idle()
     await live.talk.clear()
     return ""
 
 
-async def _undo(desk: AsyncDesk, live: LiveConversation, words: str) -> str:
+async def _undo(desk: PageDesk, live: LiveConversation, words: str) -> str:
     live.check_idle()
     await live.talk.undo()
     return "Your last message and its reply are taken back; both stay in the store."
 
 
-async def _regenerate(desk: AsyncDesk, live: LiveConversation, words: str) -> str:
+async def _regenerate(desk: PageDesk, live: LiveConversation, words: str) -> str:
     live.retry()
     return ""
 
 
-async def _model(desk: AsyncDesk, live: LiveConversation, words: str) -> str:
+async def _model(desk: PageDesk, live: LiveConversation, words: str) -> str:
     if not words:
         return f"{live.talk.model} answers here; /model NAME changes it."
     await live.talk.use(words)
     return f"{words} answers from the next message on."
 
 
-async def _strategy(desk: AsyncDesk, live: LiveConversation, words: str) -> str:
+async def _strategy(desk: PageDesk, live: LiveConversation, words: str) -> str:
     await live.talk.use_strategy(None if words in ("", "default") else words)
     return f"The strategy is {await live.talk.strategy_in_force() or 'unknown'}."
 
 
-async def _rename(desk: AsyncDesk, live: LiveConversation, words: str) -> str:
+async def _rename(desk: PageDesk, live: LiveConversation, words: str) -> str:
     if live.talk.id is None:
         raise Invalid("a new conversation has no title yet: send a message first")
     await desk.rename(live.talk.id, words)
     return ""
 
 
-async def _document(desk: AsyncDesk, live: LiveConversation, words: str) -> str:
+async def _document(desk: PageDesk, live: LiveConversation, words: str) -> str:
     opened = await live.talk.open_document(words or None)
     return f"{opened} goes with every message." if opened else "No document goes with every message any more."
 
 
-async def _remember(desk: AsyncDesk, live: LiveConversation, words: str) -> str:
+async def _remember(desk: PageDesk, live: LiveConversation, words: str) -> str:
     place = await live.talk.remember_in_project(words)
     return f"Written into {place}."
 

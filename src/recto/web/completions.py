@@ -18,7 +18,8 @@ PATIENCE_S = 0.3
 
 
 class Completions:
-    def __init__(self, desk: AsyncDesk, talk: Callable[[], AsyncTalk]) -> None:
+    def __init__(self, desk: AsyncDesk | None, talk: Callable[[], AsyncTalk]) -> None:
+        """Without a desk commands alone are offered: files and agents are the owner's."""
         self._desk, self._talk = desk, talk
         self._cached: dict[tuple[str, ...], CachedSuggestions] = {}
 
@@ -27,7 +28,7 @@ class Completions:
         if token.startswith("[["):
             found = await asyncio.to_thread(self._notes, token[2:], "" if behind.startswith("]]") else "]]")
         elif token.startswith("@"):
-            found = await asyncio.to_thread(self._behind_at, token[1:])
+            found = await asyncio.to_thread(self._behind_at, self._desk, token[1:]) if self._desk else []
         else:
             found = [
                 Suggestion(name, f"/{name} ", f"/{name}", each.help)
@@ -46,24 +47,24 @@ class Completions:
         names = self._cache(("notes", str(vault.root)), lambda: note_names(vault))
         return [_inserting(each, "[[", closing) for each in names.best(typed.lstrip())]
 
-    def _behind_at(self, typed: str) -> list[Suggestion]:
-        roots = self._roots(self._talk().vault)
+    def _behind_at(self, desk: AsyncDesk, typed: str) -> list[Suggestion]:
+        roots = self._roots(desk, self._talk().vault)
         files = self._cache(("files", *map(str, roots)), lambda: file_paths(roots))
-        named = Suggestions(list(self._named())).best(typed)
+        named = Suggestions(list(self._named(desk))).best(typed)
         return [_inserting(each, "@", " ") for each in (*named, *files.best(typed.lstrip('"')))]
 
-    def _named(self) -> Iterable[Suggestion]:
+    def _named(self, desk: AsyncDesk) -> Iterable[Suggestion]:
         """Rules and references of the agent; agents, as long as the conversation belongs to none."""
         talk = self._talk()
         for source in talk.agent.enabled_texts:
             name = f"{'ref' if source.kind == 'reference' else source.kind}:{source.name}"
             shown = f'{name.partition(":")[0]}:"{source.name}"' if " " in source.name else name
             yield Suggestion(fold_name(name), shown, name, source.description)
-        for agent in self._desk.agents.names() if talk.id is None else ():
+        for agent in desk.agents.names() if talk.id is None else ():
             yield Suggestion(fold_name(agent), agent, agent, "agent")
 
-    def _roots(self, vault: Vault | None) -> Sequence[Path]:
-        found = (self._desk.project or Path.cwd(), vault.root if vault else None)
+    def _roots(self, desk: AsyncDesk, vault: Vault | None) -> Sequence[Path]:
+        found = (desk.project or Path.cwd(), vault.root if vault else None)
         return tuple(dict.fromkeys(root.resolve() for root in found if root))
 
     def _cache(self, key: tuple[str, ...], look_up: Callable[[], Iterable[Suggestion]]) -> CachedSuggestions:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, cast, get_args
 from nicegui import ui
 
 from recto.chat.conversation import Conversation, ConversationState
-from recto.desk import AsyncDesk
 from recto.errors import Invalid, RectoError
 from recto.web.components import Act, Deed, Fragment
 from recto.web.live import LiveConversations
+from recto.web.page_desk import PageDesk
 from recto.web.panel import Handler
 from recto.web.templates import fill
 
@@ -22,7 +22,7 @@ STATES = get_args(ConversationState)
 
 
 class ConversationView:
-    def __init__(self, desk: AsyncDesk, live: LiveConversations, act: Act) -> None:
+    def __init__(self, desk: PageDesk, live: LiveConversations, act: Act) -> None:
         self._desk, self._live = desk, live
         self._act = act
         self._selected: str | None = None

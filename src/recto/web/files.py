@@ -11,31 +11,33 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from recto.ask_options import Attachment
 from recto.chat.blocks import Image
-from recto.desk import AsyncDesk
 from recto.errors import Invalid, NotFound, RectoError
 from recto.ids import new_id
 from recto.sources.documents import attachment
 from recto.vault.links import Link, split_link
 from recto.vault.vault import NO_VAULT, Vault
 from recto.web.message_view import SHOWN_TYPES
+from recto.web.page_door import FindDoor
 from recto.web.security import MAX_BODY, TOO_LARGE
 
 # Attachments that wait for their message; the oldest go first.
 MOST_WAITING = 50
 # Nothing in a picture can run, even where it is opened alone.
 ALONE = {"content-security-policy": "default-src 'none'; sandbox", "cache-control": "private, max-age=3600"}
-_waiting: OrderedDict[str, Attachment] = OrderedDict()
+_waiting: dict[str, OrderedDict[str, Attachment]] = {}
+"""By whom they are from: the name of a key, or nothing."""
 
 
-def taken_attachments(ids: Sequence[str]) -> list[Attachment]:
-    """Attachments that were sent before their message. NotFound for one that is gone."""
-    missing = [id for id in ids if id not in _waiting]
+def taken_attachments(owner: str, ids: Sequence[str]) -> list[Attachment]:
+    """Attachments that were sent before their message. NotFound for one that is gone, or another's."""
+    waiting = _waiting.get(owner, OrderedDict())
+    missing = [id for id in ids if id not in waiting]
     if missing:
         raise NotFound("an attachment is gone, as after a restart of the server: attach it again")
-    return [_waiting.pop(id) for id in ids]
+    return [waiting.pop(id) for id in ids]
 
 
-def add_file_routes(app: FastAPI, desk: AsyncDesk) -> None:
+def add_file_routes(app: FastAPI, find: FindDoor) -> None:
     @app.post("/attach")
     async def attach(request: Request, name: str) -> Response:
         body = bytearray()
@@ -47,16 +49,17 @@ def add_file_routes(app: FastAPI, desk: AsyncDesk) -> None:
             made = attachment(PurePath(name).name or "file", bytes(body))
         except RectoError as why:
             return JSONResponse({"error": why.message})
-        _waiting[id := new_id()] = made
-        while len(_waiting) > MOST_WAITING:
-            _waiting.popitem(last=False)
+        waiting = _waiting.setdefault((await find(request.scope)).owner, OrderedDict())
+        waiting[id := new_id()] = made
+        while len(waiting) > MOST_WAITING:
+            waiting.popitem(last=False)
         return JSONResponse({"id": id})
 
     @app.get("/attached")
-    async def attached(message: str, block: int) -> Response:
+    async def attached(request: Request, message: str, block: int) -> Response:
         """A picture that came with a message."""
         try:
-            media_type, data = await desk.attached(message, block)
+            media_type, data = await (await find(request.scope)).desk.attached(message, block)
         except RectoError as why:
             return PlainTextResponse(why.message, 404)
         if media_type not in SHOWN_TYPES:
@@ -64,12 +67,13 @@ def add_file_routes(app: FastAPI, desk: AsyncDesk) -> None:
         return Response(data, media_type=media_type, headers=ALONE)
 
     @app.get("/vault-image")
-    async def vault_image(path: str) -> Response:
+    async def vault_image(request: Request, path: str) -> Response:
         """A picture of the vault, by its path or its name as links name it."""
         try:
-            if desk.vault is None:
+            vault = (await find(request.scope)).desk.vault
+            if vault is None:
                 raise NotFound(NO_VAULT)
-            return await asyncio.to_thread(_picture, desk.vault, path)
+            return await asyncio.to_thread(_picture, vault, path)
         except RectoError as why:
             return PlainTextResponse(why.message, 404)
 

@@ -126,5 +126,20 @@ class FirstStart:
         return self._questions[vault.root]
 
 
+class SharedStart:
+    """The same for somebody who shares a server: notes, keys and models are its owner's."""
+
+    deeds: tuple[str, ...] = ()
+
+    async def act(self, deed: Deed) -> bool:
+        return False
+
+    async def html(self, talk: AsyncTalk) -> str:
+        return fill("empty_shared", model=talk.model, questions=questions_to_try(None))
+
+
+AnyStart = FirstStart | SharedStart
+
+
 def _notes_in(vault: Vault | None) -> int:
     return look_at_folder(str(vault.root)).notes if vault else 0

@@ -11,6 +11,8 @@ from recto.errors import RectoError
 from recto.web.components import Deed, Fragment
 from recto.web.frame import VIEWS, full_page
 from recto.web.live import LiveConversation, LiveConversations
+from recto.web.page_desk import PageDesk, whole_desk
+from recto.web.page_door import FindDoor
 from recto.web.panel import Handler
 from recto.web.templates import fill
 
@@ -28,12 +30,19 @@ class FullView:
     title = ""
     failure: Fragment
 
-    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
-        self.desk, self._live = desk, live
+    def __init__(self, desk: PageDesk, live: LiveConversations, asked: Asked) -> None:
+        self.page_desk, self._live = desk, live
         self.handlers: dict[str, Handler] = {}
         self.quiet: dict[str, Handler] = {}
         """Handlers after which nothing is drawn again."""
         self._acting = asyncio.Lock()
+
+    @property
+    def desk(self) -> AsyncDesk:
+        """For pages that show all of a home: no other page has them."""
+        whole = whole_desk(self.page_desk)
+        assert whole is not None
+        return whole
 
     def build(self) -> None:
         raise NotImplementedError
@@ -43,13 +52,13 @@ class FullView:
 
     async def conversation(self, number: str) -> LiveConversation | None:
         """The conversation of this number, else the latest, as open tabs have it; None where there is none."""
-        latest = None if number else await self.desk.latest()
+        latest = None if number else await self.page_desk.latest()
         named = number or (latest.id if latest else None)
         return await self._live.open(named) if named else None
 
     async def choices(self) -> list[tuple[int, str]]:
         """Conversations by number and title, the latest first."""
-        return [(each.number, each.title) for each in await self.desk.conversations(limit=LISTED)]
+        return [(each.number, each.title) for each in await self.page_desk.conversations(limit=LISTED)]
 
     async def open(self) -> None:
         with full_page(self.title, self.act):
@@ -82,10 +91,11 @@ class FullView:
             self.failure.show(fill("failure", text=WENT_WRONG))
 
 
-def add_view(address: str, view: type[FullView], desk: AsyncDesk, live: LiveConversations) -> None:
+def add_view(address: str, view: type[FullView], find: FindDoor) -> None:
     """Serves a view at an address, and puts it into the menu."""
     VIEWS[address] = view.title
 
     @ui.page(address)
     async def opened(client: Client) -> None:
-        await view(desk, live, dict(client.request.query_params)).open()
+        door = await find(client.request.scope)
+        await view(door.desk, door.live, dict(client.request.query_params)).open()

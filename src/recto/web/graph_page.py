@@ -5,7 +5,6 @@ import asyncio
 from markupsafe import Markup
 from nicegui import ui
 
-from recto.desk import AsyncDesk
 from recto.errors import Invalid
 from recto.talk import AsyncTalk
 from recto.vault.graph import TOP_FOLDER, Graph, vault_graph
@@ -13,6 +12,7 @@ from recto.vault.vault import NO_VAULT, Vault
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversations
+from recto.web.page_desk import PageDesk
 from recto.web.plot import GraphData, GraphNode, Plot
 from recto.web.reference_view import NoteView
 from recto.web.templates import fill
@@ -25,7 +25,7 @@ TOGETHER = {"turn": "used together in a turn", "conversation": "used together in
 class GraphView(FullView):
     title = "Graph"
 
-    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+    def __init__(self, desk: PageDesk, live: LiveConversations, asked: Asked) -> None:
         super().__init__(desk, live, asked)
         self._by, self._folder, self._tag, self._search = "links", "", "", ""
         self._talk: AsyncTalk | None = None

@@ -13,12 +13,12 @@ from typing import Any, Protocol, Self
 
 from recto.ask_options import Attachment
 from recto.chat.conversation import Conversation
-from recto.desk import AsyncDesk
 from recto.errors import Invalid, RectoError
 from recto.events import Appended, Event, Question, Replied
 from recto.talk import AsyncTalk
 from recto.vault.vault import Vault
 from recto.web.live_turn import LiveTurn, TurnChange
+from recto.web.page_desk import PageDesk
 
 # How often growing replies are drawn, and how often the store is looked at for what others did.
 DRAW_S, LOOK_S = 0.05, 1.0
@@ -42,7 +42,7 @@ class Onlooker(Protocol):
 
 
 class LiveConversation:
-    def __init__(self, desk: AsyncDesk, talk: AsyncTalk, stored: Callable[["LiveConversation"], object]) -> None:
+    def __init__(self, desk: PageDesk, talk: AsyncTalk, stored: Callable[["LiveConversation"], object]) -> None:
         self.talk = talk
         self.turn: LiveTurn | None = None
         self.failure = ""
@@ -186,7 +186,7 @@ class LiveConversation:
 class LiveConversations:
     """All that pages show now, by id, and the list of conversations."""
 
-    def __init__(self, desk: AsyncDesk) -> None:
+    def __init__(self, desk: PageDesk) -> None:
         self._desk = desk
         self._known: dict[str, LiveConversation] = {}
         self._watchers: list[Callable[[], object]] = []

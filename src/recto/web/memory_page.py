@@ -4,12 +4,12 @@ import asyncio
 
 from msgspec import Struct
 
-from recto.desk import AsyncDesk
 from recto.errors import NotFound
 from recto.memory.fact import FACT_KINDS, MemoryFact, checked_kind
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversations
+from recto.web.page_desk import PageDesk
 from recto.web.templates import fill
 
 # Facts that are listed at once.
@@ -26,7 +26,7 @@ class ShownFact(Struct, frozen=True):
 class MemoryView(FullView):
     title = "Memory"
 
-    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+    def __init__(self, desk: PageDesk, live: LiveConversations, asked: Asked) -> None:
         super().__init__(desk, live, asked)
         self._search, self._kind, self._editing, self._said = "", "", 0, ""
         self.handlers = {

@@ -2,13 +2,13 @@
 
 import os
 
-from recto.desk import AsyncDesk
 from recto.keys import KeyStore
 from recto.providers.model import Model
 from recto.providers.registry import ModelOverview, key_variables, model_overview
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversations
+from recto.web.page_desk import PageDesk
 from recto.web.templates import fill
 
 MOST = 200
@@ -17,7 +17,7 @@ MOST = 200
 class ModelsView(FullView):
     title = "Models"
 
-    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+    def __init__(self, desk: PageDesk, live: LiveConversations, asked: Asked) -> None:
         super().__init__(desk, live, asked)
         self._search, self._everything = "", False
         self._known: ModelOverview | None = None

@@ -5,11 +5,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from recto.desk import AsyncDesk
 from recto.errors import RectoError
 from recto.talk import AsyncTalk
 from recto.web.components import Deed
 from recto.web.message_view import pretty
+from recto.web.page_desk import PageDesk
 from recto.web.panel import Handler
 from recto.web.templates import fill
 from recto.web.window_parts import bars, counts_line, left_out, plan_words, sections
@@ -24,7 +24,7 @@ Json = Mapping[str, Any]
 class ReplyView:
     name, title = "reply", "Reply"
 
-    def __init__(self, desk: AsyncDesk, talk: Callable[[], AsyncTalk]) -> None:
+    def __init__(self, desk: PageDesk, talk: Callable[[], AsyncTalk]) -> None:
         self._desk, self._talk = desk, talk
         self._message: str | None = None
         self._texts: dict[tuple[str, int], str] = {}
@@ -50,7 +50,7 @@ class ReplyView:
 
     async def _text(self, section: str, place: int) -> str:
         try:
-            return (await self._desk.sent_pick(self._message, section, place)).text
+            return (await self._desk.sent_pick(self._message or "", section, place)).text
         except RectoError as why:
             return why.message
 

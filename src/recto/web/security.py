@@ -116,6 +116,16 @@ class PageAccess(Struct, frozen=True):
             return False
         return parts.scheme in ("http", "https") and self.is_own(parts.netloc)
 
+    def is_from_here(self, scope: Scope, headers: Headers) -> bool:
+        """Whether a request comes from the page itself, under its own name."""
+        origin = headers.get("origin")
+        if not self.is_own(headers.get("host", "")):
+            return False
+        if origin is not None:
+            return self.is_own_origin(origin)
+        # browsers name the origin of every socket and of whatever changes something
+        return scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+
     def admits(self, given: str) -> bool:
         """Whether a link may open the page; a ticket does so once."""
         if given in self.tickets:
@@ -146,30 +156,21 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        if not self._is_from_here(scope, headers):
-            await _refuse(scope, receive, send, OTHER_SITE)
+        if not self._access.is_from_here(scope, headers):
+            await refuse(scope, receive, send, OTHER_SITE)
         elif given := _given_key(scope):
             await self._welcome(scope, receive, send, given)
-        elif not self._access.opens(_cookies(headers).get(self._access.cookie)):
-            await _refuse(scope, receive, send, NO_KEY)
-        elif _size(headers) > MAX_BODY:
-            await _refuse(scope, receive, send, TOO_LARGE, status=413)
+        elif not self._access.opens(read_cookies(headers).get(self._access.cookie)):
+            await refuse(scope, receive, send, NO_KEY)
+        elif body_size(headers) > MAX_BODY:
+            await refuse(scope, receive, send, TOO_LARGE, status=413)
         else:
             await self._app(scope, receive, send)
-
-    def _is_from_here(self, scope: Scope, headers: Headers) -> bool:
-        origin = headers.get("origin")
-        if not self._access.is_own(headers.get("host", "")):
-            return False
-        if origin is not None:
-            return self._access.is_own_origin(origin)
-        # browsers name the origin of every socket and of whatever changes something
-        return scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
 
     async def _welcome(self, scope: Scope, receive: Receive, send: Send, given: str) -> None:
         """Takes the key out of the address, where others could read it, and into a cookie."""
         if scope["type"] != "http" or not self._access.admits(given):
-            await _refuse(scope, receive, send, NO_KEY)
+            await refuse(scope, receive, send, NO_KEY)
             return
         kept = [pair for pair in _query(scope) if pair[0] != KEY_NAME]
         # a path of two slashes would be another host
@@ -194,7 +195,8 @@ class PolicyHeaders:
             await self._app(scope, receive, send)
             return
         nonce = secrets.token_urlsafe(16)
-        policy = POLICY.format(nonce=nonce, socket=f"ws://{Headers(scope=scope).get('host', '')}")
+        host = Headers(scope=scope).get("host", "")
+        policy = POLICY.format(nonce=nonce, socket=f"ws://{host} wss://{host}")
         await self._app(scope, receive, _Sender(send, policy, nonce))
 
 
@@ -239,19 +241,19 @@ def _given_key(scope: Scope) -> str | None:
     return dict(_query(scope)).get(KEY_NAME)
 
 
-def _cookies(headers: Headers) -> Mapping[str, str]:
+def read_cookies(headers: Headers) -> Mapping[str, str]:
     try:
         return {name: each.value for name, each in SimpleCookie(headers.get("cookie", "")).items()}
     except CookieError:
         return {}
 
 
-def _size(headers: Headers) -> int:
+def body_size(headers: Headers) -> int:
     length = headers.get("content-length", "0")
     return int(length) if length.isdecimal() else MAX_BODY + 1
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, why: str, *, status: int = 403) -> None:
+async def refuse(scope: Scope, receive: Receive, send: Send, why: str, *, status: int = 403) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": why})
         return

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -20,6 +21,7 @@ from recto.web.all_views import add_views
 from recto.web.chat_page import add_chat_page
 from recto.web.files import add_file_routes
 from recto.web.live import LiveConversations
+from recto.web.page_door import FindDoor, PageDoor
 from recto.web.security import Guard, PageAccess, PolicyHeaders, read_key
 
 ASSETS = Path(__file__).parent / "assets"
@@ -47,12 +49,23 @@ async def serve_page(desk: AsyncDesk, host: str, listening: socket.socket, start
 
 
 def page_app(desk: AsyncDesk, live: LiveConversations, access: PageAccess) -> ASGIApp:
-    """Everything that is served, behind its guard. NiceGUI has one app in a process, so this is called once."""
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    """Everything of a home, behind its guard."""
+    door = PageDoor(desk, live, takes_keys=access.is_loopback)
+
+    async def find(scope: Any) -> PageDoor:
+        return door
+
+    return Guard(page_routes(find, is_whole=True)[1], access)
+
+
+def page_routes(find: FindDoor, *, is_whole: bool, lifespan: Any = None) -> tuple[FastAPI, ASGIApp]:
+    """The app of the page, for its lifespan, and what is to be served behind a guard. NiceGUI has one app in a process,
+    so this is called once. `is_whole`: with the pages that show all of a home."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.mount("/assets", StaticFiles(directory=ASSETS), name="assets")
-    add_file_routes(app, desk)
-    add_chat_page(desk, live, takes_keys=access.is_loopback)
-    add_views(desk, live)
+    add_file_routes(app, find)
+    add_chat_page(find)
+    add_views(find, is_whole=is_whole)
     ui.run_with(
         app,
         title="Recto",
@@ -66,7 +79,7 @@ def page_app(desk: AsyncDesk, live: LiveConversations, access: PageAccess) -> AS
         show_welcome_message=False,
     )
     core.app.on_exception(_log_failure)
-    return Guard(GZipMiddleware(PolicyHeaders(app), compresslevel=COMPRESSION), access)
+    return app, GZipMiddleware(PolicyHeaders(app), compresslevel=COMPRESSION)
 
 
 def _log_failure(why: Exception) -> None:

@@ -12,13 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto import settings as configuration
-from recto.desk import AsyncDesk
 from recto.errors import Invalid, RectoError
 from recto.setting_spec import Spec
 from recto.settings_file import set_setting, unset_setting
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversation, LiveConversations
+from recto.web.page_desk import PageDesk
 from recto.web.templates import fill
 
 LEVELS = {
@@ -58,7 +58,7 @@ class SettingRow(Struct, frozen=True):
 class SettingsView(FullView):
     title = "Settings"
 
-    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+    def __init__(self, desk: PageDesk, live: LiveConversations, asked: Asked) -> None:
         super().__init__(desk, live, asked)
         self._level, self._agent, self._conversation = "user", "default", asked.get("c", "")
         self._search, self._said = asked.get("look", ""), ""

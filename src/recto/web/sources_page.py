@@ -1,12 +1,12 @@
 """Sources: rules, references and tools of a conversation and its agent, how each comes in, and the trust of servers."""
 
-from recto.desk import AsyncDesk
 from recto.sources.server_config import ServerConfig, without_secret_address, without_secrets
 from recto.sources.source import BUILT_IN_SERVER, INCLUDES
 from recto.talk import AsyncTalk
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversations
+from recto.web.page_desk import PageDesk
 from recto.web.templates import fill
 
 KINDS = {"rule": "Rules", "reference": "References", "tool": "Tools"}
@@ -15,7 +15,7 @@ KINDS = {"rule": "Rules", "reference": "References", "tool": "Tools"}
 class SourcesView(FullView):
     title = "Sources"
 
-    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+    def __init__(self, desk: PageDesk, live: LiveConversations, asked: Asked) -> None:
         super().__init__(desk, live, asked)
         self._conversation, self._said = asked.get("c", ""), ""
         self.handlers = {

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from nicegui import ui
 
-from recto.desk import AsyncDesk
 from recto.reports.request_use import RequestUse
 from recto.talk import AsyncTalk
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversations
+from recto.web.page_desk import PageDesk, whole_desk
 from recto.web.plot import Plot, PlotData, Series
 from recto.web.templates import fill
 
@@ -26,7 +26,7 @@ PERIODS: "dict[str, Period]" = {"month": "month", "day": "day"}
 class StatsView(FullView):
     title = "Statistics"
 
-    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+    def __init__(self, desk: PageDesk, live: LiveConversations, asked: Asked) -> None:
         super().__init__(desk, live, asked)
         self._conversation, self._period = asked.get("c", ""), "month"
         self.handlers = {"choose-conversation": self._choose, "choose-period": self._choose_period}
@@ -51,6 +51,8 @@ class StatsView(FullView):
     async def draw(self) -> None:
         found = await self.conversation(self._conversation)
         await self._draw_conversation(found.talk if found else None)
+        if whole_desk(self.page_desk) is None:  # what follows is about everybody
+            return
         days, models = await self.desk.token_use("day"), await self.desk.token_use("model")
         self._days.show(days_plot(days))
         self._day_cost.show(cost_plot(days))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from recto.errors import Invalid
 from recto.reports.transcript import ArchivedPart, TranscriptEntry
 from recto.web.components import Act, MessageList
-from recto.web.first_start import FirstStart
+from recto.web.first_start import AnyStart
 from recto.web.live import LiveConversation
 from recto.web.live_turn import TurnChange
 from recto.web.message_view import items
@@ -17,7 +17,7 @@ EMPTY = "empty"
 
 
 class TranscriptView:
-    def __init__(self, live: Callable[[], LiveConversation], first_start: FirstStart) -> None:
+    def __init__(self, live: Callable[[], LiveConversation], first_start: AnyStart) -> None:
         self._live, self._first_start = live, first_start
         self._shown: dict[str, str] = {}
         """The HTML of each message, oldest first."""

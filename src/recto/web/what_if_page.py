@@ -7,7 +7,6 @@ from typing import Any
 from nicegui import ui
 
 from recto import settings as configuration
-from recto.desk import AsyncDesk
 from recto.errors import Invalid
 from recto.reports.what_if import PlanOptions, StrategyComparison, StrategyRun, WhatIf
 from recto.strategy import STRATEGIES
@@ -15,6 +14,7 @@ from recto.talk import AsyncTalk
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversations
+from recto.web.page_desk import PageDesk
 from recto.web.plot import Colour, Plot, PlotData, Series
 from recto.web.templates import fill
 from recto.web.window_parts import bars, pick_values
@@ -30,7 +30,7 @@ FATES = {"verbatim": "word for word", "condensed": "as an excerpt", "summarised"
 class WhatIfView(FullView):
     title = "What if"
 
-    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+    def __init__(self, desk: PageDesk, live: LiveConversations, asked: Asked) -> None:
         super().__init__(desk, live, asked)
         self._form: dict[str, str] = {"conversation": asked.get("c", ""), "reply": asked.get("reply", "")}
         self._found: WhatIf | None = None

@@ -1,0 +1,246 @@
+"""KeyDesk: the part of a shared server that one key sees: its own conversations, and nothing else of the home.
+
+Whatever is named is looked up among them, so that a name of another key's is as unknown as one that never was.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, Unpack
+
+from recto.chat.blocks import Compaction
+from recto.chat.conversation import Conversation, ConversationState
+from recto.errors import Invalid, NotFound, Refused
+from recto.events import Event
+from recto.recall.message_search import FoundMessages, MessageQuery, search_messages
+from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf
+from recto.search.hybrid_index import Progress
+from recto.serve.access import KeyRefused
+from recto.serve.gateway import CHOSEN, Gateway
+from recto.source_changes import Change
+from recto.sources.overrides import SourceStatus
+from recto.store.clients import AccessKey
+from recto.store.comparison import Difference
+from recto.store.records import Record
+from recto.store_reader import SentText, StoreReader
+from recto.talk import AsyncTalk
+from recto.turn.context import STRATEGY, CallOptions
+from recto.turn.messages import Given, TurnStart, pending_reply
+from recto.turn.session import ChatSession
+
+HITS_LOOKED_AT = 100
+ID_LENGTH = 26
+NOT_YOURS = "this belongs to the owner of the server"
+
+
+class KeyUse:
+    """What one key may do now. It is read again at every turn: a key that was removed opens nothing more."""
+
+    def __init__(self, gateway: Gateway, key: AccessKey) -> None:
+        self.gateway, self.key = gateway, key
+
+    async def admit(self, model: str) -> None:
+        """One turn more, with this model."""
+        gateway, known = self.gateway, await self._known()
+        gateway.access.admit(known)
+        gateway.access.check_model(known, gateway.model_name(model))
+        await gateway.check_spending(known)
+
+    async def check(self) -> None:
+        await self._known()
+
+    async def _known(self) -> AccessKey:
+        keys = await self.gateway.store_thread.do(self.gateway.store.access_keys.all)
+        found = next((each for each in keys if (each.name, each.created) == (self.key.name, self.key.created)), None)
+        if found is None:
+            raise KeyRefused("The key of this page was removed: its owner makes another with `recto serve keys add`.")
+        return found
+
+    def check_model(self, model: str) -> None:
+        self.gateway.access.check_model(self.key, self.gateway.model_name(model))
+
+
+class KeyTalk(AsyncTalk):
+    """A conversation of one key. It asks models that the key may ask, within its limits, and reads nothing of the
+    machine that it runs on."""
+
+    def __init__(self, use: KeyUse, session: ChatSession, reader: StoreReader, number: int | None = None) -> None:
+        super().__init__(use.gateway.engine, session, reader, number)
+        self._use = use
+
+    async def _stored(self) -> ChatSession:
+        is_new, session = self.id is None, await super()._stored()
+        if is_new:
+            own = self._engine.store.client_messages.own
+            await self._engine.store_thread.do(own, session.conversation, self._use.key.name)
+        return session
+
+    async def _addressed(self, given: Given) -> Given:
+        return given  # other agents are the owner's
+
+    async def _sent(self, given: TurnStart, chosen: CallOptions, *, can_ask: bool) -> AsyncGenerator[Event, None]:
+        await self._use.admit(self.model)
+        async with aclosing(super()._sent(given, chosen, can_ask=can_ask)) as events:
+            async for event in events:
+                yield event
+
+    async def stream_compaction(self, keep: str = "") -> AsyncGenerator[Event, None]:
+        await self._use.admit(self.model)
+        async with aclosing(super().stream_compaction(keep)) as events:
+            async for event in events:
+                yield event
+
+    async def compact(self, keep: str = "") -> Compaction:
+        await self._use.admit(self.model)
+        return await super().compact(keep)
+
+    async def use(self, model: str) -> None:
+        self._use.check_model(model)
+        await super().use(model)
+
+    async def set_setting(self, key: str, value: Any) -> Any:
+        if key != STRATEGY:
+            raise Refused(f"{key}: {NOT_YOURS}")
+        return await super().set_setting(key, value)
+
+    async def open_document(self, path: str | None) -> str | None:
+        raise Refused(f"there are no notes here: {NOT_YOURS}")
+
+    async def remember_in_project(self, text: str) -> Path:
+        raise Refused(f"there is no memory file here: {NOT_YOURS}")
+
+    async def _change_sources(self, names: Sequence[str], change: Change) -> list[SourceStatus]:
+        raise Refused(f"{', '.join(names)[:80]}: {NOT_YOURS}")
+
+    async def request(self, named: str) -> Record:
+        found = await super().request(named)
+        if found.conversation != self.id:
+            raise NotFound(f"request {named} is not part of this conversation", id=named)
+        return found
+
+    async def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
+        self._check_changes(changes.get("model"), changes.get("settings"))
+        return await super().what_if(message, **changes)
+
+    async def compare_strategies(
+        self,
+        names: Collection[str] = (),
+        progress: Progress | None = None,
+        **changes: Unpack[PlanOptions],
+    ) -> StrategyComparison:
+        self._check_changes(changes.get("model"), changes.get("settings"))
+        return await super().compare_strategies(names, progress, **changes)
+
+    def _check_changes(self, model: str | None, settings: object) -> None:
+        if model:
+            self._use.check_model(model)
+        if settings:  # one of them brings memory, which is the owner's
+            raise Refused(f"settings: {NOT_YOURS}")
+
+
+class KeyDesk:
+    """See PageDesk. Every method that names something finds it among the key's own, or not at all."""
+
+    vault = None
+
+    def __init__(self, gateway: Gateway, key: AccessKey) -> None:
+        self._use, self._owner = KeyUse(gateway, key), key.name
+        self._desk, self._store, self._do = gateway.desk, gateway.store, gateway.store_thread.do
+        self._reader = StoreReader(gateway.store, gateway.desk.home, None)
+
+    async def follow(self, listener: Callable[[], object] | None = None) -> None:
+        if listener:
+            self._store.changes.watch(lambda _: listener())
+
+    # -- conversations
+
+    async def conversation(self, id: str | int | None = None) -> KeyTalk:
+        await self._use.check()
+        if id is None:
+            return KeyTalk(self._use, ChatSession("", chosen=CHOSEN, is_guest=True), self._reader)
+        return await self._talk(await self._own(str(id)))
+
+    async def latest(self) -> KeyTalk | None:
+        found = await self.conversations(limit=1)
+        return await self._talk(found[0]) if found else None
+
+    async def _talk(self, found: Conversation) -> KeyTalk:
+        details = found.details
+        model, chosen = str(details.get("model") or ""), {**(details.get("settings") or {}), **CHOSEN}
+        session = ChatSession(found.id, found.head, model, agent=found.agent, chosen=chosen, is_guest=True)
+        session.apply(pending=await self._do(pending_reply, self._store, found.head))
+        return KeyTalk(self._use, session, self._reader, found.number)
+
+    async def _own(self, named: str, *, deleted: bool = False) -> Conversation:
+        """By its id or its number."""
+        number = named.removeprefix("#")
+        found = [each for each in await self._all() if each.id == named or str(each.number) == number]
+        if found and (deleted or not found[0].deleted):
+            return found[0]
+        raise NotFound(f"there is no conversation {named[:80]}", id=named)
+
+    async def _all(self) -> list[Conversation]:
+        return await self._do(self._store.tree.conversations, limit=None, owner=self._owner)
+
+    async def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
+        return await self._do(self._store.tree.conversations, limit=limit, state=state, owner=self._owner)
+
+    async def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]:
+        words, own = text.casefold().split(), {each.id: each for each in await self._all() if not each.deleted}
+        found = {each.id: each for each in own.values() if all(word in each.title.casefold() for word in words)}
+        for hit in await self.search(text, limit=HITS_LOOKED_AT) if len(found) < limit else ():
+            found.setdefault(hit.conversation, own[hit.conversation])
+        return list(found.values())[:limit]
+
+    async def search(self, text: str, *, limit: int = 20) -> FoundMessages:
+        await self._use.check()
+        homes = frozenset(each.id for each in await self._all() if not each.deleted)
+        query = MessageQuery(text, limit=limit, homes=homes)
+        return await asyncio.to_thread(search_messages, self._desk.engine.archive, self._store, query)
+
+    async def rename(self, conversation: str, title: str) -> Conversation:
+        return await self._desk.rename((await self._own(conversation)).id, title)
+
+    async def archive(self, conversation: str) -> Conversation:
+        return await self._desk.archive((await self._own(conversation)).id)
+
+    async def unarchive(self, conversation: str) -> Conversation:
+        return await self._desk.unarchive((await self._own(conversation)).id)
+
+    async def delete(self, conversation: str) -> Conversation:
+        return await self._desk.delete((await self._own(conversation)).id)
+
+    async def restore(self, conversation: str) -> Conversation:
+        return await self._desk.restore((await self._own(conversation, deleted=True)).id)
+
+    # -- requests and attachments, by the ids of their messages or their own
+
+    async def rebuild(self, request: str) -> bytes:
+        return await self._desk.rebuild(await self._own_request(request))
+
+    async def compare(self, before: str, after: str) -> Difference:
+        return await self._desk.compare(await self._own_request(before), await self._own_request(after))
+
+    async def verify(self, requests: Sequence[str]) -> list[tuple[str, str | None]]:
+        return await self._desk.verify([await self._own_request(each) for each in requests])
+
+    async def sent_pick(self, request: str, section: str, place: int) -> SentText:
+        return await self._desk.sent_pick(await self._own_request(request), section, place)
+
+    async def attached(self, message: str, block: int) -> tuple[str, bytes]:
+        home, found = await asyncio.to_thread(self._reader.message, _full(message))
+        await self._own(home.id)
+        return await self._desk.attached(found.id, block)
+
+    async def _own_request(self, named: str) -> str:
+        record = await asyncio.to_thread(self._reader.record, _full(named))
+        await self._own(record.conversation)
+        return record.id
+
+
+def _full(named: str) -> str:
+    """An id; numbers and words such as `last` mean something of the whole store."""
+    if len(named) != ID_LENGTH or not named.isalnum():
+        raise Invalid("an id of 26 characters is needed here")
+    return named

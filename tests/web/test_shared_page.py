@@ -1,0 +1,264 @@
+"""`recto serve --web`: the endpoint's server shows a page too, and each key sees its own conversations alone."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.web.conftest import SHOTS, STARTS_WITHIN_S, VAULT, say, shot
+
+SECRET = "the combination of the harbour safe is 4711"
+
+
+class SharedServer:
+    """A running `recto serve --web` with a key for each name."""
+
+    def __init__(self, home: Path, script: Path, *names: str, options: tuple[str, ...] = ()) -> None:
+        settings = {"RECTO_HOME": str(home), "RECTO_SEARCH_EMBEDDER": "none", "RECTO_STORE_BACKUP": "off"}
+        self.environment, self.home = os.environ | settings, home
+        self.keys = {name: self.run("serve", "keys", "add", name).split()[0] for name in names}
+        command = ["serve", "--web", "--port", "0", "--model", f"scripted:{script}", *options]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "recto", *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self.environment,
+            cwd=VAULT,
+        )
+        assert self.process.stdout
+        told = []
+        for line in self.process.stdout:
+            told.append(line)
+            if found := re.search(r"the page is at (http://\S+?)/:", line):
+                self.url = found[1]
+                break
+        else:
+            raise AssertionError("".join(told))
+
+    def run(self, *command: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "recto", *command], capture_output=True, text=True, env=self.environment, check=True
+        )
+        return done.stdout
+
+    def ask(self, name: str, text: str, **headers: str) -> httpx2.Response:
+        """As a program with the key of this name."""
+        body = {"model": "recto", "messages": [{"role": "user", "content": text}]}
+        headers |= {"authorization": f"Bearer {self.keys[name]}"}
+        return httpx2.post(f"{self.url}/v1/chat/completions", json=body, headers=headers, timeout=60)
+
+    def get(self, path: str, key: str = "", **headers: str) -> httpx2.Response:
+        """As a browser that was signed in with this key."""
+        port = self.url.rpartition(":")[2]
+        cookie = {"cookie": f"recto-serve-{port}={key}"} if key else {}
+        return httpx2.get(f"{self.url}{path}", headers={"accept": "text/html"} | cookie | headers, timeout=60)
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.wait(STARTS_WITHIN_S)
+        if self.process.stdout:
+            self.process.stdout.close()
+
+
+ServeShared = Callable[..., SharedServer]
+
+
+@pytest.fixture
+def serve_shared(tmp_path: Path) -> Iterator[ServeShared]:
+    running: list[SharedServer] = []
+
+    def start(*steps: dict[str, Any], names: tuple[str, ...] = ("anna", "ben"), **more: Any) -> SharedServer:
+        file = tmp_path / "script.json"
+        file.write_text(json.dumps({"steps": list(steps or [{"text": "Fine."}])}))
+        running.append(SharedServer(tmp_path / "home", file, *names, **more))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.end()
+
+
+def sign_in(browser: Browser, server: SharedServer, name: str, path: str = "/") -> Page:
+    page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+    page.goto(f"{server.url}/")
+    page.get_by_label("Your key for this server").fill(server.keys[name])
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_label("Message", exact=True).wait_for()
+    if path != "/":
+        page.goto(f"{server.url}{path}")
+    return page
+
+
+def search(page: Page, text: str) -> None:
+    page.get_by_label("Search").fill(text)
+
+
+def test_neither_key_sees_the_others_conversations(browser: Browser, serve_shared: ServeShared) -> None:
+    server = serve_shared()
+    anna, ben = sign_in(browser, server, "anna"), sign_in(browser, server, "ben")
+    say(anna, SECRET)
+    expect(anna.locator("article.assistant")).to_contain_text("Fine.")
+    expect(anna.locator(".conversations")).to_contain_text("harbour safe")
+    shot(anna, "shared")
+    expect(ben.locator(".conversations")).not_to_contain_text("harbour")
+    # by search
+    search(ben, "harbour safe")
+    expect(ben.locator(".conversations")).to_contain_text("Nothing")
+    search(anna, "harbour safe")
+    expect(anna.locator(".conversations")).to_contain_text("4711")
+    # by number and by id
+    number = int(anna.url.rpartition("/")[2])
+    ben.goto(f"{server.url}/c/{number}")
+    expect(ben.get_by_role("alert")).to_contain_text(f"there is no conversation {number}")
+    assert "4711" not in ben.content()
+    found = json.loads(server.run("conversations", "list", "--json").splitlines()[0])
+    ben.goto(f"{server.url}/c/{found['id']}")
+    expect(ben.get_by_role("alert")).to_contain_text("there is no conversation")
+    # by what-if and statistics
+    for path in (f"/whatif?c={number}", f"/stats?c={number}"):
+        ben.goto(server.url + path)
+        ben.locator("main h1").wait_for()
+        expect(ben.locator(".failure")).to_contain_text("there is no conversation")
+        assert "harbour" not in ben.content()
+
+
+def test_a_key_sees_what_its_programs_say_and_goes_on_there(browser: Browser, serve_shared: ServeShared) -> None:
+    server = serve_shared({"text": "Noted."})
+    told = server.ask("anna", "The keel was laid in March.")
+    assert told.status_code == 200
+    page = sign_in(browser, server, "anna")
+    page.locator(".conversations").get_by_text("The keel was laid").first.click()
+    expect(page.locator("article.assistant")).to_contain_text("Noted.")
+    say(page, "And launched in June.")
+    expect(page.locator("article.assistant")).to_have_count(2)
+    assert (
+        server.ask("ben", "Hello", **{"x-recto-conversation": told.headers["x-recto-conversation"]}).status_code == 200
+    )
+    expect(page.locator("article.assistant")).to_have_count(2)
+
+
+def test_nothing_of_the_machine_and_its_owner_is_there(browser: Browser, serve_shared: ServeShared) -> None:
+    server = serve_shared()
+    server.run("memory", "add", "The owner keeps bees.")
+    server.run(
+        "ask", "--model", "scripted:" + str(server.home.parent / "script.json"), "A word of the owner about bees."
+    )
+    page = sign_in(browser, server, "anna")
+    expect(page.locator(".conversations")).not_to_contain_text("bees")
+    page.get_by_text("More").click()
+    assert page.locator(".menu.views a").all_text_contents() == ["What if", "Statistics", "Sign out"]
+    for path in ("/memory", "/settings", "/sources", "/models", "/graph"):
+        assert server.get(path, server.keys["anna"]).status_code == 404
+    assert server.get("/vault-image?path=x.png", server.keys["anna"]).status_code == 404
+    # a file of the folder that the server runs in
+    note = next(VAULT.rglob("*.md")).relative_to(VAULT)
+    say(page, f"What do @{note} and bees say?")
+    expect(page.locator("article.assistant")).to_contain_text("Fine.")
+    page.get_by_role("button", name="Context").first.click()
+    expect(page.locator("aside")).to_contain_text("What was sent")
+    assert "keeps bees" not in page.content()
+    page.get_by_role("button", name="Raw").click()
+    expect(page.locator("aside pre")).to_contain_text(f'"content":"What do @{note} and bees say?"')
+    say(page, "/remember the owner is a fool")
+    expect(page.get_by_role("alert")).to_contain_text("belongs to the owner of the server")
+    say(page, "/model scripted:/etc/passwd")
+    expect(page.get_by_role("alert")).to_contain_text("There is no model")
+
+
+def test_a_picture_of_one_key_is_no_picture_of_another(serve_shared: ServeShared) -> None:
+    server = serve_shared()
+    picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    content = [
+        {"type": "text", "text": "Look"},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}},
+    ]
+    body = {"model": "recto", "messages": [{"role": "user", "content": content}]}
+    headers = {"authorization": f"Bearer {server.keys['anna']}"}
+    assert httpx2.post(f"{server.url}/v1/chat/completions", json=body, headers=headers).status_code == 200
+    listed = json.loads(server.run("conversations", "show", "--json").splitlines()[0])
+    message = (listed.get("messages") or [listed])[0]["id"]
+    assert server.get(f"/attached?message={message}&block=1", server.keys["anna"]).status_code == 200
+    assert server.get(f"/attached?message={message}&block=1", server.keys["ben"]).status_code == 404
+    assert server.get("/attached?message=%231&block=1", server.keys["ben"]).status_code == 404
+
+
+def test_nobody_gets_in_without_a_key_from_another_site_or_under_another_name(serve_shared: ServeShared) -> None:
+    server = serve_shared(options=("--web-host", "recto.example.com"))
+    anna, port = server.keys["anna"], server.url.rpartition(":")[2]
+    assert server.get("/").status_code == 401
+    assert "Sign in" in server.get("/").text
+    assert server.get("/", "recto-unknown").status_code == 401
+    assert server.get("/stats", accept="*/*").status_code == 403
+    assert server.get("/", anna).status_code == 200
+    assert server.get("/", anna, host="evil.example").status_code == 403
+    assert server.get("/", anna, origin="https://evil.example").status_code == 403
+    assert server.get("/", anna, host="recto.example.com").status_code == 200
+    assert server.get("/", anna, host="recto.example.com", origin="https://recto.example.com").status_code == 200
+    policy = server.get("/", anna).headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    form, place = {"key": anna}, f"{server.url}/sign-in"
+    away = httpx2.post(place, headers={"origin": "https://evil.example"}, data=form)
+    assert (away.status_code, "set-cookie" in away.headers) == (403, False)
+    own = httpx2.post(place, headers={"origin": f"http://127.0.0.1:{port}"}, data=form)
+    cookie = own.headers["set-cookie"].lower()
+    assert own.status_code == 303
+    assert all(word in cookie for word in ("httponly", "samesite=strict"))
+    wrong = httpx2.post(
+        f"{server.url}/sign-in", headers={"origin": f"http://127.0.0.1:{port}"}, data={"key": "recto-x"}
+    )
+    assert (wrong.status_code, "set-cookie" in wrong.headers) == (403, False)
+    # programs are served as before
+    assert httpx2.get(f"{server.url}/health").status_code == 200
+    assert server.ask("anna", "Hello").status_code == 200
+
+
+def test_a_key_that_is_removed_opens_nothing_more(browser: Browser, serve_shared: ServeShared) -> None:
+    server = serve_shared()
+    page = sign_in(browser, server, "anna")
+    say(page, "Hello")
+    expect(page.locator("article.assistant")).to_contain_text("Fine.")
+    server.run("serve", "keys", "remove", "anna")
+    say(page, "Are you there?")
+    expect(page.locator(".place.chat").get_by_role("alert").first).to_contain_text("The key of this page was removed")
+    page.goto(f"{server.url}/")
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+
+
+def test_limits_of_a_key_hold_on_the_page(browser: Browser, serve_shared: ServeShared) -> None:
+    server = serve_shared(names=("ben",))
+    server.keys["anna"] = server.run("serve", "keys", "add", "anna", "--requests-per-minute", "1").split()[0]
+    page = sign_in(browser, server, "anna")
+    say(page, "One")
+    expect(page.locator("article.assistant")).to_have_count(1)
+    say(page, "Two")
+    expect(page.locator(".place.chat").get_by_role("alert").first).to_contain_text("1 requests a minute")
+
+
+def test_signing_out_forgets_the_key(browser: Browser, serve_shared: ServeShared) -> None:
+    server = serve_shared()
+    page = sign_in(browser, server, "anna")
+    page.get_by_text("More").click()
+    page.get_by_role("link", name="Sign out").click()
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    if SHOTS:
+        shot(page, "sign-in")
+    assert page.context.cookies() == []
+
+
+def test_the_page_needs_keys(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "recto", "serve", "--web", "--open", "--port", "0"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"RECTO_HOME": str(tmp_path)},
+    )
+    assert done.returncode == 1
+    assert "--web needs keys" in done.stderr
