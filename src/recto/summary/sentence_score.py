@@ -90,7 +90,7 @@ _PROMPT = re.compile(r"\S{0,24}[$#>❯]")
 _BOLD_FIGURE = re.compile(r"\*\*[^*\n]{0,40}\d[^*\n]{0,40}\*\*")
 # A step of a calculation or a throw of dice: what it leads to is told, if anything.
 _CALCULATES = re.compile(r"\d ?[-+×*x÷/] ?\d[\d.,]* ?= ?\d[\d.,]*(?! ?[€$£%]| ?(?:euros?|dollars|pounds|kg|km))")
-_APOSTROPHE = re.compile("['’]")
+_APOSTROPHE, _PATH = re.compile("['’]"), re.compile(r"\w{3}/\w{3}")
 _LIST_ITEM = re.compile(r"(?:\d{1,2}[.)]|[A-H][.)]|[-*•]|\*\*[^*\n]{1,40}\*\*:?) ")
 _NUMBERED = re.compile(r"#?\d+:")
 _CONFIRMS = re.compile(
@@ -210,7 +210,8 @@ def score_sentence(
     is_quoted = sentence.speaker is not None
     worth = _worth_factor(sentence, line, start, label) if label != TOOL else 1.0
     if worth == UNWORTHY_FACTOR and not is_order(start, speaker=sentence.speaker):
-        worth = _SMALL_TALK_FACTOR if rate_sentence(start) == CHATTER else worth
+        is_empty = rate_sentence(start) == CHATTER or (line.is_step and is_announcement(start))
+        worth = _SMALL_TALK_FACTOR if is_empty else worth
         return line.weight * score * worth * (_QUOTED_FACTOR if is_quoted else 1.0) / _length(text)
     if label == TOOL:
         is_listing = sentence.is_code or _LISTED.match(start) is not None or has_code_punctuation(start)
@@ -225,7 +226,7 @@ def score_sentence(
         score *= worth
     score *= _form_factor(sentence, start, facts, line.is_task and label != TOOL and not is_quoted)
     if label != line.label:
-        score *= _PASTED_OUTPUT_FACTOR
+        score *= _PASTED_OUTPUT_FACTOR ** (1 if _EVENT.search(start) else 2)
     if is_order(start, speaker=SOMEBODY if line.label == TOOL and not sentence.speaker else sentence.speaker):
         score *= _ORDER_FACTOR
     return line.weight * score / _length(text)
@@ -275,7 +276,7 @@ def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) 
 
 
 def _is_passed_over(text: str) -> bool:  # by a reply that takes it for small talk
-    return rate_sentence(text) != BINDING and not plans_for_day(text) and not FULL_NAME.search(text)
+    return not (rate_sentence(text) == BINDING or plans_for_day(text) or FULL_NAME.search(text) or _PATH.search(text))
 
 
 def _has_facts(text: str) -> bool:
@@ -342,8 +343,7 @@ def _count_facts(sentence: LineSentence, start: str) -> int | None:
 
 def _score_output(score: float, start: str, is_frequent: bool, *, is_listing: bool) -> float:
     """In machine output, events matter most; code and what surrounds every output tell nothing."""
-    score = _score_event(score, start, is_listing=is_listing)
-    return _FREQUENT_FACTOR * score if is_frequent else score
+    return _score_event(score, start, is_listing=is_listing) * (_FREQUENT_FACTOR if is_frequent else 1.0)
 
 
 def _score_event(score: float, start: str, *, is_listing: bool = False) -> float:

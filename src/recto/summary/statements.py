@@ -155,7 +155,7 @@ _OFFER = re.compile(
 )
 _ANNOUNCEMENT = re.compile(
     r"(?:(?:now|next|first|then|so|okay|ok|great|perfect|thanks|gut|danke|gracias)[,!.:]? )?"
-    r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to"
+    r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to|(?<=next )i [a-z]+|(?<=now )i [a-z]+"
     r"|(?:vielen dank, )?ich (?:lasse|vermerke|richte|melde|leite|kümmere|veranlasse)|ich (?:werde|sehe mir|schaue"
     r"|ändere|prüfe|verwende|füge|starte|trage|lösche|suche|notiere|schicke|lege|setze)"
     r"|(?:dann|jetzt) (?:lösche|starte|ändere|prüfe|trage|suche|schicke) ich|lass uns"
@@ -204,7 +204,7 @@ _UNMARKED = re.compile(
     r"(?:(?:ok|okay|so|and|also|but|now|und|also|aber|y|pero|e|et|mais|donc|btw)[, ]+)*(?:"
     r"(?:wat|wie|waar|wanneer|waarom|welke|hoe(?:veel| lang)?) (?:is|zijn|was|heeft|kan|kunnen|moet|kost|doe|ga|komt) "
     r"|(?:what|who|where|when|why|which|how)(?:['’]s| (?:is|are|was|do|does|did|can|could|should|would|will|about"
-    r"|much|many|long|one)\b)"
+    r"|much|many|long|one)\b)|how [a-z]+ (?:is|are|was|were|do|does|did|can|will)\b"
     r"|(?:is|are|do|does|did|can|could|should|shall|would|will) (?:it|that|this|they|we|i|you|he|she|there|the|my) "
     r"|(?:was|wer|wo|wann|warum|wieso|welche[rsnm]?|wie(?: ?viele?| lange?| oft)?) (?:ist|sind|war|hat|haben|kann"
     r"|können|soll|sollen|muss|wird|kostet|macht|braucht|mach|heißt|geht|gibt|ich|wir|man)\b"

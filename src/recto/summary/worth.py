@@ -89,7 +89,7 @@ _ADVISES = re.compile(
     r"|weet) (?:\w+ )?geen\b"
 )
 _PROPOSES = re.compile(
-    r"\bplease (?:don['’]t|do not|keep|try|make sure|avoid|remember|check|note)\b|\bwe (?:usually )?recommend\b"
+    r"\bplease [a-z]+(?:['’]t)?\b|\bwe (?:usually )?recommend\b|\byou['’]d [a-z]+\b"
     r"|\b(?:some|a few) (?:possibilities|ideas|options|suggestions|tips)\b"
     r"|\byou(?:['’]ll)? need (?:to|an?|the)\b"
     r"|\b(?:you|one|it) (?:could|can|should|might|may|would)\b|\b(?:usually|typically|generally|probably)\b"
@@ -150,6 +150,7 @@ _REPORTS_FIRST = re.compile(
     r"|muestra|montre|indique|dit|zegt|toont)\b"
 )
 _BOLD_FIGURE = re.compile(r"\*\*[^*\n]{0,40}\d")
+_DONE = re.compile(r"(?:done|fixed|erledigt|hecho|listo|fait|c['’]est fait|klaar|gedaan)[:,–-]+ ", re.IGNORECASE)
 # Names that stand for others of their kind.
 _INSTANCE = re.compile(
     r"\b(?:for example|for instance|such as|e\.g\.|zum beispiel|z\. ?b\.|etwa|beispielsweise|por ejemplo|como por"
@@ -311,6 +312,7 @@ def is_about_self(text: str) -> bool:
 @text_cache(8192)  # the summary and the ledger ask
 def _is_news(text: str) -> bool:
     """Whether an assistant's sentence holds more than advice, knowledge and praise: a figure, a name, what was done."""
+    text = _DONE.sub("", text, count=1) if _DONE.match(text) else text
     priority = rate_sentence(text)
     is_plan = priority < BINDING and is_announcement(text)
     if is_question(text) or is_plan or acknowledges(text) or says_little(text):
