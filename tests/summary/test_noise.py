@@ -202,3 +202,64 @@ def test_courtesy_in_dutch_does_not_bind(text: str) -> None:
 @pytest.mark.parametrize("text", ["Begrepen, woensdag.", "Genoteerd.", "Dank u voor de foto's.", "Clear: no formulas."])
 def test_acknowledgements_are_known(text: str) -> None:
     assert acknowledges(text)
+
+
+def test_what_leans_on_a_name_from_long_before_is_told_if_it_says_much() -> None:
+    said = ("user", "But she starts at the sailing school on 1 September and they take nobody without a vest.")
+    assert "sailing school on 1 September" in told(
+        ("user", "Our daughter Liv swims well."), ("assistant", "Nice!"), said
+    )
+    assert "watched it" not in told(("user", "I first watched it 3 years ago."), ("assistant", "Nice!"))
+
+
+def test_an_answer_that_says_it_all_comes_without_its_question() -> None:
+    question = ("assistant", "Do you already have a caterer?")
+    assert "already have" not in told(question, ("user", "Yes, Van Dam Catering, they come on 22 August at 8."))
+    assert "already have" in told(question, ("user", "Yes, since last year."))
+
+
+def test_a_wish_after_a_greeting_is_told() -> None:
+    wish = "Guten Tag, ich möchte einen Termin bei Frau Dr. Hellwig verschieben."
+    assert rate_sentence(wish) > CHATTER
+    assert rate_sentence("Guten Tag, Frau Hellwig!") == CHATTER
+
+
+def test_a_tale_that_the_user_asked_for_is_no_news() -> None:
+    wish = ("user", "Let's write a story together, about a lighthouse and its keeper Osric.")
+    tale = "The wind came from the north that night, and Osric counted the steps by the sound of the rain."
+    later = ("user", "The girl is called Wren and she steals the lens.")
+    summary = told(wish, ("assistant", tale), later, ("assistant", "Your invoice 4711 was paid on 3 May by Ada Lind."))
+    assert tale not in summary
+    assert "Wren" in summary
+    assert "invoice 4711" in summary
+
+
+def test_advice_of_an_assistant_corrects_nothing() -> None:
+    said = ("user", "We put Liv to bed at 19:30, with a bottle of 180 ml before.")
+    advice = ("assistant", "You could try to move the bottle to before the bath at 18:30.")
+    summary = told(said, advice, ("user", "The boats of Ada Lind are 9 m long."))
+    assert "19:30" in summary
+    assert "You could" not in summary
+
+
+def test_rows_of_a_pasted_log_are_told_only_where_something_happened() -> None:
+    rows = [f"2026-05-02 10:14:0{at} INFO req={at} path=/cart ms={90 + at}" for at in range(4)]
+    error = "2026-05-02 10:14:04 ERROR db timeout after 5000 ms query=select_stock"
+    log = "\n".join(["Our shop is slow, here is the log:", *rows, error])
+    finding = "The select_stock query runs into its timeout of 5000 ms and blocks the whole pool."
+    summary = told(("user", log), ("assistant", finding))
+    assert error in summary
+    assert finding in summary
+    assert "INFO" not in summary
+
+
+def test_the_words_of_two_speakers_are_not_joined() -> None:
+    pasted = (
+        "Here is what the others wrote:\nMira: I can't do Friday, Saturday works\nTom: yes Saturday 18:30\nMira: fine"
+    )
+    assert "wrote: I can't" not in told(("user", pasted))
+
+
+def test_what_was_done_is_told_although_it_begins_with_done() -> None:
+    reply = "Done: sharp is at 0.33.5 on chore/node22, and the build passes with node 22."
+    assert reply in told(("user", "Upgrade sharp on a branch of its own."), ("assistant", reply))

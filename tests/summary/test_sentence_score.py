@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.summary.samples import fragments
 
 from recto.summary.sentence_score import (
@@ -14,13 +15,13 @@ from recto.summary.sentence_score import (
     promise_of,
     score_sentence,
 )
-from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineReader, LineSentence, SourceLine
+from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineReader, SourceLine
 
 
 def score(text: str, label: str = USER, *, position: int = 1, is_task: bool = False, frequent: str = "") -> float:
     found = LineReader([SourceLine(label, text, 1.0)]).sentences(0)
     assert len(found) == 1, "one sentence"
-    sentence = LineSentence(position, *found[0][1:])
+    sentence = replace(found[0], position=position)
     return score_sentence(sentence, SourceLine(label, text, 1.0, is_task), TermWeights(), frozenset({frequent}))
 
 

@@ -316,8 +316,7 @@ _ASCII_TOKEN = re.compile(r"[a-z][a-z0-9_']*(?:-[a-z0-9_]+)*|[0,;:(!]")
 @text_cache(8192)  # priorities, sentences and facts are found in the same messages, one after the other
 def cues_in(sentence: str) -> frozenset[str]:
     """The kinds of cue in a sentence."""
-    text = _NUMBER.sub("0", sentence.lower().replace("’", "'"))
-    tokens = (_ASCII_TOKEN if text.isascii() else TOKEN).findall(text)
+    tokens = _tokens_of(sentence)
     kinds = _kinds_in(tokens, _cues())
     if "likely" in kinds and _kinds_in(tokens, _harmless()):
         kinds -= {"likely"}
@@ -326,6 +325,21 @@ def cues_in(sentence: str) -> frozenset[str]:
     if len(sentence) <= SHORT and _is_chatter(sentence, tokens):
         kinds |= {"chatter"}
     return kinds
+
+
+@text_cache(8192)
+def _tokens_of(sentence: str) -> list[str]:
+    text = _NUMBER.sub("0", sentence.lower().replace("’", "'"))
+    return (_ASCII_TOKEN if text.isascii() else TOKEN).findall(text)
+
+
+@text_cache(8192)  # asked of the same sentence by one pattern after the other
+def words_of(text: str) -> frozenset[str]:
+    """Its words in lower case, cut at apostrophes and hyphens too. Most patterns need one of few words, and looking
+    for these takes a tenth of the time."""
+    tokens = _tokens_of(text)
+    joined = [token for token in tokens if "'" in token or "-" in token]
+    return frozenset(tokens).union(*(token.replace("-", "'").split("'") for token in joined))
 
 
 def _kinds_in(tokens: Sequence[str], cues: Cues) -> frozenset[str]:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from recto.chat.cues import SHORT, SMALL_WORDS, TOKEN, cues_in
+from recto.chat.cues import SHORT, SMALL_WORDS, TOKEN, cues_in, words_of
 from recto.chat.message import Message
 
 SUMMARY, TASK, BINDING, TELLING, NORMAL, MINOR, SMALL, CHATTER, NOTHING = 9, 8, 7, 6, 5, 4, 3, 2, 1
@@ -17,6 +17,11 @@ SUMMARY, TASK, BINDING, TELLING, NORMAL, MINOR, SMALL, CHATTER, NOTHING = 9, 8, 
 CuedSentence = tuple[str, frozenset[str]]
 """A sentence and the kinds of cue in it."""
 
+# What somebody says of himself has so many words, and one of these.
+_MIN_WISH = 5
+_OWN_WORDS = frozenset(
+    ("i", "my", "we", "our", "ich", "wir", "mein", "meine", "meinen", "je", "nous", "mon", "ma", "mi", "ik", "mijn")
+)
 # Of a longer text, only so many characters at its start and its end are examined.
 _EXAMINED = 2000
 _LONG_RESULT = 4000
@@ -113,7 +118,14 @@ def _of_the_rest(text: str, sentences: Sequence[CuedSentence], small_talk: int) 
 
 
 def _is_polite(sentence: str, cues: frozenset[str]) -> bool:
-    return "chatter" in cues or ("courtesy" in cues and len(sentence) <= SHORT)
+    return "chatter" in cues or ("courtesy" in cues and len(sentence) <= SHORT and not _goes_on(sentence))
+
+
+def _goes_on(sentence: str) -> bool:
+    """Whether more than courtesy follows a greeting: "Guten Tag, ich möchte meinen Termin verschieben"."""
+    rest = sentence.partition(", ")[2]
+    is_own = rest.count(" ") >= _MIN_WISH - 1 and not _OWN_WORDS.isdisjoint(words_of(rest))
+    return is_own and cues_in(rest).isdisjoint(("courtesy", "chatter"))
 
 
 def _is_reaction(sentence: str, cues: frozenset[str]) -> bool:

@@ -10,7 +10,8 @@ German capitalises every noun: there, only several such words in a row count as 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from recto.chat.cues import SMALL_WORDS
 from recto.summary.sentences import word_set
@@ -279,7 +280,7 @@ _BEFORE_MONTH = re.compile(
 )
 
 
-class NameSpan(NamedTuple):
+class NameSpan(Struct, frozen=True, gc=False):
     """A capitalised word, or several that form a name."""
 
     start: int
@@ -389,11 +390,9 @@ def _without_contraction(word: str) -> str:
 
 def normalize_name(name: str) -> str:
     lower = name.lower()
-    if lower in WEEKDAYS:
-        return WEEKDAYS[lower]
     if lower in MONTHS:
         return f"--{MONTHS[lower]:02}"
-    return lower
+    return WEEKDAYS.get(lower, lower)
 
 
 def kind_of_name(name: str) -> str:

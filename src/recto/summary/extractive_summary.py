@@ -20,12 +20,13 @@ from recto.summary.message_lines import is_settled as was_settled
 from recto.summary.relative_dates import add_dates
 from recto.summary.sentence_context import SentenceContext
 from recto.summary.sentence_pool import SentencePool, build_pool
-from recto.summary.sentence_score import MIN_USEFUL_SCORE, TermWeights, is_binding
+from recto.summary.sentence_score import MIN_USEFUL_SCORE, MIN_WORTH_SCORE, TermWeights, is_binding
 from recto.summary.sentence_selection import SentenceRanking, SentenceSelection, select_required
 from recto.summary.sentence_series import without_passing_series
 from recto.summary.sentences import is_heading, rate_sentence, sentences, terms
 from recto.summary.small_talk import is_small_talk_reply
 from recto.summary.source_lines import (
+    ASSISTANT,
     FORMER_SUMMARY,
     TOOL,
     ScoredSentence,
@@ -284,7 +285,12 @@ def _find_corrections(
     lines: Sequence[SourceLine], known: Sequence[ScoredSentence], pool: Sequence[ScoredSentence], weights: TermWeights
 ) -> dict[SentenceKey, ScoredSentence]:
     """A message that is older than the former summary corrects nothing in it; neither do quotations and orders."""
-    pool = [sentence for sentence in pool if sentence.speaker is None and sentence.score > MIN_USEFUL_SCORE]
+    least = {ASSISTANT: MIN_WORTH_SCORE}  # its advice corrects nothing either
+    pool = [
+        sentence
+        for sentence in pool
+        if sentence.speaker is None and sentence.score > least.get(lines[sentence.line].label, MIN_USEFUL_SCORE)
+    ]
     later = [sentence for sentence in pool if not lines[sentence.line].number]
     speakers = {at: line.label for at, line in enumerate(lines)}
     found = {
@@ -333,6 +339,7 @@ def _render(picks: Iterable[ScoredSentence], lines: Sequence[SourceLine]) -> str
         # a fence stands between a heading and its command
         gap = 2 if before and is_heading(before.text) else 1
         is_next = before and before.line == pick.line and pick.position - before.position <= gap
+        is_next = is_next and before.speaker == pick.speaker
         if before and is_next and not before.text.endswith("…"):
             rendered[-1] += _separator(before.text, pick.text, line.text) + text
         else:

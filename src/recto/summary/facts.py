@@ -7,7 +7,8 @@ commands, errors, and numbers in lines that report an outcome. The others only p
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from recto.summary.entities import (
     DATE_PATTERN,
@@ -33,8 +34,8 @@ _MAX_SMALL = 2
 _MAX_FENCED_LINES = 200
 
 
-class Fact(NamedTuple):
-    """A named tuple, since there are many and it is created in a third of the time."""
+class Fact(Struct, frozen=True, gc=False):
+    """A part of a text that can be verified. There are many, and they are in no cycle."""
 
     kind: str
     """decision, date, time, number, version, path, url, command, identifier, name, quote or error."""

@@ -9,6 +9,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from recto.summary.corrections import CORRECTION_TERMS, corrects, find_corrections
 from recto.summary.decisions import content_terms, find_decisions
 from recto.summary.facts import Fact, find_facts
@@ -63,7 +66,7 @@ class AskedQuestion(NamedTuple):
     text: str
 
 
-class LedgerEntry(NamedTuple):
+class LedgerEntry(Struct, frozen=True):
     """A fact that may go into the ledger."""
 
     fact: Fact
@@ -94,7 +97,8 @@ class LedgerEntry(NamedTuple):
         """The same fact said twice: in a wording that tells it, the user's before others', the latest of those."""
         is_same = (self.number, self.text) == (other.number, other.text)
         newer = max(self, other, key=lambda entry: (not entry.is_settled or is_same, -entry.lowered, *entry.said))
-        return newer._replace(
+        return replace(
+            newer,
             is_settled=is_same and (self.is_settled or other.is_settled),
             mentions=self.mentions + other.mentions,
             is_listed=self.is_listed or other.is_listed,
@@ -182,7 +186,7 @@ def parse_ledger(lines: Iterable[str]) -> list[LedgerEntry]:
         if item.endswith(("?", "？")) and role == "assistant":
             asked = AskedQuestion(number, item)
             continue
-        found += [entry._replace(question=asked) for entry in parse_item(item, number, role)]
+        found += [replace(entry, question=asked) for entry in parse_item(item, number, role)]
         asked = None
     return [*found, *parse_item(asked.text, asked.number)] if asked else found
 
@@ -250,7 +254,7 @@ def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     corrections = _corrections({(entry.number, entry.text): entry.role for entry in ordered})
     correcting = set(corrections.values())
     return [
-        entry._replace(is_correction=True) if (entry.number, entry.text) in correcting else entry
+        replace(entry, is_correction=True) if (entry.number, entry.text) in correcting else entry
         for entry in ordered
         if (entry.number, entry.text) not in corrections
         and not entry.is_settled

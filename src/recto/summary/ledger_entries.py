@@ -9,6 +9,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from recto.chat.message import Message
 from recto.chat.priority import BINDING, CHATTER
 from recto.chat.priority import sentence_priority as rate_by_cues
@@ -67,7 +69,10 @@ _SELF_EVIDENT = ("path", "url", "command", "error")
 # In machine output these are anything that is capitalised or in quotes.
 _PEOPLES = ("name", "quote", "identifier")
 # Every fact but a decision has one of these.
-_MAY_TELL = re.compile(r"[\d\"`/@_$]|\S [A-Z]|[A-Z]\S* [A-Z]|^[A-Z]\w*[A-Z]|\w\.\w|--\w|rror:|xception:")
+_MAY_TELL = re.compile(
+    r"[\d\"`/@_$A-Z.:-](?:(?<=[\d\"`/@_$])|(?<=\S [A-Z])|(?<=[A-Z])(?<![\s\S][A-Z])\w*[A-Z]|(?<=\w\.)\w|(?<=-)-\w"
+    r"|(?<=rror:)|(?<=xception:))"
+)
 # What a user gives to be used is listed, however it is worded.
 _GIVEN = (*_SELF_EVIDENT, "version", "identifier")
 # These need a sentence that is worth telling, even the user's.
@@ -100,7 +105,7 @@ def entries_of_prose(
         item = quote_words(text.rstrip(".!"))
         fact = Fact("decision", text, normalize_fact_text(text), 0, len(text))
         yield LedgerEntry(fact, item, message.said, role="user", question=taken)
-        yield from (entry._replace(is_settled=True) for entry in before.entries if entry.text not in taken.text)
+        yield from (replace(entry, is_settled=True) for entry in before.entries if entry.text not in taken.text)
         asked = answered = None
     end = len(text) if asked else answer_end(text, before) if is_user and before else 0
     has_facts = False
@@ -235,7 +240,7 @@ def _settled(text: str, message: Message, before: AskedBefore) -> Iterator[Ledge
             is_past = is_done if entry.text in requests else is_answered if is_asked else is_small_talk
             is_past = is_past and not (is_small_talk and plans_for_day(entry.text))
             if is_past and (entry.fact.kind == "decision" or not entry.lasts):
-                yield entry._replace(is_settled=True)
+                yield replace(entry, is_settled=True)
     if (
         asked
         and before.is_asked
@@ -258,7 +263,7 @@ def _quote_prose(
         item = quote_decision(decision, text, sentences, shorten_decision(decision.text))
         binding[sentences.around(decision.start) or (decision.start, decision.end)] = item
         if not is_order(decision.text):
-            yield decision._replace(kind="request") if is_user and asks_for_text(decision.text) else decision, item
+            yield replace(decision, kind="request") if is_user and asks_for_text(decision.text) else decision, item
     if is_user:
         yield from _requests(sentences, lines, binding)
         yield from _open_questions(sentences, lines, binding)

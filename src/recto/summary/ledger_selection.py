@@ -5,6 +5,8 @@ message takes all of the room. Items of a former ledger compete with new ones.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from recto.summary.facts import find_facts, is_passing
 from recto.summary.ledger import FIGURES, UNLISTED, LedgerEntry, topic_terms
 from recto.summary.machine_output import PROSE
@@ -25,7 +27,7 @@ def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens)
     draft = _Draft(limit, count)
     told = (entry for entry in entries if entry.question or not says_little(entry.text))
     entries = _weighty([entry for entry in told if not (is_platitude(entry.text) or _is_passing_talk(entry))])
-    shortened = [entry._replace(text=entry.short) if _is_enough(entry) else entry for entry in entries]
+    shortened = [replace(entry, text=entry.short) if _is_enough(entry) else entry for entry in entries]
     ranked = _rank_entries(shortened, count)
     put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
     for entry in put_off:

@@ -151,9 +151,13 @@ _CELLS = re.compile(
 )
 
 
+# Every row has two figures with a gap between them.
+_TWO_FIGURES = re.compile(r"\d[^\d]*[ \t|;][^\d]*\d")
+
+
 def has_cells(line: str) -> bool:
     """Whether a line has figures side by side, as a row of a table that is written without bars."""
-    return len(line) <= _MAX_CELLS and _CELLS.match(line) is not None
+    return len(line) <= _MAX_CELLS and _TWO_FIGURES.search(line) is not None and _CELLS.match(line) is not None
 
 
 def table_rows(lines: Sequence[str]) -> set[int]:

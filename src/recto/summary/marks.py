@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.summary.decisions import find_decisions
 from recto.summary.entities import LETTER
@@ -102,7 +103,7 @@ def _is_opposed(assertion: Assertion, known: Sequence[Evidence]) -> bool:
 def _find_again(plain: str, facts: Iterable[Fact]) -> Iterable[Fact]:
     for fact in facts:
         if match := re.search(rf"(?<!\w){re.escape(fact.text)}(?!\w)", plain):
-            yield fact._replace(start=match.start(), end=match.end())
+            yield replace(fact, start=match.start(), end=match.end())
 
 
 def _is_inside(fact: Fact, other: Fact) -> bool:

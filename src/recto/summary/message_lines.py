@@ -2,6 +2,7 @@
 messages beside it say of it.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import date
 from itertools import takewhile
@@ -10,7 +11,7 @@ from msgspec import Struct
 
 from recto.chat.priority import BINDING, CHATTER
 from recto.summary.choices import chosen_options, listed_options
-from recto.summary.machine_output import is_document, is_noise
+from recto.summary.machine_output import is_document, is_machine_made, is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
 from recto.summary.small_talk import is_remark, is_small_talk_reply
 from recto.summary.source_lines import SourceLine
@@ -26,6 +27,22 @@ from recto.summary.statements import (
 )
 from recto.summary.worth import needs_context
 
+_TALE = re.compile(
+    r"\b(?:stor(?:y|ies)|tales?|poems?|novel|fairy ?tale|role-?play|geschichte|gedicht|märchen|roman|cuento|poema"
+    r"|relato|histoire|conte|poème|verhaal|verhaaltje|sprookje)\b",
+    re.IGNORECASE,
+)
+_TELLS_TALE = re.compile(
+    r"\b(?:write|tell|continue|invent|make up|play|schreib\w*|erzähl\w*|erfind\w*|escrib\w+|cuénta\w*|inventa\w*"
+    r"|écri\w+|raconte\w*|invente\w*|schrijf|schrijven|vertel\w*|verzin\w*)\b",
+    re.IGNORECASE,
+)
+_SPOKEN = re.compile(r"[\"“„«][^\"”“»\n]*[\"”“»]")
+_TALKS = re.compile(
+    r"\d|\b(?:you|your|du|dein\w*|sie|ihnen|usted|tú?|tus?|vous|votre|vos|je|jij|jouw|u)\b", re.IGNORECASE
+)
+# Of a reply that tells the tale on, in words; and how many messages after it was asked for.
+_MIN_TALE, _MAX_TALE = 8, 12
 ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.65, "tool": 0.5}
 _TASK_WEIGHT, _ACCEPTED_WEIGHT, _DRAFT_WEIGHT = 1.6, 1.3, 0.03
 # What was said last holds more often than what was said first.
@@ -124,7 +141,21 @@ def _is_draft(messages: Sequence[PlainMessage], at: int) -> bool:
     if messages[at].role != "assistant":
         return False
     asked = messages[at - 1].text if at and messages[at - 1].role == "user" else ""
+    if any(map(_asks_for_tale, messages[max(0, at - _MAX_TALE) : at])) and _is_told_on(messages[at].text):
+        return True
     return is_draft(messages[at].text) or (len(asked) <= _MAX_NEAR and any(map(asks_for_text, sentences(asked))))
+
+
+def _asks_for_tale(message: PlainMessage) -> bool:
+    """Whether the user wants something made up."""
+    if message.role != "user" or len(message.text) > _MAX_NEAR:
+        return False
+    return _TALE.search(message.text) is not None and _TELLS_TALE.search(message.text) is not None
+
+
+def _is_told_on(text: str) -> bool:
+    """Whether a reply is a part of what is made up: it has no figures, and speaks to nobody but in quotation marks."""
+    return text.count(" ") >= _MIN_TALE and _TALKS.search(_SPOKEN.sub("", text)) is None
 
 
 def _is_small_talk(messages: Sequence[PlainMessage], at: int) -> bool:
@@ -142,9 +173,13 @@ def _said_before(messages: Sequence[PlainMessage], at: int) -> frozenset[str]:
     if not at or (messages[at - 1].role, messages[at].role) != ("user", "assistant"):
         return frozenset()
     said = messages[at - 1].text
-    if len(said) > _MAX_NEAR or all(is_question(text) or needs_context(text) for text in sentences(said)):
+    if len(said) > _MAX_NEAR:
         return frozenset()
-    return frozenset(terms(said))
+    # what the assistant reads in a log is news
+    own = [text for text in sentences(said) if not is_machine_made(text)]
+    if all(is_question(text) or needs_context(text) for text in own):
+        return frozenset()
+    return frozenset(terms(said if "\n" not in said else "\n".join(own)))
 
 
 def _is_ordered(messages: Sequence[PlainMessage], at: int) -> bool:
@@ -190,7 +225,8 @@ def is_settled(text: str, following: Sequence[PlainMessage]) -> bool:
     """Whether the assistant does or answers what a text asks, before the user speaks again."""
     said = takewhile(lambda message: message.role != "user", following)
     replies = [message.text for message in said if message.role == "assistant"]
-    return any(map(answers if is_question(text) else settles, replies))
+    is_asked = is_question(text) or (len(text) <= _MAX_NEAR and is_question((sentences(text) or [""])[-1]))
+    return any(map(answers if is_asked else settles, replies))
 
 
 def _find_task(messages: Sequence[PlainMessage]) -> int:

@@ -278,10 +278,14 @@ def is_topic_word(word: str) -> bool:
 def count_topic_words(text: str, *, lower: bool = False) -> int:
     """How many words with a meaning there are, or how many of them in lower case. In scripts without spaces, runs of
     characters are words."""
-    words = text.split()
     if lower:
-        words = [word for word in words if not word.strip(_PUNCTUATION)[:1].isupper()]
-    return sum(map(_has_topic, words))
+        return sum(_has_topic(word) for word in text.split() if not word.strip(_PUNCTUATION)[:1].isupper())
+    return _count_topics(text)
+
+
+@text_cache(8192)
+def _count_topics(text: str) -> int:
+    return sum(map(_has_topic, text.split()))
 
 
 @text_cache(8192)

@@ -2,6 +2,7 @@
 
 import re
 
+from recto.chat.cues import words_of
 from recto.summary.sentences import word_set
 
 # Pronouns and conjunctions that refer to the sentence before.
@@ -23,6 +24,11 @@ _PRONOUN = re.compile(
     r"\b(?:it|them|him|they|he|she|there|those|ihn|ihm|davon|dazu|daran|darauf|darüber|dafür|dagegen|dort"
     r"|lo(?= [^\W\d_]+)(?! (?:que|más|mejor|mismo|siento|antes)\b)|eso|esto|allí|ahí|ella|ellos|ça|cela|lui|eux|là-bas"
     r"|es(?= (?:war|hat|wird|kostet|läuft|liegt)\b)|l['’](?=(?:ai|as|a|avons|avez|ont)\b))\b"
+)
+# Every match of it has one of these words.
+_PRONOUN_WORDS = word_set(
+    "it them him they he she there those ihn ihm davon dazu daran darauf darüber dafür dagegen dort lo eso esto allí "
+    "ahí ella ellos ça cela lui eux là es l"
 )
 _IMPERSONAL = re.compile(
     r"it(?:['’]s| is| was| would be| will be) (?:\w+ )?(?:to|that|for|time|possible|important|clear|likely)\b"
@@ -52,9 +58,15 @@ _LEANING = re.compile(
 )
 
 
+_LEANING_WORDS = word_set(
+    "that this it them those eso esto ello ça cela dafür davon damit daran darauf darin daraus darüber danach dabei "
+    "dazu"
+)
+
+
 def leans_on_another(sentence: str) -> bool:
     """Whether it speaks of something that another sentence names: "Ilse needed 35 attempts for that"."""
-    found = _LEANING.search(sentence.lower())
+    found = None if _LEANING_WORDS.isdisjoint(words_of(sentence)) else _LEANING.search(sentence.lower())
     if found is None:
         return False
     before = sentence[: found.start()]
@@ -65,6 +77,8 @@ def leans_on_another(sentence: str) -> bool:
 
 def leans_back(sentence: str) -> bool:
     """Whether a pronoun in it stands for something that it does not name itself: "I first watched it in May"."""
+    if _PRONOUN_WORDS.isdisjoint(words_of(sentence)):
+        return False
     lower = sentence.replace("İ", "I").lower()  # of the same length
     pronoun = _PRONOUN.search(lower)
     if pronoun is None or _IMPERSONAL.match(lower, pronoun.start()):

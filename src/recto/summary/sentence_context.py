@@ -19,7 +19,7 @@ from recto.summary.small_talk import is_reaction, is_remark
 from recto.summary.source_lines import FORMER_SUMMARY, TOOL, USER, LineReader, LineSentence, ScoredSentence, SentenceKey
 from recto.summary.statements import accepts, acknowledges, agrees, is_draft, is_empty_offer, leaves_open, says_little
 from recto.summary.success import is_thin_success
-from recto.summary.worth import is_compliment, stands_alone
+from recto.summary.worth import is_advice, is_compliment, stands_alone
 
 # Longer sentences are not added as context.
 _MAX_CONTEXT = 240
@@ -214,7 +214,9 @@ class SentenceContext(Struct):
         found = max(said, key=lambda found: (len(topic & found.terms), "**" in found.text), default=None)
         if line is None or found is None or is_empty_offer(found.text) or is_draft(self.reader.lines[line].text):
             return None
-        return _unscored(line, found) if _names_something(found.text) or topic & found.terms else None
+        if not topic & found.terms and (is_advice(found.text) or not _names_something(found.text)):
+            return None
+        return _unscored(line, found)
 
     def _other_speaker(self, line: int, step: int) -> int | None:
         """The next line in this direction that another speaker wrote; tool results in between are skipped."""
@@ -281,6 +283,9 @@ def _is_refusal(text: str) -> bool:
 
 def _is_elliptic(text: str) -> bool:
     """Too short to be understood alone, or a plain yes or no."""
-    if _YES_OR_NO.match(text) or len(text) <= _MAX_ELLIPTIC_CHARACTERS:
+    if answer := _YES_OR_NO.match(text):  # "Yes, Van Dam Movers, they come on 28 September" says it all
+        rest = text[answer.end() :]
+        return count_topic_words(rest) <= _MAX_ANSWER_TOPICS or _NAMED.search(rest) is None
+    if len(text) <= _MAX_ELLIPTIC_CHARACTERS:
         return True
     return text.count(" ") < _MAX_ELLIPTIC_SPACES and (text.isascii() or not IS_UNSPACED.search(text))

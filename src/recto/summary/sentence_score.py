@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
-from typing import NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
 from recto.summary.choices import chosen_options
@@ -30,8 +31,6 @@ from recto.summary.source_lines import (
 from recto.summary.statements import is_announcement, is_request, plans_for_day, says_little
 from recto.summary.success import is_thin_success
 from recto.summary.worth import is_about_self, is_advice, is_of_case, is_result, is_worth_telling, reports, stands_alone
-
-Told = TypeVar("Told")
 
 NOISE_SCORE = 0.0001
 MIN_USEFUL_SCORE, MIN_WORTH_SCORE = 0.02, 0.15
@@ -77,7 +76,7 @@ _MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT, _ROUNDING = 400, 40, 200, 1e-9
 _LONG_SENTENCE = 240
 
 _NAME = re.compile("[A-Z](?<=[a-z,] [A-Z])")
-_MAY_TELL = re.compile(r"[\d`@_/]|\.\w|:/|[A-ZÄÖÜÉ](?<=[^\W\d_,;] [A-ZÄÖÜÉ])")
+_MAY_TELL = re.compile(r"[\d`@_/.A-ZÄÖÜÉ](?:(?<=[\d`@_/])|(?<=\.)\w|(?<=[^\W\d_,;] [A-ZÄÖÜÉ]))")
 _FULL_NAME = re.compile("[A-Z][a-z]+ [A-Z][a-z]")
 _EVENT = re.compile(
     r"\b(?:errors?|fail(?:s|ed|ures?)?|exceptions?|warnings?|pass(?:ed|es)?|success\w*|found|total|results?)\b",
@@ -91,7 +90,7 @@ _PROMPT = re.compile(r"\S{0,24}[$#>❯]")
 _BOLD_FIGURE = re.compile(r"\*\*[^*\n]{0,40}\d[^*\n]{0,40}\*\*")
 # A step of a calculation or a throw of dice: what it leads to is told, if anything.
 _CALCULATES = re.compile(r"\d ?[-+×*x÷/] ?\d[\d.,]* ?= ?\d[\d.,]*(?! ?[€$£%]| ?(?:euros?|dollars|pounds|kg|km))")
-_APOSTROPHE = re.compile("['’]")
+_APOSTROPHE, _PATH = re.compile("['’]"), re.compile(r"\w{3}/\w{3}")
 _LIST_ITEM = re.compile(r"(?:\d{1,2}[.)]|[A-H][.)]|[-*•]|\*\*[^*\n]{1,40}\*\*:?) ")
 _NUMBERED = re.compile(r"#?\d+:")
 _CONFIRMS = re.compile(
@@ -146,7 +145,7 @@ def frequent_sentences(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(text for text, n in Counter(texts).items() if n >= _MIN_REPETITIONS)
 
 
-class Promise(NamedTuple):
+class Promise(Struct, frozen=True, gc=False):
     """What a sentence scores at most: enough to tell that most cannot be in a summary."""
 
     highest: float
@@ -192,7 +191,7 @@ def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
 
 
 def _length(text: str) -> float:
-    return math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
+    return 1.0 if len(text) <= _LONG_SENTENCE else math.sqrt(len(text) / _LONG_SENTENCE)
 
 
 def score_sentence(
@@ -204,13 +203,15 @@ def score_sentence(
 ) -> float:
     """The score of a sentence of this line, which is not above its promise."""
     text, start = sentence.text, sentence.text[:_MAX_INSPECTED]
-    highest, score, facts, label = promise or promise_of(sentence, line, weights)
-    if not label and not score:
-        return highest  # noise
+    promise = promise or promise_of(sentence, line, weights)
+    if not promise.label and not promise.base:
+        return promise.highest  # noise
+    score, facts, label = promise.base, promise.facts, promise.label
     is_quoted = sentence.speaker is not None
     worth = _worth_factor(sentence, line, start, label) if label != TOOL else 1.0
     if worth == UNWORTHY_FACTOR and not is_order(start, speaker=sentence.speaker):
-        worth = _SMALL_TALK_FACTOR if rate_sentence(start) == CHATTER else worth
+        is_empty = rate_sentence(start) == CHATTER or (line.is_step and is_announcement(start))
+        worth = _SMALL_TALK_FACTOR if is_empty else worth
         return line.weight * score * worth * (_QUOTED_FACTOR if is_quoted else 1.0) / _length(text)
     if label == TOOL:
         is_listing = sentence.is_code or _LISTED.match(start) is not None or has_code_punctuation(start)
@@ -225,7 +226,7 @@ def score_sentence(
         score *= worth
     score *= _form_factor(sentence, start, facts, line.is_task and label != TOOL and not is_quoted)
     if label != line.label:
-        score *= _PASTED_OUTPUT_FACTOR
+        score *= _PASTED_OUTPUT_FACTOR ** (1 if _EVENT.search(start) else 2)
     if is_order(start, speaker=SOMEBODY if line.label == TOOL and not sentence.speaker else sentence.speaker):
         score *= _ORDER_FACTOR
     return line.weight * score / _length(text)
@@ -248,8 +249,8 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
         return 1.0
     if is_advice(start):
         return _ADVICE_FACTOR
-    is_told = SPECIFIC.search(start) or rate_sentence(start) == BINDING or reports(start)
-    return 1.0 if is_told or _BOLD_FIGURE.search(start) else _KNOWLEDGE_FACTOR
+    is_told = SPECIFIC.search(start) or rate_sentence(start) == BINDING or reports(start) or _BOLD_FIGURE.search(start)
+    return 1.0 if is_told else _KNOWLEDGE_FACTOR
 
 
 def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) -> bool:
@@ -274,9 +275,8 @@ def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) 
     )
 
 
-def _is_passed_over(text: str) -> bool:
-    """Whether nothing in it outlasts a reply that takes it for small talk."""
-    return rate_sentence(text) != BINDING and not plans_for_day(text) and not FULL_NAME.search(text)
+def _is_passed_over(text: str) -> bool:  # by a reply that takes it for small talk
+    return not (rate_sentence(text) == BINDING or plans_for_day(text) or FULL_NAME.search(text) or _PATH.search(text))
 
 
 def _has_facts(text: str) -> bool:
@@ -331,19 +331,19 @@ def is_binding(sentence: ScoredSentence) -> bool:
 def _count_facts(sentence: LineSentence, start: str) -> int | None:
     """How many names, numbers, paths and the like it has, up to three; None for a row of a table, whose numbers say
     nothing without their headings."""
-    facts = sum(not _APOSTROPHE.sub("", term).isalpha() for term in sentence.terms if not term.isalpha())
+    others = [term for term in sentence.terms if not term.isalpha()]
+    facts = len([term for term in others if not _APOSTROPHE.sub("", term).isalpha()]) if others else 0
     if len(sentence.terms) >= _MIN_ROW_TERMS and 2 * facts > len(sentence.terms):
         return None
     facts += len(_NAME.findall(start)) + (_FULL_NAME.match(start) is not None)
-    if not start.isascii():
+    if facts < len(_FACT_BONUS) and not start.isascii():
         facts = max(facts, len(UNSPACED_NUMBER.findall(start)))
     return min(facts, len(_FACT_BONUS) - 1)
 
 
 def _score_output(score: float, start: str, is_frequent: bool, *, is_listing: bool) -> float:
     """In machine output, events matter most; code and what surrounds every output tell nothing."""
-    score = _score_event(score, start, is_listing=is_listing)
-    return _FREQUENT_FACTOR * score if is_frequent else score
+    return _score_event(score, start, is_listing=is_listing) * (_FREQUENT_FACTOR if is_frequent else 1.0)
 
 
 def _score_event(score: float, start: str, *, is_listing: bool = False) -> float:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
+from recto.chat.priority import TELLING
+from recto.summary.quotation import count_topic_words
 from recto.summary.sentence_context import SentenceContext
 from recto.summary.sentence_score import (
     LEADING_SENTENCES,
@@ -18,7 +20,8 @@ from recto.summary.sentence_score import (
     is_binding,
     numeric_terms,
 )
-from recto.summary.source_lines import ASSISTANT, TOOL, ScoredSentence, SentenceKey, SourceLine
+from recto.summary.sentences import rate_sentence
+from recto.summary.source_lines import ASSISTANT, TOOL, USER, ScoredSentence, SentenceKey, SourceLine
 from recto.summary.worth import needs_context
 
 # How much each selected sentence lowers others: those of the same period, and those of the same line.
@@ -40,6 +43,8 @@ _OUTDATED_FACTOR = 0.6
 _MIN_REQUIRED = 0.4
 # Selects more than fits, because the caller leaves some out.
 _OVERFILL = 1.5
+# Words of meaning in a user's sentence that is told although it leans on another one, with a figure and without.
+_MIN_TELLING_TOPICS, _MIN_NORMAL_TOPICS = 4, 6
 # How much of the room is filled even with what is hardly worth telling, and how many characters at most.
 _MIN_FILLED, _MAX_FILLED = 0.2, 200
 
@@ -163,7 +168,15 @@ class SentenceSelection:
         correction = self.context.corrections.get(sentence.key)
         if any(needed is not correction and not needs_context(needed.text) for needed in self._context_of(at)):
             return True
-        return is_binding(sentence) or not needs_context(sentence.text)
+        return is_binding(sentence) or not needs_context(sentence.text) or self._says_enough(sentence)
+
+    def _says_enough(self, sentence: ScoredSentence) -> bool:
+        """Whether a reader understands most of what the user says, although a pronoun in it stands for something that
+        was named long before: "But she starts daycare on 1 September"."""
+        if not self.context or self.context.reader.lines[sentence.line].label != USER or sentence.speaker is not None:
+            return False
+        least = _MIN_TELLING_TOPICS if rate_sentence(sentence.text) >= TELLING else _MIN_NORMAL_TOPICS
+        return count_topic_words(sentence.text) >= least
 
     def _period(self, sentence: ScoredSentence) -> int:
         return sentence.line * self.periods // self.lines

@@ -286,8 +286,10 @@ _UNSPACED_SMALL_TALK = re.compile(
     r"|ありがとう(?:ございま(?:す|した))?|こんにちは|こんばんは|おはよう(?:ございます)?|はい|ええ|わかりました|分かりました|承知(?:しました|です)"
     r"|了解(?:です|しました)?|いいですね|よかったです|すみません|もちろん(?:です)?|どういたしまして|それは|ね|よ|감사합니다|고맙습니다|안녕하세요|네|알겠습니다|좋아요)[\s，,！!。、.~～…]*)+"
 )
+# A set of characters at the very start keeps the scan fast.
 UNSPACED_NUMBER = re.compile(
-    "[〇零一二三四五六七八九十百千万亿億两]{2,}|[二三四五六七八九十](?=[元円年月日号時时点分名人岁歳个個台間部杯%])|\\d"
+    "[\\d〇零一二三四五六七八九十百千万亿億两](?:(?<=\\d)|(?<!\\d)[〇零一二三四五六七八九十百千万亿億两]+"
+    "|(?<=[二三四五六七八九十])(?=[元円年月日号時时点分名人岁歳个個台間部杯%]))"
 )
 
 
@@ -330,6 +332,7 @@ def rate_sentence(sentence: str) -> int:
     return max(priority, TELLING if UNSPACED_NUMBER.search(sentence) else NORMAL)
 
 
+@text_cache(8192)
 def is_question(sentence: str) -> bool:
     end = sentence[-12:].rstrip(_CLOSING)
     is_unspaced = not end.isascii() and _UNSPACED_QUESTION.search(end) is not None

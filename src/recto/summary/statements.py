@@ -5,6 +5,7 @@ They complete the decisions of `recto.summary.sentences`, in five languages. Kno
 
 import re
 
+from recto.chat.cues import words_of
 from recto.text import text_cache
 
 
@@ -122,14 +123,13 @@ _LEAVES_OPEN = re.compile(
     r"|personne ne sait|en suspens|(?:weet|weten) (?:ik |we |het )*(?:nog )?niet|geen idee|nog (?:open|niet (?:zeker"
     r"|duidelijk))|moet (?:ik|ik nog|nog) (?:vragen|uitzoeken))\b|不知道|不清楚|待定|再说"
 )
-# Every match contains one of these, and looking for them takes a tenth of the time.
-_OPEN_HINTS = tuple(
-    _words(
-        "know say tell idea clue yet nobody clear decided open back ask see find weiß ahnung offen klär herausf nachfr "
-        "sehen weet geen nog moet sabe pendiente averig habrá veremos sai savons idée verra voir suspens 知道 清楚 "
-        "待定 再说 sé"
-    )
+# Every match has one of these words, or is Chinese.
+_OPEN_WORDS = _words(
+    "know say tell find idea clue yet nobody knows unclear undecided decided clarified open back ask see weiß ahnung "
+    "offen klären herausfinden nachfragen sehen sé sabemos nadie pendiente averiguar habrá veremos sais sait savons "
+    "idée verra voir personne suspens weet weten geen nog moet"
 )
+_UNSPACED_OPEN = re.compile("不知道|不清楚|待定|再说")
 _PUTS_OFF = re.compile(
     r"(?:i['’]ll|i will|will do|noted|sure|okay|ok|understood|alright|all right|fine|good|yes|got it|happy to|gladly"
     r"|ik zal|genoteerd|begrepen|prima|komt goed|(?:das )?mach(?:e)? ich|ich werde|notiert|gern\w*|klar|verstanden"
@@ -155,7 +155,7 @@ _OFFER = re.compile(
 )
 _ANNOUNCEMENT = re.compile(
     r"(?:(?:now|next|first|then|so|okay|ok|great|perfect|thanks|gut|danke|gracias)[,!.:]? )?"
-    r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to"
+    r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to|(?<=next )i [a-z]+|(?<=now )i [a-z]+"
     r"|(?:vielen dank, )?ich (?:lasse|vermerke|richte|melde|leite|kümmere|veranlasse)|ich (?:werde|sehe mir|schaue"
     r"|ändere|prüfe|verwende|füge|starte|trage|lösche|suche|notiere|schicke|lege|setze)"
     r"|(?:dann|jetzt) (?:lösche|starte|ändere|prüfe|trage|suche|schicke) ich|lass uns"
@@ -204,7 +204,7 @@ _UNMARKED = re.compile(
     r"(?:(?:ok|okay|so|and|also|but|now|und|also|aber|y|pero|e|et|mais|donc|btw)[, ]+)*(?:"
     r"(?:wat|wie|waar|wanneer|waarom|welke|hoe(?:veel| lang)?) (?:is|zijn|was|heeft|kan|kunnen|moet|kost|doe|ga|komt) "
     r"|(?:what|who|where|when|why|which|how)(?:['’]s| (?:is|are|was|do|does|did|can|could|should|would|will|about"
-    r"|much|many|long|one)\b)"
+    r"|much|many|long|one)\b)|how [a-z]+ (?:is|are|was|were|do|does|did|can|will)\b"
     r"|(?:is|are|do|does|did|can|could|should|shall|would|will) (?:it|that|this|they|we|i|you|he|she|there|the|my) "
     r"|(?:was|wer|wo|wann|warum|wieso|welche[rsnm]?|wie(?: ?viele?| lange?| oft)?) (?:ist|sind|war|hat|haben|kann"
     r"|können|soll|sollen|muss|wird|kostet|macht|braucht|mach|heißt|geht|gibt|ich|wir|man)\b"
@@ -238,10 +238,9 @@ def asks_politely(sentence: str) -> bool:
 @text_cache(4096)  # both the summary and the ledger ask
 def leaves_open(text: str) -> bool:
     """Whether somebody says that something is not known or not settled yet."""
-    lower = text.lower()
-    if not any(map(lower.__contains__, _OPEN_HINTS)):
+    if _OPEN_WORDS.isdisjoint(words_of(text)) and (text.isascii() or not _UNSPACED_OPEN.search(text)):
         return False
-    return _LEAVES_OPEN.search(lower.replace("’", "'")) is not None
+    return _LEAVES_OPEN.search(text.lower().replace("’", "'")) is not None
 
 
 def answers(reply: str) -> bool:
@@ -350,11 +349,12 @@ _REFUSES = re.compile(r"\b(?:but|no|not|aber|nein|nicht|pero|mais|non|pas)\b|[?�
 
 def accepts(reply: str) -> bool:
     """Whether the user takes what was proposed: "ok take that then", "Magnifique, on prend ça"."""
-    if len(reply) > _MAX_LITTLE or agrees(reply) or _REFUSES.search(reply):
+    if len(reply) > _MAX_LITTLE:
         return False
     yes = _SAYS_YES.match(reply)
     start = yes.end() if yes else 0
-    return _ACCEPTS.match(reply, start) is not None or (yes is not None and _TAKES.search(reply, start) is not None)
+    is_taken = _ACCEPTS.match(reply, start) or (yes and _TAKES.search(reply, start))
+    return bool(is_taken) and not (agrees(reply) or _REFUSES.search(reply))
 
 
 _ACKNOWLEDGES = re.compile(

@@ -18,7 +18,7 @@ _FAILS = re.compile(
 )
 _WORKS = re.compile(
     r"\b(?:(?:works|worked|is working|runs|is running)(?: (?:now|great|fine|again|well|green))*(?=[.,!:;)]|$)"
-    r"|works now|fixed|solved|resolved|runs green|all (?:\d+ )?tests pass\w*|\d+ passed|(?:geht|läuft) (?:jetzt|wieder"
+    r"|works now|fixed|solved|resolved|runs green|all (?:\w+ )?tests pass\w*|\d+ passed|(?:geht|läuft) (?:jetzt|wieder"
     r"|nun)|funktioniert (?:jetzt|wieder|nun|alles)|(?:hat )?geklappt|behoben|gelöst|ya (?:funciona|va)|funciona (?:ya"
     r"|ahora|bien)|arreglado|solucionado|(?:marche|fonctionne)(?: (?:maintenant|enfin|bien|nickel))?(?=[.,!:;)]|$)"
     r"|réparée?s?|résolue?s?|corrigée?s?|werkt (?:nu|weer|goed)|opgelost|hersteld)\b"

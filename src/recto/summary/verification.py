@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role
@@ -91,7 +92,7 @@ class CoveredFacts(Struct):
         recent = [entry for entry in self._failed if number - entry.number <= _MAX_UNTIL_WORKS]
         has_worked = bool(recent) and any(map(works_now, sentences(text[:_MAX_REPORT])))
         self._failed = [] if has_worked else recent
-        return [entry._replace(is_settled=True) for entry in recent] if has_worked else []
+        return [replace(entry, is_settled=True) for entry in recent] if has_worked else []
 
     def _wait(self, text: str, facts: list[Fact] | None) -> None:
         self._waiting.append((text, facts))
@@ -266,7 +267,7 @@ def _split_stated(text: str, entries: Iterable[LedgerEntry]) -> tuple[list[Ledge
             stated.append(entry)
         else:
             is_asked = entry.question is not None and entry.question.text in plain  # nothing is told twice
-            missing.append(entry._replace(question=None) if is_asked else entry)
+            missing.append(replace(entry, question=None) if is_asked else entry)
     return stated, missing
 
 

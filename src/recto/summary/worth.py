@@ -7,12 +7,12 @@ Knows one sentence at a time.
 
 import re
 
-from recto.chat.cues import cues_in
+from recto.chat.cues import cues_in, words_of
 from recto.chat.priority import BINDING, CHATTER, NORMAL, sentence_priority
 from recto.summary.facts import is_passing
 from recto.summary.quotation import count_topic_words
 from recto.summary.reference import leans_back, leans_on_another
-from recto.summary.sentences import decision_start, is_heading, is_question, rate_sentence
+from recto.summary.sentences import decision_start, is_heading, is_question, rate_sentence, word_set
 from recto.summary.small_talk import (
     FULL_NAME,
     SPECIFIC,
@@ -61,10 +61,17 @@ _DONE_SO = re.compile(
     r"|\bcomme ça\b|\bde cette (?:manière|façon)\b|\bit (?:takes?|took|costs?|lasts?|needs?|helps?)\b(?!.* to\b)"
     r"|\bes (?:dauerte?|kostete?|brauchte?)\b|\b(?:le|la) (?:faites|fais|faire)\b|\b(?:lo|la) (?:hagas?|hagan)\b"
 )
+# Every sentence that leans so has one of these.
+_DONE_SO_WORDS = word_set(
+    "way that this so mine yours theirs meins deins seins ihrs suyo suya sien sienne diese así ese esa ça cette it "
+    "dauert dauerte kostet kostete braucht brauchte faites fais faire haga hagas hagan"
+)
 _SPEAKS_OF_SELF = re.compile(
     r"\b(?:i|i['’](?:m|ve)|we|we['’](?:re|ve)|my|our|ich|wir|mein\w*|unser\w*|yo|mi|mis|nuestr\w+|nous|mon|ma|mes"
     r"|notre|ik|wij|mijn|onze?)\b|\bj['’]|我"
 )
+_SELF_WORDS = word_set("i we my our ich wir yo mi mis nous mon ma mes notre ik wij mijn onze onz j je")
+_SELF_STEMS = ("mein", "unser", "nuestr", "我")
 # "Je" is I in French, and you in Dutch.
 _JE = re.compile(r"\bje\b")
 _DUTCH = re.compile(r"\b(?:het|een|niet|bij|naar|ook|wordt|voor|hebt|kunt?|kan|moet|jullie|geen|maar|zijn|van)\b")
@@ -82,7 +89,7 @@ _ADVISES = re.compile(
     r"|weet) (?:\w+ )?geen\b"
 )
 _PROPOSES = re.compile(
-    r"\bplease (?:don['’]t|do not|keep|try|make sure|avoid|remember|check|note)\b|\bwe (?:usually )?recommend\b"
+    r"\bplease [a-z]+(?:['’]t)?\b|\bwe (?:usually )?recommend\b|\byou['’]d [a-z]+\b"
     r"|\b(?:some|a few) (?:possibilities|ideas|options|suggestions|tips)\b"
     r"|\byou(?:['’]ll)? need (?:to|an?|the)\b"
     r"|\b(?:you|one|it) (?:could|can|should|might|may|would)\b|\b(?:usually|typically|generally|probably)\b"
@@ -94,7 +101,10 @@ _PROPOSES = re.compile(
     r"|\b(?:man|du|sie) (?:muss|müssen)\b"
     r"|\b(?:kun|kan|kunt|moet|hoef|zou) (?:je|u|jullie)\b|\b(?:je|u|jullie) (?:kunt?|kan|moet|zou|hoeft)\b"
     r"|\b(?:misschien|meestal|waarschijnlijk|eventuell|vielleicht|perhaps|maybe|quizás|peut-être)\b"
-    r"|^(?:[-*•] |\d+[.)] )?(?:[a-zäöü]+e?n sie\b|make sure|remember|consider|pack|keep in mind|bring|avoid|try"
+)
+# The same where a sentence begins with it.
+_PROPOSES_FIRST = re.compile(
+    r"(?:[-*•] |\d+[.)] )?(?:[a-zäöü]+e?n sie\b|make sure|remember|consider|pack|keep in mind|bring|avoid|try"
     r"|use|check|ask|keep|order|leave|measure|wait|don['’]t|start|begin|take|look for|think about|tell|call|claim"
     r"|compare|include|send|write|put"
     r"|plan|set|show|choose|pick|install|test with|add|forward|enable|restart|(?:now|first|then) (?:install|forward|add"
@@ -134,9 +144,13 @@ _REPORTS = re.compile(
     r"|is (?:now )?(?:pushed|merged|deployed|installed|fixed|open|live)"
     r"|ergab|fue|fueron|tardó|dio|estaba|était|étaient|(?:a|ont|avait) été|a (?:pris|donné|coûté)"
     r"|werd|duurde|bleek)\b"
-    r"|^(?:the|der|die|das|el|la|le|de|het) (?:[^\W_]+ ){1,3}(?:says|argues|shows|concludes|besagt|zeigt|ergibt|dice"
-    r"|muestra|montre|indique|dit|zegt|toont)\b|\*\*[^*\n]{0,40}\d"
 )
+_REPORTS_FIRST = re.compile(
+    r"(?:the|der|die|das|el|la|le|de|het) (?:[^\W_]+ ){1,3}(?:says|argues|shows|concludes|besagt|zeigt|ergibt|dice"
+    r"|muestra|montre|indique|dit|zegt|toont)\b"
+)
+_BOLD_FIGURE = re.compile(r"\*\*[^*\n]{0,40}\d")
+_DONE = re.compile(r"(?:done|fixed|erledigt|hecho|listo|fait|c['’]est fait|klaar|gedaan)[:,–-]+ ", re.IGNORECASE)
 # Names that stand for others of their kind.
 _INSTANCE = re.compile(
     r"\b(?:for example|for instance|such as|e\.g\.|zum beispiel|z\. ?b\.|etwa|beispielsweise|por ejemplo|como por"
@@ -180,10 +194,12 @@ _ASKS_ABOUT_THAT = re.compile(
 )
 # "genial, actívalo": what was asked for stands elsewhere.
 _DO_SO = re.compile(r"\b[^\W\d_]*[áéíóú][^\W\d_]*[aei](?:lo|la|los|las|melo|selo)[.!]*$")
+# A set of characters at the very start keeps the scan fast; which of them it was is looked at afterwards.
 _OF_CASE = re.compile(
-    r"[€$£] ?\d|\d ?[€$£]|\d (?:euros?|dollars|pounds)\b|\b\d{1,2}[.:]\d\d\b|\b[A-Z]{1,4}-?\d{2}|\d{4}|\*\*"
-    r"|\b(?i:yours?|dein\w*|ihre?[mnrs]?|tus?|sus?|ton|tes|votre|vos|uw|jouw|jullie) "
+    r"[€$£\d*A-Z](?:(?<=[€$£]) ?\d|(?<=\d)(?: ?[€$£]| (?:euros?|dollars|pounds)\b|\d{3})"
+    r"|(?<=\d)(?<!\w\d)\d?[.:]\d\d\b|(?<=[A-Z])(?<!\w[A-Z])[A-Z]{0,3}-?\d{2}|(?<=\*)\*)"
 )
+_YOURS = re.compile(r"\b(?:yours?|dein\w*|ihre?[mnrs]?|tus?|sus?|ton|tes|votre|vos|uw|jouw|jullie) ", re.IGNORECASE)
 # The number of an order, a file, a customer.
 _NUMBERED = re.compile(r"\b(?:[A-Z]{1,5}[-/]?\d[\w/-]*\d|\d{2,}-\d{2,}[\d-]*)\b")
 _DIGIT = re.compile(r"\d")
@@ -237,8 +253,9 @@ def stands_alone(text: str) -> bool:
     text = _RECAPS.sub("", text) if any(mark in text for mark in ":–—") else text
     if _COUNTS.match(text):
         return True
-    is_leaning = _POINTS_BACK.match(text) or _DONE_SO.search(text.lower()) or leans_on_another(text) or leans_back(text)
-    return not is_leaning
+    if _POINTS_BACK.match(text) or leans_on_another(text) or leans_back(text):
+        return False
+    return _DONE_SO_WORDS.isdisjoint(words_of(text)) or not _DONE_SO.search(text.lower())
 
 
 def needs_context(text: str) -> bool:
@@ -250,7 +267,7 @@ def needs_context(text: str) -> bool:
 def is_advice(text: str) -> bool:
     """Whether an assistant proposes something, rather than to tell what is or what was done."""
     lower = text.lower()
-    return _PROPOSES.search(lower) is not None or _ADVISES.search(lower) is not None
+    return bool(_PROPOSES_FIRST.match(lower) or _PROPOSES.search(lower) or _ADVISES.search(lower))
 
 
 @text_cache(8192)
@@ -265,7 +282,9 @@ def reports(text: str) -> bool:
     if "outcome" in cues_in(text) or is_about_self(text):
         return True
     lower = text.lower()
-    return _REPORTS.search(lower) is not None or (" " in lower and _PARTICIPLE.search(lower) is not None)
+    if _REPORTS_FIRST.match(lower) or _REPORTS.search(lower) or ("**" in lower and _BOLD_FIGURE.search(lower)):
+        return True
+    return " " in lower and _PARTICIPLE.search(lower) is not None
 
 
 def is_result(text: str) -> bool:
@@ -275,7 +294,7 @@ def is_result(text: str) -> bool:
 
 def is_of_case(text: str) -> bool:
     """Whether it tells what is so for the user, rather than for everybody: a price, an hour, a number of a file."""
-    if _OF_CASE.search(text) or SPECIFIC.search(text) or FULL_NAME.search(text):
+    if _OF_CASE.search(text) or SPECIFIC.search(text) or _YOURS.search(text) or FULL_NAME.search(text):
         return True
     return reports(text)
 
@@ -284,6 +303,8 @@ def is_of_case(text: str) -> bool:
 def is_about_self(text: str) -> bool:
     """Whether somebody tells of himself, as both do where two people chat."""
     lower = text.lower()
+    if _SELF_WORDS.isdisjoint(words_of(text)) and not any(map(lower.__contains__, _SELF_STEMS)):
+        return False
     is_self = _SPEAKS_OF_SELF.search(lower) or (_JE.search(lower) and not _DUTCH.search(lower))
     return bool(is_self) and _ADVISES.search(lower) is None
 
@@ -291,6 +312,7 @@ def is_about_self(text: str) -> bool:
 @text_cache(8192)  # the summary and the ledger ask
 def _is_news(text: str) -> bool:
     """Whether an assistant's sentence holds more than advice, knowledge and praise: a figure, a name, what was done."""
+    text = _DONE.sub("", text, count=1) if _DONE.match(text) else text
     priority = rate_sentence(text)
     is_plan = priority < BINDING and is_announcement(text)
     if is_question(text) or is_plan or acknowledges(text) or says_little(text):
