@@ -267,7 +267,8 @@ class StoreReader:
         self, vault: Path, by: Grouping = "document", progress: Progress | None = None
     ) -> list[DocumentTally]:
         """Which documents of a vault (its folder) conversations use."""
-        return tally_documents(self._store.document_uses.totals(str(vault), progress), by)
+        found = self._store.document_uses.totals(str(vault), progress, has_days=by == "month")
+        return tally_documents(found, by)
 
     def used_together(self, vault: Path, by: Together = "turn", progress: Progress | None = None) -> UsedTogether:
         """Which documents of a vault (its folder) were used together in turns or conversations."""
@@ -303,7 +304,7 @@ class StoreReader:
         self, vault: Path, notes: Collection[str], progress: Progress | None = None
     ) -> list[DocumentTally]:
         """Of these notes those that nobody named: first the ones that tools came upon, then those never used."""
-        return unnamed_documents(self._store.document_uses.totals(str(vault), progress), notes)
+        return unnamed_documents(self._store.document_uses.totals(str(vault), progress, has_days=False), notes)
 
     # -- the end
 
