@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 VAULT ?= examples/vault
+# Of the tests. More than there are processors fill the time in which tests wait for each other's processes.
+WORKERS ?= 2
 NPM_SERVERS := $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31)
 AXE := axe-core@4.14.0
 SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -28,19 +30,19 @@ demo: .venv/chat.ready ## a short conversation without a terminal: the window, t
 test: lint .venv/node.ready .venv/browser.ready ## what must hold: format, lint, types, all tests but the slow ones
 	@scratch=$$(mktemp -d --tmpdir=$(MEMORY)); chmod 755 $$scratch; trap 'rm -rf '$$scratch EXIT; export TMPDIR=$$scratch; \
 	$(BIN)/mypy >.venv/types.txt & types=$$!; \
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS); tests=$$?; \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(TESTS); tests=$$?; \
 	wait $$types; types=$$?; cat .venv/types.txt; exit $$((tests | types))
 
 # apart from the tests: tracing every line makes them half as slow again
 coverage: .venv/test.ready .venv/node.ready .venv/browser.ready ## the same tests with their coverage, at least 90 %
 	@rm -f .coverage .coverage.*
 	@scratch=$$(mktemp -d --tmpdir=$(MEMORY)); chmod 755 $$scratch; trap 'rm -rf '$$scratch EXIT; export TMPDIR=$$scratch; \
-	$(BIN)/coverage run -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS)
+	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(TESTS)
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
 test-all: lint types .venv/node.ready .venv/browser.ready .venv/postgres.ready ## the slow tests too (embedded model, servers of npm, a process a command), more examples
-	RECTO_EXAMPLES=all $(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
+	RECTO_EXAMPLES=all $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
 fuzz: .venv/test.ready ## the laws over many more random conversations; EXAMPLES=n of each (20,000)
 	RECTO_EXAMPLES=$(or $(EXAMPLES),20000) $(BIN)/python -m pytest -n 2 tests/test_laws.py tests/window/test_planner.py tests/test_fitting.py \

@@ -23,8 +23,6 @@ from recto.ids import id_start, is_id
 from recto.reports.document_stats import (
     DocumentTally,
     Grouping,
-    UsedTogether,
-    count_together,
     tally_documents,
     unnamed_documents,
 )
@@ -35,8 +33,18 @@ from recto.store.records import Record
 from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
 from recto.store.token_use import TokenUse, token_use
-from recto.store.usage_totals import Progress
-from recto.store.use_over_time import Period, SourcePeriod, Together, documents_together, source_periods
+from recto.store.usage_totals import Progress, UsageTotals
+from recto.store.use_over_time import (
+    Period,
+    SourcePeriod,
+    Together,
+    UsedTogether,
+    count_together,
+    documents_together,
+    kept_periods,
+    kept_together,
+    source_periods,
+)
 from recto.transfer.report import ExportOptions, Place
 
 if TYPE_CHECKING:
@@ -259,29 +267,44 @@ class StoreReader:
         self, vault: Path, by: Grouping = "document", progress: Progress | None = None
     ) -> list[DocumentTally]:
         """Which documents of a vault (its folder) conversations use."""
-        return tally_documents(self._store.document_uses.totals(str(vault), progress), by)
+        found = self._store.document_uses.totals(str(vault), progress, has_days=by == "month")
+        return tally_documents(found, by)
 
-    def used_together(self, vault: Path, by: Together = "turn") -> UsedTogether:
+    def used_together(self, vault: Path, by: Together = "turn", progress: Progress | None = None) -> UsedTogether:
         """Which documents of a vault (its folder) were used together in turns or conversations."""
-        with self._store.database.read() as connection:
-            return count_together(documents_together(connection, str(vault), by))
+        name, totals = str(vault), UsageTotals(self._store.database)
+        found = totals.read(lambda connection: kept_together(connection, name, by), progress, has_days=False)
+        if found is None:
+            with self._store.database.read() as connection:
+                return count_together(documents_together(connection, name, by))
+        return found
 
     def source_periods(
-        self, by: Period = "month", agent: str | None = None, since: str | None = None
+        self,
+        by: Period = "month",
+        agent: str | None = None,
+        since: str | None = None,
+        progress: Progress | None = None,
     ) -> list[SourcePeriod]:
         """How many sources were chosen for replies and how many of them used, by month or day."""
         from recto.agents.agents import Agents  # as above
         from recto.reports.source_report import check_agent
 
         check_agent(self._store, Agents(self._home, self._project), agent)
-        with self._store.database.read() as connection:
-            return source_periods(connection, by, agent, _stored_start(since))
+        found = None
+        if since is None:
+            totals = UsageTotals(self._store.database)
+            found = totals.read(lambda connection: kept_periods(connection, by, agent), progress)
+        if found is None:
+            with self._store.database.read() as connection:
+                return source_periods(connection, by, agent, _stored_start(since))
+        return found
 
     def unnamed_documents(
         self, vault: Path, notes: Collection[str], progress: Progress | None = None
     ) -> list[DocumentTally]:
         """Of these notes those that nobody named: first the ones that tools came upon, then those never used."""
-        return unnamed_documents(self._store.document_uses.totals(str(vault), progress), notes)
+        return unnamed_documents(self._store.document_uses.totals(str(vault), progress, has_days=False), notes)
 
     # -- the end
 

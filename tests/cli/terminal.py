@@ -95,6 +95,12 @@ class Terminal:
         if self._seen.endswith(WHERE) or WHERE in text:
             self.type("\x1b[1;1R")
 
+    def leave(self) -> None:
+        """Ends the chat at its next prompt."""
+        self.wait_for("› ")
+        self.type("\x04")
+        assert self.code() == 0
+
     def code(self) -> int:
         until = time.monotonic() + PATIENCE_S
         while self._read():

@@ -32,12 +32,6 @@ def ask_too_much(terminal: type[Terminal], *options: str) -> Terminal:
     return chat
 
 
-def leave(chat: Terminal) -> None:
-    chat.wait_for("› ")
-    chat.type("\x04")
-    assert chat.code() == 0
-
-
 def test_a_summary_in_the_making_is_told_with_its_seconds_and_marked_when_it_is_there(
     terminal: type[Terminal], run: Run, script: Script
 ) -> None:
@@ -49,7 +43,7 @@ def test_a_summary_in_the_making_is_told_with_its_seconds_and_marked_when_it_is_
     chat.wait_for("─ compaction 1: ")
     chat.wait_for(f" tokens · summary by {model} ─")
     assert "summing up" not in chat.wait_for(str(REPLY["text"]))
-    leave(chat)
+    chat.leave()
 
 
 @pytest.mark.slow
@@ -59,7 +53,7 @@ def test_a_compaction_without_a_model_tells_the_attempts(terminal: type[Terminal
     assert "sentences of the" in chat.wait_for("· attempt 1 by ")
     chat.wait_for("· attempt 2 by ")
     chat.wait_for(str(REPLY["text"]))
-    leave(chat)
+    chat.leave()
 
 
 def test_asked_first_a_yes_makes_the_compaction(terminal: type[Terminal], run: Run, nearly_full: str) -> None:
@@ -73,7 +67,7 @@ def test_asked_first_a_yes_makes_the_compaction(terminal: type[Terminal], run: R
     chat.type("\r")
     chat.wait_for("compaction 1: ")
     chat.wait_for(str(REPLY["text"]))
-    leave(chat)
+    chat.leave()
     assert block_of(run("context", "summary", "--json"))["made_by"] == "model"
 
 
@@ -88,7 +82,7 @@ def test_asked_first_a_no_leaves_all_as_it_is_and_the_answer_comes(
     told = chat.wait_for(str(REPLY["text"]))
     assert "left out of this request" in told
     assert "Traceback" not in told
-    leave(chat)
+    chat.leave()
     assert one(run("context", "stats", "--json"))["compactions"] == 0
 
 
@@ -101,7 +95,7 @@ def test_asked_first_the_user_may_write_the_summary(
     chat.type("e\r")
     chat.wait_for("summary by you")
     chat.wait_for(str(REPLY["text"]))
-    leave(chat)
+    chat.leave()
     block = block_of(run("context", "summary", "--json"))
     assert (block["made_by"], "15 boats" in block["summary"]) == ("user", True)
 
@@ -118,7 +112,7 @@ def test_asked_first_an_editor_that_changes_nothing_asks_again(
         assert said in chat.wait_for(QUESTION)
         chat.type("n\r")
         chat.wait_for(str(REPLY["text"]))
-        leave(chat)
+        chat.leave()
 
 
 @pytest.mark.slow
@@ -133,7 +127,7 @@ def test_what_was_typed_before_the_question_is_no_answer_to_it(
     chat.type("n\r")
     chat.wait_for("left out of this request")
     chat.wait_for(str(REPLY["text"]))
-    leave(chat)
+    chat.leave()
     assert one(run("context", "stats", "--json"))["compactions"] == 0, "Enter would have been a yes"
 
 
@@ -155,7 +149,7 @@ def test_ctrl_c_stops_a_compaction_and_nothing_is_changed(terminal: type[Termina
     chat.wait_for("summing up")
     chat.type("\x03")
     chat.wait_for("stopped; nothing was compacted")
-    leave(chat)
+    chat.leave()
     assert one(run("context", "stats", "--json"))["compactions"] == 0
 
 
@@ -176,7 +170,7 @@ def test_a_summary_is_edited_in_the_chat(
     chat.wait_for("› ")
     chat.type("/summary\r")
     chat.wait_for("15 boats")
-    leave(chat)
+    chat.leave()
     block = block_of(run("context", "summary", "--json"))
     assert (block["made_by"], "15 boats" in block["summary"]) == ("user", True)
 
@@ -200,5 +194,5 @@ def test_the_line_at_80_percent_comes_before_the_compaction(terminal: type[Termi
     chat.type("word " * 150 + "\r")
     chat.wait_for("· the context is 8")
     chat.wait_for("it is compacted at 1,140")
-    leave(chat)
+    chat.leave()
     assert one(run("context", "stats", "--json"))["compactions"] == 0

@@ -29,12 +29,6 @@ def answer(chat: Terminal, keys: str) -> None:
     chat.type(keys)
 
 
-def leave(chat: Terminal) -> None:
-    chat.wait_for("› ")
-    chat.type("\x04")
-    assert chat.code() == 0
-
-
 def approvals(run: Run) -> list[str]:
     blocks = [block for row in rows(run("conversations", "show", "--json")) for block in row["blocks"]]
     return [block.get("approval", "") for block in blocks if block["type"] == "tool_result"]
@@ -52,7 +46,7 @@ def test_a_tool_is_shown_and_runs_after_a_yes(terminal: type[Terminal], script: 
     assert "maybe" in chat.wait_for(QUESTION), "the keys of an answer can be seen"
     chat.type("y\r")
     assert '· harbour:berth {"boat":"Sorrel","nights":3} → 34 characters' in chat.wait_for("It is booked.")
-    leave(chat)
+    chat.leave()
     assert approvals(run) == ["allowed"]
 
 
@@ -71,7 +65,7 @@ def test_enter_says_no_and_always_is_not_asked_again(terminal: type[Terminal], s
     chat.wait_for(QUESTION)
     answer(chat, "a\r")
     chat.wait_for("Two.")
-    leave(chat)
+    chat.leave()
     run("chat", "-m", script({"tool_calls": [BERTH]}, {"text": "Three."}), "--continue", input="once more\n")
     assert approvals(run) == ["denied", "always", "always"]
 
@@ -89,7 +83,7 @@ def test_ctrl_c_at_the_question_refuses_the_call_and_stops_the_turn(
     chat.wait_for("› ")
     chat.type("and now\r")
     chat.wait_for("Later.")
-    leave(chat)
+    chat.leave()
     stored = rows(run("conversations", "show", "--json"))
     assert [row["role"] for row in stored] == ["user", "assistant", "tool", "user", "assistant"]
     assert [row["status"] for row in stored] == ["done", "done", "stopped", "done", "done"]
@@ -108,7 +102,7 @@ def test_a_tool_at_work_is_named_and_ctrl_c_ends_it(terminal: type[Terminal], sc
     chat.wait_for("› ")
     chat.type("go on\r")
     assert "Traceback" not in chat.wait_for("After all.")
-    leave(chat)
+    chat.leave()
 
 
 @pytest.mark.slow
@@ -121,7 +115,7 @@ def test_a_server_that_is_waited_for_is_named(terminal: type[Terminal], script: 
     chat.wait_for("starting harbour…")
     may_start.touch()
     chat.wait_for("Here.")
-    leave(chat)
+    chat.leave()
     assert "Books a berth" in run("request", "rebuild").stdout, "the reply waited for the tools of the server"
 
 
@@ -149,7 +143,7 @@ def test_names_are_completed_behind_commands_and_in_mentions(
     chat.wait_for("How we test")
     chat.type("\t\r says\r")
     chat.wait_for("Yes.")
-    leave(chat)
+    chat.leave()
     assert rows(run("conversations", "show", "--json"))[0]["text"] == 'as @rule:"my tests" says'
     modes = {row.get("id"): row.get("mode") for row in rows(run("sources", "list", "--json"))}
     assert (modes["reference:prices"], modes["rule:my tests"]) == ("manual", "manual")
@@ -164,6 +158,6 @@ def test_the_agent_is_named_at_the_beginning(terminal: type[Terminal], script: S
     chat.wait_for("› ")
     chat.type("hello\r")
     chat.wait_for("Yes.")
-    leave(chat)
+    chat.leave()
     [stored] = rows(run("conversations", "list", "--json"))
     assert stored["agent"] == "clerk"

@@ -1,12 +1,52 @@
+"""A store of its own for each test; and for those of deleting, a desk with a secret that must leave no trace."""
+
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.conftest import Open, Script
 
+from recto.blocking import Desk, Talk
+from recto.store.check import check_store
 from recto.store.store import Store
+
+SECRET = "The word is xylophone-zanzibar."
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store(tmp_path / "recto.db") as opened:
         yield opened
+
+
+@pytest.fixture
+def opened(desk: Open, script: Script) -> Desk:
+    return desk(script({"text": "It stands well."}))
+
+
+def told(talk: Talk, *texts: str) -> Talk:
+    for text in texts:
+        talk.ask(text)
+    return talk
+
+
+def tell_a_secret(desk: Desk) -> None:
+    """In conversation 2; conversation 1 stays."""
+    told(desk.conversation(), "kept", "kept too")
+    told(desk.conversation(), SECRET, f"Again: {SECRET}")
+    desk.search("xylophone", complete=True)
+
+
+def is_forgotten(desk: Desk) -> None:
+    """Conversation 2 is gone, to the last byte; conversation 1 is whole. Closes the desk."""
+    assert list(desk.search("xylophone", complete=True)) == []
+    assert len(desk.search("kept", complete=True)) == 2
+    assert check_store(desk.store).problems == ()
+    assert differences(desk) == []
+    desk.close()
+    for file in desk.home.glob("*.db*"):
+        assert b"xylophone" not in file.read_bytes(), file
+
+
+def differences(desk: Desk) -> list[str]:
+    return [difference for _, difference in desk.verify() if difference]

@@ -5,27 +5,15 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import func, select, update
 from tests.conftest import Open, Script
+from tests.store.conftest import is_forgotten, tell_a_secret, told
 
-from recto.blocking import Desk, Talk
+from recto.blocking import Desk
 from recto.errors import Invalid, NotFound
-from recto.store.check import check_store
 from recto.store.retention import time_before
 from recto.store.schema import conversations, facts, metadata, usage_reports
 from recto.store.trash import Trash
 
 LONG_AGO = "2020-01-01T00:00:00.000Z"
-SECRET = "The word is xylophone-zanzibar."
-
-
-@pytest.fixture
-def opened(desk: Open, script: Script) -> Desk:
-    return desk(script({"text": "It stands well."}))
-
-
-def told(talk: Talk, *texts: str) -> Talk:
-    for text in texts:
-        talk.ask(text)
-    return talk
 
 
 def make_old(desk: Desk, number: int, **columns: str) -> None:
@@ -40,22 +28,13 @@ def count(desk: Desk, table: str) -> int:
 
 
 def test_only_what_was_not_used_for_so_long_goes_with_every_trace(opened: Desk) -> None:
-    told(opened.conversation(), "kept", "kept too")
-    told(opened.conversation(), SECRET, f"Again: {SECRET}")
-    opened.search("xylophone", complete=True)
+    tell_a_secret(opened)
     make_old(opened, 2)
     report = opened.prune("90d")
     assert [each.number for each in report.found.conversations] == [2]
     assert (report.found.messages, report.found.requests, report.removed) == (4, 2, 1)
     assert [each.number for each in opened.conversations()] == [1]
-    assert list(opened.search("xylophone", complete=True)) == []
-    assert len(opened.search("kept", complete=True)) == 2
-    assert check_store(opened.store).problems == ()
-    assert [difference for _, difference in opened.verify() if difference] == []
-    home = opened.home
-    opened.close()
-    for file in home.glob("*.db*"):
-        assert b"xylophone" not in file.read_bytes(), file
+    is_forgotten(opened)
 
 
 def test_usage_goes_with_its_conversation(opened: Desk) -> None:

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import Open, Script
+from tests.store.conftest import differences, is_forgotten, tell_a_secret, told
 
-from recto.blocking import Desk, Talk, open_desk
+from recto.blocking import Desk, open_desk
 from recto.errors import Invalid, NotFound
 from recto.store.check import check_store
 from recto.store.trash import Trash
@@ -19,22 +19,6 @@ from recto.store.trash import Trash
 LONG = (
     "The mast of the Albatross is 14 metres tall, made of spruce, and was stepped by Oskar in the spring of 1987. " * 2
 )
-SECRET = "The word is xylophone-zanzibar."
-
-
-@pytest.fixture
-def opened(desk: Open, script: Script) -> Desk:
-    return desk(script({"text": "It stands well."}))
-
-
-def told(talk: Talk, *texts: str) -> Talk:
-    for text in texts:
-        talk.ask(text)
-    return talk
-
-
-def differences(desk: Desk) -> list[str]:
-    return [difference for _, difference in desk.verify() if difference]
 
 
 def test_the_trash_holds_what_was_deleted_until_it_is_restored(opened: Desk) -> None:
@@ -77,19 +61,11 @@ def test_a_message_brings_its_conversation_back(opened: Desk) -> None:
 
 
 def test_emptying_removes_every_trace(opened: Desk) -> None:
-    told(opened.conversation(), "kept", "kept too")
-    told(opened.conversation(), SECRET, f"Again: {SECRET}")
-    opened.search("xylophone", complete=True)
+    tell_a_secret(opened)
     opened.delete("2")
     assert opened.empty_trash() == 1
     assert opened.conversations(state="deleted") == []
-    assert list(opened.search("xylophone", complete=True)) == []
-    assert len(opened.search("kept", complete=True)) == 2
-    assert check_store(opened.store).problems == ()
-    home = opened.home
-    opened.close()
-    for file in home.glob("*.db*"):
-        assert b"xylophone" not in file.read_bytes(), file
+    is_forgotten(opened)
 
 
 def test_requests_of_other_conversations_still_rebuild(opened: Desk) -> None:

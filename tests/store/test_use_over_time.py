@@ -1,5 +1,7 @@
 """How many sources were chosen and used over time, what was used together, and the tokens of every day and model."""
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 from tests.store.test_source_uses import API, ISSUE, LONG_AGO, STYLE, Chat
@@ -8,24 +10,44 @@ from tests.store.test_usage_totals import BROKEN, BUDGET, FOUND, say
 from recto.chat.blocks import References, Text
 from recto.chat.message import Message, Usage
 from recto.ids import new_id
-from recto.reports.document_stats import MOST_PAIRED, count_together
 from recto.store.source_uses import SourceUse
 from recto.store.spending import SpentBy
 from recto.store.store import Store
 from recto.store.token_use import TokenUse, token_use
-from recto.store.use_over_time import Period, SourcePeriod, Together, documents_together, source_periods
+from recto.store.usage_totals import UsageTotals
+from recto.store.use_over_time import (
+    MOST_PAIRED,
+    Period,
+    SourcePeriod,
+    Together,
+    count_together,
+    documents_together,
+    kept_periods,
+    kept_together,
+    source_periods,
+)
+from recto.store_reader import StoreReader
 
 
 def periods(
     store: Store, by: Period = "month", agent: str | None = None, since: str | None = None
 ) -> list[SourcePeriod]:
+    """From the requests themselves, and the same from the sums that are kept."""
     with store.database.read() as connection:
-        return source_periods(connection, by, agent, since)
+        found = source_periods(connection, by, agent, since)
+    if since is None:
+        kept = UsageTotals(store.database).read(lambda connection: kept_periods(connection, by, agent))
+        assert [each.to_json() for each in kept or ()] == [each.to_json() for each in found]
+    return found
 
 
 def together(store: Store, by: Together = "turn") -> list[list[str]]:
+    """As above."""
     with store.database.read() as connection:
-        return [sorted(group) for group in documents_together(connection, "/notes", by)]
+        found = list(documents_together(connection, "/notes", by))
+    kept = UsageTotals(store.database).read(lambda connection: kept_together(connection, "/notes", by))
+    assert kept == count_together(found)
+    return [sorted(group) for group in found]
 
 
 def test_chosen_and_used_sources_are_counted_by_day_and_month(store: Store) -> None:
@@ -110,3 +132,26 @@ def test_an_empty_store_used_no_tokens(store: Store) -> None:
     assert token_use(store.database, "day") == []
     assert periods(store) == []
     assert together(store) == []
+
+
+def test_what_was_used_together_since_a_report_is_in_the_next_one(store: Store) -> None:
+    first, other = store.tree.create().id, store.tree.create().id
+    head = say(store, first, BUDGET, FOUND)
+    assert together(store) == [["Boat.md", "Money/Budget.md"]]
+    say(store, first, FOUND, BUDGET, parent=head)
+    say(store, other, BUDGET, FOUND)
+    assert together(store) == [["Boat.md", "Money/Budget.md"]] * 3
+    assert len(together(store, "conversation")) == 2
+    store.tree.delete(first)
+    store.trash.empty("9")
+    assert together(store) == [["Boat.md", "Money/Budget.md"]]
+
+
+def test_a_store_that_is_read_only_is_counted_all_the_same(store: Store, tmp_path: Path) -> None:
+    Chat(store).turn("Hello", {API: "quoted"})
+    say(store, store.tree.create().id, BUDGET, FOUND)
+    with store.database.read() as connection:
+        connection.exec_driver_sql("PRAGMA query_only = 1")
+    reader = StoreReader(store, tmp_path, None)
+    assert [each.replies for each in reader.source_periods()] == [1]
+    assert reader.used_together(Path("/notes")).pairs == {("Boat.md", "Money/Budget.md"): 1}

@@ -37,8 +37,9 @@ class Template(Struct, frozen=True):
         """The prompt. What was given comes last where the template does not say where. Invalid names a variable that
         has no value, or that there is not."""
         if unknown := [name for name in values if name not in self.variables]:
-            known = ", ".join(self.variables) or "none"
-            raise Invalid(f"the template {self.name} has no variable {unknown[0]}; it has: {known}", name=unknown[0])
+            known = ", ".join(self.variables)
+            there_are = f"; it has: {known}" if known else f", nor any other: ${unknown[0]} would be one"
+            raise Invalid(f"the template {self.name} has no variable {unknown[0]}{there_are}", name=unknown[0])
         known_values = {**self.defaults, **values}
         if missing := [name for name in self.variables if name not in known_values]:
             raise Invalid(f"the template {self.name} needs a value: -p {missing[0]}=…", name=missing[0])

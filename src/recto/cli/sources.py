@@ -231,8 +231,8 @@ def stats(agent: str | None, since: str | None, by: "Period | None", as_json: bo
     Example: recto sources stats --by month --since 2026-01-01
     """
     if by:
-        with options.open_reader() as reader:
-            periods = reader.source_periods(by, agent, since)
+        with options.open_reader() as reader, bar(SUMMING) as tell:
+            periods = reader.source_periods(by, agent, since, tell)
         for period in periods:
             show.emit(period.to_json()) if as_json else show.say(_period_in_words(period))
         if not periods:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recto.cli import options, show
-from recto.cli.terminal import to_file
+from recto.cli.terminal import SUMMING, bar, to_file
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
@@ -213,8 +213,8 @@ def graph(
 def _used(reader: "VaultReader", by: "Together") -> "Graph":
     from recto.vault.graph import used_graph
 
-    with options.open_reader() as store:
-        found = store.used_together(reader.vault.root, by)
+    with options.open_reader() as store, bar(SUMMING) as tell:
+        found = store.used_together(reader.vault.root, by, tell)
     titles = {note.path: note.title for note in reader.vault.documents()}
     return used_graph(titles, found.uses, found.pairs)
 

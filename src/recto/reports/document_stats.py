@@ -1,8 +1,6 @@
-"""Statistics over the documents that conversations use: by document, by conversation, by month, and together. Pure."""
+"""Statistics over the documents that conversations use: by document, by conversation, by month. Pure."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -10,8 +8,6 @@ from msgspec import Struct
 from recto.store.usage_totals import DocumentTotal
 
 Grouping = Literal["document", "conversation", "month"]
-# So many documents of one conversation are paired: each with each makes 4,950 pairs.
-MOST_PAIRED = 100
 
 
 class DocumentTally(Struct, frozen=True):
@@ -57,20 +53,3 @@ def unnamed_documents(totals: Sequence[DocumentTotal], notes: Iterable[str]) -> 
     found = [tally for tally in tally_documents(totals) if not tally.direct]
     used = {total.path for total in totals}
     return [*found, *(DocumentTally(path) for path in notes if path not in used)]
-
-
-class UsedTogether(Struct, frozen=True):
-    """How often each document was used, and in how many turns or conversations two of them were."""
-
-    uses: Mapping[str, int]
-    pairs: Mapping[tuple[str, str], int]
-
-
-def count_together(groups: Iterable[Sequence[str]]) -> UsedTogether:
-    """`groups` are the documents of each turn or conversation. Of a group with very many, the most used are paired."""
-    uses, pairs = Counter[str](), Counter[tuple[str, str]]()
-    for group in groups:
-        counts = Counter(group)
-        uses.update(counts)
-        pairs.update(combinations(sorted(path for path, _ in counts.most_common(MOST_PAIRED)), 2))
-    return UsedTogether(uses, pairs)

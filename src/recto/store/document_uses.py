@@ -65,9 +65,12 @@ class DocumentUses:
     def __init__(self, database: Database) -> None:
         self._database, self._kept_totals = database, UsageTotals(database)
 
-    def totals(self, vault: str, progress: Progress | None = None) -> list[DocumentTotal]:
-        """The uses of documents of a vault (its folder) by conversation and month; broken links do not count."""
-        found = self._kept_totals.read(lambda connection: kept_documents(connection, vault), progress)
+    def totals(self, vault: str, progress: Progress | None = None, *, has_days: bool = True) -> list[DocumentTotal]:
+        """The uses of documents of a vault (its folder) by conversation and month; broken links do not count. Without
+        `has_days` the months may be those of another zone."""
+        found = self._kept_totals.read(
+            lambda connection: kept_documents(connection, vault), progress, has_days=has_days
+        )
         if found is None:
             with self._database.read() as connection:
                 return documents_anew(connection, vault)

@@ -222,6 +222,19 @@ source_totals = Table(
     sqlite_with_rowid=False,
 )
 
+# As `SourcePeriod` tells them; of scores the sum, and how many there are.
+source_days = Table(
+    "source_days",
+    metadata,
+    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
+    # On the user's clock.
+    Column("day", TEXT, primary_key=True),
+    *(Column(name, Integer, nullable=False) for name in ("replies", "included", "chosen", "looked", "used", "scored")),
+    Column("score", Float, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 document_totals = Table(
     "document_totals",
     metadata,
@@ -234,6 +247,16 @@ document_totals = Table(
     Column("direct", Integer, nullable=False),
     Column("first", TEXT, nullable=False),
     Column("last", TEXT, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# In how many turns two documents were used together.
+document_pairs = Table(
+    "document_pairs",
+    metadata,
+    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
+    *(Column(name, TEXT, primary_key=True) for name in ("vault", "path", "other")),
+    Column("turns", Integer, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -45,13 +45,13 @@ from recto.store.schema import (
 )
 from recto.store.statements import BY_NUMBER
 from recto.store.usage_totals import (
-    IS_REPLY,
     Progress,
     UsageTotals,
     forget_totals,
     replies_by_conversation,
     sums_by_conversation,
 )
+from recto.store.use_over_time import IS_REPLY
 
 
 class SourceUse(Struct, frozen=True):

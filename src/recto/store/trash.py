@@ -23,12 +23,14 @@ from recto.store.schema import (
     client_messages,
     conversations,
     deltas,
+    document_pairs,
     document_totals,
     kept,
     messages,
     open_replies,
     pieces,
     requests,
+    source_days,
     source_totals,
     source_uses,
     spending_totals,
@@ -208,7 +210,15 @@ def _delete_conversation(connection: Connection, number: int) -> None:
     id = select(conversations.c.id).where(conversations.c.n == number).scalar_subquery()
     connection.execute(delete(usage_reports).where(usage_reports.c.conversation == id))
     connection.execute(update(messages).where(messages.c.conversation == number).values(request=None))
-    for table in (summed_conversations, source_totals, document_totals, spending_totals, client_conversations):
+    for table in (
+        summed_conversations,
+        source_totals,
+        source_days,
+        document_totals,
+        document_pairs,
+        spending_totals,
+        client_conversations,
+    ):
         connection.execute(delete(table).where(table.c.conversation == number))
     connection.execute(delete(source_uses).where(source_uses.c.request.in_(own_requests)))
     connection.execute(delete(requests).where(requests.c.conversation == number))

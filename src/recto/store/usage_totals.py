@@ -6,7 +6,6 @@ forgets its sums in the same transaction; the next report sums that conversation
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
@@ -22,29 +21,32 @@ from recto.store.prepared_statement import Statement
 from recto.store.rows import read_details
 from recto.store.schema import (
     conversations,
+    document_pairs,
     document_totals,
     messages,
     requests,
+    source_days,
     source_totals,
     source_uses,
     spending_totals,
     summed_conversations,
     uses,
 )
-from recto.store.statements import WAS_SENT
+from recto.store.use_over_time import (
+    IS_REPLY,
+    MINUTE,
+    REPLY,
+    local_day,
+    local_month,
+    sum_document_pairs,
+    sum_source_days,
+)
 
 T = TypeVar("T")
 Progress = Callable[[int, int], object]
 # Conversations that are summed in one transaction: other processes wait for it when they write.
 BATCH = 20
-# So much of a stored time tells its minute: 2026-01-31T23:30. No zone is off by less.
-MINUTE = 16
-DAY = 10
 TOKENS = ("input", "output", "cache_read")
-
-IS_REPLY = (requests.c.purpose == "reply", WAS_SENT)
-# All rounds of a turn are one reply, because they answer one message.
-REPLY = func.coalesce(requests.c.message, -requests.c.n)
 
 
 def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
@@ -156,15 +158,17 @@ SPENDING = select(
     _REPLY_DETAILS.scalar_subquery().label("details"),
 )
 _SPENDING = Statement(SPENDING.where(_IN_HOMES))
-_ADD_SPENDING = Statement(
-    insert(spending_totals).values({each.name: bindparam(each.name) for each in spending_totals.c})
-)
-_ADD_SUMMED = Statement(
-    insert(summed_conversations).values({each.name: bindparam(each.name) for each in summed_conversations.c})
-)
+
+
+def _add(table: Table) -> Statement:
+    return Statement(insert(table).values({each.name: bindparam(each.name) for each in table.c}))
+
+
+_ADD_SPENDING, _ADD_SUMMED = _add(spending_totals), _add(summed_conversations)
+_ADD_SOURCE_DAYS, _ADD_PAIRS = _add(source_days), _add(document_pairs)
 _DROP = [
     Statement(delete(table).where(in_list(table.c.conversation, "homes")))
-    for table in (source_totals, document_totals, spending_totals)
+    for table in (source_totals, source_days, document_totals, document_pairs, spending_totals)
 ]
 _FORGET_ALL = Statement(delete(summed_conversations))
 _FORGET_OF_REQUEST = Statement(
@@ -292,24 +296,13 @@ def _usage_of(row: Any) -> dict[str, int]:
     return {name: int((found or {}).get(name) or 0) for name in TOKENS}
 
 
-def local_day(stored: str) -> str:
-    """The day of a stored time on the user's clock."""
-    try:
-        return datetime.fromisoformat(f"{stored[:MINUTE]}Z").astimezone().strftime("%Y-%m-%d")
-    except (ValueError, OverflowError):  # a damaged row must not hide the others
-        return stored[:DAY]
-
-
-def local_month(stored: str) -> str:
-    return local_day(stored)[:7]
-
-
 def _unsummed(connection: Connection) -> list[int]:
     return [number for (number,) in _UNSUMMED(connection)]
 
 
 def _days_hold(connection: Connection) -> bool:
-    """False when the user's clock has another zone than it had when things were summed."""
+    """False when the user's clock has another zone than it had when things were summed. Days of sources are days of
+    requests that are among those of the costs."""
     months = all(local_month(first) == month == local_month(last) for month, first, last in _MONTHS(connection))
     return months and all(local_day(first) == day == local_day(last) for day, first, last in _DAYS(connection))
 
@@ -321,6 +314,8 @@ def _sum_up(connection: Connection, homes: Sequence[int]) -> None:
     _ADD_DOCUMENTS.many(
         connection, [asdict(each) for each in sum_documents(_DOCUMENTS_IN_HOMES(connection, homes=homes))]
     )
+    _ADD_SOURCE_DAYS.many(connection, sum_source_days(connection, homes))
+    _ADD_PAIRS.many(connection, sum_document_pairs(connection, homes))
     _ADD_SPENDING.many(connection, sum_spending(_SPENDING(connection, homes=homes)))
     replies = dict(_REPLIES(connection, homes=homes))
     _ADD_SUMMED.many(connection, [{"conversation": home, "replies": replies.get(home, 0)} for home in homes])
