@@ -139,3 +139,20 @@ def test_a_query_knows_when_rejected_passages_crowd_out_accepted_ones(
     strict = parse_query(index, wanted, partition, NamedSpeaker("", "river"), strict=True)
     assert not strict.is_loose
     assert len(strict.postings[0].numbers) == 1
+
+
+def test_a_word_of_the_whole_index_is_as_frequent_as_in_all_its_partitions_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    talks = {f"talk {number}": [IndexItem(number * 100 + n, "a river", n) for n in range(30)] for number in range(40)}
+    index.add(talks)
+    monkeypatch.setattr(query_module, "MAX_PER_TERM", 50)
+    monkeypatch.setattr(query_module, "MIN_PER_TERM", 50)
+    wanted = Query("river", None, spreads=False)
+    (found,) = parse_query(index, wanted, None, NamedSpeaker("", "river")).postings
+    assert (len(found.numbers), round(found.frequency)) == (50, 1200)
+    index.add({"talk 41": [IndexItem(9000 + n, "no stream", n) for n in range(300)]})
+    later = parse_query(index, wanted, None, NamedSpeaker("", "river"))
+    assert later.extent.passages == 1500, "what was written meanwhile counts"
+    assert found.numbers == later.postings[0].numbers

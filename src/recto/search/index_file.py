@@ -73,6 +73,8 @@ class IndexFile:
         self._generation = 0
         """Counts how often the file was closed: a connection of an earlier time is not used again."""
         self._lock = threading.RLock()
+        self._remembered: dict[str, tuple[str, list[Any]]] = {}
+        """By query the `change_id` of its rows, and the rows."""
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows. A damaged file is rebuilt, and then has no rows."""
@@ -83,6 +85,15 @@ class IndexFile:
             self._rebuild_if_damaged(why)
         with self._store_errors(), self.in_use() as db:
             return db.execute(query, values).fetchall()
+
+    def read_once(self, query: str, values: Sequence[Any]) -> list[Any]:
+        """All rows of a query that always has the same values, remembered until something is written: for sums of a
+        whole table."""
+        change_id = self.change_id
+        known = self._remembered.get(query)
+        if known is None or not change_id or known[0] != change_id:
+            known = self._remembered[query] = change_id, self.read(query, values)
+        return known[1]
 
     @contextmanager
     def in_use(self) -> Iterator[sqlite3.Connection]:

@@ -167,7 +167,8 @@ class KeywordIndex:
 
     def extent(self, partition: int | None) -> Extent:
         query = "SELECT sum(passages), sum(words) FROM lanes WHERE n BETWEEN ? AND ?"
-        passages, words = self.file.read(query, _bounds(partition))[0]
+        read = self.file.read_once if partition is None else self.file.read
+        passages, words = read(query, _bounds(partition))[0]
         return Extent(passages or 0, words or 0)
 
     def matching(

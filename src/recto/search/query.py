@@ -127,7 +127,7 @@ def parse_query(
     """`strict` looks up only passages that the filter accepts, however long that takes."""
     extent = index.extent(partition)
     labels = [group for group in query.filter.labels if strict or not _is_dense(index, group, partition)]
-    scope = _Scope(index, partition, extent, index.label_expression(labels), index.channels(partition))
+    scope = _Scope(index, partition, extent, index.label_expression(labels), _channels(index, partition))
     postings = (*_word_postings(scope, query), *_date_postings(index, query, partition))
     is_loose = len(labels) < len(query.filter.labels) and any(map(_is_truncated, postings))
     return ParsedQuery(postings, extent, speaker.name, _spoken_kind(query.text), is_loose)
@@ -193,7 +193,7 @@ class _Scope(Struct, frozen=True):
     partition: int | None
     extent: Extent
     labels: str
-    channels: Sequence[tuple[int, int, int]]
+    channels: Sequence[tuple[int, int, int]] | None
 
     def matching(self, terms: Sequence[Sequence[str]], limit: int, after: int = -1) -> list[int]:
         return self.index.matching(terms, self.partition, limit, after, self.labels)
@@ -202,9 +202,18 @@ class _Scope(Struct, frozen=True):
         return self.index.matching_each([[forms] for forms in terms], self.partition, limit, labels=self.labels)
 
 
-def _count_from(channels: Sequence[tuple[int, int, int]], number: int) -> float:
+def _channels(index: KeywordIndex, partition: int | None) -> list[tuple[int, int, int]] | None:
+    """None for the whole index: a hundred thousand conversations have as many channels."""
+    return index.channels(partition) if partition is not None else None
+
+
+def _count_from(index: KeywordIndex, channels: Sequence[tuple[int, int, int]] | None, number: int) -> float:
     """About how many passages have at least this number."""
-    return sum(
+    later = 0.0
+    if channels is None:
+        later = index.file.read("SELECT total(passages) FROM lanes WHERE n >= ?", (number,))[0][0]
+        channels = index.file.read("SELECT n, last, passages FROM lanes WHERE n < ? ORDER BY n DESC LIMIT 1", (number,))
+    return later + sum(
         passages * (1.0 if before >= number else (last - number + 1.0) / (last - before))
         for before, last, passages in channels
         if last >= number
@@ -215,7 +224,7 @@ def _is_dense(index: KeywordIndex, label: Sequence[str], partition: int | None) 
     """Whether so many new passages have a label that it is faster to filter them when they are read: matching the label
     would walk through all of them to find the few with a rare word."""
     numbers = index.matching([label], partition, SAMPLE)
-    return len(numbers) == SAMPLE and _count_from(index.channels(partition), numbers[-1]) <= SAMPLE * DENSITY
+    return len(numbers) == SAMPLE and _count_from(index, _channels(index, partition), numbers[-1]) <= SAMPLE * DENSITY
 
 
 def _spoken_kind(text: str) -> str:
@@ -287,7 +296,7 @@ def _posting(scope: _Scope, term: str, numbers: list[int], limit: int, *, spread
     frequency, total = float(len(numbers)), scope.extent.passages
     if len(numbers) == limit:
         # extrapolated: older occurrences are assumed to be as dense as the newest
-        frequency *= max(1.0, total / max(1.0, _count_from(scope.channels, numbers[-1])))
+        frequency *= max(1.0, total / max(1.0, _count_from(scope.index, scope.channels, numbers[-1])))
     return Posting(term, numbers, min(frequency, total), spreads=spreads)
 
 
