@@ -234,6 +234,13 @@ def test_strategies_are_played_over_all_turns_side_by_side(talk: Talk) -> None:
     assert any("stand in" in note for note in found.notes)
 
 
+def test_a_strategy_has_the_same_figures_alone_and_beside_others(talk: Talk) -> None:
+    together = talk.compare_strategies()
+    for run in together.runs:
+        assert talk.compare_strategies([run.name]).runs == (run,)
+    assert talk.compare_strategies().to_json() == together.to_json()
+
+
 def test_a_larger_window_needs_no_compaction_and_keeps_every_fact(talk: Talk) -> None:
     found = talk.compare_strategies(["summarize"], window=100_000)
     (run,) = found.runs

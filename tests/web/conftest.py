@@ -28,8 +28,10 @@ sync_api.expect.set_options(timeout=30_000)
 class Served:
     """A running `recto web`."""
 
-    def __init__(self, home: Path, *options: str, port: int | None = None) -> None:
-        self.options = options
+    def __init__(
+        self, home: Path, *options: str, port: int | None = None, command: tuple[str, ...] = ("web", "--no-open")
+    ) -> None:
+        self.options, self.command = options, command
         settings = {"RECTO_HOME": str(home), "RECTO_SEARCH_EMBEDDER": "none", "RECTO_STORE_BACKUP": "off"}
         self.environment = os.environ | settings
         self.link = self._start(port)
@@ -42,7 +44,7 @@ class Served:
 
     def _start(self, port: int | None) -> str:
         at = ("--port", str(port)) if port else ()
-        command = [sys.executable, "-m", "recto", "web", "--no-open", *at, *self.options]
+        command = [sys.executable, "-m", "recto", *self.command, *at, *self.options]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment
         )

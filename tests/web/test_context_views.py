@@ -98,7 +98,7 @@ def test_a_compaction_is_a_marker_that_opens_and_can_be_undone(serve: Serve, ope
     marker = page.locator(".marker").last
     expect(marker).to_contain_text("Context compacted #1 — ")
     marker.locator("summary").click()
-    expect(marker.locator(".summary")).to_contain_text("[unverified]")
+    expect(marker.locator(".summary mark")).to_have_text("[unverified]")
     expect(marker.locator(".ledger a").first).to_be_visible()
     expect(page.locator(".message.archived").first).to_be_visible()
     shot(page, "compaction")

@@ -6,7 +6,7 @@ import socket
 import sys
 import webbrowser
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -16,18 +16,21 @@ from recto.cli import options, show
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
+    import subprocess
+
     from recto.web.security import PageAccess
 
 NEEDS_EXTRA = "the page needs an extra: pip install 'recto-context[web]'"
 NEEDS_WINDOW = (
-    "--native needs a display and pywebview: pip install pywebview; without --native the page opens in a browser"
+    "--native needs a display and pywebview: pip install 'recto-context[native]'; without --native the page opens in a "
+    "browser"
 )
 # What runs in the process of the window. Where no toolkit can draw one, pywebview says so only when it starts.
 WINDOW = """
 import sys
 try:
     import webview
-    webview.create_window("Recto", sys.argv[1])
+    webview.create_window("Recto", sys.argv[1], width=1280, height=860)
     webview.start()
 except Exception as why:
     words = str(why).strip().splitlines() or [type(why).__name__]
@@ -59,19 +62,21 @@ def command(flags: dict[str, str], port: int | None, host: str, stays_closed: bo
     if native and (find_spec("webview") is None or not _has_display()):
         raise Invalid(NEEDS_WINDOW)
 
+    ends = ExitStack()
+
     def started(access: "PageAccess") -> None:
         show.say(f"Recto listens on {access.link}")
         if access.host not in ("127.0.0.1", "localhost", "::1"):
             show.note("others on the network reach it too, over an unencrypted connection; they need the key")
         if native:
-            _open_window(access.one_time_link())
+            ends.callback(_open_window(access.one_time_link()).terminate)
         elif not stays_closed and _has_display():
             webbrowser.open(access.one_time_link())
 
     from recto.web.address import listening_socket  # only here
 
     # Ctrl-C is how the page ends
-    with listening_socket(host, port) as listening, suppress(KeyboardInterrupt):
+    with listening_socket(host, port) as listening, suppress(KeyboardInterrupt), ends:
         asyncio.run(_serve(flags, host, listening, started))
 
 
@@ -89,8 +94,8 @@ def _has_display() -> bool:
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _open_window(link: str) -> None:
+def _open_window(link: str) -> "subprocess.Popen[bytes]":
     """A window in a process of its own: its loop needs the main thread. Closing it ends nothing here."""
     import subprocess  # only for a window
 
-    subprocess.Popen([sys.executable, "-c", WINDOW, link])
+    return subprocess.Popen([sys.executable, "-c", WINDOW, link])

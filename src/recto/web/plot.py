@@ -20,7 +20,8 @@ Colour = Literal["accent", "soft", "good", "warn", "bad", "history", "rules", "t
 class Series(Struct, frozen=True):
     name: str
     data: Sequence[float | None]
-    kind: Literal["bar", "line", "marks"] = "bar"
+    kind: Literal["bar", "line", "marks", "points"] = "bar"
+    """A line joins what follows each other in time; models and strategies have points."""
     colour: Colour = "accent"
     stack: str = ""
     right: bool = False

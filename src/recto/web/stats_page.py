@@ -131,12 +131,12 @@ def models_plot(models: Sequence["TokenUse"]) -> PlotData | None:
         Series("tokens written", [each.output for each in shown], "bar", "tools"),
     ]
     if any(each.cost_usd for each in shown):
-        series.append(Series("cost", [each.cost_usd for each in shown], "line", "warn", right=True))
+        series.append(Series("cost", [each.cost_usd for each in shown], "points", "warn", right=True))
     return PlotData("Tokens and cost of each model", [each.name for each in shown], series, "", "tokens", "US dollars")
 
 
 def sources_plot(periods: Sequence["SourcePeriod"]) -> PlotData | None:
-    if not periods:
+    if not any(each.chosen for each in periods):
         return None
     series = [
         Series("chosen", [each.chosen for each in periods], "bar", "accent"),

@@ -32,7 +32,7 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "markdown": rendered,
-        "summary": _summary,
+        "summary": summary_html,
         "number": number,
         "clock": clock,
         "day": day,
@@ -43,9 +43,11 @@ def _environment() -> Environment:
     return made
 
 
-def _summary(text: str) -> Markup:
-    """A summary with what nobody said marked."""
-    return Markup(rendered(text).replace(UNVERIFIED, f"<mark>{UNVERIFIED}</mark>"))
+def summary_html(text: str) -> Markup:
+    """A summary with what nobody said marked. Each of its lines is one, as the model reads them."""
+    # as plain text: Markup would escape what is put in
+    made = str(rendered("  \n".join(text.split("\n"))))
+    return Markup(made.replace(UNVERIFIED, f"<mark>{UNVERIFIED}</mark>"))
 
 
 def number(value: float) -> str:

@@ -200,5 +200,5 @@ def cost_plot(runs: Sequence[StrategyRun]) -> PlotData | None:
         Series("tokens for summaries", [run.summary_tokens for run in runs], "bar", "summary"),
     ]
     if any(run.cost_usd is not None for run in runs):
-        series.append(Series("estimated cost", [run.cost_usd for run in runs], "line", "warn", right=True))
+        series.append(Series("estimated cost", [run.cost_usd for run in runs], "points", "warn", right=True))
     return PlotData("Tokens and cost by strategy", [run.name for run in runs], series, "", "tokens", "US dollars")

@@ -87,6 +87,9 @@ export default {
       if (each.kind === "marks") {
         return { name: each.name, type: "scatter", symbol: "triangle", symbolSize: 11, symbolOffset: [0, "-60%"], data: each.data, itemStyle: { color: paint }, z: 5 };
       }
+      if (each.kind === "points") {
+        return { name: each.name, type: "scatter", symbolSize: 10, data: each.data, yAxisIndex: each.right ? 1 : 0, itemStyle: { color: paint }, z: 5 };
+      }
       return {
         name: each.name,
         type: each.kind,
