@@ -263,3 +263,43 @@ def test_the_words_of_two_speakers_are_not_joined() -> None:
 def test_what_was_done_is_told_although_it_begins_with_done() -> None:
     reply = "Done: sharp is at 0.33.5 on chore/node22, and the build passes with node 22."
     assert reply in told(("user", "Upgrade sharp on a branch of its own."), ("assistant", reply))
+
+
+def test_what_an_assistant_asks_for_is_no_question_to_be_told() -> None:
+    asked = ("assistant", "Could you send us a photo?")
+    summary = told(asked, ("user", "Attached. I want my money back, not a replacement."))
+    assert "photo" not in summary
+    assert "money back" in summary
+
+
+def test_condolences_do_not_hide_what_was_done() -> None:
+    wish = ("user", "Please stop sending the catalogue, my father died and it comes in his name, Anton Reuss.")
+    reply = ("assistant", "I'm sorry for your loss. I've removed Anton Reuss from the list.")
+    summary = told(wish, reply, ("user", "Thank you."))
+    assert "stop sending the catalogue" in summary
+    assert "removed Anton Reuss" in summary
+
+
+def test_a_secret_binds() -> None:
+    assert rate_sentence("And don't mention it to Olle, he can't keep his mouth shut.") == BINDING
+    assert rate_sentence("Don't mention it!") != BINDING
+    assert rate_sentence("Please stop sending me the catalogue.") == BINDING
+
+
+@pytest.mark.parametrize(
+    "text", ["Dann sollten Sie die übrigen 11 bald nachbestellen.", "Right, stick with the rules."]
+)
+def test_advice_in_another_order_of_words_is_not_told(text: str) -> None:
+    assert text not in told(("user", "We get 12 keys."), ("assistant", text), ("user", "The boats are 9 m long."))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wer gern plant, vergisst das Wetter, das hat sich bewährt.",
+        "- Wer von außen schaut, behält die einfachen Dinge, egal was im Plan steht.",
+        "Whoever has planned a party once, was surprised by the rain in the evening.",
+    ],
+)
+def test_what_holds_for_anybody_is_no_report(text: str) -> None:
+    assert text not in told(("user", "Was meinst du?"), ("assistant", text), ("user", "Die Boote sind 9 m lang."))

@@ -198,7 +198,7 @@ mijn naam/adres/verjaardag is; ik woon in; eet/eten/drinkt/verdraagt geen
 
 # These bind, unless the sentence also holds one of the harmless phrases below.
 _LIKELY = """
-must; ^ | never/always; | don't; so don't; | do not; | make/be sure; | ensure;
+must; ^ | never/always; | stop; | don't; so don't; | do not; | make/be sure; | ensure;
 ^ | remember that/to/my/i'm/i/we/the/our/|; we never;
 | never/always use/push/commit/delete/write/answer/change/run/ask/add/call/put/return/store/include/reply/send/touch;
 i/we meant; | call me; can call me; let's not; ^ | nie/niemals/immer;
@@ -218,7 +218,8 @@ always enjoyed/liked/makes/gets/enjoy/like/love/amazing/up/interesting/the/got/b
 don't/not worry/mind/know/think/have/care/get/be/give/sweat/stress/you/say/believe/understand/see/recall;
 don't/not feel/want/like/need/really/even/let/lose/hesitate/remember/panic/hold/judge/miss/i/we/they/beat/rush;
 don't/not love/mean/quite/always/usually/often/agree/just/blame/sure/forget/overthink/wait/work/exist/it/that/quit;
-mention it; sure to/you have/enjoy/rest/take/get; sure thing; be sure |;
+mention it |; stop it/that/by/here/there/at/in/worrying/laughing/|;
+sure to/you have/enjoy/rest/take/get; sure thing; be sure |;
 remember that/to time/day/one/trip/night/guy/summer/place/have/smile/breathe/enjoy/take/rest/be;
 remember we/i were/had/went/used/was; i/we meant to/it/well/so/by/what; let's not forget/worry;
 call me when/if/later/back/tomorrow/crazy/old/maybe/any; immer noch/schon/gut/so/mehr/wieder/langsam; immer mit der;

@@ -9,7 +9,7 @@ from recto.summary.choices import chosen_options, listed_options
 from recto.summary.ledger import AskedQuestion, LedgerEntry
 from recto.summary.quotation import count_topic_words, quote_words, sentences_of
 from recto.summary.sentences import is_question, terms
-from recto.summary.statements import accepts, asks_of_unnamed, is_empty_offer
+from recto.summary.statements import accepts, asks_of_unnamed, asks_politely, is_empty_offer
 
 _MAX_QUESTION, _MAX_ANSWER = 140, 80
 # What a statement must name to be taken up by a reply.
@@ -61,7 +61,8 @@ def _asked_at_end(text: str, message: Message) -> AskedBefore | None:
 def _asked_question(questions: Sequence[str], message: Message) -> AskedQuestion | None:
     for sentence in questions:
         item = quote_words(sentence)
-        is_useless = message.role == "assistant" and (is_empty_offer(sentence) or asks_of_unnamed(sentence))
+        is_useless = is_empty_offer(sentence) or asks_of_unnamed(sentence) or asks_politely(sentence)
+        is_useless = is_useless and message.role == "assistant"
         if len(sentence) <= _MAX_QUESTION and item.endswith(("?", "？")) and not is_useless:
             return AskedQuestion(message.said, item)
     return None

@@ -338,8 +338,8 @@ def _render(picks: Iterable[ScoredSentence], lines: Sequence[SourceLine]) -> str
         text, line = pick.text.replace("\n", " "), lines[pick.line]
         # a fence stands between a heading and its command
         gap = 2 if before and is_heading(before.text) else 1
-        is_next = before and before.line == pick.line and pick.position - before.position <= gap
-        is_next = is_next and before.speaker == pick.speaker
+        is_near = before and before.line == pick.line and pick.position - before.position <= gap
+        is_next = is_near and before and before.speaker == pick.speaker
         if before and is_next and not before.text.endswith("…"):
             rendered[-1] += _separator(before.text, pick.text, line.text) + text
         else:

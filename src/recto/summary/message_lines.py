@@ -29,13 +29,11 @@ from recto.summary.worth import needs_context
 
 _TALE = re.compile(
     r"\b(?:stor(?:y|ies)|tales?|poems?|novel|fairy ?tale|role-?play|geschichte|gedicht|märchen|roman|cuento|poema"
-    r"|relato|histoire|conte|poème|verhaal|verhaaltje|sprookje)\b",
-    re.IGNORECASE,
+    r"|relato|histoire|conte|poème|verhaal|verhaaltje|sprookje)\b"
 )
 _TELLS_TALE = re.compile(
     r"\b(?:write|tell|continue|invent|make up|play|schreib\w*|erzähl\w*|erfind\w*|escrib\w+|cuénta\w*|inventa\w*"
-    r"|écri\w+|raconte\w*|invente\w*|schrijf|schrijven|vertel\w*|verzin\w*)\b",
-    re.IGNORECASE,
+    r"|écri\w+|raconte\w*|invente\w*|schrijf|schrijven|vertel\w*|verzin\w*)\b"
 )
 _SPOKEN = re.compile(r"[\"“„«][^\"”“»\n]*[\"”“»]")
 _TALKS = re.compile(
@@ -81,6 +79,7 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
     rest of a long prompt weighs less."""
     messages = [message for message in messages if message.text.strip()]
     task = _find_task(messages) if is_beginning and not has_log else -1
+    tales = [_asks_for_tale(message) for message in messages]
     lines = []
     for at, message in enumerate(messages):
         weight = (
@@ -91,7 +90,8 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
             weight *= _LONG_PROMPT_WEIGHT
         settled = message.role == "user" and is_settled(message.text, messages[at + 1 : at + 1 + MAX_ROUNDS])
         is_accepted = _is_accepted(messages, at)
-        weight *= _DRAFT_WEIGHT if _is_draft(messages, at) else _ACCEPTED_WEIGHT if is_accepted else 1
+        is_tale = any(tales[max(0, at - _MAX_TALE) : at]) and message.role == "assistant" and _is_told_on(message.text)
+        weight *= _DRAFT_WEIGHT if is_tale or _is_draft(messages, at) else _ACCEPTED_WEIGHT if is_accepted else 1
         options, chosen = _choice(messages, at)
         lines.append(
             SourceLine(
@@ -141,8 +141,6 @@ def _is_draft(messages: Sequence[PlainMessage], at: int) -> bool:
     if messages[at].role != "assistant":
         return False
     asked = messages[at - 1].text if at and messages[at - 1].role == "user" else ""
-    if any(map(_asks_for_tale, messages[max(0, at - _MAX_TALE) : at])) and _is_told_on(messages[at].text):
-        return True
     return is_draft(messages[at].text) or (len(asked) <= _MAX_NEAR and any(map(asks_for_text, sentences(asked))))
 
 
@@ -150,7 +148,8 @@ def _asks_for_tale(message: PlainMessage) -> bool:
     """Whether the user wants something made up."""
     if message.role != "user" or len(message.text) > _MAX_NEAR:
         return False
-    return _TALE.search(message.text) is not None and _TELLS_TALE.search(message.text) is not None
+    lower = message.text.lower()
+    return _TALE.search(lower) is not None and _TELLS_TALE.search(lower) is not None
 
 
 def _is_told_on(text: str) -> bool:

@@ -17,7 +17,16 @@ from recto.summary.reference import leans_back, refers_back
 from recto.summary.sentences import IS_UNSPACED, is_heading, is_question, rate_sentence, word_set
 from recto.summary.small_talk import is_reaction, is_remark
 from recto.summary.source_lines import FORMER_SUMMARY, TOOL, USER, LineReader, LineSentence, ScoredSentence, SentenceKey
-from recto.summary.statements import accepts, acknowledges, agrees, is_draft, is_empty_offer, leaves_open, says_little
+from recto.summary.statements import (
+    accepts,
+    acknowledges,
+    agrees,
+    asks_politely,
+    is_draft,
+    is_empty_offer,
+    leaves_open,
+    says_little,
+)
 from recto.summary.success import is_thin_success
 from recto.summary.worth import is_advice, is_compliment, stands_alone
 
@@ -195,7 +204,8 @@ class SentenceContext(Struct):
         asked = next(
             (found for found in reversed(last) if is_question(found.text) and found.text[0] not in "-*•"), None
         )
-        if line is None or asked is None or not _is_short_question(asked):
+        # "Could you send us a photo?" asks for something, and not what is so
+        if line is None or asked is None or not _is_short_question(asked) or asks_politely(asked.text):
             return None
         # what the answer names itself need not be asked
         is_clear = not says_little(answer.text) and any(_is_topic(term) for term in asked.terms & answer.terms)

@@ -164,7 +164,7 @@ def is_small_talk_reply(reply: str, said: str = "") -> bool:
         return False
     start = max(reply.rfind(". "), reply.rfind("! ")) + 2
     reply = reply[:start] if start > 1 and makes_offer(reply[start:]) else reply
-    if "?" in reply or _FIGURE.search(reply):
+    if "?" in reply or _FIGURE.search(reply) or (FULL_NAME.search(reply) and not is_german(reply)):
         return False
     if _SYMPATHIZES.match(reply) or _HAS_NO_LIFE.match(reply):
         return True

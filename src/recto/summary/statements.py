@@ -363,7 +363,8 @@ _ACKNOWLEDGES = re.compile(
     r"|ich verstehe|verständlich|(?:lo )?entiendo|je comprends"
     r"|noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
     r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
-    r"|d['’]accord)\b|(?:thanks|thank you|danke|gracias|merci|dank|bedankt) (?:for|für|por|pour|de|voor|u|je)\b"
+    r"|d['’]accord)\b|(?:right|exactly|genau|richtig|exacto|exactement|precies|klopt)(?=[,.!])"
+    r"|(?:thanks|thank you|danke|gracias|merci|dank|bedankt) (?:for|für|por|pour|de|voor|u|je)\b"
     r"|(?:of course|certainly|natürlich|selbstverständlich|por supuesto|bien sûr|uiteraard|akkoord|dat spreekt)\b"
     r"|.{0,40}[,:–—] (?:noted|understood|got it|notiert|verstanden|anotado|entendido|noté|compris)[.!]*$)",
     re.IGNORECASE,

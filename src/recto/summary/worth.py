@@ -12,6 +12,7 @@ from recto.chat.priority import BINDING, CHATTER, NORMAL, sentence_priority
 from recto.summary.facts import is_passing
 from recto.summary.quotation import count_topic_words
 from recto.summary.reference import leans_back, leans_on_another
+from recto.summary.relative_dates import is_german
 from recto.summary.sentences import decision_start, is_heading, is_question, rate_sentence, word_set
 from recto.summary.small_talk import (
     FULL_NAME,
@@ -95,6 +96,7 @@ _PROPOSES = re.compile(
     r"|\b(?:you|one|it) (?:could|can|should|might|may|would)\b|\b(?:usually|typically|generally|probably)\b"
     r"|\b(?:can|may|might|could) be\b|\b(?:tends?|try) to\b|\bit['’]s (?:best|better|wise|worth)\b"
     r"|\b(?:sie|du|man) (?:sollten?|solltest|könnten?|könntest|kannst|kann)\b"
+    r"|\b(?:sollten?|solltest|könnten?|könntest|kannst) (?:sie|du|man|ihr)\b"
     r"|\b(?:meistens|normalerweise|wahrscheinlich)\b"
     r"|\b(?:puedes|podrías|deberías|conviene|convendría|normalmente|hay que|tienes que)\b"
     r"|\b(?:tu peux|vous pouvez|on peut|on pourrait|il fau(?:t|dra(?:it)?) [^\W\d_]+[eio]i?re?|vous devez)\b"
@@ -149,6 +151,12 @@ _REPORTS_FIRST = re.compile(
     r"(?:the|der|die|das|el|la|le|de|het) (?:[^\W_]+ ){1,3}(?:says|argues|shows|concludes|besagt|zeigt|ergibt|dice"
     r"|muestra|montre|indique|dit|zegt|toont)\b"
 )
+# What holds for whoever does something happened to nobody: "Wer gern plant, vergisst das Wetter".
+_ANYBODY = re.compile(
+    r"(?:[-*•] )?(?:wer|whoever|anyone who|everyone who|those who|people who|quien(?:es)?|el que|los que|qui|ceux qui"
+    r"|celui qui|wie) [^.?!]{3,60}?, [^\d]*$"
+)
+_WHAT = re.compile(r"\bwas\b")  # in German
 _BOLD_FIGURE = re.compile(r"\*\*[^*\n]{0,40}\d")
 _DONE = re.compile(r"(?:done|fixed|erledigt|hecho|listo|fait|c['’]est fait|klaar|gedaan)[:,–-]+ ", re.IGNORECASE)
 # Names that stand for others of their kind.
@@ -282,6 +290,10 @@ def reports(text: str) -> bool:
     if "outcome" in cues_in(text) or is_about_self(text):
         return True
     lower = text.lower()
+    if _ANYBODY.match(lower):
+        return False
+    if "was" in words_of(text) and is_german(text):
+        lower = _WHAT.sub("", lower)
     if _REPORTS_FIRST.match(lower) or _REPORTS.search(lower) or ("**" in lower and _BOLD_FIGURE.search(lower)):
         return True
     return " " in lower and _PARTICIPLE.search(lower) is not None
