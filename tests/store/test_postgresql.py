@@ -93,7 +93,14 @@ def make_older(connection: Connection) -> None:
         connection.execute(text(f"ALTER TABLE conversations DROP COLUMN {name}"))
     for name in ("message", "base"):
         connection.execute(text(f"DROP INDEX requests_{name}"))
-    totals = ("summed_conversations", "source_totals", "document_totals", "spending_totals")
+    totals = (
+        "summed_conversations",
+        "source_totals",
+        "document_totals",
+        "spending_totals",
+        "source_days",
+        "document_pairs",
+    )
     clients = ("awaited_replies", "open_replies", "client_messages", "client_conversations", "access_keys")
     for name in (*clients, "facts", "waiting", *totals):
         connection.execute(text(f"DROP TABLE {name}"))
