@@ -51,6 +51,10 @@ def test_the_meter_follows_a_compaction_at_once(desk: Open, script: Script) -> N
     assert block is not None
     assert chat.usage == ContextUsage(block.context_size_after, before.limit)
     assert ChatState(at, at.conversation(talking.id), console()).usage == chat.usage
+    COMMANDS["uncompact"].run(chat, "")
+    window = talking.window()
+    assert chat.usage == ContextUsage(window.total, window.limit), "what is back takes its room again"
+    assert ChatState(at, at.conversation(talking.id), console()).usage == chat.usage
 
 
 def test_the_meter_is_that_of_the_model_that_answers_next(desk: Open, script: Script) -> None:

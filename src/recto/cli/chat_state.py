@@ -158,7 +158,9 @@ class ChatState(Struct):
 
     def resized(self, block: "Compaction") -> None:
         """Shows the new size on the meter before the next message does."""
-        if self.usage and block.context_size_after:
+        if block.action == "undo":  # it tells no size
+            self.measure()
+        elif self.usage and block.context_size_after:
             self.usage = ContextUsage(block.context_size_after, self.usage.limit)
 
     def update_cost(self) -> None:
