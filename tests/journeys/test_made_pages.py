@@ -169,7 +169,7 @@ def test_the_example_of_a_command_runs(
     if "--vectors" in example:
         request.getfixturevalue("real_embedder")
     if words == "recto serve":  # it would go on for ever
-        monkeypatch.setattr("recto.serve.launch.run_server", lambda desk, options, bound: asyncio.run(desk.close()))
+        monkeypatch.setattr("recto.serve.launch.run_server", lambda desk, *_: asyncio.run(desk.close()))
     if words == "recto mcp":
         monkeypatch.setattr("recto.serve.launch.run_mcp_server", _mcp_server_that_ends)
     if words == "recto agent run":

@@ -95,6 +95,9 @@ class Gateway:
             await self.store_thread.do(self._spans.read, request, reply, trace, type(error).__name__ if error else "")
             self._spans.wake()
 
+    async def find_key(self, secret: str) -> AccessKey | None:
+        return await self.store_thread.do(self.store.access_keys.find, secret)
+
     async def check_spending(self, key: AccessKey, at_most: float | None = None) -> None:
         if key.spend_day is not None:
             await self.store_thread.do(self.access.check_spending, key, at_most)

@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from html import escape
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recto.store.clients import AccessKey
 from recto.web.security import (
     HEADERS,
     MAX_BODY,
@@ -19,6 +19,9 @@ from recto.web.security import (
     read_cookies,
     refuse,
 )
+
+if TYPE_CHECKING:
+    from recto.store.clients import AccessKey
 
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 SCOPE_KEY = "recto.key"
@@ -46,7 +49,7 @@ button {{ background: light-dark(#2f5d8a, #8ab4e0); color: light-dark(#fff, #102
 <form method="post" action="/sign-in"><label>Your key for this server
 <input name="key" type="password" autocomplete="current-password" required autofocus></label>
 <button>Sign in</button></form></main></body></html>"""
-FindKey = Callable[[str], Awaitable[AccessKey | None]]
+FindKey = Callable[[str], Awaitable["AccessKey | None"]]
 
 
 class SharedAddress(PageAccess, frozen=True):
@@ -90,7 +93,7 @@ class KeyGuard:
         else:
             await refuse(scope, receive, send, NO_SIGN_IN)
 
-    async def _key(self, given: str) -> AccessKey | None:
+    async def _key(self, given: str) -> "AccessKey | None":
         return await self._find(given) if given else None
 
     async def _signed(self, scope: Scope, receive: Receive, headers: Headers) -> Response:

@@ -1,15 +1,17 @@
 """PageDesk: what the chat and the pages beside it need of a desk: the whole of it, or one key's part."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from recto.chat.conversation import Conversation, ConversationState
 from recto.desk import AsyncDesk
-from recto.recall.message_search import FoundMessages
-from recto.store.comparison import Difference
 from recto.store_reader import SentText
 from recto.talk import AsyncTalk
 from recto.vault.vault import Vault
+
+if TYPE_CHECKING:
+    from recto.recall.message_search import FoundMessages
+    from recto.store.comparison import Difference
 
 
 class PageDesk(Protocol):
@@ -26,7 +28,7 @@ class PageDesk(Protocol):
 
     async def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]: ...
 
-    async def search(self, text: str, *, limit: int = 20) -> FoundMessages: ...
+    async def search(self, text: str, *, limit: int = 20) -> "FoundMessages": ...
 
     async def rename(self, conversation: str, title: str) -> Conversation: ...
 
@@ -40,7 +42,7 @@ class PageDesk(Protocol):
 
     async def rebuild(self, request: str) -> bytes: ...
 
-    async def compare(self, before: str, after: str) -> Difference: ...
+    async def compare(self, before: str, after: str) -> "Difference": ...
 
     async def verify(self, requests: Sequence[str]) -> list[tuple[str, str | None]]: ...
 

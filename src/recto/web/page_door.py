@@ -3,17 +3,19 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
 
 from recto.serve.gateway import Gateway
-from recto.store.clients import AccessKey
+from recto.serve.key_desk import KeyDesk
 from recto.web.first_start import AnyStart, FirstStart, SharedStart
-from recto.web.key_desk import KeyDesk
 from recto.web.key_guard import SCOPE_KEY
 from recto.web.live import LiveConversations
 from recto.web.page_desk import PageDesk, whole_desk
+
+if TYPE_CHECKING:
+    from recto.store.clients import AccessKey
 
 
 class PageDoor(Struct, frozen=True):

@@ -9,7 +9,6 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recto.serve.gateway import Gateway
-from recto.store.clients import AccessKey
 from recto.web.frame import VIEWS
 from recto.web.key_guard import SIGN_OUT, KeyGuard, SharedAddress
 from recto.web.page_door import KeyDoors
@@ -48,11 +47,8 @@ def with_page(
     page, behind = page_routes(doors.find, lifespan=lifespan, is_whole=False)
     VIEWS[SIGN_OUT] = "Sign out"
 
-    async def find(secret: str) -> AccessKey | None:
-        return await gateway.store_thread.do(gateway.store.access_keys.find, secret)
-
     address = SharedAddress("", host, bound.getsockname()[1], names=frozenset(names))
-    return SharedApp(endpoint, page, KeyGuard(behind, address, find))
+    return SharedApp(endpoint, page, KeyGuard(behind, address, gateway.find_key))
 
 
 def _life_of(app: Starlette) -> AbstractAsyncContextManager[Any]:

@@ -13,7 +13,7 @@ from recto.desk import new_desk
 from recto.errors import Invalid, NotFound, RectoError, Refused
 from recto.serve.access import KeyRefused
 from recto.serve.gateway import Gateway, ServeOptions
-from recto.web.key_desk import KeyDesk
+from recto.serve.key_desk import KeyDesk
 
 pytestmark = pytest.mark.untraced
 
