@@ -273,6 +273,7 @@ def test_a_model_that_fails_to_write_a_line_disturbs_nobody(desk: Open, script: 
 def test_a_desk_searches_its_vault(desk: Open, script: Script, vault: Path) -> None:
     at = desk(script({"text": "ok"}), vault=vault)
     assert at.vault_search is not None
+    at.vault_search.fill()  # a search waits only a second for it
     assert [hit.path for hit in at.vault_search.find_documents("mainsail", 1).hits] == ["Budget.md"]
     assert "3,200 euros" in at.vault_search.find_excerpts("mainsail", 1).hits[0].text
     assert desk(script({"text": "ok"})).vault_search is None
