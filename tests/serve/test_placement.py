@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from recto.chat.blocks import Text
@@ -91,11 +91,16 @@ def change(said: list[Said], action: str, number: int) -> list[Said]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ACTIONS)
+# questions that are alike, with the same short answers, in two conversations of one key
+@example([*[(0, "say")] * 5, (1, "say"), (0, "say"), (1, "remind"), *[(0, "say")] * 2, (1, "reword")])
+@example(
+    [*[(0, "say")] * 4, (1, "fail"), (1, "say"), (0, "say"), (1, "remind"), *[(0, "say")] * 2, (1, "cut")],
+)
 def test_whatever_clients_do_nothing_is_lost_and_nobody_sees_anothers_words(
     home: Home, actions: list[tuple[int, str]]
 ) -> None:
-    example = next(NUMBERS)
-    owners = [f"ada {example}", f"ada {example}", f"bob {example}"]  # two clients on one key, and another key
+    life = next(NUMBERS)
+    owners = [f"ada {life}", f"ada {life}", f"bob {life}"]  # two clients on one key, and another key
     lists: list[list[Said]] = [[], [], []]
     words: dict[str, set[str]] = {owner: set() for owner in owners}
     homes: dict[str, set[str]] = {owner: set() for owner in owners}

@@ -109,12 +109,14 @@ def _nearest(
 def _is_same(
     found: Continuation, given: Sequence[Entry], path: Sequence[Message], same: int, exact: FoundConversation
 ) -> bool:
-    """A reply that says much is nobody else's. A short one counts where enough beside it is the same, and what differs
-    is alike, since other questions may have got the same answers."""
+    """A reply that says much is nobody else's. A short one counts where enough beside it is the same, a question among
+    it, and what differs is alike: other questions, even some that are alike, may have got the same answers."""
     reply = given[-1]
     if len(_text(reply)) >= TELLING or any(isinstance(block, ToolCall) for block in reply.blocks):
         return True
-    if not exact.base and same < LEAST_SAME:
+    reworded = {at for at, _ in found.reworded}
+    asked = [at for at, each in enumerate(given) if each.role == "user" and at not in reworded]
+    if not exact.base and (same < LEAST_SAME or not asked):
         return False
     return all(_is_alike(_text(given[at]), path[place].text.strip()) for at, place in found.reworded)
 
