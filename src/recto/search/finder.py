@@ -141,15 +141,15 @@ class Finder:
             parsed = parse_query(self.index, query, number, speaker, strict=True)
             scores, partition = self._score_words(query, parsed, number)
         by_words = self._with_priors(parsed, partition, scores)
-        look, texts = SecondLook(query.text if self.index.keeps_texts else ""), dict[int, str]()
-        if self.index.keeps_texts:  # before waiting: there is time for it
-            texts = self.index.texts(islice(by_words, LOOKED_AT))
+        look = SecondLook(query.text) if self.index.keeps_texts else None
+        texts = self.index.texts(islice(by_words, LOOKED_AT)) if look else {}
+        if look:  # before waiting: there is time for it
             look.read(texts)
         similarity, warning = answer()
-        if self.index.keeps_texts and similarity:
+        if look and similarity:
             similarity = self._as_far_as_known(similarity, texts, by_words or similarity)
         nearest = self._accepted_similarity(query, parsed, partition, similarity)
-        if self.index.keeps_texts:
+        if look:
             by_words, nearest = self._look_again(look, partition, texts, by_words, nearest)
         best = fuse(by_words, self._with_speaker(parsed, partition, nearest))
         top = {each: best[each] for each in islice(best_first(best, query.limit), query.limit)}

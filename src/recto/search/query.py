@@ -209,10 +209,9 @@ def _channels(index: KeywordIndex, partition: int | None) -> list[tuple[int, int
 
 def _count_from(index: KeywordIndex, channels: Sequence[tuple[int, int, int]] | None, number: int) -> float:
     """About how many passages have at least this number."""
-    later = 0.0
+    later = 0
     if channels is None:
-        later = index.file.read("SELECT total(passages) FROM lanes WHERE n >= ?", (number,))[0][0]
-        channels = index.file.read("SELECT n, last, passages FROM lanes WHERE n < ? ORDER BY n DESC LIMIT 1", (number,))
+        later, channels = index.file.channels_from(number)
     return later + sum(
         passages * (1.0 if before >= number else (last - number + 1.0) / (last - before))
         for before, last, passages in channels
