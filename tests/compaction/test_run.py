@@ -844,9 +844,7 @@ def test_summary_and_ledger_together_are_shorter_than_what_they_stand_for(desk: 
 @pytest.mark.parametrize(
     ("keep", "told"), [("the parking and the keys", "The spare keys hang"), ("the birthday cake", "Aunt Rosa brings")]
 )
-def test_what_the_user_wants_kept_is_told_without_a_model_too(
-    desk: Open, script: Script, keep: str, told: str
-) -> None:
+def test_what_the_user_wants_kept_is_told_without_a_model_too(desk: Open, script: Script, keep: str, told: str) -> None:
     talk = desk(
         script({"text": "Noted."}, limit=8000, summarizes=False),
         context__recent_messages_to_keep=2,
