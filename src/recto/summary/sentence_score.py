@@ -30,6 +30,7 @@ from recto.summary.statements import is_announcement, is_request, plans_for_day,
 from recto.summary.success import is_thin_success
 from recto.summary.term_weights import CALENDAR, HAS_NUMBER, TermWeights, numeric_terms
 from recto.summary.worth import is_about_self, is_advice, is_of_case, is_result, is_worth_telling, reports, stands_alone
+from recto.text import text_cache
 
 NOISE_SCORE = 0.0001
 MIN_USEFUL_SCORE, MIN_WORTH_SCORE = 0.02, 0.15
@@ -345,6 +346,7 @@ def _score_event(score: float, start: str, *, is_listing: bool = False) -> float
     return score * (_EVENTLESS_FACTOR if not is_listing else _EVENTLESS_LISTING_FACTOR)
 
 
+@text_cache(8192)  # asked before a sentence is scored, and then
 def _has_event(start: str) -> bool:
     return len(start) <= _MAX_EVENT and _EVENT.search(start) is not None and not _OF_DOCUMENT.match(start)
 
