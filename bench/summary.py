@@ -27,7 +27,7 @@ from bench.runs import Run, long_run, records
 from bench.table import judged, show
 from bench.wire import Limits, Wire, tokens
 from recto.chat.blocks import Text
-from recto.chat.message import Message
+from recto.chat.message import Message, Role
 from recto.chat.priority import priority_of
 from recto.ids import new_id
 from recto.summary.extractive_summary import PlainMessage, extract
@@ -44,6 +44,7 @@ PEER, PEER_NAME = "SummarizationMiddleware, lossy model", "SummarizationMiddlewa
 RUNS, RUN_WINDOW, RUN_SIZE = 10, 8_192, 42_000
 SAMPLE, SPEED_TOKENS = 200, 100_000
 MARK = "[unverified]"
+_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +274,7 @@ def _seconds(size: int, seed: int) -> float:
     """Of the processor, for a first summary and ledger."""
     chats = [planted.chat(kind, seed, size // len(KINDS)) for kind in KINDS]
     said = [turn for chat in chats for turn in chat.turns]
-    messages = [Message(new_id(), "user" if turn.role == "user" else "assistant", (Text(turn.text),)) for turn in said]
+    messages = [Message(new_id(), _ROLES[turn.role], (Text(turn.text),)) for turn in said]
     room = cap(8_192)
     started = time.process_time()
     plain = [

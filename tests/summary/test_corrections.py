@@ -3,9 +3,9 @@
 import pytest
 
 from recto.summary.corrections import find_corrections
-from recto.summary.sentence_score import TermWeights
 from recto.summary.sentences import terms
 from recto.summary.source_lines import FORMER_SUMMARY, ScoredSentence
+from recto.summary.term_weights import TermWeights
 
 
 def corrected(*texts: str, in_summary: int = 0) -> dict[str, str]:

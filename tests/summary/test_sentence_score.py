@@ -6,16 +6,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.summary.samples import fragments
 
-from recto.summary.sentence_score import (
-    MIN_USEFUL_SCORE,
-    NOISE_SCORE,
-    TermWeights,
-    frequent_sentences,
-    numeric_terms,
-    promise_of,
-    score_sentence,
-)
+from recto.summary.sentence_score import MIN_USEFUL_SCORE, NOISE_SCORE, frequent_sentences, promise_of, score_sentence
 from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineReader, SourceLine
+from recto.summary.term_weights import TermWeights, numeric_terms
 
 
 def score(text: str, label: str = USER, *, position: int = 1, is_task: bool = False, frequent: str = "") -> float:

@@ -474,9 +474,9 @@ def test_advice_yields_to_what_the_user_says() -> None:
 
 
 def test_a_context_is_not_told_without_the_sentence_that_needs_it() -> None:
-    kept = ScoredSentence(0, 0, "The boat costs 900 euros.", {"boat"}, 1.0)
-    context = ScoredSentence(1, 0, "We did.", {"did"}, 0.01)
-    cut_off = ScoredSentence(1, 1, "He says 199 now.", {"199"}, 1.0)
+    kept = ScoredSentence(0, 0, "The boat costs 900 euros.", frozenset({"boat"}), 1.0)
+    context = ScoredSentence(1, 0, "We did.", frozenset({"did"}), 0.01)
+    cut_off = ScoredSentence(1, 1, "He says 199 now.", frozenset({"199"}), 1.0)
     ranking = SentenceRanking([kept, context, cut_off], {cut_off.key: [context.key]}, frozenset())
     assert ranking.understandable([kept, context]) == [kept]
     assert ranking.understandable([kept, context, cut_off]) == [kept, context, cut_off]

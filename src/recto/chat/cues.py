@@ -311,6 +311,8 @@ _COMMON = SMALL_WORDS | _words(
 SHORT = 100
 _NUMBER = re.compile(r"\d[\d.,:]*")
 TOKEN = re.compile(r"[^\W\d_][\w']*(?:-\w+)*|[0,;:–—(!]")
+_WORD = re.compile(r"\w+")
+_SPACED = bytes(at if chr(at).isalnum() or chr(at) == "_" else 32 for at in range(256))
 _ASCII_TOKEN = re.compile(r"[a-z][a-z0-9_']*(?:-[a-z0-9_]+)*|[0,;:(!]")
 
 
@@ -336,11 +338,10 @@ def _tokens_of(sentence: str) -> list[str]:
 
 @text_cache(8192)  # asked of the same sentence by one pattern after the other
 def words_of(text: str) -> frozenset[str]:
-    """Its words in lower case, cut at apostrophes and hyphens too. Most patterns need one of few words, and looking
-    for these takes a tenth of the time."""
-    tokens = _tokens_of(text)
-    joined = [token for token in tokens if "'" in token or "-" in token]
-    return frozenset(tokens).union(*(token.replace("-", "'").split("'") for token in joined))
+    """Its words in lower case, cut at apostrophes and hyphens. Most patterns need one of few words, and looking for
+    these takes a tenth of the time."""
+    lower, spaced = text.lower(), text.isascii()  # bytes are translated in a fifth of the time that a pattern takes
+    return frozenset(lower.encode().translate(_SPACED).decode().split() if spaced else _WORD.findall(lower))
 
 
 def _kinds_in(tokens: Sequence[str], cues: Cues) -> frozenset[str]:

@@ -69,7 +69,7 @@ def _asked_question(questions: Sequence[str], message: Message) -> AskedQuestion
 
 
 def _content(text: str) -> frozenset[str]:
-    return frozenset(terms(text) if len(text) <= MAX_REPEATED else ())
+    return terms(text) if len(text) <= MAX_REPEATED else frozenset()
 
 
 def answer_end(text: str, before: AskedBefore) -> int:

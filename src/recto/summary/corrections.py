@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from recto.summary.sentence_score import CALENDAR, TermWeights, numeric_terms
 from recto.summary.sentences import IS_UNSPACED, terms, word_set
 from recto.summary.source_lines import ScoredSentence, SentenceKey
+from recto.summary.term_weights import CALENDAR, TermWeights, numeric_terms
 from recto.text import text_cache
 
 _CORRECTION = re.compile(
@@ -142,7 +142,7 @@ def _claimed(whole: str) -> tuple[frozenset[str], frozenset[Value], frozenset[st
     )
 
 
-def _subject_terms(terms: set[str]) -> frozenset[str]:
+def _subject_terms(terms: frozenset[str]) -> frozenset[str]:
     """What a sentence is about: its terms without values, small words and words that go with any value."""
     numbers = numeric_terms(terms)
     return frozenset(

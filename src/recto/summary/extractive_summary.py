@@ -22,7 +22,7 @@ from recto.summary.message_lines import is_settled as was_settled
 from recto.summary.relative_dates import add_dates
 from recto.summary.sentence_context import SentenceContext
 from recto.summary.sentence_pool import SentencePool, build_pool
-from recto.summary.sentence_score import MIN_USEFUL_SCORE, MIN_WORTH_SCORE, TermWeights, is_binding
+from recto.summary.sentence_score import MIN_USEFUL_SCORE, MIN_WORTH_SCORE, is_binding
 from recto.summary.sentence_selection import SentenceRanking, SentenceSelection, select_required
 from recto.summary.sentence_series import without_passing_series
 from recto.summary.sentences import is_heading, rate_sentence, sentences, terms
@@ -36,6 +36,7 @@ from recto.summary.source_lines import (
     SourceLine,
 )
 from recto.summary.statements import settles
+from recto.summary.term_weights import TermWeights
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 from recto.summary.work_log import WorkLog
 from recto.summary.worth import is_worth_telling

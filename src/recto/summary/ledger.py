@@ -18,11 +18,11 @@ from recto.summary.facts import Fact, find_facts
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.pasted_dialogue import is_labelled
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
-from recto.summary.sentence_score import CALENDAR, TermWeights
 from recto.summary.sentences import terms
 from recto.summary.settled import is_answered
 from recto.summary.source_lines import ScoredSentence
 from recto.summary.statements import asks_politely, leaves_open, says_little
+from recto.summary.term_weights import CALENDAR, TermWeights
 from recto.summary.worth import is_worth_telling, needs_context, reports
 from recto.text import text_cache
 
@@ -66,7 +66,7 @@ class AskedQuestion(NamedTuple):
     text: str
 
 
-class LedgerEntry(Struct, frozen=True):
+class LedgerEntry(Struct, frozen=True, gc=False):
     """A fact that may go into the ledger."""
 
     fact: Fact

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from recto.text import text_cache
+
 FENCES = ("```", "~~~")
 PROSE, MACHINE, OUTCOME, ROW, QUOTED = "prose", "machine", "outcome", "row", "quoted"
 """Kinds of lines. An outcome is machine output that reports a result; a row is one of many lines that look alike; what
@@ -147,7 +149,7 @@ def is_row(line: str) -> bool:
 MIN_CELL_ROWS, _MAX_CELLS = 3, 160
 """So many lines with two figures or more, and few words before them, are a table."""
 _CELLS = re.compile(
-    r"(?:\|? ?[^\s|;]+[ \t|;]+){1,4}(?:[-+]?[€$£]?\d[\d.,:]*(?:%|[^\W\d_]{1,2})?(?:[ \t|;]+|$)){2,}[^\d]*$"
+    r"(?:\|? ?[^\s|;]++[ \t|;]++){1,4}(?:[-+]?[€$£]?\d[\d.,:]*+(?:%|[^\W\d_]{1,2}+)?+(?:[ \t|;]++|$)){2,}+[^\d]*$"
 )
 
 
@@ -155,6 +157,7 @@ _CELLS = re.compile(
 _TWO_FIGURES = re.compile(r"\d[^\d]*[ \t|;][^\d]*\d")
 
 
+@text_cache(4096)  # the summary and the ledger ask
 def has_cells(line: str) -> bool:
     """Whether a line has figures side by side, as a row of a table that is written without bars."""
     return len(line) <= _MAX_CELLS and _TWO_FIGURES.search(line) is not None and _CELLS.match(line) is not None

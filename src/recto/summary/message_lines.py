@@ -57,7 +57,7 @@ _MIN_LISTED = 3
 MAX_ROUNDS = 12
 
 
-class PlainMessage(Struct, frozen=True):
+class PlainMessage(Struct, frozen=True, gc=False):
     """One message to summarise."""
 
     role: str
@@ -178,7 +178,7 @@ def _said_before(messages: Sequence[PlainMessage], at: int) -> frozenset[str]:
     own = [text for text in sentences(said) if not is_machine_made(text)]
     if all(is_question(text) or needs_context(text) for text in own):
         return frozenset()
-    return frozenset(terms(said if "\n" not in said else "\n".join(own)))
+    return terms(said if "\n" not in said else "\n".join(own))
 
 
 def _is_ordered(messages: Sequence[PlainMessage], at: int) -> bool:
@@ -195,7 +195,7 @@ def _asked_before(messages: Sequence[PlainMessage], at: int) -> frozenset[str] |
     said = messages[at - 1].text
     if len(said) > _MAX_NEAR or not (found := sentences(said)) or not is_question(found[-1]):
         return None
-    return frozenset(terms(said))
+    return terms(said)
 
 
 def _choice(messages: Sequence[PlainMessage], at: int) -> tuple[tuple[str, ...], tuple[int, ...]]:

@@ -6,21 +6,23 @@ Knows how much each sentence matters; does not know which of them are chosen.
 import heapq
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from recto.summary.sentence_score import (
     LEADING_SENTENCES,
     MIN_WORTH_SCORE,
-    TermWeights,
+    Promise,
+    cannot_be_worth,
     frequent_sentences,
     promise_of,
     score_sentence,
-    term_weights,
 )
 from recto.summary.sentence_series import lower_series
 from recto.summary.settled import lower_past
 from recto.summary.source_lines import LineReader, LineSentence, ScoredSentence, SourceLine
+from recto.summary.term_weights import TermWeights, term_weights
 
 _MAX_SAMPLED_LINES = 2000
 _MAX_PERIODS = 12
@@ -68,22 +70,41 @@ def _best(
     frequent: frozenset[str],
 ) -> Iterator[ScoredSentence]:
     """The best of a period. Once there are enough, those that promise less are not scored."""
-    promises = [promise_of(sentence, lines[at], weights) for at, sentence in sentences]
-    bonuses = [_task_bonus(lines[at], sentence) for at, sentence in sentences]
-    highest = [promise.highest + bonus for promise, bonus in zip(promises, bonuses, strict=True)]
+    hopeful = [(at, sentence) for at, sentence in sentences if not cannot_be_worth(sentence, lines[at])]
+    promised = _promised(hopeful, lines, weights)
+    if sum(each.highest >= MIN_WORTH_SCORE for each in promised) < _ENOUGH:
+        promised = _promised(sentences, lines, weights)
     ranks: list[float] = []
     scored: list[tuple[float, int, int, float, LineSentence]] = []
-    for number in sorted(range(len(sentences)), key=highest.__getitem__, reverse=True):
-        if len(ranks) == most and highest[number] <= ranks[0]:
+    for each in sorted(promised, key=lambda each: each.highest, reverse=True):
+        if len(ranks) == most and each.highest <= ranks[0]:
             break
-        if highest[number] < MIN_WORTH_SCORE and len(ranks) >= _ENOUGH:
+        if each.highest < MIN_WORTH_SCORE and len(ranks) >= _ENOUGH:
             break
-        (at, sentence), bonus = sentences[number], bonuses[number]
-        score = score_sentence(sentence, lines[at], weights, frequent, promises[number])
-        (heapq.heappush if len(ranks) < most else heapq.heappushpop)(ranks, score + bonus)
-        scored.append((-score - bonus, at, sentence.position, score, sentence))
+        score = score_sentence(each.sentence, lines[each.line], weights, frequent, each.promise)
+        (heapq.heappush if len(ranks) < most else heapq.heappushpop)(ranks, score + each.bonus)
+        scored.append((-score - each.bonus, each.line, each.sentence.position, score, each.sentence))
     for _, at, _, score, found in heapq.nsmallest(most, scored):  # of equals, the earlier
         yield ScoredSentence(at, found.position, found.text, found.terms, score, found.speaker)
+
+
+class _Promised(NamedTuple):
+    highest: float
+    """What it may score, bonus included."""
+    bonus: int
+    promise: Promise
+    line: int
+    sentence: LineSentence
+
+
+def _promised(
+    sentences: Sequence[tuple[int, LineSentence]], lines: Sequence[SourceLine], weights: TermWeights
+) -> list[_Promised]:
+    found: list[_Promised] = []
+    for at, sentence in sentences:
+        promise, bonus = promise_of(sentence, lines[at], weights), _task_bonus(lines[at], sentence)
+        found.append(_Promised(promise.highest + bonus, bonus, promise, at, sentence))
+    return found
 
 
 def _task_bonus(line: SourceLine, sentence: LineSentence) -> int:

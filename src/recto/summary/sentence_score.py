@@ -6,9 +6,7 @@ Knows one sentence and the weights of terms in the whole conversation, not which
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import chain
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -18,7 +16,7 @@ from recto.summary.facts import is_fenced_command
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
 from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
 from recto.summary.reference import PRONOUNS, leans_back, refers_back
-from recto.summary.sentences import UNSPACED_NUMBER, is_heading, is_question, rate_sentence, word_set
+from recto.summary.sentences import UNSPACED_NUMBER, is_heading, is_question, rate_sentence
 from recto.summary.small_talk import FULL_NAME, SPECIFIC
 from recto.summary.source_lines import (
     ASSISTANT,
@@ -30,7 +28,9 @@ from recto.summary.source_lines import (
 )
 from recto.summary.statements import is_announcement, is_request, plans_for_day, says_little
 from recto.summary.success import is_thin_success
+from recto.summary.term_weights import CALENDAR, HAS_NUMBER, TermWeights, numeric_terms
 from recto.summary.worth import is_about_self, is_advice, is_of_case, is_result, is_worth_telling, reports, stands_alone
+from recto.text import text_cache
 
 NOISE_SCORE = 0.0001
 MIN_USEFUL_SCORE, MIN_WORTH_SCORE = 0.02, 0.15
@@ -43,6 +43,9 @@ LEADING_SENTENCES = 3
 _PRIORITY_BONUS = {BINDING: 0.8, TELLING: 0.4}
 _BOLD_BONUS, _CHOICE_BONUS, _ANSWER_BONUS = 0.4, 0.8, 0.4
 _FACT_BONUS = (0.0, 0.2, 0.3, 0.4)
+_MIN_BASE = 0.2
+# Of terms that all weigh most, and the most facts; a little more, for rounding.
+_MAX_BASE = _MIN_BASE + 1.0 + _FACT_BONUS[-1] + 0.001
 _EVENT_BONUS, _TASK_START_FACTOR = 0.3, 1.6
 _SMALL_TALK_FACTOR, UNWORTHY_FACTOR, _PASTED_OUTPUT_FACTOR = 0.01, 0.04, 0.5
 # What others said is told after what its author says of it, and their orders to a model bind nobody.
@@ -111,33 +114,6 @@ _REACTION = re.compile(
     r"[^.?]*!",
     re.IGNORECASE,
 )
-_NUMERIC = re.compile("[\\d〇零二三四五六七八九十百千万亿億]|一[年月日号点时時]|[年月]一")
-# Days and months in four languages, cut to the length of terms; "may" is more often a verb.
-CALENDAR = word_set("""
-monday tuesday wednesd thursda friday saturda sunday january februar march april june july august septemb october
-novembe decembe jan feb apr jun jul aug sep sept oct nov dec montag diensta mittwoc donners freitag samstag sonntag
-januar märz juni juli oktober dezembe lundi mardi mercred jeudi vendred samedi dimanch janvier février avril juin
-juillet août octobre lunes martes miércol jueves viernes sábado domingo enero febrero marzo abril mayo junio julio
-agosto octubre noviemb diciemb maandag dinsdag woensda donderd vrijdag zaterda zondag maart mei
-""")
-
-
-class TermWeights(dict[str, int]):
-    """The weight of each term, up to 1000. Integers, so that a sum does not depend on the order of a set."""
-
-    def __missing__(self, term: str) -> int:
-        return 300
-
-    def total(self, terms: AbstractSet[str]) -> int:
-        return sum(map(self.__getitem__, terms))
-
-
-def term_weights(sentences: Sequence[set[str]]) -> TermWeights:
-    """Terms that recur weigh most, but not those that are everywhere. Needs no list of stop words."""
-    counts = Counter(chain.from_iterable(sentences))
-    weights = {term: math.sqrt(math.log1p(n)) * math.log((len(sentences) + 1) / n) for term, n in counts.items()}
-    top = max(weights.values(), default=1.0)
-    return TermWeights({term: round(1000 * weight / top) for term, weight in weights.items()})
 
 
 def frequent_sentences(texts: Iterable[str]) -> frozenset[str]:
@@ -163,14 +139,25 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
     label = TOOL if line.label != TOOL and is_machine_made(start) else line.label
     facts = _count_facts(sentence, start)
     # the 3 keeps a lone word from being the most central of all
-    base = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
-    factor = (_TASK_START_FACTOR if line.is_task else 1.0) * (_SELF_FACTOR if label == ASSISTANT else 1.0)
-    highest = base + _highest_bonus(start, line, label) if label != TOOL else _score_event(base, start)
+    base = _MIN_BASE + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
     if label == ASSISTANT and not _may_be_told(line, start):
         return Promise(line.weight * UNWORTHY_FACTOR * base / _length(text), base, facts, label)
+    highest = base + _highest_bonus(start, line, label) if label != TOOL else _score_event(base, start)
     if facts is None and "**" not in start:  # a row
         highest = max(_ROW_FACTOR * highest, UNWORTHY_FACTOR * base)
+    factor = (_TASK_START_FACTOR if line.is_task else 1.0) * (_SELF_FACTOR if label == ASSISTANT else 1.0)
     return Promise(line.weight * factor * (highest + _ROUNDING) / _length(text), base, facts, label)
+
+
+def cannot_be_worth(sentence: LineSentence, line: SourceLine) -> bool:
+    """Whether it scores less than what is worth telling, whatever its terms are. Told without looking at these, since
+    so does most of what an assistant and its tools say."""
+    if line.is_task or line.label not in (ASSISTANT, TOOL):
+        return False
+    start = sentence.text[:_MAX_INSPECTED]
+    if line.label == TOOL or is_machine_made(start):
+        return line.weight * _MAX_BASE * _EVENTLESS_FACTOR < MIN_WORTH_SCORE and not _has_event(start)
+    return line.weight * _MAX_BASE * UNWORTHY_FACTOR < MIN_WORTH_SCORE and not _may_be_told(line, start)
 
 
 def _may_be_told(line: SourceLine, start: str) -> bool:
@@ -255,8 +242,17 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
 
 def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) -> bool:
     """Whether a reader would miss it, for what it says and where it stands."""
+    # asked first, since most of its answers are no, and the ledger asks for the same
+    is_worth = is_worth_telling(
+        start,
+        is_assistant=label == ASSISTANT,
+        is_settled=line.is_settled,
+        is_quoted=sentence.speaker is not None,
+        is_accepted=line.is_accepted or line.is_former,
+    )
     return (
-        not (line.is_proposal and _is_proposed(start))
+        is_worth
+        and not (line.is_proposal and _is_proposed(start))
         and not is_thin_success(start)
         and not (label == ASSISTANT and _CALCULATES.search(start))
         and not _is_rejected(sentence.text, line)
@@ -265,13 +261,6 @@ def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) 
         and not (line.is_step and not is_result(start))
         and not (line.is_done and is_about_self(start) and not _has_facts(start))
         and not (line.asked is not None and label == ASSISTANT and not _is_of_case(sentence, line.asked))
-        and is_worth_telling(
-            start,
-            is_assistant=label == ASSISTANT,
-            is_settled=line.is_settled,
-            is_quoted=sentence.speaker is not None,
-            is_accepted=line.is_accepted or line.is_former,
-        )
     )
 
 
@@ -280,7 +269,9 @@ def _is_passed_over(text: str) -> bool:  # by a reply that takes it for small ta
 
 
 def _has_facts(text: str) -> bool:
-    return _NUMERIC.search(text) is not None or SPECIFIC.search(text) is not None or FULL_NAME.search(text) is not None
+    return (
+        HAS_NUMBER.search(text) is not None or SPECIFIC.search(text) is not None or FULL_NAME.search(text) is not None
+    )
 
 
 def _is_of_case(sentence: LineSentence, asked: frozenset[str]) -> bool:
@@ -331,8 +322,11 @@ def is_binding(sentence: ScoredSentence) -> bool:
 def _count_facts(sentence: LineSentence, start: str) -> int | None:
     """How many names, numbers, paths and the like it has, up to three; None for a row of a table, whose numbers say
     nothing without their headings."""
-    others = [term for term in sentence.terms if not term.isalpha()]
-    facts = len([term for term in others if not _APOSTROPHE.sub("", term).isalpha()]) if others else 0
+    if "".join(sentence.terms).isalpha():  # as most are
+        facts = 0
+    else:
+        others = [term for term in sentence.terms if not term.isalpha()]
+        facts = len([term for term in others if not _APOSTROPHE.sub("", term).isalpha()])
     if len(sentence.terms) >= _MIN_ROW_TERMS and 2 * facts > len(sentence.terms):
         return None
     facts += len(_NAME.findall(start)) + (_FULL_NAME.match(start) is not None)
@@ -347,9 +341,14 @@ def _score_output(score: float, start: str, is_frequent: bool, *, is_listing: bo
 
 
 def _score_event(score: float, start: str, *, is_listing: bool = False) -> float:
-    if len(start) <= _MAX_EVENT and _EVENT.search(start) and not _OF_DOCUMENT.match(start):
+    if _has_event(start):
         return score + _EVENT_BONUS
     return score * (_EVENTLESS_FACTOR if not is_listing else _EVENTLESS_LISTING_FACTOR)
+
+
+@text_cache(8192)  # asked before a sentence is scored, and then
+def _has_event(start: str) -> bool:
+    return len(start) <= _MAX_EVENT and _EVENT.search(start) is not None and not _OF_DOCUMENT.match(start)
 
 
 def _score_speech(score: float, start: str, label: str, *, is_quoted: bool, is_settled: bool) -> float:
@@ -388,13 +387,3 @@ def _form_factor(sentence: LineSentence, start: str, facts: int | None, is_task:
     elif not PRONOUNS.isdisjoint(sentence.terms) and leans_back(start):
         factor *= _BACK_REFERENCE_FACTOR if facts else _VAGUE_REFERENCE_FACTOR
     return factor
-
-
-def numeric_terms(terms: set[str]) -> set[str]:
-    """The terms that are or contain a number, in digits or East Asian characters, and names of days and months."""
-    # most terms are plain words, which need no search
-    return {
-        term
-        for term in terms
-        if term in CALENDAR or (not (term.isascii() and term.isalpha()) and _NUMERIC.search(term))
-    }

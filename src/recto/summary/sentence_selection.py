@@ -12,16 +12,10 @@ from msgspec import Struct
 from recto.chat.priority import TELLING
 from recto.summary.quotation import count_topic_words
 from recto.summary.sentence_context import SentenceContext
-from recto.summary.sentence_score import (
-    LEADING_SENTENCES,
-    MIN_USEFUL_SCORE,
-    MIN_WORTH_SCORE,
-    TermWeights,
-    is_binding,
-    numeric_terms,
-)
+from recto.summary.sentence_score import LEADING_SENTENCES, MIN_USEFUL_SCORE, MIN_WORTH_SCORE, is_binding
 from recto.summary.sentences import rate_sentence
 from recto.summary.source_lines import ASSISTANT, TOOL, USER, ScoredSentence, SentenceKey, SourceLine
+from recto.summary.term_weights import TermWeights, numeric_terms
 from recto.summary.worth import needs_context
 
 # How much each selected sentence lowers others: those of the same period, and those of the same line.
@@ -58,7 +52,7 @@ class SentenceSelection:
     lines: int
     periods: int
     per_period: float
-    selected_terms: list[set[str]]
+    selected_terms: list[frozenset[str]]
     """The terms of each selected sentence, and of those in the former summary."""
     context: SentenceContext | None = None
     selected: list[int] = field(default_factory=list)

@@ -65,7 +65,12 @@ def sentences(text: str) -> list[str]:
 
     A line break ends a sentence, except in wrapped prose. A line of fenced code is one sentence.
     """
-    return [sentence for sentence, _ in tagged_sentences(text)]
+    return [*_split_short(text)] if len(text) <= _SHORT else [sentence for sentence, _ in _tag(text)]
+
+
+@text_cache(2048)
+def _split_short(text: str) -> Sequence[str]:
+    return tuple([sentence for sentence, _ in _tag_short(text)])
 
 
 def sentence_positions(text: str) -> Iterator[tuple[int, str]]:
@@ -190,7 +195,8 @@ _MAX_INSPECTED = 400
 _STEM_LENGTH = 7
 
 
-def terms(sentence: str) -> set[str]:
+@text_cache(8192)  # the summary and the ledger ask, and people repeat themselves
+def terms(sentence: str) -> frozenset[str]:
     """The topic of a sentence: words cut to a stem, or pairs of characters in scripts without spaces.
 
     The timestamp at the start of a log line is left out: the same line a second later says the same.
@@ -204,7 +210,9 @@ def terms(sentence: str) -> set[str]:
         words = _WORD.findall(start)
         if IS_UNSPACED.search(start):
             words = [term for word in words for term in _character_pairs(word)]
-    return {word if len(word) <= _STEM_LENGTH or not word.isalpha() else word[:_STEM_LENGTH] for word in words}
+    return frozenset(
+        [word if len(word) <= _STEM_LENGTH or not word.isalpha() else word[:_STEM_LENGTH] for word in words]
+    )
 
 
 def _character_pairs(word: str) -> list[str]:

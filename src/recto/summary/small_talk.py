@@ -49,7 +49,7 @@ _HAS_NO_LIFE = re.compile(
     re.IGNORECASE,
 )
 _MAX_SYMPATHY = 160
-_FIGURE = re.compile(r"(?<!\w)\d")
+_FIGURE = re.compile(r"\d(?<!\w\d)")
 # What holds for everybody tells nothing of who says it.
 _PLATITUDE = re.compile(
     r"\b(?:is|are|['’]s) (?:\w+ ){0,3}?(?:key|priceless|what (?:matters|counts))\b"
@@ -139,12 +139,15 @@ SPECIFIC = re.compile(
     r"|\.(?<=\w\.)(?:py|js|ts|md|txt|csv|json|pdf|toml|ya?ml|html|xlsx?)\b"
 )
 """A path, an address, a file or a name of code: it can be looked up."""
-NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
+# A set of characters at the very start keeps the scan fast; what stands before it is looked at afterwards.
+NAME = re.compile(r"[A-ZÄÖÜÉ](?<=[^\W\d_,;] [A-ZÄÖÜÉ])[^\W\d_]")
 """A capital letter inside a sentence."""
 FULL_NAME = re.compile(
-    r"\b(?!(?:Der|Die|Das|Den|Dem|Eine?[nmr]?|Im|Am|Bei|Mit|Für|Von|Zu|The|In|On|At|For|From|Your|Our|My|La|Les?"
-    r"|Des?|Du|Une?|El|Los|Las|En|Con|Para|Avec|Dans|Pour|Votre|Het|Een|Van|Op|Met|Voor|Bij|Uw) )"
-    r"[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+"
+    # no article, no preposition: Der, Die, The, From, Les, Con and the like
+    r"[A-ZÄÖÜÉ](?<!\w[A-ZÄÖÜÉ])(?!(?:(?<=D)(?:er|ie|as|e[nm]|es?|u|ans)|(?<=E)(?:ine?[nmr]?|l|n|en)|(?<=I)[mn]"
+    r"|(?<=A)(?:m|t|vec)|(?<=B)(?:ei|ij)|(?<=M)(?:it|y|et)|(?<=F)(?:ür|or|rom)|(?<=V)(?:on|otre|an|oor)|(?<=Z)u"
+    r"|(?<=T)he|(?<=O)(?:n|ur|p)|(?<=Y)our|(?<=L)(?:a|es?|os|as)|(?<=U)(?:ne?|w)|(?<=C)on|(?<=P)(?:ara|our)"
+    r"|(?<=H)et) )[a-zäöüßáéíóúñ]+"
     r" (?:(?:van|von|de|del|ter|ten|di|da) )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b"
 )
 
@@ -160,18 +163,27 @@ def is_reaction(sentence: str) -> bool:
 def is_small_talk_reply(reply: str, said: str = "") -> bool:
     """Whether a reply is amused or sorry, and no more: what it answers was told in passing. A reply that cheers in
     other words tells the same of a remark without names and figures."""
-    if len(reply) > _MAX_SYMPATHY:
-        return False
-    start = max(reply.rfind(". "), reply.rfind("! ")) + 2
-    reply = reply[:start] if start > 1 and makes_offer(reply[start:]) else reply
-    if "?" in reply or _FIGURE.search(reply) or (FULL_NAME.search(reply) and not is_german(reply)):
-        return False
-    if _SYMPATHIZES.match(reply) or _HAS_NO_LIFE.match(reply):
-        return True
+    reply = _plain_reply(reply) if len(reply) <= _MAX_SYMPATHY else ""
+    if not reply or _sympathizes(reply):
+        return bool(reply)
     is_light = said and len(said) <= _MAX_TALK and not (_FIGURE.search(said) or SPECIFIC.search(said))
     if not is_light or (NAME.search(said) and not is_german(said)):
         return False
     return _SOUNDS.match(reply) is not None or (is_exclamation(reply) and reply.count("!") == 1)
+
+
+@text_cache(2048)  # asked of a message and of the one that it answers, for the summary and for the ledger
+def _plain_reply(reply: str) -> str:
+    """A reply without the offer at its end; empty if it asks something, or has names or figures."""
+    start = max(reply.rfind(". "), reply.rfind("! ")) + 2
+    reply = reply[:start] if start > 1 and makes_offer(reply[start:]) else reply
+    has_facts = "?" in reply or _FIGURE.search(reply) or (FULL_NAME.search(reply) and not is_german(reply))
+    return "" if has_facts else reply
+
+
+@text_cache(2048)
+def _sympathizes(reply: str) -> bool:
+    return _SYMPATHIZES.match(reply) is not None or _HAS_NO_LIFE.match(reply) is not None
 
 
 @text_cache(8192)

@@ -32,7 +32,7 @@ _MIN_CHARACTERS_OF_LINE = 500
 _MAX_COMMAND_LINES = 2
 
 
-class SourceLine(Struct, frozen=True):
+class SourceLine(Struct, frozen=True, gc=False):
     """A message, or a line of a former summary. Its `weight` multiplies the score of its sentences."""
 
     label: str
@@ -91,19 +91,19 @@ class LineSentence(Struct, frozen=True, gc=False):
 
     position: int
     text: str
-    terms: set[str]
+    terms: frozenset[str]
     is_code: bool = False
     speaker: str | None = None
     """Whom the author of the line quotes; None for his own words."""
 
 
-class ScoredSentence(Struct, frozen=True):
+class ScoredSentence(Struct, frozen=True, gc=False):
     """A sentence that may be in the summary."""
 
     line: int
     position: int
     text: str
-    terms: set[str]
+    terms: frozenset[str]
     score: float
     speaker: str | None = None
 

@@ -245,7 +245,7 @@ def is_worth_telling(
     topics = count_topic_words(text)
     if topics and priority == NORMAL and _NUMBERED.search(text):
         return True
-    if concedes(text) or _DO_SO.search(text):
+    if concedes(text) or (not text.isascii() and _DO_SO.search(text)):
         return topics >= _RICH_TOPIC
     if says_little(text) or accepts(text):
         return True
