@@ -17,15 +17,18 @@ from recto.errors import RectoError, StoreError
 from recto.recall.indexed_message import index_items, is_settled, searchable_text
 from recto.search.finder import Hit, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
-from recto.search.keyword_index import Filter, IndexItem, Passage
+from recto.search.index_item import IndexItem
+from recto.search.keyword_index import Filter, Passage
 from recto.store.database import Change
 from recto.store.rows import NumberedMessage
 from recto.store.store import Store
 
 log = logging.getLogger(__name__)
 
-# How many messages are indexed at once; in the background more, since each batch is a commit with its own cost.
+# How many messages are indexed at once; in the background more, since each batch is a commit with its own cost. Of a
+# history that is far behind still more, as far as their texts are short.
 BATCH, BACKGROUND_BATCH = 64, 256
+FAR_BEHIND, BEHIND_BATCH, BULK_BATCH, BULK_CHARS = 10_000, 1024, 4096, 4_000_000
 # How many passages a search looks at, at least: one long message may hold the word in many of them.
 PASSAGES = 400
 # New messages are indexed when no turn has begun or ended for so long.
@@ -113,6 +116,8 @@ class Archive:
         self._worker = BackgroundWorker(self._some, "recto-archive", delay_s=QUIET_S)
         self._feeding = threading.Lock()
         self._may_lag = store.database.file is None
+        self._was_left, self._mean_chars = 0, BULK_CHARS
+        """How many messages the last batch left, and how long its texts were."""
         self._keepers, self._kept = 0, dict[int, NumberedMessage]()
 
     # -- finding
@@ -227,7 +232,7 @@ class Archive:
     def catch_up(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
         """Indexes everything now, for commands that were asked to."""
         total = self._store.tree.newest_number()
-        while (left := self._feed(BATCH * 8)) > 0:
+        while (left := self._feed(self._batch(BULK_BATCH))) > 0:
             if progress:
                 progress(total - left, total)
         if vectors:
@@ -298,7 +303,8 @@ class Archive:
             if self._may_lag:  # others may have removed conversations while this process did not run
                 self._may_lag = False
                 self.forget_removed()
-            if self._feed(BACKGROUND_BATCH) > 0 or self._index.file.merge_segments():
+            most = self._batch(BEHIND_BATCH) if self._was_left > FAR_BEHIND else BACKGROUND_BATCH
+            if self._feed(most) > 0 or self._index.file.merge_segments():
                 return True
             self._finder.warm()
             return meaning is not None and meaning.make_batch() > 0
@@ -342,6 +348,10 @@ class Archive:
         finally:
             self._feeding.release()
 
+    def _batch(self, most: int) -> int:
+        """As many messages, fewer where texts are long: a batch is in memory."""
+        return max(BACKGROUND_BATCH, min(most, BULK_CHARS // max(1, self._mean_chars)))
+
     def _feed_some(self, most: int) -> int:
         done = self._done(self._store.tree.newest_number())
         growing = self._growing()
@@ -363,7 +373,10 @@ class Archive:
         if not done and fresh:
             marks["first"] = fresh[0].message.id
         self._index.add(partitions, marks, expected=before)
-        return self._store.tree.newest_number() - last
+        chars = sum(len(item.text) for items in partitions.values() for item in items)
+        self._mean_chars = chars // (len(fresh) + len(late))
+        self._was_left = self._store.tree.newest_number() - last
+        return self._was_left
 
     def _growing(self) -> list[int]:
         """Numbers of messages that were unfinished when they were indexed."""

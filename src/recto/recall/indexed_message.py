@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from recto.chat.blocks import File, Text, ToolCall, ToolResult
 from recto.chat.message import Message
-from recto.search.keyword_index import IndexItem
+from recto.search.index_item import IndexItem
 from recto.sources.tools import RECALL
 from recto.store.rows import NumberedMessage
 
