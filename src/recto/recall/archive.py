@@ -231,10 +231,10 @@ class Archive:
 
     def catch_up(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
         """Indexes everything now, for commands that were asked to."""
-        total = self._store.tree.newest_number()
         while (left := self._feed(self._batch(BULK_BATCH))) > 0:
             if progress:
-                progress(total - left, total)
+                total = self._store.tree.newest_number()
+                progress(max(0, total - left), total)
         if vectors:
             self.make_vectors(progress)
 

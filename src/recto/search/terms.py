@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 # A longer query is looked up by this many of its words.
@@ -194,9 +194,9 @@ def topic_words(text: str) -> set[str]:
     return topical(set(words(text)))
 
 
-def topical(found: Set[str]) -> set[str]:
+def topical(found: set[str]) -> set[str]:
     """Those of these words that carry a topic."""
-    return set(found - _WITHOUT_TOPIC)
+    return found - _WITHOUT_TOPIC
 
 
 def query_terms(text: str, limit: int = MAX_TERMS) -> list[str]:
