@@ -21,7 +21,7 @@ from recto.chat.message import Message, Role
 from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.recall import message_search
-from recto.recall.archive import BACKGROUND_BATCH, BULK_BATCH
+from recto.recall.indexed_message import BACKGROUND_BATCH, BULK_BATCH
 from recto.store.rows import NumberedMessage
 
 MAST, HULL = "The mast of Sorrel is 14 metres tall.", "The hull was painted green in April."

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.errors import NoVectors
+from recto.search.embedder import MINILM
 from recto.search.index_item import IndexItem, text_hash
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.vector_index import BATCH, PartitionVectors, VectorIndex
@@ -107,6 +108,31 @@ def test_a_text_is_embedded_once(tmp_path: Path) -> None:
     while meaning.make_batch():
         pass
     assert embedder.asked == ["the same words"]
+
+
+class Embedded(Letters):
+    """Goes by the name of the embedder that runs in this process."""
+
+    name = MINILM
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_vectors_are_the_same_on_however_many_processors_they_are_made(tmp_path: Path, threads: int) -> None:
+    texts = [f"{'abcdefghij'[n % 10] * (n + 1)} kayak" for n in range(BATCH + 5)]
+    found = []
+    for name, many in (("one", 1), ("many", threads)):
+        index, meaning = opened(tmp_path / f"{name}.db", Embedded(), texts)
+        while meaning.make_batch(many):
+            pass
+        found.append(meaning.nearest("a kayak", index.partition("a"))())
+    assert found[0] == found[1]
+    assert len(found[0][0]) == len(texts)
+
+
+def test_a_failure_on_one_of_several_processors_is_reported(tmp_path: Path) -> None:
+    _, meaning = opened(tmp_path / "search.db", Embedded(error=NoVectors("It is out of order.")))
+    assert meaning.make_batch(2) == 0
+    assert "out of order" in meaning.problem
 
 
 def test_vectors_of_another_length_are_made_again_with_a_warning(tmp_path: Path) -> None:

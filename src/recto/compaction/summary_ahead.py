@@ -6,11 +6,15 @@ Its answer and the end of its range are stored with its request, not as a block:
 
 import asyncio
 import logging
+import sys
 from collections.abc import Coroutine
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from msgspec import Struct
 
+from recto.background import FOREGROUND
 from recto.chat.blocks import Compaction, Made
 from recto.concurrency import entered
 from recto.errors import RectoError
@@ -22,6 +26,7 @@ from recto.window.compaction_block import is_held
 
 log = logging.getLogger(__name__)
 AHEAD = "written ahead"
+WRITER = "recto.compaction.run"
 UNUSED = f"a summary that was {AHEAD} is not used"
 
 
@@ -97,6 +102,20 @@ def _settles(block: Compaction) -> bool:
     return bool(block.checks.get("ahead")) or block.action == "clear" or any(AHEAD in note for note in block.notes)
 
 
+async def _load_writer() -> None:
+    """Imports what writes summaries, piece by piece between turns: its patterns take a fifth of a second to compile,
+    during which the loop would do nothing else."""
+
+    def load() -> None:
+        pieces = iter_modules(import_module("recto.summary").__path__, "recto.summary.")
+        for name in (*(piece.name for piece in pieces), WRITER):
+            FOREGROUND.wait()
+            import_module(name)
+
+    if WRITER not in sys.modules:
+        await asyncio.to_thread(load)
+
+
 class SummariesAhead:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -115,6 +134,7 @@ class SummariesAhead:
         try:
             async with entered(self._database.hold(summary_lease(conversation))) as is_ours:
                 if is_ours:
+                    await _load_writer()
                     await work
         except RectoError as why:
             log.info("no summary was written ahead: %s", why.message)

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.background import BackgroundWorker
 from recto.chat.conversation import Trail
 from recto.chat.message import Message
 from recto.errors import RectoError, StoreError
-from recto.recall.indexed_message import index_items, is_settled, searchable_text
+from recto.recall.indexed_message import BATCH, IndexPace, IndexStatus, index_items, is_settled, searchable_text
 from recto.search.finder import Hit, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
 from recto.search.index_item import IndexItem
@@ -25,10 +26,6 @@ from recto.store.store import Store
 
 log = logging.getLogger(__name__)
 
-# How many messages are indexed at once; in the background more, since each batch is a commit with its own cost. Of a
-# history that is far behind still more, as far as their texts are short.
-BATCH, BACKGROUND_BATCH = 64, 256
-FAR_BEHIND, BEHIND_BATCH, BULK_BATCH, BULK_CHARS = 10_000, 1024, 4096, 4_000_000
 # How many passages a search looks at, at least: one long message may hold the word in many of them.
 PASSAGES = 400
 # New messages are indexed when no turn has begun or ended for so long.
@@ -77,6 +74,14 @@ class ArchiveScope(Struct, frozen=True):
         return self.reaches(passage.position) and self.trail.holds(passage.branch, passage.position)
 
 
+class LikelyRecall(Struct, frozen=True):
+    """What a recall will ask for, as far as it can be told before its turn is planned."""
+
+    scope: ArchiveScope
+    until: int
+    most: int
+
+
 class ArchivedHit(Struct, frozen=True):
     """A message that was found, with the passage that matched."""
 
@@ -90,21 +95,6 @@ class ArchivedHit(Struct, frozen=True):
         return searchable_text(self.message)[self.hit.passage.start : self.hit.passage.end]
 
 
-class IndexStatus(Struct, frozen=True):
-    """How complete the index is."""
-
-    messages: int
-    indexed: int
-    vectors: int
-    waiting: int
-    """Passages without a vector yet."""
-    embedder: str | None
-    why: str = ""
-    """Why there is no embedder, or what went wrong with it."""
-    renewed: str = ""
-    """Why the index had to be built again; empty if it had not."""
-
-
 class Archive:
     def __init__(self, store: Store, path: Path, embedder: OpenEmbedder, *, timeout_s: float = 2.0) -> None:
         self._store = store
@@ -116,8 +106,7 @@ class Archive:
         self._worker = BackgroundWorker(self._some, "recto-archive", delay_s=QUIET_S)
         self._feeding = threading.Lock()
         self._may_lag = store.database.file is None
-        self._was_left, self._mean_chars = 0, BULK_CHARS
-        """How many messages the last batch left, and how long its texts were."""
+        self._pace = IndexPace()
         self._keepers, self._kept = 0, dict[int, NumberedMessage]()
 
     # -- finding
@@ -143,10 +132,17 @@ class Archive:
         hits, note = self._find(query, patience, scope.number if patience is WAIT_IN_TURN else None)
         return self.read(telling(hits) if telling else hits), note
 
-    def prepare(self, text: str, home: str) -> None:
-        """A recall of this text is about to come."""
+    def prepare(self, text: str, home: str, likely: Callable[[], LikelyRecall | None] | None = None) -> None:
+        """A recall of this text is about to come, and what else it will ask for is likely."""
+
+        def complete(query: Query) -> Query | None:
+            asked = likely() if likely else None
+            if asked is None or asked.scope.stretch is None or not self._has(asked.scope.number):
+                return None
+            return replace(query, stretch=asked.scope.stretch, until=asked.until, limit=asked.most)
+
         self._lookup.open()
-        self._finder.prepare(Query(text, home))
+        self._finder.prepare(Query(text, home), complete)
 
     def search(
         self, text: str, *, home: str | None = None, homes: Collection[str] | None = None, only: Filter, most: int
@@ -231,7 +227,7 @@ class Archive:
 
     def catch_up(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
         """Indexes everything now, for commands that were asked to."""
-        while (left := self._feed(self._batch(BULK_BATCH))) > 0:
+        while (left := self._feed(self._pace.bulk_batch)) > 0:
             if progress:
                 total = self._store.tree.newest_number()
                 progress(max(0, total - left), total)
@@ -303,8 +299,7 @@ class Archive:
             if self._may_lag:  # others may have removed conversations while this process did not run
                 self._may_lag = False
                 self.forget_removed()
-            most = self._batch(BEHIND_BATCH) if self._was_left > FAR_BEHIND else BACKGROUND_BATCH
-            if self._feed(most) > 0 or self._index.file.merge_segments():
+            if self._feed(self._pace.background_batch) > 0 or self._index.file.merge_segments():
                 return True
             self._finder.warm()
             return meaning is not None and meaning.make_batch() > 0
@@ -348,10 +343,6 @@ class Archive:
         finally:
             self._feeding.release()
 
-    def _batch(self, most: int) -> int:
-        """As many messages, fewer where texts are long: a batch is in memory."""
-        return max(BACKGROUND_BATCH, min(most, BULK_CHARS // max(1, self._mean_chars)))
-
     def _feed_some(self, most: int) -> int:
         done = self._done(self._store.tree.newest_number())
         growing = self._growing()
@@ -373,10 +364,9 @@ class Archive:
         if not done and fresh:
             marks["first"] = fresh[0].message.id
         self._index.add(partitions, marks, expected=before)
-        chars = sum(len(item.text) for items in partitions.values() for item in items)
-        self._mean_chars = chars // (len(fresh) + len(late))
-        self._was_left = self._store.tree.newest_number() - last
-        return self._was_left
+        left = self._store.tree.newest_number() - last
+        self._pace.note([item for items in partitions.values() for item in items], left)
+        return left
 
     def _growing(self) -> list[int]:
         """Numbers of messages that were unfinished when they were indexed."""

@@ -6,15 +6,17 @@ on it: where room gets short, what was recalled is the first to go.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from bisect import bisect
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 
 from msgspec import Struct
 
 from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.errors import RectoError
-from recto.recall.archive import WAIT_IN_TURN, Archive, ArchivedHit, WaitPolicy
+from recto.recall.archive import WAIT_IN_TURN, Archive, ArchivedHit, LikelyRecall, WaitPolicy
 from recto.recall.message_search import (
     RecallQuery,
     passages_for,
@@ -24,11 +26,12 @@ from recto.recall.message_search import (
     with_neighbours,
 )
 from recto.recall.recall_tool import recall_tool
-from recto.recall.snippets import LEAST, Snippet, pack_snippets, snippets_text
+from recto.recall.snippets import LEAST, MARK, PER_LETTER, Snippet, pack_snippets, snippets_text
 from recto.search.finder import Hit
 from recto.settings import ContextSettings
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
+from recto.store.store import Store
 from recto.strategy import STRATEGIES
 from recto.turn.assembly import CurrentMessage, Turn, count_with, with_current
 from recto.turn.context import TurnContext
@@ -52,6 +55,8 @@ CLEAR: Floor = (0.25, 0.3)
 # If even the best hits score less, the message is about something else; true of one real question in a hundred.
 WORDS, MEANING = 0.15, 0.18
 BEST = 5
+# At least so many hits are read, and so many times what fills the room: some are in the window already, or too long.
+FEWEST, SPARE = 20, 1.5
 # Snippets are packed by estimates, counted, and packed again until they fill this much of the room.
 PACKINGS, ENOUGH, CLOSE = 5, 0.985, 0.995
 
@@ -91,7 +96,7 @@ class RecallPicker(Picker):
         room = _room(turn, query) if query else 0
         if query is None or room < LEAST:
             return turn
-        ranked = await self._found(turn, query, passages_for(room))
+        ranked = await self._found(turn, query, room)
         packed = await _packed(turn, ranked, room)
         if packed is None:
             return turn
@@ -113,10 +118,10 @@ class RecallPicker(Picker):
     def _with(self, turn: Turn, current: CurrentMessage) -> Turn:
         return with_current(turn, current, [_pick(each) for each in self._passed[:MOST_PASSED]])
 
-    async def _found(self, turn: Turn, query: RecallQuery, limit: int) -> list[Snippet]:
+    async def _found(self, turn: Turn, query: RecallQuery, room: int) -> list[Snippet]:
         """What matches the message, the best first; a search that fails is noted, and the turn goes on."""
         try:
-            return await asyncio.to_thread(self._search, turn, query, limit)
+            return await asyncio.to_thread(self._search, turn, query, room)
         except RectoError as why:
             self.fill_note = f"nothing was recalled: {why.message}"
             return []
@@ -125,15 +130,15 @@ class RecallPicker(Picker):
             self.fill_note = f"nothing was recalled: the search failed ({type(why).__name__}: {why})"
             return []
 
-    def _search(self, turn: Turn, query: RecallQuery, limit: int) -> list[Snippet]:
+    def _search(self, turn: Turn, query: RecallQuery, room: int) -> list[Snippet]:
         session, view, message = self._turn.session, turn.loaded.view, turn.current.message
         scope = recalled_scope(self._store, session, view.compaction)
         if scope is None:
             return []
         until = None if self._turn.is_draft else message.depth - 1
-        telling = partial(_telling, floor=_floor(turn.context, query))
+        telling = partial(_telling, floor=_floor(turn.context, query), room=room)
         hits, self.fill_note = self._archive.recall(
-            query.text, scope, most=limit, until=until, patience=self._patience, telling=telling
+            query.text, scope, most=passages_for(room), until=until, patience=self._patience, telling=telling
         )
         if not hits:
             return []
@@ -143,21 +148,34 @@ class RecallPicker(Picker):
         return _once([snippet_of(each) for each in found if not there.holds(each)])
 
 
-def recall_ahead(archive: Archive, session: ChatSession, message: Message) -> None:
-    """Begins to search before anything is read for the turn, where it is like the last one."""
-    loaded = next(iter(session.loaded.values()), None)
-    if session.settings and loaded and loaded.view.compaction:
-        _prepare(archive, session, message, session.settings, loaded)
+def recall_ahead(archive: Archive, store: Store, session: ChatSession, message: Message) -> None:
+    """Begins to search before anything is read for the turn, as if it were like the last one."""
+    loaded, settings, head = next(iter(session.loaded.values()), None), session.settings, session.head
+    if settings is None or loaded is None or loaded.view.compaction is None or head is None:
+        return
+    policy, block = STRATEGIES[settings.strategy].recall, loaded.view.compaction
+
+    def likely() -> LikelyRecall | None:
+        scope = recalled_scope(store, session, block)
+        most = passages_for(settings.recall_tokens or policy.max_tokens)
+        return LikelyRecall(scope, store.tree.place(head)[1], most) if scope else None
+
+    _prepare(archive, session, message, settings, loaded, likely)
 
 
 def _prepare(
-    archive: Archive, session: ChatSession, message: Message, settings: ContextSettings, loaded: LoadedView | None
+    archive: Archive,
+    session: ChatSession,
+    message: Message,
+    settings: ContextSettings,
+    loaded: LoadedView | None,
+    likely: Callable[[], LikelyRecall | None] | None = None,
 ) -> None:
     """Looks up the question beside all that comes before the search, where a search is likely."""
     if settings.recall_ratio:
         query = recall_query(message, loaded.view.tail if loaded else (), always=_always(settings))
         if query:
-            archive.prepare(query.text, session.conversation)
+            archive.prepare(query.text, session.conversation, likely)
 
 
 Packing = tuple[list[Snippet], list[Snippet], CurrentMessage]
@@ -174,11 +192,12 @@ async def _packed(turn: Turn, ranked: Sequence[Snippet], room: int) -> Packing |
 
 
 async def _fullest(turn: Turn, ranked: Sequence[Snippet], room: int) -> Packing | None:
-    best, most, aim = None, 0, float(room)
+    best, most, aim, before = None, 0, float(room), list[Snippet]()
     for _ in range(PACKINGS):
         chosen, passed = pack_snippets(ranked, int(aim))
-        if not chosen:
+        if not chosen or chosen == before:
             break
+        before = chosen
         counted = await count_with(turn, _insert(chosen))
         taken = _taken(turn, counted)
         if most < taken <= room:
@@ -223,13 +242,16 @@ def _always(settings: ContextSettings) -> bool:
     return STRATEGIES[settings.strategy].recall.is_unconditional or settings.recall_tokens > 0
 
 
-def _telling(found: Sequence[Hit], floor: Floor) -> list[Hit]:
-    """Hits that reach the floor; none at all if even the best are weak, unless everything is wanted."""
+def _telling(found: Sequence[Hit], floor: Floor, room: int) -> list[Hit]:
+    """Hits that reach the floor, as many as may be needed to fill the room; none at all if even the best are weak,
+    unless everything is wanted."""
     best = found[:BEST]
     if floor != FAINT and not any(each.word_score >= WORDS or (each.similarity or 0.0) >= MEANING for each in best):
         return []
     words, meaning = floor
-    return [each for each in found if each.word_score >= words or (each.similarity or 0.0) >= meaning]
+    telling = [each for each in found if each.word_score >= words or (each.similarity or 0.0) >= meaning]
+    filled = accumulate(MARK + PER_LETTER * (each.passage.end - each.passage.start) for each in telling)
+    return telling[: max(FEWEST, bisect([*filled], room * SPARE))]
 
 
 def _floor(context: TurnContext, query: RecallQuery) -> Floor:

@@ -1,5 +1,6 @@
 """HybridIndex: a keyword index with its finder, plus a vector index if there is an embedder."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from recto.search.keyword_index import KeywordIndex
 from recto.search.vector_index import ReadTexts, VectorIndex
 
 PROGRESS_INTERVAL_S = 0.1
+# Vectors that somebody waits for are made on so many processors at most.
+MOST_THREADS = 8
 
 OpenEmbedder = Callable[[], Embedder | None]
 Progress = Callable[[int, int], object]
@@ -65,9 +68,9 @@ class HybridIndex:
 
     def make_vectors(self, progress: Progress | None = None) -> None:
         """Makes all missing vectors now. Stops at a failure, which `vectors.problem` then describes."""
-        vectors, reported = self.vectors, 0.0
+        vectors, reported, threads = self.vectors, 0.0, min(os.cpu_count() or 1, MOST_THREADS)
         with in_background():  # whoever waits for it has more patience than a turn of another thread
-            while vectors is not None and vectors.make_batch():
+            while vectors is not None and vectors.make_batch(threads):
                 # counting the waiting passages is too slow to do for every batch
                 if progress and time.monotonic() - reported > PROGRESS_INTERVAL_S:
                     progress(self.passages - vectors.waiting, self.passages)

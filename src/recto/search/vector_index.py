@@ -7,15 +7,16 @@ compared.
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from recto.background import in_background
 from recto.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
-from recto.search.embedder import Embedder, familiarity
+from recto.search.embedder import MINILM, Embedder, familiarity
 from recto.search.finder import VectorAnswer
 from recto.search.index_item import HASH_BYTES, embedded_text
 from recto.search.keyword_index import KeywordIndex, Passage
@@ -237,12 +238,13 @@ class VectorIndex:
 
     # -- making vectors
 
-    def make_batch(self) -> int:
-        """Makes one batch of vectors. Returns 0 if nothing is left, or if the embedder fails. Never raises."""
+    def make_batch(self, threads: int = 1) -> int:
+        """Makes one batch of vectors, on several processors if somebody waits for it. Returns 0 if nothing is left, or
+        if the embedder fails. Never raises."""
         if time.monotonic() < self._paused_until:
             return 0
         try:
-            return self._make_batch()
+            return self._make_batch(threads)
         except RectoError as why:
             self._pause(why.message)
         except Exception as why:  # this runs in a background thread
@@ -250,24 +252,37 @@ class VectorIndex:
             self._pause(f"{self.name} failed ({type(why).__name__}: {why})")
         return 0
 
-    def _make_batch(self) -> int:
+    def _make_batch(self, threads: int) -> int:
         passages, done = self._store.waiting(self._embedder.key, BATCH)
         if not done:
             return 0
         read = self._read(passages)
         texts = {each.sha: embedded_text(read[each.number], each.speaker) for each in passages if each.number in read}
-        self._store.put(self._embedder.key, self._embed(texts), done)
+        self._store.put(self._embedder.key, self._embed(texts, threads), done)
         return max(1, len(texts))
 
-    def _embed(self, texts: Mapping[bytes, str]) -> dict[bytes, bytes]:
+    def _embed(self, texts: Mapping[bytes, str], threads: int) -> dict[bytes, bytes]:
         """Retries a failed batch text by text, so that one bad text does not hold up the others."""
         if not texts:
             return {}
         try:
-            rows = self._embedder.embed(list(texts.values()))
+            rows = self._rows(list(texts.values()), threads)
         except RectoError:
             return self._embed_one_by_one(texts)
         return {sha: _pack(row) for sha, row in zip(texts, rows, strict=True)}
+
+    def _rows(self, texts: Sequence[str], threads: int) -> "Sequence[np.ndarray]":
+        """A server is asked once: it divides the work itself."""
+        threads = min(threads, len(texts))
+        if threads == 1 or self.name != MINILM:
+            return list(self._embedder.embed(texts))
+        with ThreadPoolExecutor(threads) as pool:
+            parts = list(pool.map(self._part, (texts[start::threads] for start in range(threads))))
+        return [parts[place % threads][place // threads] for place in range(len(texts))]
+
+    def _part(self, texts: Sequence[str]) -> "np.ndarray":
+        with in_background():
+            return self._embedder.embed(texts)
 
     def _embed_one_by_one(self, texts: Mapping[bytes, str]) -> dict[bytes, bytes]:
         """Empty bytes for a text that fails while others do not. If the embedder itself fails, the vectors made so far
