@@ -59,7 +59,7 @@ def main(quick: bool) -> None:
         _show(run, {name: (held(run, made), figures([made], WINDOW)) for name, made in found.items()})
 
 
-def small(home: Path) -> Iterator[Figure]:
+def small_untimed(home: Path) -> Iterator[Figure]:
     run = made_run(QUICK_STEPS)
     ours = play(home / "ours", run)
     task = _task(home / "task.json", run, ours[0].messages[0]["content"])

@@ -84,7 +84,7 @@ def main(quick: bool) -> None:
     first_token.main(quick)
 
 
-def small(home: Path) -> Iterator[Figure]:
+def small_untimed(home: Path) -> Iterator[Figure]:
     """One shorter run, beside trim_messages; then what the embedded model reads from its cache."""
     if records():
         trial = Trial(32_768, 1, 60_000, 0.0)

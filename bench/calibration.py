@@ -88,7 +88,7 @@ def main(quick: bool) -> None:
     )
 
 
-def small(home: Path) -> Iterator[Figure]:
+def small_untimed(home: Path) -> Iterator[Figure]:
     """Beside the error without learning: texts are of our own source, so that both change a little with it."""
     talks, tokenizers = range(2), list(_tokenizers())
     errors = [_measure(each, talks, wild=False) for each in tokenizers]

@@ -167,7 +167,7 @@ def _measured(homes: Homes) -> Iterator[tuple[str, Pair]]:
 def small(home: Path) -> Iterator[Figure]:
     homes = prepared(home, SMALL_CONVERSATIONS)
     for command in FEW:
-        times = homes.pair(command, 3)
+        times = homes.pair(command, 2)
         yield cost(f"commands: {command.replace(chr(39), '')}", times.full.p50, "one conversation", times.bare.p50)
 
 

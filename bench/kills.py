@@ -345,7 +345,7 @@ def main(quick: bool, count: int | None = None) -> None:
     _show(results)  # after Ctrl-C what there is
 
 
-def small(home: Path) -> Iterator[Figure]:
+def small_untimed(home: Path) -> Iterator[Figure]:
     results: dict[str, list[Found]] = {kind.name: [] for kind in KINDS}
     _run(home, len(KINDS), results)
     yield wrong("kills: lost or damaged", sum(each.lost + len(each.problems) for [each] in results.values()))

@@ -11,8 +11,10 @@ import platform
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -25,6 +27,8 @@ LAST = Path(__file__).parent / "last.json"
 DIGITS = 3
 WORSE = 1.3
 GOAL_S = 180
+# How many benches run at the same time where nothing is timed: qualities, bytes and tokens.
+AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +49,31 @@ class Change:
 def main(names: Sequence[str], *, save: bool, path: Path = LAST) -> None:
     peers.install()
     started, before = time.monotonic(), os.getloadavg()[0]
-    figures = [figure for name in names for figure in measure(name)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        untimed = list(pool.map(partial(measure, form="small_untimed"), names))
+    figures = [figure for name, found in zip(names, untimed, strict=True) for figure in (*measure(name), *found)]
     took, load = time.monotonic() - started, f"load {before:.1f} before, {os.getloadavg()[0]:.1f} after"
     show_all(figures, read(path), f"{took:.0f} s in all (goal ≤ {GOAL_S} s on a quiet machine); {load}")
     if save:
         write(path, figures)
 
 
-def measure(name: str) -> list[Figure]:
-    """The figures of one bench, made in a process of its own; the yardstick before it and after it."""
+def measure(name: str, form: str = "small") -> list[Figure]:
+    """The figures of one bench, made in a process of its own; the yardstick before it and after it. What takes no time
+    may be `small_untimed`: then it disturbs nobody, and others run beside it."""
+    if not hasattr(import_module(f"bench.{name}"), form):
+        return []
     before = yardstick()
-    found, took = apart(_measured, name)
-    print(f"  {name}: {took:.0f} s", flush=True)
+    found, took = apart(_measured, name, form)
+    print(f"  {name}{', untimed' if form != 'small' else ''}: {took:.0f} s", flush=True)
     return with_yardstick(found, (before + yardstick()) / 2)
 
 
-def _measured(name: str) -> tuple[list[Figure], float]:
+def _measured(name: str, form: str) -> tuple[list[Figure], float]:
     started = time.monotonic()
     # beside the project, not in a temporary folder that may be memory
     with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
-        figures = list(import_module(f"bench.{name}").small(Path(folder)))
+        figures = list(getattr(import_module(f"bench.{name}"), form)(Path(folder)))
     return figures, time.monotonic() - started
 
 

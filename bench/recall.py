@@ -63,13 +63,19 @@ def main(quick: bool) -> None:
 
 def small(home: Path) -> Iterator[Figure]:
     """A few questions about one conversation, beside FTS5."""
-    if not files():
-        return
-    found = [replace(each, questions=each.questions[:40]) for each in conversations()[:1]]
-    yield share("recall: evidence in 4,000 tokens", _ours(found, 4000, {}).mean)
-    ranked, seconds = measured_ranks(found, searching({}))
-    yield share("recall: evidence among the first 10", shares_by_depth(found, ranked)[DEPTHS.index(10)])
-    yield cost("recall: a search", seconds, "FTS5", _peer_ranks("fts5", found)[1])
+    if found := _few():
+        ranked, seconds = measured_ranks(found, searching({}))
+        yield share("recall: evidence among the first 10", shares_by_depth(found, ranked)[DEPTHS.index(10)])
+        yield cost("recall: a search", seconds, "FTS5", _peer_ranks("fts5", found)[1])
+
+
+def small_untimed(home: Path) -> Iterator[Figure]:
+    if found := _few():
+        yield share("recall: evidence in 4,000 tokens", _ours(found, 4000, {}).mean)
+
+
+def _few() -> list[Conversation]:
+    return [replace(each, questions=each.questions[:40]) for each in conversations()[:1]] if files() else []
 
 
 # -- in the window

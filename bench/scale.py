@@ -73,7 +73,7 @@ def small(folder: Path) -> Iterator[Figure]:
     if (programs := find_programs()) is None:
         return
     with throwaway_cluster(programs, DURABLE) as new_database:
-        seen = run_servers(folder / "servers", new_database(), 12.0, 4.0)
+        seen = run_servers(folder / "servers", new_database(), 8.0, 3.0)
         yield wrong("scale: messages lost or doubled", seen.lost + seen.doubled)
         yield wrong("scale: forks and requests that do not verify", seen.forked + seen.unverified)
         file, server = compare_turns(folder, new_database())

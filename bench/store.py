@@ -55,7 +55,7 @@ def main(quick: bool) -> None:
     _show_parts("Where our bytes are: contents", ("table", "column"), columns)
 
 
-def small(home: Path) -> Iterator[Figure]:
+def small_untimed(home: Path) -> Iterator[Figure]:
     """Bytes of the first hundred turns, beside llm's own database."""
     turns = _turns(STEP)
     given = home / "turns.json"

@@ -78,7 +78,7 @@ def main(quick: bool) -> None:
             _show(given, dict(zip(OURS, ours, strict=True)), dict(zip(PEERS, theirs, strict=True)))
 
 
-def small(home: Path) -> Iterator[Figure]:
+def small_untimed(home: Path) -> Iterator[Figure]:
     given = list(cases(12, WINDOW))
     outcomes = _ours(home / "ours", "summarize", given)
     yield wrong(f"valid: wrong of {len(given)}", sum(map(_is_bad, outcomes)))

@@ -32,7 +32,6 @@ from recto.store.store import Store
 from recto.transfer.exporter import write_chunks
 from recto.transfer.importer import Importer
 from recto.transfer.recto_json import RectoFile, json_lines
-from recto.window.compaction_block import shrunk_results
 from recto.window.window import Window
 
 pytestmark = pytest.mark.untraced
@@ -158,7 +157,7 @@ class Life:
         assert not block or not named.search(" ".join((block.summary, *block.ledger)))
 
     def _check_recalled(self, record: Record, window: Window, messages: list[dict[str, Any]]) -> None:
-        """What is recalled is covered, or a tool result that shrank to a line; on this path, behind no clear, verbatim,
+        """What is recalled is covered, or sent as an excerpt; on this path, behind no clear, verbatim,
         and nowhere else in the window."""
         section = next((section for section in window.sections if section.name == "recalled"), None)
         if section is None:
@@ -172,8 +171,8 @@ class Life:
         beside = [text(message) for message in messages[:-1]]
         for pick in section.picks:
             message = path[pick.name]
-            shrunk = {key.partition("/")[0] for key in shrunk_results(block)}
-            assert first < message.depth <= last or message.id in shrunk, "covered or shrunk, and behind no clear"
+            shrunk = {key.partition("/")[0] for key in block.excerpts} if block else set()
+            assert first < message.depth <= last or message.id in shrunk, "covered or an excerpt, and behind no clear"
             assert record.account.messages
             assert message.id not in record.account.messages.lifted, "not doubled"
             assert pick.score is not None

@@ -169,7 +169,7 @@ class TalkReader:
     def untold(self) -> Sequence[Event]:
         return self._talk.untold()
 
-    def lost_facts(self, limit: int | None = None) -> list[tuple[int, str]]:
+    def lost_facts(self, limit: int | None = None) -> list[tuple[int, str, str]]:
         return self._loop.run(self._talk.lost_facts(limit))
 
     def ledger(self) -> list[tuple[int, str]]:

@@ -356,9 +356,9 @@ class AsyncTalkReader:
             raise NotFound("nothing is compacted in this conversation: everything said is in its window")
         return block
 
-    async def lost_facts(self, limit: int | None = None) -> list[tuple[int, str]]:
-        """What is only in the archive: the words that tell it, each with the number of its message. Reads the last so
-        many of the messages that the summary in force covers; all of them unless a limit is given."""
+    async def lost_facts(self, limit: int | None = None) -> list[tuple[int, str, str]]:
+        """What is only in the archive: the number of each message, the role of who said it, and the words. Reads the
+        last so many of the messages that the summary in force covers; all of them unless a limit is given."""
         from recto.summary.verification import CoveredFacts, only_archived  # compiles patterns: a tenth of a second
 
         block = await self.summary_block()

@@ -114,7 +114,7 @@ def test_without_saving_the_file_is_only_compared_with(
     path = tmp_path / "last.json"
     path.write_text(FIXTURE.read_text())
     monkeypatch.setattr(peers, "install", lambda: None)
-    monkeypatch.setattr(quick, "measure", lambda name: [TURN])
+    monkeypatch.setattr(quick, "measure", lambda name, form="small": [TURN] if form == "small" else [])
     quick.main(["turn"], save=False, path=path)
     assert path.read_text() == FIXTURE.read_text()
     shown = capsys.readouterr().out
@@ -129,6 +129,17 @@ def test_the_first_run_says_how_to_save(capsys: pytest.CaptureFixture[str]) -> N
     assert "--save" in capsys.readouterr().out
 
 
+def test_what_is_not_timed_stands_beside_the_times_of_its_bench(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forms = {("turn", "small"): [TURN], ("facts", "small_untimed"): [KEPT]}
+    monkeypatch.setattr(peers, "install", lambda: None)
+    monkeypatch.setattr(quick, "measure", lambda name, form="small": forms.get((name, form), []))
+    quick.main(["facts", "turn"], save=False, path=tmp_path / "last.json")
+    shown = capsys.readouterr().out
+    assert shown.index("facts: kept") < shown.index("turn: open")
+
+
 def test_the_last_run_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     show_all([TURN], Last("2026-11-16", "3.11.2", {}), "")
     assert "last: 2026-11-16, Python 3.11.2" in capsys.readouterr().out
@@ -136,7 +147,8 @@ def test_the_last_run_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", command.NAMES)
 def test_every_bench_has_a_small_form(name: str) -> None:
-    assert callable(import_module(f"bench.{name}").small)
+    forms = [getattr(import_module(f"bench.{name}"), form, None) for form in ("small", "small_untimed")]
+    assert any(map(callable, forms))
 
 
 def test_a_small_form_gives_its_figures(tmp_path: Path) -> None:

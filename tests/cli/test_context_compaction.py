@@ -166,9 +166,10 @@ def test_summary_shows_its_marks_then_the_ledger_by_message_then_the_counts(run:
     ]
     assert re.match(r"0 of \d+ facts kept, \d+ in the ledger, \d+ only in the archive; ", counts)
     assert counts.endswith("; 1 that nobody said, marked [unverified].\n")
-    assert run("context", "summary", "--lost").stdout == "#3  Our budget is 300 euros\n"
+    assert run("context", "summary", "--lost").stdout == "#3 you  Our budget is 300 euros\n"
+    assert "#3 you  Our budget is 300 euros" in run("chat", "--continue", input="/summary lost\n").stdout
     lost = one(run("context", "summary", "--lost", "--json"))["lost"]
-    assert lost == [{"number": 3, "text": "Our budget is 300 euros"}]
+    assert lost == [{"number": 3, "role": "user", "text": "Our budget is 300 euros"}]
     assert "only one of" in run("context", "summary", "--lost", "--all").stderr
     newest = run("context", "summary", "--lost", "--limit", "1")
     assert "Our budget is 300 euros" not in newest.stdout
@@ -198,7 +199,9 @@ def test_summary_shows_what_was_set_aside_and_its_ranges(run: Run, script: Scrip
     parts = [part.splitlines() for part in shown.split("\n\n")]
     assert ["Set aside by this compaction:", *block["set_aside"]] in parts
     assert ["Set aside so far, by messages:", *block["contents"]] in parts
-    assert run("chat", "--continue", input="/summary\n").stdout.count("Set aside by this compaction:") == 1
+    told = run("chat", "--continue", input="/summary\n").stdout
+    assert told.count("Set aside by this compaction:") == 1
+    assert set(block["summary"].splitlines()) <= set(told.splitlines()), "a line each, as `context summary` shows them"
 
 
 def test_without_a_compaction_there_is_no_summary(run: Run, long_talk: str) -> None:

@@ -841,6 +841,32 @@ def test_summary_and_ledger_together_are_shorter_than_what_they_stand_for(desk: 
     assert block.context_size_after < block.context_size_before
 
 
+@pytest.mark.parametrize(
+    ("keep", "told"), [("the parking and the keys", "The spare keys hang"), ("the birthday cake", "Aunt Rosa brings")]
+)
+def test_what_the_user_wants_kept_is_told_without_a_model_too(desk: Open, script: Script, keep: str, told: str) -> None:
+    talk = desk(
+        script({"text": "Noted."}, limit=8000, summarizes=False),
+        context__recent_messages_to_keep=2,
+        context__summary_tokens=120,
+    ).conversation()
+    for text in (
+        "We decided to paint the boat house red, the deadline is 14 June 2026.",
+        "Never use the old crane, it is locked since March.",
+        "The spare keys hang in the office, parking is behind the mill.",
+        "The invoice 4711 of 3,200 euros must be paid by 1 July.",
+        "Aunt Rosa brings the birthday cake on Sunday.",
+        "Our order number is BX-2291, the sails come from Lyon.",
+        "Bernd Kowalski is the harbour master, his number is 555-0199.",
+        "The mast must be 14 metres tall and made of spruce.",
+        "Fine.",
+        "Good.",
+    ):
+        talk.ask(text)
+    talk.compact(keep)
+    assert told in talk.summary_block().summary
+
+
 def test_a_compaction_that_covers_little_keeps_what_the_former_one_told(desk: Open, script: Script) -> None:
     at = desk(script({"text": "Noted."}, limit=8000, summarizes=False), context__recent_messages_to_keep=2)
     talk = at.conversation()

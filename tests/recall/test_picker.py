@@ -351,6 +351,19 @@ def test_a_turn_like_the_last_one_takes_what_was_found_while_its_message_was_sto
     assert TOLD[2] in body(at, talk.ask("Which colour did we decide on for the kitchen?").request_id)
 
 
+def test_a_later_question_about_a_long_paste_brings_what_its_excerpt_leaves_out(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, SUMMARY, limit=4000, summarizes=False))
+    talk = at.conversation()
+    rooms = [f"Room {n} was inspected on day {n} by Mr Olsen, and no defect was found in it." for n in range(700)]
+    rooms[200] = "The replacement key of the boiler cabinet is kept by Henrike Voss."
+    rooms[500] = "The attic must stay closed between May and August, because bats live there."
+    first = talk.ask("When must the attic stay closed?\n\n" + "\n".join(rooms))
+    assert rooms[500] in body(at, first.request_id)
+    assert rooms[200] not in body(at, first.request_id)
+    at.engine.archive.catch_up()
+    assert rooms[200] in body(at, talk.ask("And who keeps the replacement key of the boiler cabinet?").request_id)
+
+
 def test_a_pasted_log_asks_for_nothing_but_a_question_above_one_does(desk: Open, script: Script) -> None:
     talk = told(desk(script(REPLY, SUMMARY)))
     log = "".join(f"2026-01-01 10:00:{n:02} ERROR mast.py:{n} = [{n}, {n}];\n" for n in range(20))

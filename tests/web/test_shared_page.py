@@ -5,26 +5,31 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.web.conftest import SHOTS, STARTS_WITHIN_S, VAULT, say, shot
 
+from recto.ids import new_id
+from recto.locations import STORE_FILE
+from recto.store.store import Store
+
 SECRET = "the combination of the harbour safe is 4711"
 
 
 class SharedServer:
-    """A running `recto serve --web` with a key for each name."""
+    """A running `recto serve --web`."""
 
-    def __init__(self, home: Path, script: Path, *names: str, options: tuple[str, ...] = ()) -> None:
+    def __init__(self, home: Path) -> None:
         settings = {"RECTO_HOME": str(home), "RECTO_SEARCH_EMBEDDER": "none", "RECTO_STORE_BACKUP": "off"}
         self.environment, self.home = os.environ | settings, home
-        self.keys = {name: self.run("serve", "keys", "add", name).split()[0] for name in names}
-        command = ["serve", "--web", "--port", "0", "--model", f"scripted:{script}", *options]
+        self.script = f"scripted:{home / 'script.json'}"
+        (home / "script.json").write_text(json.dumps({"steps": [{"text": "Fine."}]}))
+        self.renew_keys()
+        command = ["serve", "--web", "--port", "0", "--model", self.script, "--web-host", "recto.example.com"]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "recto", *command],
             stdout=subprocess.PIPE,
@@ -42,6 +47,12 @@ class SharedServer:
                 break
         else:
             raise AssertionError("".join(told))
+
+    def renew_keys(self) -> None:
+        """New keys of Anna and Ben, who have no conversation yet."""
+        with Store(self.home / STORE_FILE) as store:
+            self.names = {name: f"{name}-{new_id()}" for name in ("anna", "ben")}
+            self.keys = {name: store.access_keys.add(full)[1] for name, full in self.names.items()}
 
     def run(self, *command: str) -> str:
         done = subprocess.run(
@@ -68,22 +79,18 @@ class SharedServer:
             self.process.stdout.close()
 
 
-ServeShared = Callable[..., SharedServer]
+@pytest.fixture(scope="module")
+def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
+    server = SharedServer(tmp_path_factory.mktemp("shared"))
+    yield server
+    server.end()
 
 
 @pytest.fixture
-def serve_shared(tmp_path: Path) -> Iterator[ServeShared]:
-    running: list[SharedServer] = []
-
-    def start(*steps: dict[str, Any], names: tuple[str, ...] = ("anna", "ben"), **more: Any) -> SharedServer:
-        file = tmp_path / "script.json"
-        file.write_text(json.dumps({"steps": list(steps or [{"text": "Fine."}])}))
-        running.append(SharedServer(tmp_path / "home", file, *names, **more))
-        return running[-1]
-
-    yield start
-    for each in running:
-        each.end()
+def server(running_server: SharedServer) -> SharedServer:
+    """One server for all tests, as it is for its users; two keys for each test."""
+    running_server.renew_keys()
+    return running_server
 
 
 def sign_in(browser: Browser, server: SharedServer, name: str, path: str = "/") -> Page:
@@ -101,8 +108,7 @@ def search(page: Page, text: str) -> None:
     page.get_by_label("Search").fill(text)
 
 
-def test_neither_key_sees_the_others_conversations(browser: Browser, serve_shared: ServeShared) -> None:
-    server = serve_shared()
+def test_neither_key_sees_the_others_conversations(browser: Browser, server: SharedServer) -> None:
     anna, ben = sign_in(browser, server, "anna"), sign_in(browser, server, "ben")
     say(anna, SECRET)
     expect(anna.locator("article.assistant")).to_contain_text("Fine.")
@@ -130,13 +136,12 @@ def test_neither_key_sees_the_others_conversations(browser: Browser, serve_share
         assert "harbour" not in ben.content()
 
 
-def test_a_key_sees_what_its_programs_say_and_goes_on_there(browser: Browser, serve_shared: ServeShared) -> None:
-    server = serve_shared({"text": "Noted."})
+def test_a_key_sees_what_its_programs_say_and_goes_on_there(browser: Browser, server: SharedServer) -> None:
     told = server.ask("anna", "The keel was laid in March.")
     assert told.status_code == 200
     page = sign_in(browser, server, "anna")
     page.locator(".conversations").get_by_text("The keel was laid").first.click()
-    expect(page.locator("article.assistant")).to_contain_text("Noted.")
+    expect(page.locator("article.assistant")).to_contain_text("Fine.")
     say(page, "And launched in June.")
     expect(page.locator("article.assistant")).to_have_count(2)
     assert (
@@ -145,12 +150,9 @@ def test_a_key_sees_what_its_programs_say_and_goes_on_there(browser: Browser, se
     expect(page.locator("article.assistant")).to_have_count(2)
 
 
-def test_nothing_of_the_machine_and_its_owner_is_there(browser: Browser, serve_shared: ServeShared) -> None:
-    server = serve_shared()
+def test_nothing_of_the_machine_and_its_owner_is_there(browser: Browser, server: SharedServer) -> None:
     server.run("memory", "add", "The owner keeps bees.")
-    server.run(
-        "ask", "--model", "scripted:" + str(server.home.parent / "script.json"), "A word of the owner about bees."
-    )
+    server.run("ask", "--model", server.script, "A word of the owner about bees.")
     page = sign_in(browser, server, "anna")
     expect(page.locator(".conversations")).not_to_contain_text("bees")
     page.get_by_text("More").click()
@@ -173,8 +175,7 @@ def test_nothing_of_the_machine_and_its_owner_is_there(browser: Browser, serve_s
     expect(page.get_by_role("alert")).to_contain_text("There is no model")
 
 
-def test_a_picture_of_one_key_is_no_picture_of_another(serve_shared: ServeShared) -> None:
-    server = serve_shared()
+def test_a_picture_of_one_key_is_no_picture_of_another(server: SharedServer) -> None:
     picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     content = [
         {"type": "text", "text": "Look"},
@@ -190,8 +191,7 @@ def test_a_picture_of_one_key_is_no_picture_of_another(serve_shared: ServeShared
     assert server.get("/attached?message=%231&block=1", server.keys["ben"]).status_code == 404
 
 
-def test_nobody_gets_in_without_a_key_from_another_site_or_under_another_name(serve_shared: ServeShared) -> None:
-    server = serve_shared(options=("--web-host", "recto.example.com"))
+def test_nobody_gets_in_without_a_key_from_another_site_or_under_another_name(server: SharedServer) -> None:
     anna, port = server.keys["anna"], server.url.rpartition(":")[2]
     assert server.get("/").status_code == 401
     assert "Sign in" in server.get("/").text
@@ -220,21 +220,19 @@ def test_nobody_gets_in_without_a_key_from_another_site_or_under_another_name(se
     assert server.ask("anna", "Hello").status_code == 200
 
 
-def test_a_key_that_is_removed_opens_nothing_more(browser: Browser, serve_shared: ServeShared) -> None:
-    server = serve_shared()
+def test_a_key_that_is_removed_opens_nothing_more(browser: Browser, server: SharedServer) -> None:
     page = sign_in(browser, server, "anna")
     say(page, "Hello")
     expect(page.locator("article.assistant")).to_contain_text("Fine.")
-    server.run("serve", "keys", "remove", "anna")
+    server.run("serve", "keys", "remove", server.names["anna"])
     say(page, "Are you there?")
     expect(page.locator(".place.chat").get_by_role("alert").first).to_contain_text("The key of this page was removed")
     page.goto(f"{server.url}/")
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
 
 
-def test_limits_of_a_key_hold_on_the_page(browser: Browser, serve_shared: ServeShared) -> None:
-    server = serve_shared(names=("ben",))
-    server.keys["anna"] = server.run("serve", "keys", "add", "anna", "--requests-per-minute", "1").split()[0]
+def test_limits_of_a_key_hold_on_the_page(browser: Browser, server: SharedServer) -> None:
+    server.keys["anna"] = server.run("serve", "keys", "add", "hasty", "--requests-per-minute", "1").split()[0]
     page = sign_in(browser, server, "anna")
     say(page, "One")
     expect(page.locator("article.assistant")).to_have_count(1)
@@ -242,8 +240,7 @@ def test_limits_of_a_key_hold_on_the_page(browser: Browser, serve_shared: ServeS
     expect(page.locator(".place.chat").get_by_role("alert").first).to_contain_text("1 requests a minute")
 
 
-def test_signing_out_forgets_the_key(browser: Browser, serve_shared: ServeShared) -> None:
-    server = serve_shared()
+def test_signing_out_forgets_the_key(browser: Browser, server: SharedServer) -> None:
     page = sign_in(browser, server, "anna")
     page.get_by_text("More").click()
     page.get_by_role("link", name="Sign out").click()

@@ -13,16 +13,16 @@ from recto.cli.config import set_for_conversation, unset_for_conversation
 from recto.cli.drawing.costs import cost_lines, cost_table, costs_to_json
 from recto.cli.drawing.transcripts import (
     LEDGER,
+    LOST_MESSAGES,
     NOTHING_COMPACTED,
-    NOTHING_LOST,
     block_in_words,
     compaction_facts,
     compaction_to_json,
     in_one_line,
     ledger_in_words,
+    lost_in_words,
     no_summary_in_words,
     progress_in_words,
-    quoted_in_words,
     remarks,
     request_in_words,
     restored,
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from recto.chat.blocks import Compaction
     from recto.store.spending import SpentBy
     from recto.store_reader import SpentWithin
-
-# With how many archived messages `summary --lost` takes no more than a moment.
-LOST_MESSAGES = 300
 
 
 @click.group()
@@ -284,13 +281,11 @@ def _tell_lost(talk: "Talk", limit: int, *, as_json: bool) -> None:
     if archived > limit:
         show.note(f"of the last {limit:,} of {archived:,} archived messages; --limit N looks at more")
     if as_json:
-        items = [{"number": number, "text": text} for number, text in found]
+        items = [{"number": number, "role": role, "text": text} for number, role, text in found]
         show.emit({"conversation": talk.id, "head": talk.head, "lost": items})
         return
-    for line in quoted_in_words((number, "", text) for number, text in found):
+    for line in lost_in_words(found):
         show.say(line)
-    if not found:
-        show.say(NOTHING_LOST, dim=True)
 
 
 @command.command("uncompact")

@@ -202,7 +202,11 @@ COMMANDS = {
     ),
     "uncompact": SlashCommand("take back the newest compaction", commands.uncompact, "", ("/uncompact",)),
     "summary": SlashCommand(
-        "show the summary of archived messages; edit changes it", commands.summary, "[edit]", ("/summary",), ("edit",)
+        "show the summary of archived messages; edit changes it, lost lists what it does not tell",
+        commands.summary,
+        "[edit | lost]",
+        ("/summary", "/summary lost"),
+        ("edit", "lost"),
     ),
     "pin": SlashCommand(
         "keep a MESSAGE in every window; last is your last one",

@@ -3,6 +3,8 @@
 Slash commands about the window: show it, compact, take back, edit, pin, set priorities, choose a strategy.
 """
 
+from collections.abc import Iterable
+
 from rich.rule import Rule
 from rich.text import Text
 
@@ -15,10 +17,12 @@ from recto.cli.drawing import sources as lists
 from recto.cli.drawing.references import message_references
 from recto.cli.drawing.transcripts import (
     LEDGER,
+    LOST_MESSAGES,
     NOTHING_COMPACTED,
     block_in_words,
     compaction_facts,
     ledger_in_words,
+    lost_in_words,
     no_summary_in_words,
     set_aside_in_words,
     undone_in_words,
@@ -223,25 +227,34 @@ def clear(chat: ChatState, argument: str) -> None:
 
 
 def summary(chat: ChatState, argument: str) -> None:
-    if argument not in ("", "edit"):
-        raise Invalid("/summary takes edit, or nothing")
+    if argument not in ("", "edit", "lost"):
+        raise Invalid("/summary takes edit, lost, or nothing")
     block = chat.talk.summary_block()
-    if argument:
+    if argument == "edit":
         _edit(chat, block)
+        return
+    if argument == "lost":
+        _print_lines(chat, lost_in_words(chat.talk.lost_facts(LOST_MESSAGES)))
         return
     chat.console.print(facts_table(chat.talk.numbered(list(compaction_facts(block)))))
     chat.console.print()
-    chat.console.print(Page(visible(block.summary) or no_summary_in_words(block)))
+    if block.summary and block.made_by != "model":  # a line for each message, which Markdown would join
+        _print_lines(chat, block.summary.splitlines())
+    else:
+        chat.console.print(Page(visible(block.summary) or no_summary_in_words(block)))
     if block.ledger:
         chat.console.print(f"\n{LEDGER}")
-        for line in ledger_in_words(block.ledger):
-            chat.console.print(visible(line), soft_wrap=not chat.console.is_terminal)
+        _print_lines(chat, ledger_in_words(block.ledger))
     for title, lines in set_aside_in_words(block):
         chat.console.print(f"\n{title}")
-        for line in lines:
-            chat.console.print(visible(line), soft_wrap=not chat.console.is_terminal)
+        _print_lines(chat, lines)
     if counts := counts_in_words(block.checks):
         chat.console.print(f"\n{counts}.")
+
+
+def _print_lines(chat: ChatState, lines: Iterable[str]) -> None:
+    for line in lines:
+        chat.console.print(visible(line), soft_wrap=not chat.console.is_terminal, highlight=False)
 
 
 def _edit(chat: ChatState, block: Compaction) -> None:

@@ -230,10 +230,10 @@ class SummaryInput:
                 found.append("The conversation after the earlier summary:")
         return [text for text in found if text]
 
-    async def extract(self, most: int) -> str:
+    async def extract(self, most: int, keep: str = "") -> str:
         if self._extraction is None:
             log, former = self.work_log, split_returned(split_work_log(self.former)[1])[0]
-            self._extraction = Extraction(self._said(has_log=log is not None), self.count, former, log)
+            self._extraction = Extraction(self._said(has_log=log is not None), self.count, former, log, keep)
         return await asyncio.to_thread(self._extraction.within, most)
 
     async def truncate(self, most: int) -> str:

@@ -29,7 +29,7 @@ async def summary_models(
         return [], []
     name = context.settings.summary_model
     own = [context] if context.model.summarizes or name == context.model.name else []
-    notes = [] if own else [f"{context.model.name} is too small to write summaries"]
+    notes = [] if own else [f"{context.model.name} is too small a model to write summaries"]
     if not name or name == context.model.name:
         return own, notes
     try:

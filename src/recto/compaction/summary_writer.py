@@ -296,9 +296,9 @@ class SummaryWriter(Struct):
 
     async def _without_model(self) -> None:
         """The lower rungs: neither can fail, and both fit."""
-        source = self.source
+        source, extract = self.source, partial(self.source.extract, keep=self.wanted.keep)
         await source.read(MOST_READ)
-        text = await self._within(self.most - min(self._share, int(self.most * LEDGER_SHARE)), source.extract)
+        text = await self._within(self.most - min(self._share, int(self.most * LEDGER_SHARE)), extract)
         made_by = "extractive"
         if not text:
             text, made_by = await self._within(self.most, source.truncate), "truncated"

@@ -11,7 +11,7 @@ What of a conversation can be recalled, and messages found there as snippets: fo
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -36,7 +36,7 @@ from recto.store.store import Store
 from recto.summary.machine_output import PROSE, classify_lines
 from recto.text import clean
 from recto.turn.session import ChatSession
-from recto.window.compaction_block import cleared_at, shrunk_results
+from recto.window.compaction_block import cleared_at
 
 MessagePlace = Literal["active", "archived", "branch"]
 """In the view of its conversation, covered by a compaction, or not on the path to the head."""
@@ -294,20 +294,15 @@ def scope_of(store: Store, session: ChatSession, block: Compaction | None = None
 
 def searchable_scope(store: Store, session: ChatSession) -> ArchiveScope | None:
     """What is archived, and the whole of what the window holds as excerpts: for a model that asks."""
-    head = session.head
-    block = _newest_compaction(store, head) if head else None
-    return _with_excerpts(store, session, block, block.excerpts if block else ())
+    return recalled_scope(store, session, _newest_compaction(store, session.head) if session.head else None)
 
 
-def recalled_scope(store: Store, session: ChatSession, block: Compaction | None) -> ArchiveScope | None:
-    """What is archived, and old tool results of which the window holds a line."""
-    return _with_excerpts(store, session, block, shrunk_results(block))
-
-
-def _with_excerpts(
-    store: Store, session: ChatSession, block: Compaction | None, keys: Iterable[str]
+def recalled_scope(
+    store: Store, session: ChatSession, block: Compaction | None, asking: str = ""
 ) -> ArchiveScope | None:
-    scope, head, ids = scope_of(store, session, block), session.head, {key.partition("/")[0] for key in keys}
+    """The same but for the message that asks: its excerpt is chosen by its own question."""
+    scope, head = scope_of(store, session, block), session.head
+    ids = {key.partition("/")[0] for key in block.excerpts if key != asking} if block else set()
     if head is None or not ids:
         return scope
     places = [store.tree.place(id) for id in ids]

@@ -40,7 +40,7 @@ from recto.turn.pickers import Picker, TurnInput
 from recto.turn.session import ChatSession
 from recto.turn.source_picker import SessionSources
 from recto.turn.tool_filter import can_call, configured_tool
-from recto.window.compaction_block import has_archive, shrunk_results
+from recto.window.compaction_block import has_archive
 
 log = logging.getLogger(__name__)
 # How many snippets that did not fit are recorded.
@@ -132,7 +132,7 @@ class RecallPicker(Picker):
 
     def _search(self, turn: Turn, query: RecallQuery, room: int) -> list[Snippet]:
         session, view, message = self._turn.session, turn.loaded.view, turn.current.message
-        scope = recalled_scope(self._store, session, view.compaction)
+        scope = recalled_scope(self._store, session, view.compaction, message.id)
         if scope is None:
             return []
         until = None if self._turn.is_draft else message.depth - 1
@@ -220,7 +220,7 @@ def _may_recall(turn: Turn) -> bool:
     context, block = turn.context, turn.loaded.view.compaction
     if not context.chosen_strategy.recall.max_tokens or context.settings.recall_ratio == 0:
         return False
-    return has_archive(block) or bool(shrunk_results(block))
+    return has_archive(block) or (block is not None and bool(block.excerpts))
 
 
 def _room(turn: Turn, query: RecallQuery) -> int:
@@ -270,7 +270,7 @@ class InWindow(Struct, frozen=True):
     ids: frozenset[str]
     texts: frozenset[str]
     told: str
-    """The summary and the current message, which may repeat an earlier one."""
+    """The summary, excerpts, and the current message, which may repeat an earlier one."""
 
     def holds(self, each: ArchivedHit) -> bool:
         text = each.text.strip()
@@ -278,17 +278,18 @@ class InWindow(Struct, frozen=True):
 
 
 def _in_window(view: View, message: Message) -> InWindow:
-    shrunk = shrunk_results(view.compaction)
-    sent = [message for message in (*view.lifted, *view.tail) if not _is_shrunk(message, shrunk)]
+    excerpts = view.compaction.excerpts if view.compaction else {}
+    sent = [message for message in (*view.lifted, *view.tail) if not _is_excerpt(message, excerpts)]
     texts = frozenset(each.text.strip() for each in sent)
     summary = view.compaction.summary if view.compaction else ""
-    return InWindow(frozenset(each.id for each in sent), texts, f"{summary}\n{message.text}")
+    told = "\n".join((summary, message.text, *excerpts.values()))
+    return InWindow(frozenset(each.id for each in sent), texts, told)
 
 
-def _is_shrunk(message: Message, shrunk: Mapping[str, str]) -> bool:
-    """Whether the window holds a line for each of its tool results."""
+def _is_excerpt(message: Message, excerpts: Mapping[str, str]) -> bool:
+    """Whether the window holds an excerpt of it, or a line for each of its tool results."""
     keys = [f"{message.id}/{result.call_id}" for result in message.results]
-    return bool(keys) and all(key in shrunk for key in keys)
+    return message.id in excerpts or (bool(keys) and all(key in excerpts for key in keys))
 
 
 def _once(snippets: Sequence[Snippet]) -> list[Snippet]:

@@ -6,8 +6,10 @@ Sentences are scored, selected while they add something new, and cut to fit; eve
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -47,6 +49,9 @@ _FORMER_SHARE, _MIN_FORMER, _MAX_FORMER = 2 / 3, 1 / 2, 7 / 8
 # A work log's share of the room, and the most that it takes for files and commands that have no place in it.
 _WORK_SHARE, _MAX_WORK_SHARE = 0.6, 0.8
 _MAX_TRUNCATED_MESSAGE = 200
+# How many times more a line weighs that names all of what the user wants kept; at most so many lines must be told that
+# name so much of it.
+_KEEP_BONUS, _MOST_WANTED, _LEAST_WANTED = 5.0, 4, 0.3
 
 _ENDS_SENTENCE = re.compile(r"[.!?:;,…。！？：；，｡؟۔।॥։።][\"'”’»)\]}*_`」』】）]*$")
 _MAX_PERIODS = 12
@@ -69,6 +74,8 @@ class Extraction:
     former: str = ""
     work: WorkLog | None = None
     """Stands before the sentences, and tells the task."""
+    keep: str = ""
+    """What the user wants kept above all."""
     _density: float = 0.0
     _pool: SentencePool | None = None
 
@@ -82,19 +89,37 @@ class Extraction:
         if log and not (pool.lines or former):
             return log
         log += "\n" if log else ""
-        head = _shorten_former(
-            former, pool, limit - (count(log) + 1 if log else 0), count, self._density, has_log=bool(log)
-        )
+        lines = _wanted(_former_lines(former, has_log=bool(log)), self.keep)
+        head = _shorten_former(former, lines, pool, limit - (count(log) + 1 if log else 0), count, self._density)
         head = _join(log, head)
         told = _join(head, _summarize(pool, limit, count, self._density, head)).strip()
         return "\n".join(without_passing_series(told.split("\n")))
 
     def _opened(self, limit: int, former: str) -> SentencePool:
         if self._pool is None:
-            lines = message_lines(self.messages, is_beginning=not former, has_log=self.work is not None)
+            said = message_lines(self.messages, is_beginning=not former, has_log=self.work is not None)
+            lines = _wanted(said, self.keep)
             self._density = _characters_per_token([former, *(line.text for line in lines)], self.count)
             self._pool = build_pool(lines, limit * self._density)
         return self._pool
+
+
+def _wanted(lines: Sequence[SourceLine], keep: str) -> Sequence[SourceLine]:
+    """Lines that tell of what the user wants kept weigh more, by how much of it they name; the best must be told."""
+    wanted = terms(keep)
+    if not wanted:
+        return lines
+    held = [wanted & terms(line.text) for line in lines]
+    common = Counter(chain.from_iterable(held))
+    # words that stand in most lines, such as articles, tell nothing
+    weights = {term: math.log((len(lines) + 1) / (common[term] + 0.5)) for term in wanted}
+    total = sum(weights.values())
+    shares = [sum(map(weights.__getitem__, found)) / total for found in held]
+    least = max(_LEAST_WANTED, sorted(shares)[-_MOST_WANTED:][0] if shares else 0.0)
+    return [
+        replace(line, weight=line.weight * (1 + _KEEP_BONUS * share), is_wanted=share >= least)
+        for line, share in zip(lines, shares, strict=True)
+    ]
 
 
 def extract(messages: Sequence[PlainMessage], limit: int, count: CountTokens, former: str = "") -> str:
@@ -157,7 +182,7 @@ def _without_answered(former: str, messages: Sequence[PlainMessage]) -> str:
 
 
 def _shorten_former(
-    former: str, pool: SentencePool, limit: int, count: CountTokens, density: float, *, has_log: bool
+    former: str, lines: Sequence[SourceLine], pool: SentencePool, limit: int, count: CountTokens, density: float
 ) -> str:
     """The former summary, in its share of the room or in the room that the rest does not need."""
     share = int(limit * _former_share(former, pool, limit * density)) if former else 0
@@ -167,7 +192,7 @@ def _shorten_former(
     room = limit - (count(rest) + 1 if rest else 0)
     if len(former) <= 4 * room * density and count(former) <= room:
         return former
-    return _summarize(build_pool(_former_lines(former, has_log=has_log), room * density), room, count, density)
+    return _summarize(build_pool(lines, room * density), room, count, density)
 
 
 def _former_share(former: str, pool: SentencePool, size: float) -> float:

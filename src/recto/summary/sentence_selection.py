@@ -238,7 +238,8 @@ class SentenceRanking(Struct, frozen=True):
 
 
 def select_required(selection: SentenceSelection, lines: Sequence[SourceLine]) -> int:
-    """Selects one sentence of the task and of each third of the time that is worth telling; returns how many."""
+    """Selects one sentence of each line that the user wants kept, of the task and of each third of the time that is
+    worth telling; returns how many."""
     for group in _required_groups(selection.pool, lines):
         if any(map(selection.has, group)):
             continue
@@ -254,11 +255,16 @@ def select_required(selection: SentenceSelection, lines: Sequence[SourceLine]) -
 
 
 def _required_groups(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> list[list[int]]:
-    """The summary needs one of each group: the task, and each third of the lines, or of the sentences of few lines."""
+    """The summary needs one of each group: what the user wants, the task, and each third of the lines, or of the
+    sentences of few lines."""
+    wanted: dict[int, list[int]] = {}
+    for at, sentence in enumerate(pool):
+        if lines[sentence.line].is_wanted:
+            wanted.setdefault(sentence.line, []).append(at)
     task = [at for at, sentence in enumerate(pool) if lines[sentence.line].is_task]
     own = [at for at in task if pool[at].speaker is None]
     leading = [at for at in own if pool[at].position < LEADING_SENTENCES and pool[at].score > MIN_USEFUL_SCORE]
     thirds: list[list[int]] = [[], [], []]
     for at, sentence in enumerate(pool):
         thirds[sentence.line * 3 // len(lines) if len(lines) >= 3 else at * 3 // len(pool)].append(at)
-    return [group for group in (leading or own or task, *thirds) if group]
+    return [group for group in (*wanted.values(), leading or own or task, *thirds) if group]

@@ -58,6 +58,8 @@ class SourceLine(Struct, frozen=True):
     """Whether the message before it asks something."""
     is_small_talk: bool = False
     """Whether the reply takes it for that, or it is such a reply."""
+    is_wanted: bool = False
+    """It tells of what the user wants kept above all."""
     repeated: frozenset[str] = frozenset()
     """The terms of the user's message before an assistant's."""
     is_proposal: bool = False

@@ -228,16 +228,19 @@ def recount_facts(text: str, block: Compaction) -> dict[str, int]:
     return block.checks | _counts(total, len(kept), len(listed), count_marks(quote_marks(text, own)))
 
 
-def only_archived(block: Compaction, covered: CoveredFacts) -> list[tuple[int, str]]:
-    """What neither the summary nor the ledger of a Compaction tells, each with its message, in order of time."""
+def only_archived(block: Compaction, covered: CoveredFacts) -> list[tuple[int, str, str]]:
+    """What neither the summary nor the ledger of a Compaction tells, in order of time: the number of the message, the
+    role of who said it, and the words."""
     told = "\n".join([block.summary, *(item for _, item in ledger_items(block.ledger))])
     _, lost = _split_stated(told, covered.entries.values())
-    found = {(entry.number, entry.text) for entry in lost if (entry.short or entry.text) not in told}
+    found = {(entry.number, entry.role, entry.text) for entry in lost if (entry.short or entry.text) not in told}
     of_message: dict[int, list[str]] = {}
-    for number, item in found:
+    for number, _, item in found:
         of_message.setdefault(number, []).append(item)
     return sorted(
-        (number, item) for number, item in found if not any(item in other != item for other in of_message[number])
+        (number, role, item)
+        for number, role, item in found
+        if not any(item in other != item for other in of_message[number])
     )
 
 

@@ -86,11 +86,6 @@ def all_set_aside(found: Iterable[SetAside]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for group in reversed(lines) for line in group))
 
 
-def shrunk_results(block: Compaction | None) -> dict[str, str]:
-    """The excerpts that stand for old tool results."""
-    return {key: text for key, text in block.excerpts.items() if "/" in key} if block else {}
-
-
 def next_block(
     before: Compaction | None,
     written: WrittenSummary,

@@ -39,6 +39,8 @@ SPEAKERS = {"user": "you"}
 LEDGER = "Said besides, word for word:"
 SET_ASIDE = "Set aside by this compaction:"
 CONTENTS = "Set aside so far, by messages:"
+# With how many archived messages what is lost is found in no more than a moment.
+LOST_MESSAGES = 300
 NOTHING_LOST = "Nothing is only in the archive: the summary and its ledger tell every fact."
 NO_SUMMARY = "There is no summary: what is archived was left out."
 CLEARED = "There is no summary: what was said before the clear is not sent."
@@ -71,6 +73,13 @@ def ledger_in_words(lines: Iterable[str]) -> Iterator[str]:
     from recto.summary.ledger import ledger_quotations  # compiles patterns: a tenth of a second
 
     return quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in ledger_quotations(lines))
+
+
+def lost_in_words(found: Sequence[tuple[int, str, str]]) -> Iterator[str]:
+    """What is only in the archive, or that nothing is."""
+    if not found:
+        yield NOTHING_LOST
+    yield from quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in found)
 
 
 def quoted_in_words(quotations: Iterable[tuple[int, str, str]]) -> Iterator[str]:
