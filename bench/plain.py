@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from recto.search.keyword_index import Filter, IndexItem
+from recto.search.index_item import IndexItem
+from recto.search.keyword_index import Filter
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -146,20 +147,25 @@ def _servers(folder: Path, url: str) -> Iterator[list[Server]]:
 
 def run_servers(folder: Path, url: str, lasts_s: float, kill_every_s: float) -> Seen:
     seen, said = Seen(), dict[str, Said]()
-    with Store(url), _servers(folder, url) as servers:
+    with Store(url), _servers(folder, url) as servers, ThreadPoolExecutor(SERVERS) as pool:
+        restarts: dict[int, Future[None]] = {}
         ends, began = time.monotonic() + lasts_s, time.monotonic()
         clients = [threading.Thread(target=_client, args=(n, servers, ends, seen, said)) for n in range(CLIENTS)]
         for client in clients:
             client.start()
-        # by the clock: on a busy machine a server takes a while to start again
+        # by the clock: on a busy machine a server takes a while to start again, and the others are killed meanwhile
         while (at := began + (seen.kills + 1) * kill_every_s) < ends:
             time.sleep(max(0.0, at - time.monotonic()))
-            victim = servers[seen.kills % SERVERS]
-            victim.kill()
+            number = seen.kills % SERVERS
+            if number in restarts:
+                restarts[number].result()
+            servers[number].kill()
             seen.kills += 1
-            victim.start()
+            restarts[number] = pool.submit(servers[number].start)
         for client in clients:
             client.join()
+        for restart in restarts.values():
+            restart.result()
         seen.seconds = time.monotonic() - began
     with Store(url) as store:
         judge_store(store, said, seen)

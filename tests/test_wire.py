@@ -98,3 +98,10 @@ def test_nan_is_never_written() -> None:
 def test_quotes_without_references_come_back_as_they_were() -> None:
     block = References((), vault="/notes", quotes=(Quote("[[A]]", "a.md", "", 3, "It is so."),))
     assert wire.blocks_from_json(wire.blocks_to_json((block,))) == (block,)
+
+
+def test_stored_blocks_are_read_that_are_not_quite_json() -> None:
+    assert wire.blocks_from_json('[{"type":"text","text":"half \\ud800"}]') == (Text("half \ud800"),)
+    assert wire.blocks_from_json('[{"type":"text","text":"a 😀","made":null}]') == (Text("a 😀"),)
+    with pytest.raises(ValueError, match="char 1"):
+        wire.blocks_from_json("[")

@@ -17,8 +17,8 @@ from recto.engine import Engine
 from recto.loop import Loop
 from recto.mcp.servers import McpServers
 from recto.providers.model import Model
-from recto.recall.archive import IndexStatus
 from recto.recall.fact_memory import FactMemory
+from recto.recall.indexed_message import IndexStatus
 from recto.recall.message_search import FoundMessages, Time
 from recto.reports.document_stats import DocumentTally, Grouping
 from recto.reports.source_report import SourceReport

@@ -23,8 +23,8 @@ from recto.home_files import private_home
 from recto.mcp.server_files import Trust
 from recto.mcp.servers import McpServers
 from recto.providers.model import Model
-from recto.recall.archive import IndexStatus
 from recto.recall.fact_memory import FactMemory
+from recto.recall.indexed_message import IndexStatus
 from recto.recall.message_search import FoundMessages, MessageQuery, Time, search_messages
 from recto.search.hybrid_index import Progress
 from recto.session_start import new_session, stored_session

@@ -4,7 +4,8 @@ import json
 from functools import cache
 from typing import Any
 
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, MsgspecError, Struct
+from msgspec.json import Decoder
 from msgspec.structs import asdict
 
 from recto.chat.blocks import BLOCKS, Block, DocumentReference, File, Image, Made, MessageRange, Quote, References, Text
@@ -32,7 +33,15 @@ def loads(text: str | bytes) -> Json:
     return json.loads(text)
 
 
-_decode = json.JSONDecoder().decode
+_decode_fast = Decoder().decode
+
+
+def _decode(text: str) -> Json:
+    """Five times as fast as `json`, which also takes what JSON has no room for: half a surrogate pair, or NaN."""
+    try:
+        return _decode_fast(text)
+    except (MsgspecError, ValueError):
+        return json.loads(text)
 
 
 @cache

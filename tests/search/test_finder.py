@@ -14,7 +14,8 @@ from tests.conftest import examples
 from recto.search import partition as partition_module
 from recto.search import query as query_module
 from recto.search.finder import Finder, Query, SearchResult, VectorAnswer
-from recto.search.keyword_index import Filter, IndexItem, KeywordIndex
+from recto.search.index_item import IndexItem
+from recto.search.keyword_index import Filter, KeywordIndex
 
 Fill = Callable[..., Finder]
 

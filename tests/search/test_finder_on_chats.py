@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from recto.search.finder import Finder, Query
-from recto.search.keyword_index import IndexItem, KeywordIndex
+from recto.search.index_item import IndexItem
+from recto.search.keyword_index import KeywordIndex
 
 Said = tuple[str, str]
 

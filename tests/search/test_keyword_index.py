@@ -11,7 +11,8 @@ import pytest
 from recto.errors import StoreError
 from recto.search.finder import Finder, Query
 from recto.search.index_file import MAX_SEGMENTS
-from recto.search.keyword_index import GAP, Filter, IndexItem, KeywordIndex
+from recto.search.index_item import GAP, IndexItem
+from recto.search.keyword_index import Filter, KeywordIndex
 
 
 def found(finder: Finder, text: str, partition: str = "a") -> list[int]:
@@ -201,3 +202,59 @@ print("done")
 """
     ran = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=120)
     assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr
+
+
+def lane_sum(index: KeywordIndex, first: int) -> tuple[int, int]:
+    query = "SELECT coalesce(sum(passages), 0), coalesce(sum(words), 0) FROM lanes WHERE n >= ?"
+    passages, words = index.file.read(query, (first,))[0]
+    return passages, words
+
+
+def check_sums(index: KeywordIndex) -> None:
+    """The kept sums are those that adding up every channel gives, from any number on."""
+    whole = index.extent(None)
+    assert (whole.passages, whole.words) == lane_sum(index, 0)
+    numbers = [0] + [int(n) for (n,) in index.file.read("SELECT n FROM lanes ORDER BY n")]
+    for number in [*numbers[::101], *(each + 1 for each in numbers[-3:])]:
+        assert index.file.channels_from(number)[0] == lane_sum(index, number)[0]
+
+
+def many_partitions(text: str) -> dict[str, list[IndexItem]]:
+    return {f"talk {n}": [IndexItem(n, text, 1), IndexItem(n, text, 2, channel=n % 2)] for n in range(1200)}
+
+
+def test_what_all_partitions_hold_is_summed_as_they_grow(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    assert index.extent(None).passages == 0
+    index.add(many_partitions("The mast is tall."))
+    check_sums(index)
+    index.add({"talk 700": [IndexItem(5000, "Lupins make me sneeze.", 3)], "other": [IndexItem(5001, "A keel", 1)]})
+    assert index.extent(None).passages == 2402
+    check_sums(index)
+    index.clear([], {}, "message:")
+    assert index.extent(None).passages == index.file.channels_from(0)[0] == 0
+
+
+def test_an_index_without_sums_gets_them(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    index.add(many_partitions("The mast is tall."))
+    with index.file.write() as db:
+        for name in ("TRIGGER lane_replaced", "TRIGGER lane_deleted", "TABLE lane_sums"):
+            db.execute(f"DROP {name}")
+    index.close()
+    again = KeywordIndex(tmp_path / "search.db")
+    check_sums(again)
+    again.add({"talk 700": [IndexItem(5000, "Lupins make me sneeze.", 3)]})
+    check_sums(again)
+    assert again.file.rebuild_reason == ""
+    assert 5000 in found(Finder(again), "lupins", "talk 700")
+
+
+def test_one_addition_to_several_partitions_leaves_one_segment_in_whatever_order_they_come(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    for round in range(2):
+        names = [f"talk {n}" for n in range(20)]
+        items = {name: [IndexItem(n, f"word{n}", round)] for n, name in enumerate(names)}
+        index.add(dict(reversed(items.items())) if round else items)
+    assert index.file.read("SELECT count(DISTINCT segid) FROM words_idx")[0][0] == 2
+    assert found(Finder(index), "word7", "talk 7") == [7, 7]

@@ -6,7 +6,8 @@ import pytest
 
 from recto.search import finder
 from recto.search import partition as module
-from recto.search.keyword_index import IndexItem, KeywordIndex
+from recto.search.index_item import IndexItem
+from recto.search.keyword_index import KeywordIndex
 from recto.search.partition import Partition, keep_recent, open_partition
 
 

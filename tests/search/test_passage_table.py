@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from recto.search import finder, partition
 from recto.search.finder import Finder, VectorAnswer
-from recto.search.keyword_index import PARTITION_BITS, IndexItem, KeywordIndex, Passage
+from recto.search.index_item import PARTITION_BITS, IndexItem
+from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.partition import Partition
 from recto.search.passage_table import EMPTY_TABLE, PassageTable, Slots, TermShares, WordScores
 from recto.search.query import Query
@@ -170,7 +171,8 @@ SEARCH = """
 import sys, numpy
 from pathlib import Path
 from recto.search.finder import Finder, Query
-from recto.search.keyword_index import IndexItem, KeywordIndex
+from recto.search.index_item import IndexItem
+from recto.search.keyword_index import KeywordIndex
 
 index = KeywordIndex(Path(sys.argv[1]))
 index.add({"chat": [IndexItem(number, f"the mast number{number} leans") for number in range(30)]})

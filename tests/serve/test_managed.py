@@ -1,7 +1,10 @@
 """The mode `manage`: a client's messages are stored once, the planned window is sent, the reply comes back."""
 
+import asyncio
+import json
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ from tests.conftest import Script
 from tests.serve.conftest import Endpoint, Start, assistant, events_of, text_of, user
 
 from recto.serve.access import Limits
+from recto.serve.replies import DeliveredStream
 
 Json = Any
 Sent = Callable[[], list[Json]]
@@ -131,6 +135,55 @@ def test_the_same_question_again_goes_on_where_its_client_left_before_the_end_of
     again = server.chat(user("How long?"))
     assert again.headers["x-recto-conversation"] == home
     assert server.said(home)[0] == "How long?"
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+@pytest.mark.parametrize("on_disconnect", ["finish", "stop"])
+def test_the_same_question_again_goes_on_where_its_client_left_before_the_reply_began(
+    endpoint: Start, script: Script, is_stream: bool, on_disconnect: str
+) -> None:
+    steps = {"text": "Seven metres or so.", "hang_s": 2.0}, {"text": "7 metres."}
+    server = endpoint(script(*steps), on_disconnect=on_disconnect)
+    leave_at_once(server, {"model": server.model, "stream": is_stream, "messages": [user("How long?")]})
+    (home,) = [each.id for each in server.run(server.desk.conversations())]
+    while not server.gateway.store.awaited_replies.is_lost(server.run(opening(server, home))):
+        time.sleep(0.01)
+    assert "Seven" not in "".join(server.said(home)), "known before the reply begins"
+    again = server.chat(user("How long?"))
+    assert again.headers["x-recto-conversation"] == home
+    assert server.said(home) == ["How long?", "7 metres."]
+
+
+def leave_at_once(server: Endpoint, body: Any) -> None:
+    """Asks, and closes the connection while the reply has not begun."""
+    host, port = server.url.removeprefix("http://").split(":")
+    text = json.dumps(body).encode()
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(text)}\r\n\r\n"
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head.encode() + text)
+        while not server.gateway.running:
+            time.sleep(0.01)
+
+
+def test_a_stream_tells_its_end_where_its_client_had_left_before_it_began() -> None:
+    told: list[str] = []
+
+    async def chunks() -> AsyncGenerator[bytes, None]:
+        told.append("begun")
+        yield b"word"
+
+    async def receive() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        await asyncio.sleep(0)
+
+    async def deliver() -> None:
+        stream = DeliveredStream(chunks(), lambda: told.append("ended"), {})
+        await stream({"type": "http", "asgi": {"spec_version": "2.3"}}, receive, send)
+
+    asyncio.run(deliver())
+    assert told == ["ended"]
 
 
 async def opening(server: Endpoint, home: str) -> str:

@@ -38,6 +38,8 @@ LOOK_UPS: dict[str, Callable[[Store, str, str], object]] = {
     "costs by model": lambda store, home, message: store.spending.by("model"),
     "costs by purpose": lambda store, home, message: store.spending.by("purpose"),
     "whether a request never left": lambda store, home, message: store.records.unsent([message]),
+    "paths of conversations": lambda store, home, message: store.tree.paths([home, new_id()]),
+    "numbers of conversations": lambda store, home, message: store.tree.conversation_numbers([home, new_id()]),
     "costs in total": lambda store, home, message: store.spending.total(),
 }
 
@@ -49,5 +51,5 @@ def test_no_table_is_read_whole(store: Store, what: str) -> None:
     with plans(store) as steps:
         LOOK_UPS[what](store, home, message.id)
     assert steps
-    for table in ("messages", "requests", "uses"):
+    for table in ("messages", "requests", "uses", *(["conversations"] if "conversations" in what else [])):
         assert not [step for step in steps if step == f"SCAN {table}"], steps

@@ -385,3 +385,10 @@ def test_a_name_is_held_until_it_is_let_go(url: str) -> None:
                 assert is_free
         with other.database.hold("work") as is_free:
             assert is_free
+
+
+def test_a_hundred_thousand_conversations_are_looked_up_at_once(store: Store) -> None:
+    home, _ = chat(store, "mast")
+    unknown = [f"{number:026}" for number in range(100_000)]
+    assert store.tree.conversation_numbers([*unknown, home]).keys() == {home}
+    assert store.tree.paths([*unknown, home]).keys() == {home}

@@ -168,6 +168,29 @@ def test_the_newest_compaction_on_the_path_is_known_at_every_message(store: Stor
     assert (made.said, after.said, after.depth) == (3, 4, 5)
 
 
+def test_the_paths_of_several_conversations_are_found_at_once(store: Store) -> None:
+    plain, _ = chat(store, "a", "b")
+    forked, told = chat(store, "a", "b", "c")
+    store.tree.move(forked, told[0].id)
+    store.tree.append(forked, say("x", told[0].id))
+    compacted, all_said = chat(store, "a", "b", "c")
+    block = compaction(all_said[1].id, all_said[0].id)
+    made = store.tree.append(compacted, compaction_message(block, all_said[2].id)).message
+    store.tree.append(compacted, say("d", made.id))
+    empty = store.tree.create().id
+    found = store.tree.paths([plain, forked, compacted, empty, "nowhere"])
+    assert found.keys() == {plain, forked, compacted, empty}
+    for home in (plain, forked, compacted):
+        head = store.tree.conversation(home).head
+        assert head is not None
+        assert found[home].conversation == store.tree.conversation(home)
+        assert found[home].trail == store.tree.trail(head)
+        assert found[home].compaction == store.tree.compaction_block(head)
+    assert [found[home].covered for home in (plain, forked, compacted, empty)] == [0, 0, 2, 0]
+    assert found[empty].trail.branches == ()
+    assert store.tree.paths([]) == {}
+
+
 def test_all_compactions_on_the_path_are_found_by_hopping(store: Store) -> None:
     conversation, said = chat(store, "a", "b")
     head, made = said[-1].id, []

@@ -16,7 +16,7 @@ from recto.errors import Invalid
 
 if TYPE_CHECKING:
     from recto.blocking import Desk, Talk
-    from recto.recall.archive import IndexStatus
+    from recto.recall.indexed_message import IndexStatus
 
 # so many messages are shown where nobody says how many
 LATEST = 100

@@ -12,7 +12,8 @@ from recto.errors import StoreError
 from recto.memory.fact import MemoryFact
 from recto.search.finder import Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
-from recto.search.keyword_index import IndexItem, Passage
+from recto.search.index_item import IndexItem
+from recto.search.keyword_index import Passage
 
 PARTITION = "facts"
 _REVISION, _USES_SEEN = "revision", "uses seen"

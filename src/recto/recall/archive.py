@@ -15,18 +15,17 @@ from recto.background import BackgroundWorker
 from recto.chat.conversation import Trail
 from recto.chat.message import Message
 from recto.errors import RectoError, StoreError
-from recto.recall.indexed_message import index_items, is_settled, searchable_text
+from recto.recall.indexed_message import BATCH, IndexPace, IndexStatus, index_items, is_settled, searchable_text
 from recto.search.finder import Hit, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
-from recto.search.keyword_index import Filter, IndexItem, Passage
+from recto.search.index_item import IndexItem
+from recto.search.keyword_index import Filter, Passage
 from recto.store.database import Change
 from recto.store.rows import NumberedMessage
 from recto.store.store import Store
 
 log = logging.getLogger(__name__)
 
-# How many messages are indexed at once; in the background more, since each batch is a commit with its own cost.
-BATCH, BACKGROUND_BATCH = 64, 256
 # How many passages a search looks at, at least: one long message may hold the word in many of them.
 PASSAGES = 400
 # New messages are indexed when no turn has begun or ended for so long.
@@ -96,21 +95,6 @@ class ArchivedHit(Struct, frozen=True):
         return searchable_text(self.message)[self.hit.passage.start : self.hit.passage.end]
 
 
-class IndexStatus(Struct, frozen=True):
-    """How complete the index is."""
-
-    messages: int
-    indexed: int
-    vectors: int
-    waiting: int
-    """Passages without a vector yet."""
-    embedder: str | None
-    why: str = ""
-    """Why there is no embedder, or what went wrong with it."""
-    renewed: str = ""
-    """Why the index had to be built again; empty if it had not."""
-
-
 class Archive:
     def __init__(self, store: Store, path: Path, embedder: OpenEmbedder, *, timeout_s: float = 2.0) -> None:
         self._store = store
@@ -122,6 +106,7 @@ class Archive:
         self._worker = BackgroundWorker(self._some, "recto-archive", delay_s=QUIET_S)
         self._feeding = threading.Lock()
         self._may_lag = store.database.file is None
+        self._pace = IndexPace()
         self._keepers, self._kept = 0, dict[int, NumberedMessage]()
 
     # -- finding
@@ -242,10 +227,10 @@ class Archive:
 
     def catch_up(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
         """Indexes everything now, for commands that were asked to."""
-        total = self._store.tree.newest_number()
-        while (left := self._feed(BATCH * 8)) > 0:
+        while (left := self._feed(self._pace.bulk_batch)) > 0:
             if progress:
-                progress(total - left, total)
+                total = self._store.tree.newest_number()
+                progress(max(0, total - left), total)
         if vectors:
             self.make_vectors(progress)
 
@@ -314,7 +299,7 @@ class Archive:
             if self._may_lag:  # others may have removed conversations while this process did not run
                 self._may_lag = False
                 self.forget_removed()
-            if self._feed(BACKGROUND_BATCH) > 0 or self._index.file.merge_segments():
+            if self._feed(self._pace.background_batch) > 0 or self._index.file.merge_segments():
                 return True
             self._finder.warm()
             return meaning is not None and meaning.make_batch() > 0
@@ -379,7 +364,9 @@ class Archive:
         if not done and fresh:
             marks["first"] = fresh[0].message.id
         self._index.add(partitions, marks, expected=before)
-        return self._store.tree.newest_number() - last
+        left = self._store.tree.newest_number() - last
+        self._pace.note([item for items in partitions.values() for item in items], left)
+        return left
 
     def _growing(self) -> list[int]:
         """Numbers of messages that were unfinished when they were indexed."""

@@ -1,11 +1,15 @@
-"""A message as it is indexed: its searchable text, its speaker, its time, and whether it is complete."""
+"""A message as it is indexed: its searchable text, its speaker, its time, whether it is complete; how many are
+indexed at once, and how complete that makes the index."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
 
 from recto.chat.blocks import File, Text, ToolCall, ToolResult
 from recto.chat.message import Message
-from recto.search.keyword_index import IndexItem
+from recto.search.index_item import IndexItem
 from recto.sources.tools import RECALL
 from recto.store.rows import NumberedMessage
 
@@ -13,6 +17,10 @@ TALK, TOOLS = 0, 1
 """Channels: tool results do not come between a question and its answer."""
 # No reply takes that long: its process must have died.
 GIVEN_UP = timedelta(hours=1)
+# How many messages are indexed at once; in the background more, since each batch is a commit with its own cost. Of a
+# history that is far behind still more, as far as their texts are short.
+BATCH, BACKGROUND_BATCH = 64, 256
+FAR_BEHIND, BEHIND_BATCH, BULK_BATCH, BULK_CHARS = 10_000, 1024, 4096, 4_000_000
 _SPEAKER = re.compile(r"([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
 
 
@@ -66,3 +74,41 @@ def _local(created: str) -> str:
         return datetime.fromisoformat(created).astimezone().isoformat(timespec="seconds")[:19]
     except ValueError:
         return created
+
+
+class IndexPace:
+    """How many messages are indexed at once, by what was learned from the last batch."""
+
+    def __init__(self) -> None:
+        self._left, self._mean_chars = 0, BULK_CHARS
+
+    def note(self, indexed: Sequence[IndexItem], left: int) -> None:
+        self._left, self._mean_chars = left, sum(len(item.text) for item in indexed) // max(1, len(indexed))
+
+    @property
+    def bulk_batch(self) -> int:
+        """Where somebody waits for all of them."""
+        return self._at_most(BULK_BATCH)
+
+    @property
+    def background_batch(self) -> int:
+        return self._at_most(BEHIND_BATCH if self._left > FAR_BEHIND else BACKGROUND_BATCH)
+
+    def _at_most(self, count: int) -> int:
+        # a batch is in memory: fewer where texts are long
+        return max(BACKGROUND_BATCH, min(count, BULK_CHARS // max(1, self._mean_chars)))
+
+
+class IndexStatus(Struct, frozen=True):
+    """How complete the index is."""
+
+    messages: int
+    indexed: int
+    vectors: int
+    waiting: int
+    """Passages without a vector yet."""
+    embedder: str | None
+    why: str = ""
+    """Why there is no embedder, or what went wrong with it."""
+    renewed: str = ""
+    """Why the index had to be built again; empty if it had not."""

@@ -22,7 +22,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction
-from recto.chat.conversation import Conversation, Trail
 from recto.chat.message import Message
 from recto.chat.priority import CHATTER, sentence_priority
 from recto.errors import Invalid
@@ -32,6 +31,7 @@ from recto.recall.snippets import Snippet, estimate_tokens
 from recto.search.finder import Hit
 from recto.search.keyword_index import Filter
 from recto.search.terms import normalize_text, topic_words
+from recto.store.paths import ConversationPath
 from recto.store.store import Store
 from recto.summary.machine_output import PROSE, classify_lines
 from recto.text import clean
@@ -98,21 +98,6 @@ class MessageQuery(Struct, frozen=True):
     """Only in these conversations, by id."""
 
 
-class ConversationPosition(Struct, frozen=True):
-    """Tells whether a message of a conversation is active, archived or on a branch."""
-
-    conversation: Conversation
-    trail: Trail
-    covered: int
-    lifted: frozenset[str]
-
-    def place(self, found: ArchivedHit) -> MessagePlace:
-        passage = found.hit.passage
-        if not self.trail.holds(passage.branch, passage.position):
-            return "branch"
-        return "archived" if passage.position <= self.covered and found.message.id not in self.lifted else "active"
-
-
 def search_messages(archive: Archive, store: Store, query: MessageQuery) -> FoundMessages:
     """Raises NotFound for an unknown conversation. Does not wait for the index; a note says what is missing in it."""
     if query.conversation is not None:
@@ -122,17 +107,14 @@ def search_messages(archive: Archive, store: Store, query: MessageQuery) -> Foun
     text = clean(query.text)[0]
     hits, note = archive.search(text, home=query.conversation, homes=query.homes, only=only, most=query.limit)
     best = sorted(filter(_is_relevant, hits), key=_score, reverse=True)
-    read = (hit for batch in _batched(best, query.limit) for hit in archive.read(batch))
     with store.database.read(shared=True):
-        trash = {each.id for each in store.tree.conversations(limit=None, state="deleted")}
-        between = (
-            hit
-            for hit in read
-            if hit.home not in trash
-            and (query.homes is None or hit.home in query.homes)
-            and _is_between(hit.message.created, since, before)
+        found = (
+            _found_message(path, hit)
+            for batch in _batched(best, query.limit)
+            for path, hit in _with_paths(archive, store, batch)
+            if (query.homes is None or hit.home in query.homes) and _is_between(hit.message.created, since, before)
         )
-        return FoundMessages(tuple(_found(store, list(islice(between, query.limit)))), note)
+        return FoundMessages(tuple(islice(found, query.limit)), note)
 
 
 def _batched(hits: Sequence[Hit], size: int) -> Iterator[Sequence[Hit]]:
@@ -174,33 +156,37 @@ def _local_time(stored: str | None, shift: timedelta) -> str | None:
         return None
 
 
-def _found(store: Store, hits: Sequence[ArchivedHit]) -> Iterator[FoundMessage]:
-    positions = {id: _position(store, id) for id in dict.fromkeys(found.home for found in hits)}
-    for found in hits:
-        position, hit = positions[found.home], found.hit
-        yield FoundMessage(
-            found.home,
-            position.conversation.title,
-            found.message,
-            position.place(found),
-            _score(hit),
-            hit.because,
-            found.text,
-            hit.passage.start,
-            hit.passage.end,
-            position.conversation.number,
-        )
+def _with_paths(archive: Archive, store: Store, hits: Sequence[Hit]) -> Iterator[tuple[ConversationPath, ArchivedHit]]:
+    """The messages of hits in their order, each with the path of its conversation; without those in the trash."""
+    read = archive.read(hits)
+    paths = store.tree.paths({each.home for each in read})
+    for each in read:
+        path = paths.get(each.home)
+        if path is not None and path.conversation.deleted is None:
+            yield path, each
 
 
-def _position(store: Store, id: str) -> ConversationPosition:
-    conversation = store.tree.conversation(id)
-    if conversation.head is None:
-        return ConversationPosition(conversation, Trail(), 0, frozenset())
-    block = _newest_compaction(store, conversation.head)
-    last = store.tree.message(block.last).depth if block and block.last else 0
-    return ConversationPosition(
-        conversation, store.tree.trail(conversation.head), last, frozenset(block.lifted if block else ())
+def _found_message(path: ConversationPath, found: ArchivedHit) -> FoundMessage:
+    conversation, hit = path.conversation, found.hit
+    return FoundMessage(
+        found.home,
+        conversation.title,
+        found.message,
+        _place(path, found),
+        _score(hit),
+        hit.because,
+        found.text,
+        hit.passage.start,
+        hit.passage.end,
+        conversation.number,
     )
+
+
+def _place(path: ConversationPath, found: ArchivedHit) -> MessagePlace:
+    passage, lifted = found.hit.passage, path.compaction.lifted if path.compaction else ()
+    if not path.trail.holds(passage.branch, passage.position):
+        return "branch"
+    return "archived" if passage.position <= path.covered and found.message.id not in lifted else "active"
 
 
 def _newest_compaction(store: Store, head: str) -> Compaction | None:

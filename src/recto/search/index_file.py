@@ -48,6 +48,26 @@ CREATE TABLE IF NOT EXISTS embedders (n INTEGER PRIMARY KEY, key TEXT NOT NULL U
 CREATE TABLE IF NOT EXISTS vectors (
     embedder INTEGER NOT NULL, sha BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (embedder, sha)) WITHOUT ROWID;
 """
+# What all channels hold together, kept by triggers for so many partitions at a time: a sum over a hundred thousand
+# conversations would take longer than the rest of a search. An older version that writes to the file keeps it too: its
+# rows are replaced, and for a row that is replaced no other trigger runs than the one before the insertion.
+SUM_BITS = 42
+_SUMS = (
+    "CREATE TABLE lane_sums (block INTEGER PRIMARY KEY, passages INTEGER NOT NULL, words INTEGER NOT NULL)",
+    f"INSERT INTO lane_sums SELECT n >> {SUM_BITS}, sum(passages), sum(words) FROM lanes GROUP BY 1",
+    f"""CREATE TRIGGER lane_replaced BEFORE INSERT ON lanes BEGIN
+        INSERT INTO lane_sums SELECT NEW.n >> {SUM_BITS}, 0, 0
+            WHERE NOT EXISTS (SELECT 1 FROM lane_sums WHERE block = NEW.n >> {SUM_BITS});
+        UPDATE lane_sums SET
+            passages = passages - coalesce((SELECT passages FROM lanes WHERE n = NEW.n), 0) + NEW.passages,
+            words = words - coalesce((SELECT words FROM lanes WHERE n = NEW.n), 0) + NEW.words
+            WHERE block = NEW.n >> {SUM_BITS};
+    END""",
+    f"""CREATE TRIGGER lane_deleted AFTER DELETE ON lanes BEGIN
+        UPDATE lane_sums SET passages = passages - OLD.passages, words = words - OLD.words
+            WHERE block = OLD.n >> {SUM_BITS};
+    END""",
+)
 _DAMAGE = ("malformed", "not a database", "no such table", "no such column", "vtable constructor", "corrupt")
 
 # Every addition leaves a segment, and a search opens all of them for each of its words. FTS5 merges some at once; more
@@ -73,8 +93,6 @@ class IndexFile:
         self._generation = 0
         """Counts how often the file was closed: a connection of an earlier time is not used again."""
         self._lock = threading.RLock()
-        self._remembered: dict[str, tuple[str, list[Any]]] = {}
-        """By query the `change_id` of its rows, and the rows."""
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows. A damaged file is rebuilt, and then has no rows."""
@@ -86,19 +104,15 @@ class IndexFile:
         with self._store_errors(), self.in_use() as db:
             return db.execute(query, values).fetchall()
 
-    def read_once(self, query: str, values: Sequence[Any]) -> list[Any]:
-        """All rows of a query that always has the same values, remembered until something is written: for sums of a
-        whole table."""
-        change_id = self.change_id
-        known = self._remembered.get(query)
-        if known is None or not change_id or known[0] != change_id:
-            known = self._remembered[query] = change_id, self.read(query, values)
-        return known[1]
-
     def channels_from(self, number: int) -> tuple[int, list[Any]]:
         """How many passages the channels hold that begin at a number or later; and the one before them, as
-        `KeywordIndex.channels` gives it. Reads no other: a hundred thousand conversations have as many."""
-        later = self.read("SELECT coalesce(sum(passages), 0) FROM lanes WHERE n >= ?", (number,))[0][0]
+        `KeywordIndex.channels` gives it. Reads few others: a hundred thousand conversations have as many."""
+        block = number >> SUM_BITS
+        later = self.read(
+            "SELECT (SELECT coalesce(sum(passages), 0) FROM lane_sums WHERE block > ?) "
+            "+ (SELECT coalesce(sum(passages), 0) FROM lanes WHERE n >= ? AND n < ?)",
+            (block, number, (block + 1) << SUM_BITS),
+        )[0][0]
         return later, self.read("SELECT n, last, passages FROM lanes WHERE n < ? ORDER BY n DESC LIMIT 1", (number,))
 
     @contextmanager
@@ -235,7 +249,7 @@ class IndexFile:
             db.execute("PRAGMA synchronous=NORMAL")
             db.execute("PRAGMA secure_delete=ON")  # what the user removed for good must not stay in the file
             keep_private(self.path)
-            if not self._is_current(db):
+            if not self._is_current(db) or not _has_sums(db):
                 self._create_tables(db)
         except BaseException:
             _close(db)
@@ -274,7 +288,14 @@ class IndexFile:
                 db.execute(statement)
             db.execute("UPDATE embedders SET done = 0")
             db.executemany("INSERT INTO marks VALUES (?, ?)", [("version", VERSION), ("labels", LABELS)])
+        if not _has_sums(db):
+            for statement in _SUMS:
+                db.execute(statement)
         db.execute("COMMIT")
+
+
+def _has_sums(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_master WHERE name = 'lane_sums'").fetchone() is not None
 
 
 def _version(db: sqlite3.Connection) -> str | None:

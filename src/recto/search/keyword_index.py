@@ -4,49 +4,20 @@ Holds no texts unless it is asked to keep their words: the owner of an item can 
 call partitions shelves and channels lanes.
 """
 
-import hashlib
 import sqlite3
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.json import Decoder
 
 from recto.ids import new_id
-from recto.search.dates import is_of_years, joint_label, kind_label, passage_labels, time_range_labels
+from recto.search.dates import is_of_years, joint_label, kind_label, time_range_labels
 from recto.search.index_file import LABELS, IndexFile
-from recto.search.passages import asks_only, split_passages
-from recto.search.terms import folded_text, folded_words, index_terms, topical
+from recto.search.index_item import COLUMNS, PARTITION_BITS, IndexItem, cut_item, write_items
 
-# A passage number holds its partition, its channel, and a count: neighbours in a channel have adjacent numbers.
-PARTITION_BITS, CHANNEL_BITS = 33, 32
-# The step in number where another branch or another session begins: too far for neighbours to share a score.
-GAP = 16
-SESSION_S = 6 * 3600
-HASH_BYTES = 12
-# Faster than the default, and hardly larger.
-TEXT_COMPRESSION = 4
 _NUMBERS = Decoder(list[int])
-
-
-class IndexItem(Struct, frozen=True):
-    """Something that can be found: a message, or a part of a note."""
-
-    number: int
-    """Identifies the item to its owner."""
-    text: str
-    position: int = 0
-    """Its order in the partition."""
-    branch: int = 0
-    kind: str = ""
-    speaker: str = ""
-    time: str = ""
-    """When it was said, as text that sorts."""
-    channel: int = 0
-    """Only passages of one channel are neighbours: tool output does not separate a question from its answer."""
 
 
 class Passage(Struct, frozen=True):
@@ -122,11 +93,15 @@ class KeywordIndex:
     ) -> None:
         """Adds items to their partitions, in order, and sets the marks, in one transaction. Does nothing if another
         process has changed a mark that is `expected` to have a certain value."""
+        # before the transaction: no other process waits for it
+        cut = {
+            partition: [cut_item(item, keeps_text=self.keeps_texts) for item in items]
+            for partition, items in partitions.items()
+        }
         with self.file.write() as db:
             if any(_read_mark(db, name) != value for name, value in (expected or {}).items()):
                 return
-            for partition, items in partitions.items():
-                _add_items(db, partition, items, keeps_texts=self.keeps_texts)
+            write_items(db, cut)
             _write_marks(db, marks or {})
 
     def remove(self, items: Sequence[int]) -> None:
@@ -166,9 +141,13 @@ class KeywordIndex:
         return int(rows[0][0]) if rows else None
 
     def extent(self, partition: int | None) -> Extent:
-        query = "SELECT sum(passages), sum(words) FROM lanes WHERE n BETWEEN ? AND ?"
-        read = self.file.read_once if partition is None else self.file.read
-        passages, words = read(query, _bounds(partition))[0]
+        if partition is None:
+            rows = self.file.read("SELECT sum(passages), sum(words) FROM lane_sums")
+        else:
+            rows = self.file.read(
+                "SELECT sum(passages), sum(words) FROM lanes WHERE n BETWEEN ? AND ?", _bounds(partition)
+            )
+        passages, words = rows[0]
         return Extent(passages or 0, words or 0)
 
     def matching(
@@ -224,7 +203,7 @@ class KeywordIndex:
 
     def in_partition(self, partition: int | None) -> dict[int, Passage]:
         """All passages of a partition, in order."""
-        query = f"SELECT {_COLUMNS} FROM passages WHERE n BETWEEN ? AND ? ORDER BY n"
+        query = f"SELECT {COLUMNS} FROM passages WHERE n BETWEEN ? AND ? ORDER BY n"
         return {row[0]: Passage(*row) for row in self.file.read(query, _bounds(partition))}
 
     def texts(self, numbers: Iterable[int]) -> dict[int, str]:
@@ -242,7 +221,7 @@ class KeywordIndex:
         """Passages of a partition that were added after a queue entry. Passage numbers cannot tell: a later one may be
         smaller, in another channel."""
         query = (
-            f"SELECT {', '.join('passages.' + name for name in _COLUMNS.split(', '))} FROM queue "
+            f"SELECT {', '.join('passages.' + name for name in COLUMNS.split(', '))} FROM queue "
             "JOIN passages ON passages.n = queue.passage WHERE queue.n > ? AND queue.passage BETWEEN ? AND ?"
         )
         return {row[0]: Passage(*row) for row in self.file.read(query, (queue_end, *_bounds(partition)))}
@@ -284,38 +263,10 @@ class KeywordIndex:
         self.file.close()
 
 
-_COLUMNS = "n, item, start, end, place, branch, kind, who, at, words, asks, sha"
-
-
 def read_passages(file: IndexFile, numbers: Iterable[int]) -> dict[int, Passage]:
     wanted = f"[{','.join(map(str, numbers))}]"
-    query = f"SELECT {_COLUMNS} FROM passages WHERE n IN (SELECT value FROM json_each(?))"
+    query = f"SELECT {COLUMNS} FROM passages WHERE n IN (SELECT value FROM json_each(?))"
     return {row[0]: Passage(*row) for row in file.read(query, (wanted,))}
-
-
-def embedded_text(text: str, speaker: str) -> str:
-    """The text that is embedded for a passage: the speaker is a part of its meaning."""
-    return text if not speaker or text.startswith(speaker) else f"{speaker}: {text}"
-
-
-def text_hash(text: str, speaker: str = "") -> bytes:
-    """The key of a vector: the hash of the text that is embedded."""
-    return hashlib.blake2b(
-        embedded_text(text, speaker).encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES
-    ).digest()
-
-
-def _add_items(db: sqlite3.Connection, partition: str, items: Sequence[IndexItem], *, keeps_texts: bool) -> None:
-    number = _partition(db, partition)
-    count = "INSERT INTO people VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
-    db.executemany(count, [(number, item.speaker) for item in items if item.speaker])
-    for channel in sorted({item.channel for item in items}):
-        _add_to_channel(
-            db,
-            (number << PARTITION_BITS) + (channel << CHANNEL_BITS),
-            [item for item in items if item.channel == channel],
-            keeps_texts=keeps_texts,
-        )
 
 
 def _read_mark(db: sqlite3.Connection, name: str) -> str:
@@ -346,53 +297,3 @@ def _either(expressions: Sequence[str]) -> str:
 def _quote(term: str) -> str:
     bare = term.removesuffix("*").replace('"', '""')
     return f'"{bare}"*' if term.endswith("*") else f'"{bare}"'
-
-
-def _partition(db: sqlite3.Connection, key: str) -> int:
-    db.execute("INSERT OR IGNORE INTO shelves (key) VALUES (?)", (key,))
-    return int(db.execute("SELECT n FROM shelves WHERE key = ?", (key,)).fetchone()[0])
-
-
-def _add_to_channel(db: sqlite3.Connection, channel: int, items: Sequence[IndexItem], *, keeps_texts: bool) -> None:
-    known = db.execute("SELECT passages, words, last, branch, at FROM lanes WHERE n = ?", (channel,)).fetchone()
-    count, total, last, branch, time = known or (0, 0, channel, 0, "")
-    rows: list[tuple[Any, ...]] = []
-    texts: list[tuple[int, str]] = []
-    folded: list[tuple[int, bytes]] = []
-    for item in items:
-        step = GAP if item.branch != branch or _is_new_session(time, item.time) else 1
-        branch, time = item.branch, item.time or time
-        for start, end in split_passages(item.text):
-            last, step = last + step, 1
-            text = folded_text(item.text[start:end])
-            # each once: the index does not tell how often
-            words = set(folded_words(text))
-            rows.append(_passage_row(last, item, start, end, len(topical(words))))
-            texts.append((last, f"{index_terms(words)} {passage_labels(item.kind, item.time)}"))
-            if keeps_texts:
-                folded.append((last, zlib.compress(text.encode("utf-8", "replace"), TEXT_COMPRESSION)))
-            count, total = count + 1, total + rows[-1][9]
-    db.executemany(f"INSERT INTO passages ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", rows)
-    db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", texts)
-    db.executemany("INSERT INTO texts VALUES (?, ?)", folded)
-    db.executemany("INSERT INTO queue (passage) VALUES (?)", [(number,) for number, _ in texts])
-    db.execute("INSERT OR REPLACE INTO lanes VALUES (?,?,?,?,?,?)", (channel, count, total, last, branch, time))
-
-
-def _passage_row(number: int, item: IndexItem, start: int, end: int, words: int) -> tuple[Any, ...]:
-    """The values of `_COLUMNS`."""
-    text = item.text[start:end]
-    where = (number, item.number, start, end, item.position, item.branch)
-    is_question = asks_only(text)
-    about = (item.kind, item.speaker, item.time, words, is_question)
-    return (*where, *about, text_hash(text, item.speaker))
-
-
-def _is_new_session(before: str, now: str) -> bool:
-    """Whether enough time has passed for another session to begin."""
-    if not before or not now or before[:13] == now[:13]:
-        return False
-    try:
-        return (datetime.fromisoformat(now) - datetime.fromisoformat(before)).total_seconds() > SESSION_S
-    except (ValueError, TypeError):
-        return False

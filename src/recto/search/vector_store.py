@@ -9,7 +9,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from recto.search.index_file import IndexFile
-from recto.search.keyword_index import HASH_BYTES, Passage, read_passages
+from recto.search.index_item import HASH_BYTES
+from recto.search.keyword_index import Passage, read_passages
 
 # Every build of SQLite accepts this many parameters.
 _MAX_PARAMETERS = 500

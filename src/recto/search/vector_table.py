@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from recto.search.keyword_index import HASH_BYTES
+from recto.search.index_item import HASH_BYTES
 from recto.search.ranking import SIMILARITY_WEIGHTS
 
 Row = NDArray[np.float32]

@@ -10,7 +10,7 @@ from functools import partial
 from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from recto.chat.blocks import Block
@@ -33,7 +33,17 @@ from recto.serve.conversation_finder import FoundConversation
 from recto.serve.gateway import Gateway, checked_name
 from recto.serve.managed import ManagedReply
 from recto.serve.passing import PassedRequest
-from recto.serve.replies import error_response, json_response, read_body, streamed, told_parts, whole
+from recto.serve.replies import (
+    DeliveredStream,
+    error_response,
+    json_response,
+    left_alone,
+    read_body,
+    streamed,
+    told_parts,
+    while_there,
+    whole,
+)
 from recto.store.clients import AccessKey
 from recto.wire import Json
 
@@ -93,7 +103,7 @@ async def managed(
     head = ReplyHead(f"{format.reply_prefix}{new_id()}", asked.model, int(time.time()))
     parts = told_parts(gateway, reply, began)
     if asked.stream:
-        return await streamed(gateway, format.open_writer(head, asked.include_usage), parts, reply, task)
+        return await streamed(gateway, request, format.open_writer(head, asked.include_usage), parts, reply, task)
     return await whole(gateway, request, partial(format.write_reply, head), parts, reply, task)
 
 
@@ -108,22 +118,28 @@ async def passed_on(
         task, asked = passed.begin(), passed.asked
         head = ReplyHead(f"{format.reply_prefix}{new_id()}", asked.model, int(time.time()))
         if asked.stream:
-            return await streamed(gateway, format.open_writer(head, asked.include_usage), passed.parts(), passed, task)
+            return await streamed(
+                gateway, request, format.open_writer(head, asked.include_usage), passed.parts(), passed, task
+            )
         return await whole(gateway, request, partial(format.write_reply, head), passed.parts(), passed, task)
-    task, begun = passed.begin_raw(), await passed.head()
+    task = passed.begin_raw()
+    begun = await while_there(request, passed.head())
+    if begun is None:
+        return await left_alone(gateway, passed, task)
+    is_whole = False
 
     async def chunks() -> AsyncGenerator[bytes, None]:
-        is_whole = False
-        try:
-            async for chunk in passed.chunks():
-                yield chunk
-            is_whole = True
-        finally:
-            if not is_whole and gateway.options.on_disconnect == "stop":
-                task.cancel()
-            gateway.begin(passed.end_delivery(is_delivered=is_whole))
+        nonlocal is_whole
+        async for chunk in passed.chunks():
+            yield chunk
+        is_whole = True
 
-    return StreamingResponse(chunks(), begun.status, passed.headers, begun.media_type)
+    def ended() -> None:
+        if not is_whole and gateway.options.on_disconnect == "stop":
+            task.cancel()
+        gateway.begin(passed.end_delivery(is_delivered=is_whole))
+
+    return DeliveredStream(chunks(), ended, passed.headers, begun.status, begun.media_type)
 
 
 # -- besides
@@ -159,7 +175,7 @@ async def responded(gateway: Gateway, request: Request, key: AccessKey, body: by
     before = [compaction_item(reply.waiting.request.id, reply.summary)] if reply.compacted else []
     task, parts = reply.begin(), told_parts(gateway, reply, began)
     if read.asked.stream:
-        return await streamed(gateway, ResponsesWriter(head, before, read.previous), parts, reply, task)
+        return await streamed(gateway, request, ResponsesWriter(head, before, read.previous), parts, reply, task)
 
     def write(blocks: Sequence[Block], done: Done) -> Json:
         return write_response(head, [*before, *output_items(head, blocks)], done, read.previous)

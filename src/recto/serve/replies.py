@@ -3,13 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from recto.chat.blocks import Block
 from recto.chat.message import MessageBuilder
@@ -22,6 +23,7 @@ from recto.wire import Json, dumpb
 
 log = logging.getLogger(__name__)
 EVENT_STREAM = "text/event-stream"
+T = TypeVar("T")
 
 
 class ServedReply(Protocol):
@@ -85,18 +87,47 @@ async def told_parts(gateway: Gateway, reply: ServedReply, began: float) -> Asyn
     gateway.metrics.whole.add(time.monotonic() - began)
 
 
+class DeliveredStream(StreamingResponse):
+    """A stream that tells when it has ended, also where its client left before anything went out: a generator that was
+    never begun would end without a word."""
+
+    def __init__(
+        self,
+        content: AsyncGenerator[bytes, None],
+        ended: Callable[[], object],
+        headers: Mapping[str, str],
+        status: int = 200,
+        media_type: str = EVENT_STREAM,
+    ) -> None:
+        super().__init__(content, status, headers, media_type)
+        self._content, self._ended = content, ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            try:
+                await self._content.aclose()
+            finally:
+                self._ended()
+
+
 async def streamed(
     gateway: Gateway,
+    request: Request,
     writer: ReplyWriter,
     parts: AsyncGenerator[ReplyPart, None],
     reply: ServedReply,
     task: "asyncio.Task[None]",
 ) -> Response:
     """A stream of events. It begins with the first part: what fails before has a status of its own."""
-    first = await anext(parts)
+    first = await while_there(request, anext(parts))
+    if first is None:
+        return await left_alone(gateway, reply, task)
+    is_whole, is_over = False, False
 
     async def events() -> AsyncGenerator[bytes, None]:
-        is_whole, is_over = False, False
+        nonlocal is_whole, is_over
         try:
             for event in writer.write(first):
                 yield event.encoded
@@ -109,13 +140,13 @@ async def streamed(
             is_over = True
             for event in writer.error(why):
                 yield event.encoded
-        finally:
-            if not is_whole and not is_over and gateway.options.on_disconnect == "stop":
-                task.cancel()
-            gateway.begin(reply.end_delivery(is_delivered=is_whole))
 
-    headers = {**reply.headers, "cache-control": "no-cache"}
-    return StreamingResponse(events(), media_type=EVENT_STREAM, headers=headers)
+    def ended() -> None:
+        if not is_whole and not is_over and gateway.options.on_disconnect == "stop":
+            task.cancel()
+        gateway.begin(reply.end_delivery(is_delivered=is_whole))
+
+    return DeliveredStream(events(), ended, {**reply.headers, "cache-control": "no-cache"})
 
 
 async def whole(
@@ -127,23 +158,33 @@ async def whole(
     task: "asyncio.Task[None]",
 ) -> Response:
     """The reply in one piece, for a client that waits for it."""
-    collecting = asyncio.ensure_future(_collected(parts))
-    leaving = asyncio.ensure_future(_gone(request))
-    try:
-        await asyncio.wait([collecting, leaving], return_when=asyncio.FIRST_COMPLETED)
-        if not collecting.done():
-            if gateway.options.on_disconnect == "stop":
-                task.cancel()
-            await reply.end_delivery(is_delivered=False)
-            return Response(status_code=499)
-        builder, done = collecting.result()
-    finally:
-        for each in (collecting, leaving):
-            each.cancel()
-        await asyncio.gather(collecting, leaving, return_exceptions=True)
+    collected = await while_there(request, _collected(parts))
+    if collected is None:
+        return await left_alone(gateway, reply, task)
+    builder, done = collected
     response = json_response(write(builder.blocks, done), 200, reply.headers)
     response.background = BackgroundTask(reply.end_delivery, is_delivered=True)  # runs when all of it has gone out
     return response
+
+
+async def while_there(request: Request, work: Awaitable[T]) -> T | None:
+    """What is waited for; None if the client has left before it came."""
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        for each in (working, leaving):
+            each.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def left_alone(gateway: Gateway, reply: ServedReply, task: "asyncio.Task[None]") -> Response:
+    """Where the client has left before anything of the reply went out."""
+    if gateway.options.on_disconnect == "stop":
+        task.cancel()
+    await reply.end_delivery(is_delivered=False)
+    return Response(status_code=499)
 
 
 async def _collected(parts: AsyncGenerator[ReplyPart, None]) -> tuple[MessageBuilder, Done]:

@@ -14,7 +14,7 @@ from recto.ids import new_id
 from recto.store.database import Database
 from recto.store.rows import conversation_of, conversation_row
 from recto.store.schema import client_conversations, conversations, messages, requests
-from recto.store.statements import CONVERSATION, CONVERSATION_WAS_SENT
+from recto.store.statements import CONVERSATION, CONVERSATION_NUMBERS, CONVERSATION_WAS_SENT
 
 IdKind = Literal["conversation", "message", "request"]
 _LATEST = (conversations.c.updated.desc(), conversations.c.n.desc())
@@ -55,9 +55,8 @@ class Conversations:
 
     def conversation_numbers(self, ids: Collection[str]) -> dict[str, int]:
         """Conversations that there are, id -> number."""
-        query = select(conversations.c.id, conversations.c.n).where(conversations.c.id.in_(ids))
         with self._database.read() as connection:
-            return {row.id: row.n for row in connection.execute(query)}
+            return {row.id: row.n for row in CONVERSATION_NUMBERS(connection, ids=list(ids))}
 
     def latest(self, *, unsent: bool = True) -> Conversation | None:
         """The active conversation that changed last; without `unsent`, of those that can be gone on with."""

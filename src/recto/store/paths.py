@@ -11,17 +11,21 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 from sqlalchemy import Connection, Select, select
 
-from recto.chat.conversation import Trail
+from recto.chat.blocks import Compaction
+from recto.chat.conversation import BranchDepth, Conversation, Trail
 from recto.chat.message import Message, now
 from recto.errors import Invalid
 from recto.store.document_uses import note_uses
 from recto.store.prefix import SentMessage
-from recto.store.rows import AnyRow, message_columns, message_row
+from recto.store.rows import AnyRow, compaction_of, conversation_of, message_columns, message_row
 from recto.store.schema import messages
 from recto.store.statements import (
     BEGIN_BRANCH,
+    BLOCKS_BY_NUMBER,
     COMPACTION_AT,
+    CONVERSATIONS_BY_IDS,
     COVER_ITSELF,
+    DEPTHS_BY_IDS,
     HAS_CHILD,
     INSERT_MESSAGE,
     MOVE_HEAD,
@@ -31,6 +35,7 @@ from recto.store.statements import (
     SET_ASIDE,
     STRETCH,
     TRAIL,
+    TRAILS,
 )
 from recto.window.account import RequestAccount, SentRange
 from recto.window.compaction_block import SetAside, all_set_aside
@@ -41,6 +46,35 @@ def find_trail(connection: Connection, head: str) -> Trail:
     if not trail.branches:
         message_row(connection, head)
     return trail
+
+
+class ConversationPath(Struct, frozen=True):
+    """A conversation with the path to its head."""
+
+    conversation: Conversation
+    trail: Trail
+    compaction: Compaction | None
+    covered: int
+    """The depth of the last message that the Compaction covers; 0 without one."""
+
+
+def conversation_paths(connection: Connection, ids: Collection[str]) -> dict[str, ConversationPath]:
+    """The paths of conversations by their ids; unknown ones are left out. Four statements, however many there are."""
+    rows = list(CONVERSATIONS_BY_IDS(connection, ids=list(ids)))
+    branches: dict[str, list[BranchDepth]] = {}
+    for head, branch, depth in TRAILS(connection, heads=[row.head_id for row in rows if row.head_id]):
+        branches.setdefault(head, []).append((branch, depth))
+    numbers = [row.compaction for row in rows if row.compaction]
+    blocks = {n: compaction_of(text) for n, text in BLOCKS_BY_NUMBER(connection, numbers=numbers)} if numbers else {}
+    ends = [block.last for block in blocks.values() if block and block.last]
+    depths: dict[str, int] = dict(iter(DEPTHS_BY_IDS(connection, ids=ends))) if ends else {}
+    found = {}
+    for row in rows:
+        block = blocks.get(row.compaction)
+        trail = Trail(tuple(branches.get(row.head_id, ())))
+        covered = depths.get(block.last, 0) if block and block.last else 0
+        found[row.id] = ConversationPath(conversation_of(row), trail, block, covered)
+    return found
 
 
 def is_on_path(connection: Connection, head: str, target: AnyRow) -> bool:

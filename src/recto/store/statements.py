@@ -53,6 +53,8 @@ MESSAGE = (
     .outerjoin(requests, requests.c.n == messages.c.request)
 )
 MESSAGE_BY_ID = Statement(MESSAGE.where(messages.c.id == bindparam("id")))
+BLOCKS_BY_NUMBER = Statement(select(messages.c.n, messages.c.blocks).where(in_list(messages.c.n, "numbers")))
+DEPTHS_BY_IDS = Statement(select(messages.c.id, messages.c.depth).where(in_list(messages.c.id, "ids")))
 PLACE_OF = Statement(select(messages.c.n, messages.c.depth).where(messages.c.id == bindparam("id")))
 CHILDREN = Statement(
     select(messages.c.id)
@@ -77,6 +79,10 @@ CONVERSATION = select(
     _branch(_heads),
 ).outerjoin(_heads, _heads.c.n == conversations.c.head)
 CONVERSATION_BY_ID = Statement(CONVERSATION.where(conversations.c.id == bindparam("id")))
+CONVERSATIONS_BY_IDS = Statement(CONVERSATION.where(in_list(conversations.c.id, "ids")))
+CONVERSATION_NUMBERS = Statement(
+    select(conversations.c.id, conversations.c.n).where(in_list(conversations.c.id, "ids"))
+)
 
 
 # The columns that a window needs. The parent's id is that of the next row on the path.
@@ -126,17 +132,18 @@ def _path(columns: Select[Any]) -> Select[Any]:
     return columns.join(path, path.c.n == messages.c.n).order_by(path.c.step)
 
 
-def _trail() -> Select[Any]:
-    """The branches of a path: the parent of a branch's first message is on the next one."""
+def _trail(head: ColumnElement[bool]) -> Select[Any]:
+    """The branches of paths, each with the head of its path: the parent of a branch's first message is on the next
+    one."""
     trail = (
-        select(_branch(messages), messages.c.depth)
-        .where(messages.c.id == bindparam("head"))
+        select(messages.c.id.label("head"), _branch(messages), messages.c.depth)
+        .where(head)
         .cte("trail", recursive=True)
     )
     first, up = messages.alias("first"), messages.alias("up")
-    hop = select(_branch(up), up.c.depth).select_from(trail).join(first, first.c.n == trail.c.branch)
+    hop = select(trail.c.head, _branch(up), up.c.depth).select_from(trail).join(first, first.c.n == trail.c.branch)
     trail = trail.union_all(hop.join(up, up.c.n == first.c.parent).where(up.c.depth < trail.c.depth))
-    return select(trail.c.branch, trail.c.depth).order_by(trail.c.depth.desc())
+    return select(trail.c.head, trail.c.branch, trail.c.depth).order_by(trail.c.depth.desc())
 
 
 def _set_aside() -> Select[Any]:
@@ -159,7 +166,8 @@ def _set_aside() -> Select[Any]:
 
 PATH = Statement(_path(MESSAGE))
 SET_ASIDE = Statement(_set_aside())
-TRAIL = Statement(_trail())
+TRAIL = Statement(_trail(messages.c.id == bindparam("head")))
+TRAILS = Statement(_trail(in_list(messages.c.id, "heads")))
 BARE_PATH = Statement(_path(BARE))
 # The columns for the messages that a record refers to.
 _SAID = select(

@@ -15,7 +15,9 @@ from recto.store.conversations import Conversations
 from recto.store.document_uses import note_uses
 from recto.store.open_replies import note_closed, note_open
 from recto.store.paths import (
+    ConversationPath,
     compactions_up_from,
+    conversation_paths,
     find_trail,
     followers,
     insert_all,
@@ -310,6 +312,11 @@ class Tree(Conversations):
         """The branches of the path that ends at `head`; they tell whether any message is on it."""
         with self._database.read() as connection:
             return find_trail(connection, head)
+
+    def paths(self, conversations: Collection[str]) -> dict[str, ConversationPath]:
+        """The paths to the heads of conversations, by id; unknown ones are left out."""
+        with self._database.read() as connection:
+            return conversation_paths(connection, conversations)
 
     def place(self, id: str) -> tuple[int, int]:
         """The number of a message in the store, and its depth on its path."""
