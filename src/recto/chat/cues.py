@@ -223,7 +223,7 @@ sure to/you have/enjoy/rest/take/get; sure thing; be sure |;
 remember that/to time/day/one/trip/night/guy/summer/place/have/smile/breathe/enjoy/take/rest/be;
 remember we/i were/had/went/used/was; i/we meant to/it/well/so/by/what; let's not forget/worry;
 call me when/if/later/back/tomorrow/crazy/old/maybe/any; immer noch/schon/gut/so/mehr/wieder/langsam; immer mit der;
-nie mehr/wieder/im/gesehen/gehört/so; kein problem/ding/thema/stress/wunder;
+nie mehr/wieder/im/gesehen/gehört/so/wiem/ma/mam/jest; kein problem/ding/thema/stress/wunder;
 keine/keinen ahnung/sorge/frage/ursache/zeit/lust/angst/panik/idee/bock; nunca lo/he/había/me/mejor/más;
 keine/kein/keinen mehr/große/großen/weitere/weiteren/schlechte/einfache/rolle/eile/scherz/witz/ende;
 nicht schlecht/wirklich/so/ganz/nur/dass/wahr/gut/viel/sicher/jeder/weil/mehr/ich/immer/einmal/mal/zu/der/das;

@@ -17,6 +17,7 @@ from recto.summary.decisions import content_terms, find_decisions
 from recto.summary.facts import Fact, find_facts
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.pasted_dialogue import is_labelled
+from recto.summary.prohibitions import has_prohibition
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.sentence_score import CALENDAR, TermWeights
 from recto.summary.sentences import terms
@@ -42,6 +43,8 @@ _KIND_RANKS = {
     "row": -1.0,
 }
 _BINDING_RANK, _USUAL_RANK = 3.0, 2.0
+# What the user forbids comes before what he asks, and before answers with their questions.
+_PROHIBITION_RANK = 1.5
 _ROLE_RANKS = {"user": 1, "assistant": 0, "tool": -1}
 # An item of the former ledger has won its place before, and yields only to clearly better ones.
 _LISTED_WEIGHT = 1.2
@@ -127,6 +130,9 @@ class LedgerEntry(Struct, frozen=True):
             kind -= 1
         if self.fact.kind == "name" and (" " in self.fact.text or self.mentions >= _OFTEN):
             kind += 1
+        is_own = self.role == "user" and self.lowered <= 0  # and not pasted
+        if self.fact.kind == "decision" and is_own and has_prohibition(self.text):
+            kind += _PROHIBITION_RANK
         return kind + self.is_correction + bool(self.question) - self.lowered
 
     @property

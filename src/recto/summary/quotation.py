@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from recto.summary.facts import Fact
+from recto.summary.prohibitions import qualifies
 from recto.summary.reference import leans_back, leans_on_another, refers_back
 from recto.summary.sentences import sentence_positions, word_set
 from recto.summary.truncation import cut_text
@@ -105,6 +106,15 @@ class Sentences:
         at = bisect_right(self._starts, offset) - 1
         return at if at >= 0 and offset < self._starts[at] + len(self.positions[at][1]) else None
 
+    def restricted_end(self, start: int, end: int) -> int:
+        """Where a sentence ends, with the one after it if that takes something out of it: "not on tents though"."""
+        at = bisect_right(self._starts, start)
+        if at == len(self.positions) or not qualifies(self.positions[at][1]):
+            return end
+        following, sentence = self.positions[at]
+        is_own = end <= following <= end + 2 and sentence[-1] != "?" and count_topic_words(sentence) > 0
+        return following + len(sentence) if is_own and following + len(sentence) - start <= _MAX_BINDING else end
+
     def before(self, offset: int) -> tuple[int, int] | None:
         """The sentence before the one that starts here."""
         at = bisect_right(self._starts, offset) - 2
@@ -130,6 +140,9 @@ class Quoted(NamedTuple):
 def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
     """The clause that tells it, or so much of a long one as tells its topic."""
     start, end = sentences.around(fact.start) or _line_around(text, fact)
+    if (limited := sentences.restricted_end(start, end)) > end:
+        item = _item(text[start:limited], fact_ends=fact.end - start, most=_MAX_BINDING)
+        return Quoted(item, item)
     start, end = _near(text, start, max(end, fact.end), fact)
     clause_start, clause_end = _clause_around(text, start, end, fact)
     if _CONDITION.match(text, start) and fact.end - start <= _MAX_QUOTED:
@@ -301,6 +314,12 @@ def quote_decision(decision: Fact, text: str, sentences: Sentences, clause: str)
     before = sentences.before(decision.start)
     short = _item(clause, most=_MAX_BINDING)
     after = sentences.around(decision.end + 1)
+    if (limited := sentences.restricted_end(decision.start, decision.end)) > decision.end:
+        whole = _item(text[decision.start : limited], most=_MAX_BINDING)
+        return Quoted(whole, whole)
+    if before and sentences.restricted_end(*before) == decision.end:
+        whole = _item(text[before[0] : decision.end], most=_MAX_BINDING)
+        return Quoted(whole, whole)
     is_thin = count_topic_words(short) <= _ENOUGH_TOPIC
     if after and is_thin and after[1] - decision.start <= _MAX_QUOTED and text[after[1] - 1] != "?":
         # "I must correct. It was 204 readers"

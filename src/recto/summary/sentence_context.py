@@ -12,6 +12,7 @@ from recto.chat.priority import CHATTER, NORMAL
 from recto.summary.choices import chosen_options
 from recto.summary.facts import is_fenced_command
 from recto.summary.machine_output import is_machine_made, is_noise
+from recto.summary.prohibitions import qualifies
 from recto.summary.quotation import count_topic_words
 from recto.summary.reference import leans_back, refers_back
 from recto.summary.sentences import IS_UNSPACED, is_heading, is_question, rate_sentence, word_set
@@ -120,6 +121,8 @@ class SentenceContext(Struct):
             before = self._said_before(sentence)
         if before:
             yield before
+        if source.label == USER and sentence.speaker is None and (limit := self._restriction(line, position + 1)):
+            yield limit
         is_opener = before is None and not position and (is_thin or _opens_message(text, is_short))
         is_opener = is_opener or _ANNOUNCES.fullmatch(text) is not None
         is_opener = is_opener or (source.label == USER and is_question(text) and self._goes_on(line, position + 1))
@@ -151,6 +154,12 @@ class SentenceContext(Struct):
                 found = self.reader.sentence_at(line, position)
                 return _unscored(line, found) if found else None
         return None
+
+    def _restriction(self, line: int, position: int) -> ScoredSentence | None:
+        """The sentence at this place, if it takes something out of the one before: "not on tents though"."""
+        found = self.reader.sentence_at(line, position)
+        is_limit = found is not None and qualifies(found.text) and not is_question(found.text)
+        return self._meaningful(line, position) if is_limit else None
 
     def _goes_on(self, line: int, position: int) -> bool:
         """Whether the sentence at this place is about the one before: "Who pays? I want it to be the club." """

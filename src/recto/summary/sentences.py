@@ -14,6 +14,7 @@ from functools import cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 from recto.summary.machine_output import FENCES
+from recto.summary.prohibitions import restricts
 from recto.summary.statements import asks_unmarked, forbids, sets_deadline
 from recto.text import text_cache
 
@@ -317,7 +318,7 @@ def rate_sentence(sentence: str) -> int:
     if len(sentence) < _MAX_GREETING and _GREETING.fullmatch(sentence):
         return CHATTER
     if decision_start(sentence) is not None or (
-        priority == TELLING and sets_deadline(sentence) and not is_question(sentence)
+        not is_question(sentence) and (restricts(sentence) or (priority == TELLING and sets_deadline(sentence)))
     ):
         return BINDING
     if priority == NORMAL and len(sentence) < _MAX_GREETING and (addressed := _VOCATIVE.search(sentence)):
