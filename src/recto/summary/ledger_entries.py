@@ -32,7 +32,7 @@ from recto.summary.quotation import (
     quote_words,
     sentences_of,
 )
-from recto.summary.reference import ANTECEDENT, leans_back
+from recto.summary.reference import ANTECEDENT, leans_back, names_event
 from recto.summary.sentences import is_question, rate_sentence, sentence_positions, terms
 from recto.summary.small_talk import is_small_talk_reply
 from recto.summary.statements import (
@@ -204,7 +204,7 @@ class _Told:
 
     def _names_topic(self, before: str) -> bool:
         """Whether the sentence before a fact tells what it is about: "exam got moved!! its 24 jan now"."""
-        return ANTECEDENT.search(before) is not None or (
+        return (ANTECEDENT.search(before) is not None or names_event(before)) or (
             is_worth_telling(before, is_assistant=False) and not acknowledges(before)
         )
 

@@ -17,37 +17,53 @@ class _Language(NamedTuple):
     pattern: LazyPattern
 
 
+def _words(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 def _language(words: str, *patterns: str) -> _Language:
-    return _Language(frozenset(words.split()), LazyPattern("|".join(patterns)))
+    return _Language(_words(words), LazyPattern("|".join(patterns)))
 
 
 # Where a clause starts, and may be all that is said: "not on e-bikes though".
 _CLAUSE = r"(?:^|[,;:.!(–—] ?|\b(?:and|but|und|aber|y|pero|et|mais|en|maar|i|ale|ojo|please|bitte) )"
-_MACHINE = r"(?:the|my|our) (?:app|server|page|code|tests?|script|build|system|file|query|api|browser|client|model|tool)"
+_MACHINE = (
+    r"(?:the|my|our) (?:app|server|page|code|tests?|script|build|system|file|query|api|browser|client|model|tool)"
+)
 _LANGUAGES = (
     _language(
-        "not no never none nothing can't cannot can won't won will doesn't doesn don't mustn't may isn't isn aren't only "
+        "not no never none nothing can't cannot can won't won will doesn't doesn don't mustn't may isn't isn aren't "
+        "only "
         "secret surprise confidential dealbreaker breaker off free vegan vegetarian gone intolerant",
         # what others cannot or must not do; what somebody cannot find or believe is no rule
         rf"{_CLAUSE}(?:yes,? )?(?!(?:i|you|it|that|this|there|who|what|which|one|why|{_MACHINE}) )"
-        r"(?:[^\W\d_][\w'’.-]* ){1,3}(?:can['’]?t|cannot|can not|mustn['’]?t|may not|(?:is|are)(?:n['’]t| not) (?:allowed|able"
-        r"|supposed) to|(?:does|do)n['’]t (?:get|do|work|drive|fly|travel)|won['’]?t (?:do|work|accept|take|pay|come|sign))"
-        r" (?!(?:be|believe|see|find|wait|help|remember|tell|even|say|think|understand|figure|read|open|load|connect|look"
+        r"(?:[^\W\d_][\w'’.-]* ){1,3}(?:can['’]?t|cannot|can not|mustn['’]?t|may not|(?:is|are)(?:n['’]t"
+        r"| not) (?:allowed|able"
+        r"|supposed) to|(?:does|do)n['’]t (?:get|do|work|drive|fly|travel)|won['’]?t (?:do|work|accept|take|pay|come"
+        r"|sign))"
+        r" (?!(?:be|believe|see|find|wait|help|remember|tell|even|say|think|understand|figure|read|open|load|connect"
+        r"|look"
         r"|mind|make sense|sense)\b)\w",
-        r"\b(?:i|we)(?: really| definitely)?(?: won['’]?t| will not|['’]m not going to| am not going to|['’]re not going to"
+        r"\b(?:i|we)(?: really| definitely)?(?: won['’]?t| will not|['’]m not going to| am not going to"
+        r"|['’]re not going to"
         r"|['’]d never| would never) (?!(?:be|forget|lie|bother|need|have|know|miss|believe|say|see|find|get)\b)\w",
-        r"\b(?:i|we) can['’]?t (?:do|make|work|meet|attend|travel|eat|drink|have|accept|sign|pay) (?!(?:it|this|that|sense"
+        r"\b(?:i|we) can['’]?t (?:do|make|work|meet|attend|travel|eat|drink|have|accept|sign|pay) (?!(?:it|this|that"
+        r"|sense"
         r"|any|out)\b)\w",
         r"\b(?:said|says|told|asked|warned|wants?|advised?|ordered)(?: \w+){0,3} (?:not|never) to ",
         r"\bdeal[ -]?breaker|\bno-go\b|\boff[- ]limits\b|\bnothing (?:from|containing|after|before|over) ",
-        rf"{_CLAUSE}(?:absolutely |definitely |just )?(?:not|never) (?:before|after|until|unless|without|on|in|to|for|with"
+        rf"{_CLAUSE}(?:absolutely |definitely |just )?(?:not|never) (?:before|after|until|unless|without|on|in|to"
+        r"|for|with"
         r"|by|from|via|below|above|during|again)(?! (?:all|sure|least|time|once|fact|that|so|me|bad)\b)\b",
-        r"\bnever (?:go|pay|show|mention|tell|share|give|let|leave|book|buy|order|mix|open|serve|come|work|post|print|talk"
+        r"\bnever (?:go|pay|show|mention|tell|share|give|let|leave|book|buy|order|mix|open|serve|come|work|post"
+        r"|print|talk"
         r"|drive|put|bring|cut|move|sign|promise)\b",
-        r"\b(?:can['’]?t|cannot|mustn['’]?t|must not|may not|shouldn['’]?t) (?:\w+ ){0,2}(?:know|find out|hear|learn)\b",
+        r"\b(?:can['’]?t|cannot|mustn['’]?t|must not|may not|shouldn['’]?t) (?:\w+ ){0,2}(?:know|find out|hear"
+        r"|learn)\b",
         r"\b(?:keep|stays?|it['’]s|is) (?:it |this |that |all )?(?:a )?(?:secret|surprise|confidential)\b",
         r"^(?:[\w'’-]+ ){1,3}only(?: please)?[.!]*$",
-        rf"(?:{_CLAUSE}|\b(?:i|we|he|she) say )only (?:by|with|via|after|before|if|from|the \w+ (?:may|can)|when|between) ",
+        rf"(?:{_CLAUSE}|\b(?:i|we|he|she) say )only (?:by|with|via|after|before|if|from|the \w+ (?:may|can)|when"
+        r"|between) ",
         r"\b(?:has|have|needs?) to be (?:\w+ )?(?:[a-z]+[- ]free|vegan|vegetarian|halal|kosher|gone|anonymous)\b",
         r"\b(?:lactose|gluten|fructose|dairy)[- ]intolerant|\b(?:so|and|then) none of (?:that|those|them|it|the)\b",
         r"^(?:and |but |so )?not (?!(?:sure|really|only|that|so|too|bad|yet|much|quite|even|just|all|a|going|in)\b)"
@@ -55,41 +71,52 @@ _LANGUAGES = (
     ),
     _language(
         "nicht kein keine keinen keinem keiner nie niemals nichts nur bloß geheim überraschung",
-        r"\b(?:kann|können|darf|dürfen|soll|sollen|will|wollen|möchten?|verträgt)(?: [^\W\d_]+){0,4} (?:nicht|kein(?:e[nmr]?)?"
-        r"|nie|niemals|nur)(?! (?:sagen|glauben|finden|erinnern|mehr|so|ganz|sehen|gut|wirklich|genau|verstehen)\b)(?: |[.!]|$)",
-        rf"(?:{_CLAUSE}|\b(?:nur|bloß|ja) )nicht (?!(?:mehr|so|ganz|wirklich|viel|nur|schlecht|wahr|gut|sicher|dass)\b)"
+        r"\b(?:kann|können|darf|dürfen|soll|sollen|will|wollen|möchten?|verträgt)(?: [^\W\d_]+){0,4} (?:nicht"
+        r"|kein(?:e[nmr]?)?"
+        r"|nie|niemals|nur)(?! (?:sagen|glauben|finden|erinnern|mehr|so|ganz|sehen|gut|wirklich|genau"
+        r"|verstehen)\b)(?: |[.!]|$)",
+        rf"(?:{_CLAUSE}|\b(?:nur|bloß|ja) )nicht (?!(?:mehr|so|ganz|wirklich|viel|nur|schlecht|wahr|gut|sicher"
+        r"|dass)\b)"
         r"(?:der|die|das|den|dem|im|am|in|an|auf|mit|bei|über|vor|nach|zu|für|ohne|\w+ (?:bitte|allerdings))\b",
-        r"\b(?:bloß|ja|also|will|wollen|möchten?) kein(?:e[nmr]?)? (?!(?:ahnung|problem|sorge|zeit|lust|stress|angst)\b)\w",
+        r"\b(?:bloß|ja|also|will|wollen|möchten?) kein(?:e[nmr]?)? (?!(?:ahnung|problem|sorge|zeit|lust|stress"
+        r"|angst)\b)\w",
         r"\b(?:unterschreib|mach|nehm|zahl|kauf|akzeptier|buch)\w* (?:ich|wir) (?:\w+ )?nicht\b",
         r"\b(?:ich|wir) (?:unterschreib|nehm|zahl|kauf|akzeptier|buch)\w* (?:\w+ ){0,3}(?:nicht|kein(?:e[nmr]?)?)\b",
         r"\bnichts (?:bohren|streichen|wegwerfen|verraten|sagen|posten|löschen|ändern|unterschreiben|bestellen)\b",
-        r"\b(?:nie|nur) (?:vor|nach|ab|über|mit|per|samstags|sonntags|werktags|abends|morgens|vormittags|nachmittags|wenn)\b",
+        r"\b(?:nie|nur) (?:vor|nach|ab|über|mit|per|samstags|sonntags|werktags|abends|morgens|vormittags|nachmittags"
+        r"|wenn)\b",
         r"\b(?:ist|bleibt|soll) (?:\w+ )?(?:geheim|eine überraschung)\b|\bgeht gar nicht\b",
     ),
     _language(
         "no nunca jamás solo sólo salvo excepto secreto sorpresa sin nada",
         r"\bno (?:se (?:lo |la |le )?)?(?:puede|pueden|podemos|debe|deben) (?!(?:ser|más|creer)\b)\w",
         r"\bno (?:lo |la |les? )?(?:firmo|firmaré|acepto|aceptaré|pago|pagaré|compro|compraré|reservo|reservaré)\b",
-        rf"{_CLAUSE}(?:no|nunca|jamás|solo|sólo|salvo|excepto) (?:antes|después|en|con|por|los|las|el|la|para|si|sin) ",
+        rf"{_CLAUSE}(?:no|nunca|jamás|solo|sólo|salvo|excepto) (?:antes|después|en|con|por|los|las|el|la|para|si"
+        r"|sin) ",
         r"\bno se entere\w*|\bno (?:\w+ )?enterarse\b|\bes (?:un |una )?(?:secreto|sorpresa)\b",
         r"\b(?:dijo|pidió|advirtió|avisó)(?: [^\W\d_]+){0,4} que no\b",
-        rf"{_CLAUSE}(?:sin|nada de) (?!(?:duda|problema|embargo|prisa|más|eso)\b)[^\W\d_]+(?: [^\W\d_]+)? (?:para|por favor|en)\b",
+        rf"{_CLAUSE}(?:sin|nada de) (?!(?:duda|problema|embargo|prisa|más|eso)\b)[^\W\d_]+(?: [^\W\d_]+)? (?:para"
+        r"|por favor|en)\b",
     ),
     _language(
         "pas jamais rien aucun aucune sauf seulement uniquement secret surprise rédhibitoire",
-        r"\b(?:peut|peuvent|doit|doivent|veut|veulent|mange|mangent|conduit|travaille|signe|signerai|accepte|accepterai"
+        r"\b(?:peut|peuvent|doit|doivent|veut|veulent|mange|mangent|conduit|travaille|signe|signerai|accepte"
+        r"|accepterai"
         r"|prendrai|paierai) (?:surtout |absolument )?(?:pas|jamais|rien|aucune?)\b(?! (?:croire|savoir))",
-        rf"{_CLAUSE}(?:pas|jamais|sauf|seulement|uniquement) (?:avant|après|sans|en|avec|par|le|la|les|chez|dans|sur|pour|si) "
+        rf"{_CLAUSE}(?:pas|jamais|sauf|seulement|uniquement) (?:avant|après|sans|en|avec|par|le|la|les|chez|dans|sur"
+        r"|pour|si) "
         r"(?!(?:mal|moment|peine|coup)\b)",
         r"\b(?:c['’]est|reste) (?:une? )?(?:secret|surprise)\b|\brédhibitoire\b",
         r"\b(?:dit|demandé|conseillé)(?: [^\W\d_]+){0,3} de ne (?:pas|jamais|rien)\b",
     ),
     _language(
         "niet geen nooit alleen behalve geheim verrassing",
-        r"\b(?:kan|kunnen|mag|mogen|wil|willen)(?: [^\W\d_]+){0,5} (?:niet|geen|nooit|alleen)\b(?! (?:vinden|geloven|zien"
+        r"\b(?:kan|kunnen|mag|mogen|wil|willen)(?: [^\W\d_]+){0,5} (?:niet|geen|nooit|alleen)\b(?! (?:vinden|geloven"
+        r"|zien"
         r"|zeggen|weten|begrijpen))",
         r"\b(?:niet|geen|nooit|alleen)(?: [^\W\d_]+){0,4} (?:mag|mogen)\b",
-        r"\b(?:ik|we|wij) (?:boek|teken|neem|nemen|betaal|betal|koop|kop|accepteer)\w* (?:\w+ ){0,3}(?:niet|geen|nooit)\b",
+        r"\b(?:ik|we|wij) (?:boek|teken|neem|nemen|betaal|betal|koop|kop|accepteer)\w* (?:\w+ ){0,3}(?:niet|geen"
+        r"|nooit)\b",
         rf"{_CLAUSE}(?:niet|nooit|alleen|behalve) (?:voor|na|op|in|met|zonder|bij|aan|als|tijdens|via|de|het) ",
         r"\b(?:is|blijft) een (?:geheim|verrassing)\b",
     ),
@@ -97,7 +124,8 @@ _LANGUAGES = (
         "nie nigdy tylko żadnych żadnej żaden tajemnica niespodzianka",
         r"\bnie (?:wolno|może|mogą|można|podpiszę|zapłacę|kupię) \w",
         rf"(?:{_CLAUSE}|\b(?:tylko|byle) )nie (?!(?:wiem|ma|mam|jest|rozumiem|szkodzi|pamiętam|trzeba)\b)\w",
-        r"\bżadn\w+ \w|\bnigdy (?:nie )?\w|\btylko (?:po|przed|w|we|z|przez|od) |\b(?:to|jest) (?:tajemnica|niespodzianka)\b",
+        r"\bżadn\w+ \w|\bnigdy (?:nie )?\w|\btylko (?:po|przed|w|we|z|przez|od) |\b(?:to|jest) (?:tajemnica"
+        r"|niespodzianka)\b",
     ),
 )
 _UNSPACED = re.compile(
@@ -108,7 +136,8 @@ _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 # A sentence that begins or ends so takes something out of the one before it.
 _QUALIFIES = re.compile(
     r"(?:(?:and|but|und|aber|y|pero|et|mais|en|maar|i|ale|ojo|though|please|bitte|by the way)[,:]? )*"
-    r"(?:(?:not|never|no|nothing|only|except|unless|nicht|nie|kein|keine|keinen|nur|außer|nunca|nada|solo|sólo|salvo|sin"
+    r"(?:(?:not|never|no|nothing|only|except|unless|nicht|nie|kein|keine|keinen|nur|außer|nunca|nada|solo|sólo|salvo"
+    r"|sin"
     r"|excepto|pas|jamais|sauf|seulement|rien|niet|nooit|geen|alleen|behalve|nie|tylko|oprócz|bez)\b"
     r"|(?:it['’]s|es|c['’]est|es ist|het is|to) (?:an? |una? |une |eine? |een )?(?:surprise|secret|sorpresa|secreto"
     r"|überraschung|geheim|verrassing|niespodzianka|tajemnica)\b)"
@@ -117,11 +146,14 @@ _QUALIFIES = re.compile(
 )
 _MAX_QUALIFYING = 120
 # What binds and has one of these forbids something, or allows only something.
-_FORBIDDING = frozenset(
-    "not no never don't dont can't cannot won't mustn't shouldn't avoid nothing nobody without only dealbreaker secret "
-    "nicht nie niemals kein keine keinen keinem keiner nichts niemand ohne nur verboten untersagt nunca jamás nadie nada "
-    "prohibido prohibida sin solo pas jamais rien personne sans sauf interdit interdite niet nooit geen niets niemand "
-    "zonder alleen verboden forbidden prohibited banned nigdy tylko".split()
+_FORBIDDING = _words(
+    "not no never don't dont can't cannot won't mustn't shouldn't avoid nothing nobody without only dealbreaker "
+    "secret "
+    "nicht nie niemals kein keine keinen keinem keiner nichts niemand ohne nur verboten untersagt nunca jamás nadie "
+    "nada "
+    "prohibido prohibida sin solo pas jamais rien personne sans sauf interdit interdite niet nooit geen niets "
+    "niemand "
+    "zonder alleen verboden forbidden prohibited banned nigdy tylko"
 )
 
 
@@ -132,7 +164,9 @@ def restricts(sentence: str) -> bool:
     lower = sentence.lower()
     if any(not words.isdisjoint(each.words) and each.pattern.search(lower) for each in _LANGUAGES):
         return True
-    return not sentence.isascii() and _EAST_ASIAN.search(sentence) is not None and _UNSPACED.search(sentence) is not None
+    return (
+        not sentence.isascii() and _EAST_ASIAN.search(sentence) is not None and _UNSPACED.search(sentence) is not None
+    )
 
 
 def qualifies(sentence: str) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from recto.summary.facts import Fact
 from recto.summary.prohibitions import qualifies
-from recto.summary.reference import leans_back, leans_on_another, refers_back
+from recto.summary.reference import leans_back, leans_on_another, names_event, refers_back
 from recto.summary.sentences import sentence_positions, word_set
 from recto.summary.truncation import cut_text
 from recto.text import text_cache
@@ -143,6 +143,10 @@ def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
     if (limited := sentences.restricted_end(start, end)) > end:
         item = _item(text[start:limited], fact_ends=fact.end - start, most=_MAX_BINDING)
         return Quoted(item, item)
+    before = sentences.before(start)
+    if before and end - before[0] <= _MAX_BINDING and names_event(text[before[0] : before[1]]):
+        item = _item(text[before[0] : end], most=_MAX_BINDING)
+        return Quoted(item, item)
     start, end = _near(text, start, max(end, fact.end), fact)
     clause_start, clause_end = _clause_around(text, start, end, fact)
     if _CONDITION.match(text, start) and fact.end - start <= _MAX_QUOTED:
@@ -156,7 +160,6 @@ def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
     is_thin = count_topic_words(whole.replace(fact.text, " ", 1)) < _THIN or _GOES_ON.match(whole) is not None
     if len(text) <= _SHORT_MESSAGE and is_thin:
         # "He goes to a startup in Gdańsk. Last day is 14 November"
-        before = sentences.before(start)
         is_joined = before is not None and "\n" not in text[before[1] : start]
         item = _item(text[before[0] if before and is_joined else start : end], most=_SHORT_MESSAGE)
         return Quoted(item, item)
@@ -318,6 +321,9 @@ def quote_decision(decision: Fact, text: str, sentences: Sentences, clause: str)
         whole = _item(text[decision.start : limited], most=_MAX_BINDING)
         return Quoted(whole, whole)
     if before and sentences.restricted_end(*before) == decision.end:
+        first = sentences.before(before[0]) if count_topic_words(text[before[0] : before[1]]) < _ENOUGH_TOPIC else None
+        if first and decision.end - first[0] <= _MAX_BINDING:  # "In oak. Decided. No plastic"
+            before = first
         whole = _item(text[before[0] : decision.end], most=_MAX_BINDING)
         return Quoted(whole, whole)
     is_thin = count_topic_words(short) <= _ENOUGH_TOPIC

@@ -14,7 +14,7 @@ from recto.summary.facts import is_fenced_command
 from recto.summary.machine_output import is_machine_made, is_noise
 from recto.summary.prohibitions import qualifies
 from recto.summary.quotation import count_topic_words
-from recto.summary.reference import leans_back, refers_back
+from recto.summary.reference import leans_back, names_event, refers_back
 from recto.summary.sentences import IS_UNSPACED, is_heading, is_question, rate_sentence, word_set
 from recto.summary.small_talk import is_reaction, is_remark
 from recto.summary.source_lines import FORMER_SUMMARY, TOOL, USER, LineReader, LineSentence, ScoredSentence, SentenceKey
@@ -158,8 +158,9 @@ class SentenceContext(Struct):
     def _restriction(self, line: int, position: int) -> ScoredSentence | None:
         """The sentence at this place, if it takes something out of the one before: "not on tents though"."""
         found = self.reader.sentence_at(line, position)
-        is_limit = found is not None and qualifies(found.text) and not is_question(found.text)
-        return self._meaningful(line, position) if is_limit else None
+        if found is None or found.is_code or not _is_meaningful(found) or is_question(found.text):
+            return None
+        return _unscored(line, found) if qualifies(found.text) and count_topic_words(found.text) else None
 
     def _goes_on(self, line: int, position: int) -> bool:
         """Whether the sentence at this place is about the one before: "Who pays? I want it to be the club." """
@@ -169,16 +170,17 @@ class SentenceContext(Struct):
     def _before(self, line: int, position: int) -> ScoredSentence | None:
         """The sentence before, or the one before a cry: "We give her a boat. Secret!! Don't tell." """
         found = self.reader.sentence_at(line, position - 1)
-        is_cry = found is not None and is_remark(found.text)
+        is_cry = found is not None and is_remark(found.text) and not names_event(found.text)
         return self._meaningful(line, position - 1 - is_cry)
 
     def _meaningful(self, line: int, position: int) -> ScoredSentence | None:
         found = self.reader.sentence_at(line, position)
         if not found or found.is_code or not _is_meaningful(found):
             return None
-        is_empty = is_reaction(found.text) or agrees(found.text) or is_remark(found.text)
+        is_empty = is_reaction(found.text) or agrees(found.text)
         is_empty = (
             is_empty
+            or (is_remark(found.text) and not names_event(found.text))
             or is_thin_success(found.text)
             or (
                 acknowledges(found.text)
