@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from recto.summary.case_report import ARRIVAL
 from recto.summary.sentence_score import CALENDAR, TermWeights, numeric_terms
 from recto.summary.sentences import IS_UNSPACED, terms, word_set
 from recto.summary.source_lines import ScoredSentence, SentenceKey
@@ -56,7 +57,7 @@ _VAGUE_TERMS = word_set(
     "that this with from there then instead actuall correct correcte correzi stattde sondern nicht raised lowered "
     "increas reduced extende changed moved erhöhen erhöht gesenkt verscho geändert cambio cambiar cambia only "
     "sorry decided agreed meeting "
-    "just still already says said same time their they them your ours takes gets wait mean meant"
+    "just still already says said same time their they them your ours takes gets wait mean meant between zwische tussen"
 )
 _VALUE = re.compile(
     r"(?P<before>[€$£¥]\s?)?(?P<value>\d[\d.,:]*\d|\d)(?P<ordinal>st|nd|rd|th|e\b)?(?:\.?\s?(?P<unit>[€$£¥%]"
@@ -214,7 +215,8 @@ def _add_claim(claim: Claim, index: dict[str, list[Claim]], recent: list[Claim])
 
 
 def _value_terms(claim: Claim) -> set[str]:
-    return {f"{value} {kind}" for kind, value in claim.values if kind}
+    found = {f"{value} {kind}" for kind, value in claim.values if kind}
+    return found if claim.topic.isdisjoint(ARRIVAL) else found | {"arrival"}
 
 
 def _corrected_by(
@@ -252,6 +254,8 @@ def _takes_place(earlier: Claim, later: Claim, shared: int) -> bool:
         return shared > 0 or not repeated <= _KINDS_OF_ANYTHING  # "not 84 but 91 guests"
     if not _has_other_value(earlier.values, later.values):
         return False
+    if (later.is_explicit or later.is_update) and _is_new_arrival(earlier, later):
+        return True
     if later.is_explicit:
         return shared >= max(1, _MIN_SHARED_EXPLICIT * min(earlier.weight, later.weight))
     if earlier.speaker != later.speaker and not later.is_update:
@@ -259,6 +263,14 @@ def _takes_place(earlier: Claim, later: Claim, shared: int) -> bool:
     if earlier.names - later.names and later.names - earlier.names:
         return False
     return shared >= _MIN_SHARED_WORDS * (min(earlier.weight, later.weight) if later.is_update else earlier.weight)
+
+
+def _is_new_arrival(earlier: Claim, later: Claim) -> bool:
+    """Whether it is another day of the same: "It reaches you on Monday", "The carrier now says Friday"."""
+    if later.topic.isdisjoint(ARRIVAL) or earlier.topic.isdisjoint(ARRIVAL) or later.key[0] == earlier.key[0]:
+        return False
+    kinds = {kind for kind, _ in earlier.values} & {kind for kind, _ in later.values}
+    return not kinds.isdisjoint(("date", "weekday")) and not later.topic - ARRIVAL - earlier.topic
 
 
 def _just_said(later: Claim, recent: Sequence[Claim]) -> Iterator[SentenceKey]:

@@ -13,6 +13,7 @@ from itertools import chain
 from msgspec import Struct
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
+from recto.summary.case_report import reports_case
 from recto.summary.choices import chosen_options
 from recto.summary.facts import is_fenced_command
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
@@ -242,7 +243,7 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
         return UNWORTHY_FACTOR
     if label != ASSISTANT:
         return 1.0
-    if is_about_self(start):
+    if is_about_self(start) or reports_case(start):
         return _SELF_FACTOR
     if line.is_accepted or line.is_former:
         return 1.0
