@@ -309,7 +309,7 @@ _LITTLE = _words(
     "lassen bitte gut genau nur nicht lieber meine meinte el la los las lo un una ese esa este esta esos ambos "
     "ambas todos primero segundo primera segunda último otra otro entonces mejor vale bueno quiero digo dije por "
     "favor le les une celui celle ceux ça tous deux premier première deuxième dernier autre alors je veux prends "
-    "d'accord bien plutôt sure wait actually ah oh hm wrong"
+    "d'accord bien plutôt sure wait actually ah oh hm wrong and und et dan de het tweede eerste derde"
 )
 _MAX_LITTLE = 60
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
