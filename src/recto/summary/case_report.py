@@ -4,19 +4,28 @@ booked or put off, and under which number. Unlike advice, it cannot be had again
 
 import re
 
+from recto.chat.cues import words_of
 from recto.summary.sentences import word_set
 from recto.text import LazyPattern, text_cache
 
-_DONE = (
-    r"approved|booked|confirmed|delayed|shipped|dispatched|refunded|credited|(?:re)?scheduled|cancell?ed|registered"
-    r"|reserved|forwarded|assigned|issued|extended|granted|rejected|declined|postponed|held|reports? that|now says"
-    r"|genehmigt|gebucht|bestätigt|verschoben|versandt|verschickt|erstattet|gutgeschrieben|storniert|eingetragen"
-    r"|weitergeleitet|eingegangen|verlängert|abgelehnt|aprobad[oa]|reservad[oa]|confirmad[oa]|retrasad[oa]|enviad[oa]"
-    r"|reembolsad[oa]|abonad[oa]|cancelad[oa]|registrad[oa]|aplazad[oa]|asignad[oa]|approuvée?|réservée?|confirmée?"
-    r"|retardée?|expédiée?|remboursée?|créditée?|annulée?|enregistrée?|reportée?|transmise?|goedgekeurd|geboekt"
-    r"|bevestigd|vertraagd|verzonden|terugbetaald|gecrediteerd|geannuleerd|verplaatst|ingepland|doorgestuurd"
-    r"|zatwierdzon[aoy]|zarezerwowan[aoy]|potwierdzon[aoy]|opóźnion[aoy]|wysłan[aoy]|zwrócon[aoy]|anulowan[aoy]"
-    r"|przesunięt[aoy]"
+_DONE = word_set(
+    "approved booked confirmed delayed shipped dispatched refunded credited scheduled rescheduled cancelled canceled "
+    "registered reserved forwarded assigned issued extended granted rejected declined postponed held genehmigt "
+    "gebucht "
+    "bestätigt verschoben versandt verschickt erstattet gutgeschrieben storniert eingetragen weitergeleitet "
+    "eingegangen "
+    "verlängert abgelehnt aprobado aprobada reservado reservada confirmado confirmada retrasado retrasada enviado "
+    "enviada "
+    "reembolsado reembolsada abonado abonada cancelado cancelada registrado registrada aplazado aplazada asignado "
+    "asignada "
+    "approuvé approuvée réservé réservée confirmé confirmée retardé retardée expédié expédiée remboursé remboursée "
+    "crédité "
+    "annulé annulée enregistré enregistrée reporté reportée transmis transmise goedgekeurd geboekt bevestigd "
+    "vertraagd "
+    "verzonden terugbetaald gecrediteerd geannuleerd verplaatst ingepland doorgestuurd zatwierdzony zatwierdzona "
+    "zatwierdzono zarezerwowany zarezerwowana potwierdzony potwierdzona potwierdzono opóźniony opóźniona wysłany "
+    "wysłana "
+    "wysłano zwrócony zwrócono anulowany anulowana anulowano przesunięty przesunięta przesunięto"
 )
 _NUMBER_OF = (
     r"(?:tracking|reference|case|ticket|complaint|booking|confirmation|order|claim|file|policy|customer) (?:number"
@@ -39,9 +48,19 @@ _DATE_OF = (
     r"|passe)|(?:bezorging|afspraak|monteur|pakket) (?:is|komt|wordt)|(?:dostawa|wizyta|technik|paczka) (?:jest"
     r"|będzie|przyjdzie)"
 )
-_REPORTS = LazyPattern(rf"\b(?:{_DONE}|{_NUMBER_OF}|{_DATE_OF})\b")
+_REPORTS = LazyPattern(rf"\b(?:{_NUMBER_OF}|{_DATE_OF}|reports? that|now says)\b")
+# Every match of it has one of these words.
+_HINTS = word_set(
+    "number code id reports says sendungsnummer vorgangsnummer ticketnummer bestellnummer buchungsnummer "
+    "kundennummer "
+    "rechnungsnummer schadensnummer schadennummer aktenzeichen número numéro tracknummer zaaknummer dossiernummer "
+    "bestelnummer boekingsnummer ordernummer trackcode numer delivery appointment pickup pick-up arrival collection "
+    "repair technician courier carrier parcel engineer liefertermin termin techniker paket entrega cita técnico "
+    "paquete "
+    "livraison rendez-vous technicien colis bezorging afspraak monteur pakket dostawa wizyta technik paczka"
+)
 # What is so in general, or would be, is no report.
-_GENERAL = re.compile(
+_GENERAL = LazyPattern(
     r"\b(?:if|usually|typically|generally|normally|would|could|should be|can be|may be|might|wenn|falls|meistens"
     r"|üblicherweise"
     r"|normalerweise|würde|könnte|si|normalmente|suelen?|podría|généralement|pourrait|als|meestal|zou|jeśli|zwykle"
@@ -51,7 +70,7 @@ _GENERAL = re.compile(
 _VALUE = re.compile(
     r"\d|(?<=[^.!?:] )[A-ZÄÖÜÉ][a-zäöüéß]+ [A-ZÄÖÜÉ][a-zäöüéß]|\b(?:Ms|Mrs|Mr|Frau|Herr|Sra?|Mme|M)\.? [A-Z]"
 )
-_UNSPACED = re.compile("承認|予約番号|確定しま|遅延|発送しま|返金|受付番号|追跡番号|お届け日|手配しま")
+_UNSPACED = LazyPattern("承認|予約番号|確定しま|遅延|発送しま|返金|受付番号|追跡番号|お届け日|手配しま")
 _MAX_REPORT = 240
 
 
@@ -62,8 +81,9 @@ def reports_case(text: str) -> bool:
         return False
     if not text.isascii() and _UNSPACED.search(text):
         return True
-    lower = text.lower()
-    return _REPORTS.search(lower) is not None and _GENERAL.search(lower) is None
+    words, lower = words_of(text), text.lower()
+    is_report = not _DONE.isdisjoint(words) or (not _HINTS.isdisjoint(words) and _REPORTS.search(lower) is not None)
+    return is_report and _GENERAL.search(lower) is None
 
 
 # Words of arriving, as terms: a later day of it takes the place of the former one.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from recto.summary.sentences import sentences, terms, word_set
-from recto.text import text_cache
+from recto.text import LazyPattern, text_cache
 
 _ITEM = re.compile(r"^[ \t]*(?:\*\*)?(\d{1,2}[.)]|[A-H][.)]|[-*•])(?:\*\*)?[ \t]+(?=\S)(.*\S)", re.MULTILINE)
 _MIN_OPTIONS, _MAX_OPTIONS = 2, 12
@@ -45,12 +45,11 @@ _MAX_CHOICE = 120
 _INLINE = re.compile(r"(?:(?<=[\s(])|^)([1-9])[.)] (?=[^\W\d_\"“„*])")
 _ITEM_END = re.compile(r"[.!?] |\n|$")
 # What a reply offers beside its list has no place in it.
-_BESIDE = re.compile(
-    r"(?:another (?:option|way|idea)|alternatively|you could also|one more|or you could|eine weitere|alternativ"
+_BESIDE = LazyPattern(
+    r"(?i)(?:another (?:option|way|idea)|alternatively|you could also|one more|or you could|eine weitere|alternativ"
     r"|(?:du|man|sie) könnte\w* auch|otra opción|también podrías|une autre|sinon|tu pourrais aussi|een andere"
     r"|je kunt ook"
     r"|inna opcja|możesz też)\b",
-    re.IGNORECASE,
 )
 _MIN_NAMING = 4
 _PLAIN = word_set(
@@ -74,7 +73,7 @@ def listed_options(text: str) -> tuple[str, ...]:
 
 def _listed_inline(text: str) -> list[str]:
     """The items of a list in one line: "Two singers: 1. Mira Holm 2. Duo Kante"."""
-    marks = list(_INLINE.finditer(text))
+    marks = list(_INLINE.finditer(text)) if "2. " in text or "2) " in text else []
     if len(marks) < _MIN_OPTIONS or [int(mark[1]) for mark in marks] != list(range(1, len(marks) + 1)):
         return []
     ends = [mark.start() for mark in marks[1:]]

@@ -4,14 +4,15 @@ They complete the cues of `recto.chat.cues`. Knows one sentence at a time, and w
 """
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from recto.chat.cues import words_of
 from recto.text import LazyPattern, text_cache
 
 
-class _Language(NamedTuple):
-    """Every match of the pattern has one of the words, which takes a tenth of the time to see."""
+class _Rule(NamedTuple):
+    """Every match of the pattern has one of the words: to look for these takes a tenth of the time."""
 
     words: frozenset[str]
     pattern: LazyPattern
@@ -21,8 +22,8 @@ def _words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-def _language(words: str, *patterns: str) -> _Language:
-    return _Language(_words(words), LazyPattern("|".join(patterns)))
+def _rule(words: str, *patterns: str) -> _Rule:
+    return _Rule(_words(words), LazyPattern("|".join(patterns)))
 
 
 # Where a clause starts, and may be all that is said: "not on e-bikes though".
@@ -30,46 +31,58 @@ _CLAUSE = r"(?:^|[,;:.!(–—] ?|\b(?:and|but|und|aber|y|pero|et|mais|en|maar|i
 _MACHINE = (
     r"(?:the|my|our) (?:app|server|page|code|tests?|script|build|system|file|query|api|browser|client|model|tool)"
 )
-_LANGUAGES = (
-    _language(
-        "not no never none nothing can't cannot can won't won will doesn't doesn don't mustn't may isn't isn aren't "
-        "only "
-        "secret surprise confidential dealbreaker breaker off free vegan vegetarian gone intolerant",
-        # what others cannot or must not do; what somebody cannot find or believe is no rule
+_RULES = (
+    # what others cannot or must not do; what somebody cannot find or believe is no rule
+    _rule(
+        "not can't cant cannot won't wont doesn't don't mustn't mustnt shouldn't isn't aren't",
         rf"{_CLAUSE}(?:yes,? )?(?!(?:i|you|it|that|this|there|who|what|which|one|why|{_MACHINE}) )"
-        r"(?:[^\W\d_][\w'’.-]* ){1,3}(?:can['’]?t|cannot|can not|mustn['’]?t|may not|(?:is|are)(?:n['’]t"
-        r"| not) (?:allowed|able"
-        r"|supposed) to|(?:does|do)n['’]t (?:get|do|work|drive|fly|travel)|won['’]?t (?:do|work|accept|take|pay|come"
-        r"|sign))"
+        r"(?:[^\W\d_][\w'’.-]* ){1,3}(?:can['’]?t|cannot|can not|mustn['’]?t|may not"
+        r"|(?:is|are)(?:n['’]t| not) (?:allowed|able|supposed) to|(?:does|do)n['’]t (?:get|do|work|drive|fly|travel)"
+        r"|won['’]?t (?:do|work|accept|take|pay|come|sign))"
         r" (?!(?:be|believe|see|find|wait|help|remember|tell|even|say|think|understand|figure|read|open|load|connect"
-        r"|look"
-        r"|mind|make sense|sense)\b)\w",
-        r"\b(?:i|we)(?: really| definitely)?(?: won['’]?t| will not|['’]m not going to| am not going to"
-        r"|['’]re not going to"
-        r"|['’]d never| would never) (?!(?:be|forget|lie|bother|need|have|know|miss|believe|say|see|find|get)\b)\w",
-        r"\b(?:i|we) can['’]?t (?:do|make|work|meet|attend|travel|eat|drink|have|accept|sign|pay) (?!(?:it|this|that"
-        r"|sense"
-        r"|any|out)\b)\w",
-        r"\b(?:said|says|told|asked|warned|wants?|advised?|ordered)(?: \w+){0,3} (?:not|never) to ",
-        r"\bdeal[ -]?breaker|\bno-go\b|\boff[- ]limits\b|\bnothing (?:from|containing|after|before|over) ",
-        rf"{_CLAUSE}(?:absolutely |definitely |just )?(?:not|never) (?:before|after|until|unless|without|on|in|to"
-        r"|for|with"
-        r"|by|from|via|below|above|during|again)(?! (?:all|sure|least|time|once|fact|that|so|me|bad)\b)\b",
-        r"\bnever (?:go|pay|show|mention|tell|share|give|let|leave|book|buy|order|mix|open|serve|come|work|post"
-        r"|print|talk"
-        r"|drive|put|bring|cut|move|sign|promise)\b",
+        r"|look|mind|make sense|sense)\b)\w",
         r"\b(?:can['’]?t|cannot|mustn['’]?t|must not|may not|shouldn['’]?t) (?:\w+ ){0,2}(?:know|find out|hear"
         r"|learn)\b",
-        r"\b(?:keep|stays?|it['’]s|is) (?:it |this |that |all )?(?:a )?(?:secret|surprise|confidential)\b",
-        r"^(?:[\w'’-]+ ){1,3}only(?: please)?[.!]*$",
-        rf"(?:{_CLAUSE}|\b(?:i|we|he|she) say )only (?:by|with|via|after|before|if|from|the \w+ (?:may|can)|when"
-        r"|between) ",
-        r"\b(?:has|have|needs?) to be (?:\w+ )?(?:[a-z]+[- ]free|vegan|vegetarian|halal|kosher|gone|anonymous)\b",
-        r"\b(?:lactose|gluten|fructose|dairy)[- ]intolerant|\b(?:so|and|then) none of (?:that|those|them|it|the)\b",
+    ),
+    _rule(
+        "won't wont not never can't cant",
+        r"\b(?:i|we)(?:(?: really| definitely)?(?: won['’]?t| will not|['’]m not going to| am not going to"
+        r"|['’]re not going to|['’]d never| would never)"
+        r" (?!(?:be|forget|lie|bother|need|have|know|miss|believe|say|see|find|get)\b)\w"
+        r"| can['’]?t (?:do|make|work|meet|attend|travel|eat|drink|have|accept|sign|pay)"
+        r" (?!(?:it|this|that|sense|any|out)\b)\w)",
+    ),
+    _rule(
+        "not never",
+        r"\b(?:said|says|told|asked|warned|wants?|advised?|ordered)(?: \w+){0,3} (?:not|never) to ",
+        rf"{_CLAUSE}(?:absolutely |definitely |just )?(?:not|never) (?:before|after|until|unless|without|on|in|to|for"
+        r"|with|by|from|via|below|above|during|again)(?! (?:all|sure|least|time|once|fact|that|so|me|bad)\b)\b",
         r"^(?:and |but |so )?not (?!(?:sure|really|only|that|so|too|bad|yet|much|quite|even|just|all|a|going|in)\b)"
         r"(?:[\w'’-]+ ){1,4}(?:please|though|ever|again|period)\b",
     ),
-    _language(
+    _rule(
+        "never",
+        r"\bnever (?:go|pay|show|mention|tell|share|give|let|leave|book|buy|order|mix|open|serve|come|work|post|print"
+        r"|talk|drive|put|bring|cut|move|sign|promise)\b",
+    ),
+    _rule(
+        "dealbreaker breaker no-go limits nothing none secret surprise confidential",
+        r"\bdeal[ -]?breaker|\bno-go\b|\boff[- ]limits\b|\bnothing (?:from|containing|after|before|over) ",
+        r"\b(?:keep|stays?|it['’]s|is) (?:it |this |that |all )?(?:a )?(?:secret|surprise|confidential)\b",
+        r"\b(?:so|and|then) none of (?:that|those|them|it|the)\b",
+    ),
+    _rule(
+        "only",
+        r"^(?:[\w'’-]+ ){1,3}only(?: please)?[.!]*$",
+        rf"(?:{_CLAUSE}|\b(?:i|we|he|she) say )only (?:by|with|via|after|before|if|from|the \w+ (?:may|can)|when"
+        r"|between) ",
+    ),
+    _rule(
+        "free vegan vegetarian halal kosher gone anonymous intolerant",
+        r"\b(?:has|have|needs?) to be (?:\w+ )?(?:[a-z]+[- ]free|vegan|vegetarian|halal|kosher|gone|anonymous)\b",
+        r"\b(?:lactose|gluten|fructose|dairy)[- ]intolerant",
+    ),
+    _rule(
         "nicht kein keine keinen keinem keiner nie niemals nichts nur bloß geheim überraschung",
         r"\b(?:kann|können|darf|dürfen|soll|sollen|will|wollen|möchten?|verträgt)(?: [^\W\d_]+){0,4} (?:nicht"
         r"|kein(?:e[nmr]?)?"
@@ -87,7 +100,7 @@ _LANGUAGES = (
         r"|wenn)\b",
         r"\b(?:ist|bleibt|soll) (?:\w+ )?(?:geheim|eine überraschung)\b|\bgeht gar nicht\b",
     ),
-    _language(
+    _rule(
         "no nunca jamás solo sólo salvo excepto secreto sorpresa sin nada",
         r"\bno (?:se (?:lo |la |le )?)?(?:puede|pueden|podemos|debe|deben) (?!(?:ser|más|creer)\b)\w",
         r"\bno (?:lo |la |les? )?(?:firmo|firmaré|acepto|aceptaré|pago|pagaré|compro|compraré|reservo|reservaré)\b",
@@ -98,7 +111,7 @@ _LANGUAGES = (
         rf"{_CLAUSE}(?:sin|nada de) (?!(?:duda|problema|embargo|prisa|más|eso)\b)[^\W\d_]+(?: [^\W\d_]+)? (?:para"
         r"|por favor|en)\b",
     ),
-    _language(
+    _rule(
         "pas jamais rien aucun aucune sauf seulement uniquement secret surprise rédhibitoire",
         r"\b(?:peut|peuvent|doit|doivent|veut|veulent|mange|mangent|conduit|travaille|signe|signerai|accepte"
         r"|accepterai"
@@ -109,7 +122,7 @@ _LANGUAGES = (
         r"\b(?:c['’]est|reste) (?:une? )?(?:secret|surprise)\b|\brédhibitoire\b",
         r"\b(?:dit|demandé|conseillé)(?: [^\W\d_]+){0,3} de ne (?:pas|jamais|rien)\b",
     ),
-    _language(
+    _rule(
         "niet geen nooit alleen behalve geheim verrassing",
         r"\b(?:kan|kunnen|mag|mogen|wil|willen)(?: [^\W\d_]+){0,5} (?:niet|geen|nooit|alleen)\b(?! (?:vinden|geloven"
         r"|zien"
@@ -120,7 +133,7 @@ _LANGUAGES = (
         rf"{_CLAUSE}(?:niet|nooit|alleen|behalve) (?:voor|na|op|in|met|zonder|bij|aan|als|tijdens|via|de|het) ",
         r"\b(?:is|blijft) een (?:geheim|verrassing)\b",
     ),
-    _language(
+    _rule(
         "nie nigdy tylko żadnych żadnej żaden tajemnica niespodzianka",
         r"\bnie (?:wolno|może|mogą|można|podpiszę|zapłacę|kupię) \w",
         rf"(?:{_CLAUSE}|\b(?:tylko|byle) )nie (?!(?:wiem|ma|mam|jest|rozumiem|szkodzi|pamiętam|trzeba)\b)\w",
@@ -128,21 +141,20 @@ _LANGUAGES = (
         r"|niespodzianka)\b",
     ),
 )
-_UNSPACED = re.compile(
+_UNSPACED = LazyPattern(
     "ダメ|だめです|駄目|無理です|禁物|厳禁|NGです|内緒|秘密|控えて|避けて|ご遠慮|ないでください|てはいけ|てはなら|食べられ(?:ない|ません)"
     "|以外は|だけにし|のみ(?:で|に|可)|苦手|保密|惊喜|不可以|不吃|忌口|안 됩니다|안 돼|비밀|금지|못 먹"
 )
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 # A sentence that begins or ends so takes something out of the one before it.
-_QUALIFIES = re.compile(
-    r"(?:(?:and|but|und|aber|y|pero|et|mais|en|maar|i|ale|ojo|though|please|bitte|by the way)[,:]? )*"
+_QUALIFIES = LazyPattern(
+    r"(?i)(?:(?:and|but|und|aber|y|pero|et|mais|en|maar|i|ale|ojo|though|please|bitte|by the way)[,:]? )*"
     r"(?:(?:not|never|no|nothing|only|except|unless|nicht|nie|kein|keine|keinen|nur|außer|nunca|nada|solo|sólo|salvo"
     r"|sin"
     r"|excepto|pas|jamais|sauf|seulement|rien|niet|nooit|geen|alleen|behalve|nie|tylko|oprócz|bez)\b"
     r"|(?:it['’]s|es|c['’]est|es ist|het is|to) (?:an? |una? |une |eine? |een )?(?:surprise|secret|sorpresa|secreto"
     r"|überraschung|geheim|verrassing|niespodzianka|tajemnica)\b)"
     r"|[^.?]{1,24} (?:only|nur|solamente|uniquement)[.!]*$|.* (?:though|allerdings|eso sí|par contre|wel)[.!]*$",
-    re.IGNORECASE,
 )
 _MAX_QUALIFYING = 120
 # What binds and has one of these forbids something, or allows only something.
@@ -157,13 +169,24 @@ _FORBIDDING = _words(
 )
 
 
+@cache
+def _rules() -> dict[str, list[LazyPattern]]:
+    """The patterns by the words that they need."""
+    found: dict[str, list[LazyPattern]] = {}
+    for rule in _RULES:
+        for word in rule.words:
+            found.setdefault(word, []).append(rule.pattern)
+    return found
+
+
 @text_cache(8192)  # the summary and the ledger ask
 def restricts(sentence: str) -> bool:
     """Whether it says what is not to be, or only under a condition: "she can't work Thursdays", "not before noon"."""
-    words = words_of(sentence)
-    lower = sentence.lower()
-    if any(not words.isdisjoint(each.words) and each.pattern.search(lower) for each in _LANGUAGES):
-        return True
+    rules = _rules()
+    if words := rules.keys() & words_of(sentence):
+        lower = sentence.lower()
+        if any(pattern.search(lower) for pattern in dict.fromkeys(each for word in words for each in rules[word])):
+            return True
     return (
         not sentence.isascii() and _EAST_ASIAN.search(sentence) is not None and _UNSPACED.search(sentence) is not None
     )

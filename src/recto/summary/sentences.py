@@ -318,7 +318,7 @@ def rate_sentence(sentence: str) -> int:
     if len(sentence) < _MAX_GREETING and _GREETING.fullmatch(sentence):
         return CHATTER
     if decision_start(sentence) is not None or (
-        not is_question(sentence) and (restricts(sentence) or (priority == TELLING and sets_deadline(sentence)))
+        (restricts(sentence) or (priority == TELLING and sets_deadline(sentence))) and not is_question(sentence)
     ):
         return BINDING
     if priority == NORMAL and len(sentence) < _MAX_GREETING and (addressed := _VOCATIVE.search(sentence)):
