@@ -126,7 +126,7 @@ def test_what_is_forbidden_is_told_before_remarks_and_questions() -> None:
 def test_a_sentence_is_told_with_the_one_that_restricts_it(text: str) -> None:
     start, end = text[:12], text[-8:]
     said = [*FILLING, text, "Okay."]
-    for limit in range(20, 120, 10):
+    for limit in range(50, 120, 10):
         told = extract(chat(*said), limit, quarter)
         assert (start in told) <= (end in told)
     lines = ledger(*(("assistant" if at % 2 else "user", one) for at, one in enumerate(said)))

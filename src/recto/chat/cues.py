@@ -50,7 +50,7 @@ wrong file/one/branch/version/folder/table/function/date/name/page/number/day/ad
 it's/is spelled; you/you've misunderstood/misread; scratch that; on second thought/thoughts; correction |;
 my mistake |; made a mistake |; got that/it/this wrong;
 was/is/been/has moved/postponed/changed/raised/lowered/increased/reduced/shifted to; went up/down to #; instead of #;
-not # | #; is/are now #; make that/it #;
+not # | #; is/are now #; make that/it #; ^ | update |; it's/we're/are # … now |; | # … now |; i/we changed it/that;
 changed my/our mind; change of plan/plans; told/asked you to/not; i asked for; didn't/never ask/asked for;
 | use/take/write/call … | not; i said … | not; | undo/revert that/this/it/the/my/your/all;
 actually use/make/change/keep/put/no/let's/we/don't/never; actually it should; actually i want/need/prefer/wanted;
@@ -80,7 +80,8 @@ wir bleiben bei; ^ | nur auf/mit/in; lass/lasst uns mit/bei/lieber/das/die/den; 
 haben/habe/hat … entschieden; stattdessen;
 haben/habe/hat/hatten/wurde/ist/wird … beschlossen/vereinbart/abgemacht/festgelegt;
 haben/habe/hat/hatten/wurde/ist/wird … ausgemacht/verabredet; nie/niemals/nicht/erst vor/nach/ab #; geirrt;
-nicht # | sondern; nicht # sondern; statt #; darf nichts/niemand/keiner; haben/habe/hast/habt bis … zeit;
+nicht # | sondern; nicht # sondern; statt #; sind/ist jetzt #;
+ahora somos/son/es #; al final somos/son #; darf nichts/niemand/keiner; haben/habe/hast/habt bis … zeit;
 gefällt … besser/besten; abgabe/abgabetermin/termin/stichtag ist; fällig am/bis/#; mir … lieber;
 die/deine/meine/unsere/neue/nächste aufgabe/ziel ist/lautet/|; das ziel ist;
 wurde/ist auf … verschoben/erhöht/gesenkt; möchte/würde/hätte/nehme lieber; doch lieber; ich bevorzuge;

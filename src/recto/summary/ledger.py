@@ -63,10 +63,12 @@ _SPECIFIC = ("path", "url", "command", "error", "version")
 
 
 class AskedQuestion(NamedTuple):
-    """A question that a short answer needs to be understood, and the number of the message that asks it."""
+    """A question that a short answer needs to be understood, or what a bare change changes; and the number of its
+    message."""
 
     number: int
     text: str
+    role: str = "assistant"
 
 
 class LedgerEntry(Struct, frozen=True):
@@ -258,14 +260,27 @@ def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     ordered = sorted(entries, key=lambda entry: (entry.number, entry.fact.start))
     settled = {(entry.number, entry.text) for entry in ordered if entry.is_settled} | _answered(ordered)
     corrections = _corrections({(entry.number, entry.text): entry.role for entry in ordered})
-    correcting = set(corrections.values())
+    said = {(entry.number, entry.text): entry.role for entry in ordered}
+    correcting = {
+        later: AskedQuestion(*earlier, said[earlier])
+        if said[later] == "user" and _is_bare(earlier[1], later[1])
+        else None
+        for earlier, later in corrections.items()
+    }
     return [
-        replace(entry, is_correction=True) if (entry.number, entry.text) in correcting else entry
+        replace(entry, is_correction=True, question=entry.question or correcting[place])
+        if (place := (entry.number, entry.text)) in correcting
+        else entry
         for entry in ordered
         if (entry.number, entry.text) not in corrections
         and not entry.is_settled
         and (entry.lasts or (entry.number, entry.text) not in settled)
     ]
+
+
+def _is_bare(earlier: str, later: str) -> bool:
+    """Whether a change does not say of what: "make it 90"."""
+    return topic_terms(earlier).isdisjoint(topic_terms(later))
 
 
 def _answered(ordered: Sequence[LedgerEntry]) -> set[Place]:

@@ -331,7 +331,8 @@ def quote_decision(decision: Fact, text: str, sentences: Sentences, clause: str)
         # "I must correct. It was 204 readers"
         whole = _item(text[decision.start : after[1]], most=_MAX_BINDING)
         return Quoted(whole, whole)
-    if before and refers_back(decision.text) and decision.end - before[0] <= _MAX_BINDING:
+    is_leaning = refers_back(decision.text) or leans_back(decision.text) or leans_on_another(decision.text)
+    if before and is_leaning and decision.end - before[0] <= _MAX_BINDING:
         whole = _item(text[before[0] : decision.end], most=_MAX_BINDING)
         # "He needs to know by 1 April" tells nobody who
         return Quoted(whole, whole if refers_back(short) or leans_back(short) else short)
