@@ -24,6 +24,8 @@ def test_an_option_that_the_user_names_is_taken_whatever_place_he_says() -> None
     ]
     assert taken("the second one, Turin has the best coffee", ROUTES) == ["Over Turin, 9 hours"]
     assert taken("the second one, it sounds relaxed", ROUTES) == ["Over Lyon, 7 hours"]
+    assert taken("the second is quick but no.", ROUTES) == []
+    assert taken("first one", ROUTES) == ["Over Basel, 6 hours"]
     assert taken("the last one", ROUTES) == ["Over Turin, 9 hours"]
 
 

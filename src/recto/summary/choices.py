@@ -21,7 +21,7 @@ _ORDINALS = (
 _LAST = r"last|letzte\w?|últim[oa]|derni(?:er|ère)|laatste|ostatni[aą]?"
 _ARTICLES = "the|die|der|das|den|dem|el|la|le|de|het|ta|ten|tę|to|biorę|wybieram"
 _BY_ORDINAL = re.compile(
-    rf"\b(?:{_ARTICLES}) (?:({_LAST})|{'|'.join(f'({word})' for word in _ORDINALS)})\b",
+    rf"(?:\b(?:{_ARTICLES}) |^(?=\w+ one\b))(?:({_LAST})|{'|'.join(f'({word})' for word in _ORDINALS)})\b",
     re.IGNORECASE,
 )
 _BY_NUMBER = re.compile(
@@ -41,6 +41,10 @@ _LISTED = re.compile(
     r"| (?:only|please|then|sounds?|looks?|are|but|bitte|dann|nur|aber|solo|pero|seulement|mais)\b)"
 )
 _DECLINES = re.compile(r"(?:not|no|nicht|nein|pas|non|neither|anything but|definitely not)\b", re.IGNORECASE)
+# What is praised first and then refused is not taken: "the second is cheap but no".
+_REFUSES = re.compile(
+    r"\b(?:but|aber|pero|mais|maar|ale) (?:no|nein|non|nee|nie|not|too|zu|trop|te|za)\b", re.IGNORECASE
+)
 _MAX_CHOICE = 120
 _INLINE = re.compile(r"(?:(?<=[\s(])|^)([1-9])[.)] (?=[^\W\d_\"“„*])")
 _ITEM_END = re.compile(r"[.!?] |\n|$")
@@ -84,7 +88,13 @@ def _listed_inline(text: str) -> list[str]:
 
 def chosen_options(reply: str, options: Sequence[str]) -> tuple[int, ...]:
     """Which options a sentence takes, by their indices; none for a question and a refusal."""
-    if not options or len(reply) > _MAX_CHOICE or reply.endswith("?") or _DECLINES.match(reply):
+    if (
+        not options
+        or len(reply) > _MAX_CHOICE
+        or reply.endswith("?")
+        or _DECLINES.match(reply)
+        or _REFUSES.search(reply)
+    ):
         return ()
     listed_in = sum(not _BESIDE.match(option) for option in options)
     places = [_ordinal(found, listed_in) for found in _BY_ORDINAL.finditer(reply)]

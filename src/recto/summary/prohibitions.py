@@ -37,18 +37,22 @@ _RULES = (
         "not can't cant cannot won't wont doesn't don't mustn't mustnt shouldn't isn't aren't",
         rf"{_CLAUSE}(?:yes,? )?(?!(?:i|you|it|that|this|there|who|what|which|one|why|{_MACHINE}) )"
         r"(?:[^\W\d_][\w'’.-]* ){1,3}(?:can['’]?t|cannot|can not|mustn['’]?t|may not"
-        r"|(?:is|are)(?:n['’]t| not) (?:allowed|able|supposed) to|(?:does|do)n['’]t (?:get|do|work|drive|fly|travel)"
+        r"|(?:is|are)(?:n['’]t| not) (?:allowed|able|supposed) to|(?:does|do)n['’]t (?:get|do|work|drive|fly|travel"
+        r"|accept"
+        r"|take|allow|eat|drink|pay|speak|deliver|ship|sell|serve|let|want)"
         r"|won['’]?t (?:do|work|accept|take|pay|come|sign))"
-        r" (?!(?:be|believe|see|find|wait|help|remember|tell|even|say|think|understand|figure|read|open|load|connect"
+        r" (?!(?:be|believe|see|find|wait|help|remember|tell|even|say|think|understand|figure|open|load|connect"
         r"|look|mind|make sense|sense)\b)\w",
         r"\b(?:can['’]?t|cannot|mustn['’]?t|must not|may not|shouldn['’]?t) (?:\w+ ){0,2}(?:know|find out|hear"
         r"|learn)\b",
     ),
     _rule(
-        "won't wont not never can't cant",
+        "won't wont not never can't cant don't",
         r"\b(?:i|we)(?:(?: really| definitely)?(?: won['’]?t| will not|['’]m not going to| am not going to"
         r"|['’]re not going to|['’]d never| would never)"
         r" (?!(?:be|forget|lie|bother|need|have|know|miss|believe|say|see|find|get)\b)\w"
+        r"| (?:don['’]?t|do not) (?:take|buy|use|book|sell|accept|pay|sign|invite|serve|offer|deliver|ship|allow"
+        r"|order) \w"
         r"| can['’]?t (?:do|make|work|meet|attend|travel|eat|drink|have|accept|sign|pay)"
         r" (?!(?:it|this|that|sense|any|out)\b)\w)",
     ),
@@ -64,6 +68,8 @@ _RULES = (
         "never",
         r"\bnever (?:go|pay|show|mention|tell|share|give|let|leave|book|buy|order|mix|open|serve|come|work|post|print"
         r"|talk|drive|put|bring|cut|move|sign|promise)\b",
+        rf"{_CLAUSE}never (?!(?:mind|fear|been|seen|heard|thought|knew|had|again|ever|know|really|tried|say|too|a"
+        r"|in)\b)\w",
     ),
     _rule(
         "dealbreaker breaker no-go limits nothing none secret surprise confidential",
@@ -83,7 +89,7 @@ _RULES = (
         r"\b(?:lactose|gluten|fructose|dairy)[- ]intolerant",
     ),
     _rule(
-        "nicht kein keine keinen keinem keiner nie niemals nichts nur bloß geheim überraschung",
+        "nicht kein keine keinen keinem keiner nie niemals nichts nur bloß erst geheim überraschung",
         r"\b(?:kann|können|darf|dürfen|soll|sollen|will|wollen|möchten?|verträgt)(?: [^\W\d_]+){0,4} (?:nicht"
         r"|kein(?:e[nmr]?)?"
         r"|nie|niemals|nur)(?! (?:sagen|glauben|finden|erinnern|mehr|so|ganz|sehen|gut|wirklich|genau"
@@ -95,7 +101,9 @@ _RULES = (
         r"|angst)\b)\w",
         r"\b(?:unterschreib|mach|nehm|zahl|kauf|akzeptier|buch)\w* (?:ich|wir) (?:\w+ )?nicht\b",
         r"\b(?:ich|wir) (?:unterschreib|nehm|zahl|kauf|akzeptier|buch)\w* (?:\w+ ){0,3}(?:nicht|kein(?:e[nmr]?)?)\b",
-        r"\bnichts (?:bohren|streichen|wegwerfen|verraten|sagen|posten|löschen|ändern|unterschreiben|bestellen)\b",
+        r"\b(?:nicht|nie|kein(?:e[nmr]?)?)(?: [^\W\d_]+){1,3} (?:dürfen|darf|sollen|soll)\b|\bgibt(?: es|'s) nicht\b",
+        r"\berst (?:ab|nach|um) \d|\bnichts (?:bohren|streichen|wegwerfen|verraten|sagen|posten|löschen|ändern"
+        r"|unterschreiben|bestellen)\b",
         r"\b(?:nie|nur) (?:vor|nach|ab|über|mit|per|samstags|sonntags|werktags|abends|morgens|vormittags|nachmittags"
         r"|wenn)\b",
         r"\b(?:ist|bleibt|soll) (?:\w+ )?(?:geheim|eine überraschung)\b|\bgeht gar nicht\b",
