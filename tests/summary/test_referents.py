@@ -71,3 +71,21 @@ def test_a_prohibition_with_a_pronoun_comes_with_what_it_is_about() -> None:
     assert ledger(("user", text)) == [f"#1: {text}"]
     text = "the lamps from Kolm were recalled. please don't order those, take the Brevo ones"
     assert ledger(("user", text)) == [f"#1: {text}"]
+
+
+@pytest.mark.parametrize(
+    "text", ["final: 580, 30 days to pay, 9 months", "Budget: 300 euros", "Frist: 3 Wochen ab heute"]
+)
+def test_a_line_with_a_label_is_what_somebody_says(text: str) -> None:
+    assert ledger(("user", text)) == [f"#1: {text}"]
+
+
+def test_a_value_that_is_denied_is_corrected_whatever_its_unit() -> None:
+    lines = ledger(
+        ("user", "Our boat budget is about 2,400 euros."),
+        ("assistant", "Noted."),
+        ("user", "I was wrong about the boat budget. It's 2,900, not 2,400."),
+    )
+    assert [line.partition(":")[0] for line in lines] == ["#3"]
+    lines = ledger(("user", "keepalive is 3600 it seems"), ("assistant", "Hm."), ("user", "I set keepalive to 60 now"))
+    assert [line.partition(":")[0] for line in lines] == ["#3"]

@@ -74,6 +74,9 @@ _VALUE = re.compile(
     r"|(?:maan|dins|woens|donder|vrij|zater|zon)dag)\b",
     re.IGNORECASE,
 )
+# "So 2,900, not 2,400"
+_DENIED = re.compile(r"\d[^.?!]{0,24}, (?:and |und |y |et |en )?(?:not|nicht|no|pas|niet|nie) [€$£]?(\d[\d.,:]*\d|\d)")
+_MIN_DENIED = 3
 _HAS_VALUE = re.compile(r"\d|day\b|[td]ag\b|lunes|martes|jueves|viernes|domingo|mittwoch|di\b|dimanche", re.IGNORECASE)
 _TIME_UNITS, _DATE_UNITS = word_set("uhr am pm h heures horas 点 时 時"), word_set("may 月 日 号")
 _WHEN = frozenset(("date", "time", "weekday"))
@@ -89,7 +92,8 @@ _MEASURES = word_set(
 )
 _MIN_COUNTED = 4
 _NO_UNIT = word_set(
-    "and or but to at in on for of is are with not then the a und oder aber bis am im um auf für von ist sind mit "
+    "it now so we i they he she instead please per from by as if jetzt nun ahora maintenant nu and or but to at in "
+    "on for of is are with not then the a und oder aber bis am im um auf für von ist sind mit "
     "nicht y o pero a en con para que no et ou mais à au pour avec de"
 )
 _NAME = re.compile(r"(?<=[\w,;–-] )(?:[A-ZÄÖÜÉ][\w-]*)")
@@ -119,6 +123,7 @@ class Claim(NamedTuple):
     weight: int
     is_explicit: bool
     is_update: bool
+    denied: frozenset[str]
 
 
 def find_corrections(
@@ -142,12 +147,13 @@ def find_corrections(
 
 
 def _claim(sentence: ScoredSentence, weights: TermWeights, speaker: str) -> Claim:
-    topic, values, names, is_explicit, is_update = _claimed(sentence.text)
-    return Claim(sentence.key, speaker, topic, values, names, weights.total(topic) or 1, is_explicit, is_update)
+    topic, values, names, is_explicit, is_update, denied = _claimed(sentence.text)
+    weight = weights.total(topic) or 1
+    return Claim(sentence.key, speaker, topic, values, names, weight, is_explicit, is_update, denied)
 
 
 @text_cache(8192)
-def _claimed(whole: str) -> tuple[frozenset[str], frozenset[Value], frozenset[str], bool, bool]:
+def _claimed(whole: str) -> tuple[frozenset[str], frozenset[Value], frozenset[str], bool, bool, frozenset[str]]:
     """What a sentence claims by its text alone: each is ranked several times."""
     text, found = whole[:_MAX_INSPECTED], terms(whole)
     has_values = not text.isascii() or _HAS_VALUE.search(text) is not None
@@ -157,6 +163,7 @@ def _claimed(whole: str) -> tuple[frozenset[str], frozenset[Value], frozenset[st
         frozenset(name for name in _NAME.findall(text) if name.lower()[:7] not in _NO_NAMES),
         not (text.isascii() and CORRECTION_TERMS.isdisjoint(found)) and corrects(text),
         has_values and _UPDATE.search(text) is not None,
+        frozenset(_DENIED.findall(text.lower())) if has_values else frozenset(),
     )
 
 
@@ -266,6 +273,8 @@ def _corrected_by(
 def _takes_place(earlier: Claim, later: Claim, shared: int) -> bool:
     """Whether a value takes the place of another one. Without a word of correction, the same speaker says nearly the
     same again."""
+    if later.denied and any(value in later.denied for _, value in earlier.values):
+        return shared > 0 or any(len(value) >= _MIN_DENIED for value in later.denied)
     repeated = {kind for kind, _ in earlier.values & later.values} if later.is_explicit else set()
     if any(kind in repeated for kind, _ in later.values - earlier.values):
         return shared > 0 or not repeated <= _KINDS_OF_ANYTHING  # "not 84 but 91 guests"
