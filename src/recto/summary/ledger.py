@@ -44,7 +44,7 @@ _KIND_RANKS = {
 }
 _BINDING_RANK, _USUAL_RANK = 3.0, 2.0
 # What the user forbids comes before what he asks, and before answers with their questions.
-_PROHIBITION_RANK = 1.5
+_PROHIBITION_RANK = 1.0
 _ROLE_RANKS = {"user": 1, "assistant": 0, "tool": -1}
 # An item of the former ledger has won its place before, and yields only to clearly better ones.
 _LISTED_WEIGHT = 1.2

@@ -35,7 +35,7 @@ LEADING_SENTENCES = 3
 """How many sentences of the task count as its beginning."""
 
 # Tuned by eye on chats and agent runs; the order of the numbers matters more than their values.
-_PRIORITY_BONUS, _PROHIBITION_BONUS = {BINDING: 0.8, TELLING: 0.4}, 0.4
+_PRIORITY_BONUS, _PROHIBITION_BONUS = {BINDING: 0.8, TELLING: 0.4}, 0.3
 _BOLD_BONUS, _CHOICE_BONUS, _ANSWER_BONUS = 0.4, 0.8, 0.4
 _FACT_BONUS = (0.0, 0.2, 0.3, 0.4)
 _EVENT_BONUS, _TASK_START_FACTOR = 0.3, 1.6
