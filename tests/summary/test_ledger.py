@@ -161,10 +161,10 @@ def test_a_ledger_can_be_read_again(said: list[tuple[Role, Block]]) -> None:
     lost = verify_summary("Nothing.", found, FormerSummary()).lost
     lines = ledger_lines(lost, 4000, len)
     wanted = {(entry.number, text) for entry in lost for text in (entry.text, entry.short)}
-    wanted |= {entry.question for entry in lost if entry.question}
+    wanted |= {entry.question[:2] for entry in lost if entry.question}
     assert set(ledger_items(lines)) <= wanted
     again = {(entry.number, entry.text) for entry in parse_ledger(lines)}
-    asked = {entry.question for entry in parse_ledger(lines) if entry.question}
+    asked = {entry.question[:2] for entry in parse_ledger(lines) if entry.question}
     assert again | asked == set(ledger_items(lines))
 
 

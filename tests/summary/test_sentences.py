@@ -117,3 +117,23 @@ def test_a_question_is_one_without_its_mark(text: str) -> None:
 @pytest.mark.parametrize("text", ["what I need is a van", "Was wir brauchen, ist Zeit.", "Qué va, es en Teruel"])
 def test_a_sentence_that_begins_as_a_question_may_be_none(text: str) -> None:
     assert not is_question(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My offer is 480, and I stay below that. don't name the figure in any letter",
+        "The boat is at pier 12. not on Sundays though",
+        "Der Kahn liegt am Steg zwölf. aber nicht sonntags",
+        "El barco está en el muelle doce. ojo, no los domingos",
+    ],
+)
+def test_a_sentence_ends_before_a_small_letter_of_one_who_writes_on_a_phone(text: str) -> None:
+    assert len(sentences(text)) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["Bring nails, screws etc. and the ladder.", "See vol. i of the atlas.", "At 8 a.m. we sail."]
+)
+def test_a_small_letter_after_an_abbreviation_starts_no_sentence(text: str) -> None:
+    assert len(sentences(text)) == 1

@@ -50,7 +50,7 @@ wrong file/one/branch/version/folder/table/function/date/name/page/number/day/ad
 it's/is spelled; you/you've misunderstood/misread; scratch that; on second thought/thoughts; correction |;
 my mistake |; made a mistake |; got that/it/this wrong;
 was/is/been/has moved/postponed/changed/raised/lowered/increased/reduced/shifted to; went up/down to #; instead of #;
-not # | #; is/are now #; make that/it #;
+not # | #; is/are now #; make that/it #; ^ | update |; i/we changed it/that;
 changed my/our mind; change of plan/plans; told/asked you to/not; i asked for; didn't/never ask/asked for;
 | use/take/write/call … | not; i said … | not; | undo/revert that/this/it/the/my/your/all;
 actually use/make/change/keep/put/no/let's/we/don't/never; actually it should; actually i want/need/prefer/wanted;
@@ -80,7 +80,8 @@ wir bleiben bei; ^ | nur auf/mit/in; lass/lasst uns mit/bei/lieber/das/die/den; 
 haben/habe/hat … entschieden; stattdessen;
 haben/habe/hat/hatten/wurde/ist/wird … beschlossen/vereinbart/abgemacht/festgelegt;
 haben/habe/hat/hatten/wurde/ist/wird … ausgemacht/verabredet; nie/niemals/nicht/erst vor/nach/ab #; geirrt;
-nicht # | sondern; nicht # sondern; statt #; darf nichts/niemand/keiner; haben/habe/hast/habt bis … zeit;
+nicht # | sondern; nicht # sondern; statt #; sind/ist jetzt #;
+ahora somos/son/es #; al final somos/son #; darf nichts/niemand/keiner; haben/habe/hast/habt bis … zeit;
 gefällt … besser/besten; abgabe/abgabetermin/termin/stichtag ist; fällig am/bis/#; mir … lieber;
 die/deine/meine/unsere/neue/nächste aufgabe/ziel ist/lautet/|; das ziel ist;
 wurde/ist auf … verschoben/erhöht/gesenkt; möchte/würde/hätte/nehme lieber; doch lieber; ich bevorzuge;
@@ -201,7 +202,7 @@ _LIKELY = """
 must; ^ | never/always; | stop; | don't; so don't; | do not; | make/be sure; | ensure;
 ^ | remember that/to/my/i'm/i/we/the/our/|; we never;
 | never/always use/push/commit/delete/write/answer/change/run/ask/add/call/put/return/store/include/reply/send/touch;
-i/we meant; | call me; can call me; let's not; ^ | nie/niemals/immer;
+it's/we're/are # … now |; | # … now |; i/we meant; | call me; can call me; let's not; ^ | nie/niemals/immer;
 we/i will/shall never; wir … niemals; on/nous ne … jamais; | kein/keine/keinen/keinerlei;
 also/und/dann kein/keine/keinen; ^ | nicht; also nicht; ^ | nunca/jamás; | nada de; ^ | nooit; | geen; dus geen
 """
@@ -218,12 +219,12 @@ always enjoyed/liked/makes/gets/enjoy/like/love/amazing/up/interesting/the/got/b
 don't/not worry/mind/know/think/have/care/get/be/give/sweat/stress/you/say/believe/understand/see/recall;
 don't/not feel/want/like/need/really/even/let/lose/hesitate/remember/panic/hold/judge/miss/i/we/they/beat/rush;
 don't/not love/mean/quite/always/usually/often/agree/just/blame/sure/forget/overthink/wait/work/exist/it/that/quit;
-mention it |; stop it/that/by/here/there/at/in/worrying/laughing/|;
+it's # now; mention it |; stop it/that/by/here/there/at/in/worrying/laughing/|;
 sure to/you have/enjoy/rest/take/get; sure thing; be sure |;
 remember that/to time/day/one/trip/night/guy/summer/place/have/smile/breathe/enjoy/take/rest/be;
 remember we/i were/had/went/used/was; i/we meant to/it/well/so/by/what; let's not forget/worry;
 call me when/if/later/back/tomorrow/crazy/old/maybe/any; immer noch/schon/gut/so/mehr/wieder/langsam; immer mit der;
-nie mehr/wieder/im/gesehen/gehört/so; kein problem/ding/thema/stress/wunder;
+nie mehr/wieder/im/gesehen/gehört/so/wiem/ma/mam/jest; kein problem/ding/thema/stress/wunder;
 keine/keinen ahnung/sorge/frage/ursache/zeit/lust/angst/panik/idee/bock; nunca lo/he/había/me/mejor/más;
 keine/kein/keinen mehr/große/großen/weitere/weiteren/schlechte/einfache/rolle/eile/scherz/witz/ende;
 nicht schlecht/wirklich/so/ganz/nur/dass/wahr/gut/viel/sicher/jeder/weil/mehr/ich/immer/einmal/mal/zu/der/das;

@@ -1,11 +1,14 @@
 """What a message asks, and what the reply to it takes up: a short answer is understood together with its question."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from recto.chat.message import Message
 from recto.chat.priority import BINDING, sentence_priority
 from recto.summary.choices import chosen_options, listed_options
+from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.ledger import AskedQuestion, LedgerEntry
 from recto.summary.quotation import count_topic_words, quote_words, sentences_of
 from recto.summary.sentences import is_question, terms
@@ -86,6 +89,17 @@ def taken_option(text: str, before: AskedBefore) -> AskedQuestion | None:
     """The option that a short answer takes by its place in a list."""
     chosen = chosen_options(text, before.options)
     return AskedQuestion(before.number, quote_words(before.options[chosen[0]])) if chosen else None
+
+
+def option_entries(text: str, before: AskedBefore) -> Iterator[LedgerEntry]:
+    """What a choice makes of the other options: those that are taken too, and those that are not."""
+    chosen = [before.options[at] for at in chosen_options(text, before.options)]
+    for option in chosen[1:]:
+        fact = Fact("decision", option, normalize_fact_text(option), 0, len(option))
+        yield LedgerEntry(fact, quote_words(option), before.number)
+    for entry in before.entries:
+        if not any(entry.text in option for option in chosen):
+            yield replace(entry, is_settled=True)
 
 
 def repeats_question(item: str, before: AskedBefore | None) -> bool:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from recto.summary.case_report import ARRIVAL
 from recto.summary.sentences import IS_UNSPACED, terms, word_set
 from recto.summary.source_lines import ScoredSentence, SentenceKey
 from recto.summary.term_weights import CALENDAR, TermWeights, numeric_terms
@@ -13,17 +14,21 @@ from recto.text import text_cache
 _CORRECTION = re.compile(
     r"\b(?:actually|instead|rather than|correct(?:ion|ed|s|ing)?|scratch that|wrong|mistake|misspoke|misread"
     r"|misc(?:ounted|alculated)|changed|moved"
-    r"|postponed|no longer|on second thou?ght\w*|i meant?|not \w+,? but|no wait|wait|rescheduled|cancell?ed|called off"
+    r"|postponed|no longer|on second thou?ght\w*|i meant?|not \w+,? but|no wait|wait|rescheduled|cancell?ed"
+    r"|called off"
     r"|fell through|(?:rais|lower|increas|reduc|extend|shorten|mov|push|bump)\w* (?:\S+ ){0,6}(?:to|until|by)"
-    r"|went (?:up|down) to|stattdessen|doch lieber|doch|lieber|statt|korrektur|falsch|verschoben|geändert|nicht mehr"
+    r"|went (?:up|down) to|make (?:it|that) \d\S*|mach\w* \d\S* (?:draus|daraus)|que sean|mets-en|maak er"
+    r"|stattdessen|doch lieber|doch|lieber|statt|korrektur|falsch|verschoben|geändert|nicht mehr"
     r"|sondern|ich meint?e|vertan|geirrt|quatsch|abgesagt|entfällt|planänderung|erhöht|gesenkt|gestiegen|verlängert"
     r"|(?:erhöh|senk|verschieb|verläng|kürz|änder)\w* .{0,60}\bauf"
-    r"|plutôt|en fait|erreur|au lieu|finalement|reporté\w*|annulé\w*|je me suis trompée?|passe(?:nt)? (?:de .{1,40} )?à"
+    r"|plutôt|en fait|erreur|au lieu|finalement|reporté\w*|annulé\w*|je me suis trompée?"
+    r"|passe(?:nt)? (?:de .{1,40} )?à"
     r"|foutje|correctie|rectificatie|vergist|verzet|verplaatst|toch (?:niet|maar)|niet (?:de )?\S+,? maar"
     r"|corrección|en realidad|en vez|en lugar|mejor|cambi\w+|equivo(?:c|qu)\w+|quise decir"
     r"|(?:sub|baj|aument|mov|aplaz|retras)\w+ a)\b"
     r"|\d[^.?!]{0,40}, (?:not|nicht|no|pas|and not|und nicht) [€$£]?\d"
-    r"|, (?:not|nicht|no|pas) (?:when|if|because|in|on|at|from|with|for|the|wenn|weil|im|am|mit|der|die|das|den|cuando"
+    r"|, (?:not|nicht|no|pas) (?:when|if|because|in|on|at|from|with|for|the|wenn|weil|im|am|mit|der|die|das|den"
+    r"|cuando"
     r"|en|con|el|la|quand|avec|le|les)\b"
     r"|\d[^.?!]{0,24}, sorry\b|^sorry[,.:] "
     r"|^no[,.] |^nein[,.] |^non[,.] |改成|改为|改到|更正|不对|而是|其实|推迟|提前|取消|换成"
@@ -34,11 +39,12 @@ CORRECTION_TERMS = word_set(
     "actuall instead rather correct correcte scratch wrong mistake misspok changed moved postpon longer second "
     "meant mean wait not stattde lieber statt korrekt falsch verscho mehr sondern meinte meine fait erreur lieu "
     "finalem vez lugar mejor realida equivoc equivoq cambio cambia cambiar cambiad cambiam no nein non doch vertan "
-    "geirrt quatsch abgesag gesenkt gestieg resched cancell cancele annul trompe trompee passe decir off through raise "
+    "geirrt quatsch abgesag gesenkt gestieg resched cancell cancele annul trompe trompee passe decir off through "
+    "raise "
     "raised raising lower lowered increas reduce reduced reducin extend extende shorten move moves moving push "
     "pushed pushing bump bumped went senken senkt verschi sube subimos subir suben baja bajamos bajar bajan "
     "aumenta aumentar mover movemos mueve aplazam aplazar retrasa retrasam passent nicht pas miscoun miscalc "
-    "misread sorry foutje correct rectifi vergist verzet verplaa toch niet"
+    "make mach macht machen sean mets-en maak misread sorry foutje correct rectifi vergist verzet verplaa toch niet"
 )
 # "Now" and "new" correct something only where another value of the same kind was said of the same.
 _UPDATE = re.compile(
@@ -56,22 +62,38 @@ _VAGUE_TERMS = word_set(
     "that this with from there then instead actuall correct correcte correzi stattde sondern nicht raised lowered "
     "increas reduced extende changed moved erhöhen erhöht gesenkt verscho geändert cambio cambiar cambia only "
     "sorry decided agreed meeting "
-    "just still already says said same time their they them your ours takes gets wait mean meant"
+    "just still already says said same time their they them your ours takes gets wait mean meant between zwische "
+    "tussen"
 )
 _VALUE = re.compile(
     r"(?P<before>[€$£¥]\s?)?(?P<value>\d[\d.,:]*\d|\d)(?P<ordinal>st|nd|rd|th|e\b)?(?:\.?\s?(?P<unit>[€$£¥%]"
     r"|[^\W\d_]{1,16}))?"
-    r"|(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lunes|martes"
+    r"|(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lunes"
+    r"|martes"
     r"|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
     r"|(?:maan|dins|woens|donder|vrij|zater|zon)dag)\b",
     re.IGNORECASE,
 )
+# "So 2,900, not 2,400"
+_DENIED = re.compile(r"\d[^.?!]{0,24}, (?:and |und |y |et |en )?(?:not|nicht|no|pas|niet|nie) [€$£]?(\d[\d.,:]*\d|\d)")
+_MIN_DENIED = 3
 _HAS_VALUE = re.compile(r"\d|day\b|[td]ag\b|lunes|martes|jueves|viernes|domingo|mittwoch|di\b|dimanche", re.IGNORECASE)
 _TIME_UNITS, _DATE_UNITS = word_set("uhr am pm h heures horas 点 时 時"), word_set("may 月 日 号")
+_WHEN = frozenset(("date", "time", "weekday"))
 _KINDS_OF_ANYTHING = frozenset(("", "€", "$", "%", "date", "time", "weekday"))
 _MONEY = {"€": "€", "euro": "€", "euros": "€", "eur": "€", "$": "$", "dollar": "$", "dollars": "$", "usd": "$"}
+# Units of anything: of what, the sentence tells.
+_MEASURES = word_set(
+    "euro euros hours hour hour minut secon weeks week days month years year kilom meter metre liter litre gramm "
+    "grams "
+    "kilos stund minuten tage woche wochen monat jahre jahr prozen perce horas minuto días seman meses años heure "
+    "jours "
+    "mois anné uur dagen weken maand jaar"
+)
+_MIN_COUNTED = 4
 _NO_UNIT = word_set(
-    "and or but to at in on for of is are with not then the a und oder aber bis am im um auf für von ist sind mit "
+    "it now so we i they he she instead please per from by as if jetzt nun ahora maintenant nu and or but to at in "
+    "on for of is are with not then the a und oder aber bis am im um auf für von ist sind mit "
     "nicht y o pero a en con para que no et ou mais à au pour avec de"
 )
 _NAME = re.compile(r"(?<=[\w,;–-] )(?:[A-ZÄÖÜÉ][\w-]*)")
@@ -101,6 +123,7 @@ class Claim(NamedTuple):
     weight: int
     is_explicit: bool
     is_update: bool
+    denied: frozenset[str]
 
 
 def find_corrections(
@@ -124,12 +147,13 @@ def find_corrections(
 
 
 def _claim(sentence: ScoredSentence, weights: TermWeights, speaker: str) -> Claim:
-    topic, values, names, is_explicit, is_update = _claimed(sentence.text)
-    return Claim(sentence.key, speaker, topic, values, names, weights.total(topic) or 1, is_explicit, is_update)
+    topic, values, names, is_explicit, is_update, denied = _claimed(sentence.text)
+    weight = weights.total(topic) or 1
+    return Claim(sentence.key, speaker, topic, values, names, weight, is_explicit, is_update, denied)
 
 
 @text_cache(8192)
-def _claimed(whole: str) -> tuple[frozenset[str], frozenset[Value], frozenset[str], bool, bool]:
+def _claimed(whole: str) -> tuple[frozenset[str], frozenset[Value], frozenset[str], bool, bool, frozenset[str]]:
     """What a sentence claims by its text alone: each is ranked several times."""
     text, found = whole[:_MAX_INSPECTED], terms(whole)
     has_values = not text.isascii() or _HAS_VALUE.search(text) is not None
@@ -139,6 +163,7 @@ def _claimed(whole: str) -> tuple[frozenset[str], frozenset[Value], frozenset[st
         frozenset(name for name in _NAME.findall(text) if name.lower()[:7] not in _NO_NAMES),
         not (text.isascii() and CORRECTION_TERMS.isdisjoint(found)) and corrects(text),
         has_values and _UPDATE.search(text) is not None,
+        frozenset(_DENIED.findall(text.lower())) if has_values else frozenset(),
     )
 
 
@@ -214,7 +239,8 @@ def _add_claim(claim: Claim, index: dict[str, list[Claim]], recent: list[Claim])
 
 
 def _value_terms(claim: Claim) -> set[str]:
-    return {f"{value} {kind}" for kind, value in claim.values if kind}
+    found = {f"{value} {kind}" for kind, value in claim.values if kind}
+    return found if claim.topic.isdisjoint(ARRIVAL) else found | {"arrival"}
 
 
 def _corrected_by(
@@ -247,11 +273,17 @@ def _corrected_by(
 def _takes_place(earlier: Claim, later: Claim, shared: int) -> bool:
     """Whether a value takes the place of another one. Without a word of correction, the same speaker says nearly the
     same again."""
+    if later.denied and any(value in later.denied for _, value in earlier.values):
+        return shared > 0 or any(len(value) >= _MIN_DENIED for value in later.denied)
     repeated = {kind for kind, _ in earlier.values & later.values} if later.is_explicit else set()
     if any(kind in repeated for kind, _ in later.values - earlier.values):
         return shared > 0 or not repeated <= _KINDS_OF_ANYTHING  # "not 84 but 91 guests"
     if not _has_other_value(earlier.values, later.values):
         return False
+    if (later.is_explicit or later.is_update) and _is_new_arrival(earlier, later):
+        return True
+    if later.is_update and _counts_anew(earlier, later):
+        return True
     if later.is_explicit:
         return shared >= max(1, _MIN_SHARED_EXPLICIT * min(earlier.weight, later.weight))
     if earlier.speaker != later.speaker and not later.is_update:
@@ -259,6 +291,22 @@ def _takes_place(earlier: Claim, later: Claim, shared: int) -> bool:
     if earlier.names - later.names and later.names - earlier.names:
         return False
     return shared >= _MIN_SHARED_WORDS * (min(earlier.weight, later.weight) if later.is_update else earlier.weight)
+
+
+def _counts_anew(earlier: Claim, later: Claim) -> bool:
+    """Whether the same speaker counts the same things again: "9 people", "it's 11 people now"."""
+    if earlier.speaker != later.speaker or (earlier.names - later.names and later.names - earlier.names):
+        return False
+    counted = {kind for kind, _ in earlier.values} & {kind for kind, _ in later.values - earlier.values}
+    return any(len(kind) >= _MIN_COUNTED and kind not in _MEASURES and kind not in _WHEN for kind in counted)
+
+
+def _is_new_arrival(earlier: Claim, later: Claim) -> bool:
+    """Whether it is another day of the same: "It reaches you on Monday", "The carrier now says Friday"."""
+    if later.topic.isdisjoint(ARRIVAL) or earlier.topic.isdisjoint(ARRIVAL) or later.key[0] == earlier.key[0]:
+        return False
+    kinds = {kind for kind, _ in earlier.values} & {kind for kind, _ in later.values}
+    return not kinds.isdisjoint(("date", "weekday")) and not later.topic - ARRIVAL - earlier.topic
 
 
 def _just_said(later: Claim, recent: Sequence[Claim]) -> Iterator[SentenceKey]:
@@ -271,9 +319,17 @@ def _just_said(later: Claim, recent: Sequence[Claim]) -> Iterator[SentenceKey]:
             return
         if distance > _NEXT_LINES and not is_own:
             continue
-        if _has_other_value(earlier.values, later.values):
+        if _has_other_value(earlier.values, later.values) or _is_bare_change(earlier, later):
             yield earlier.key
             return
+
+
+def _is_bare_change(earlier: Claim, later: Claim) -> bool:
+    """Whether a number without a unit may stand for another number: "120 francs", "make it 90"."""
+    kinds = {kind for kind, _ in later.values}
+    return kinds == {""} and any(
+        kind not in _WHEN and ("", value) not in later.values for kind, value in earlier.values
+    )
 
 
 @text_cache(8192)  # the summary and the ledger ask, of every sentence

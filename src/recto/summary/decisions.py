@@ -45,7 +45,7 @@ _TAKES_BACK = re.compile(
     re.IGNORECASE,
 )
 _FORBIDS = re.compile(
-    r"\b(?:no|not|never|don['’]t|avoid|nothing|nie|niemals|nicht|keine?n?|nichts|ohne|verboten|untersagt|nunca|jamás"
+    r"\b(?:no|not|never|don['’]t|avoid|nothing|only|nur|solo|sólo|nie|niemals|nicht|keine?n?|nichts|ohne|verboten|untersagt|nunca|jamás"
     r"|nada|sin"
     r"|prohibid[oa]s?|pas|jamais|sans|interdite?s?|forbidden|prohibited|banned)\b",
     re.IGNORECASE,

@@ -17,6 +17,7 @@ from recto.summary.decisions import content_terms, find_decisions
 from recto.summary.facts import Fact, find_facts
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.pasted_dialogue import is_labelled
+from recto.summary.prohibitions import has_prohibition
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.sentences import terms
 from recto.summary.settled import is_answered
@@ -42,6 +43,8 @@ _KIND_RANKS = {
     "row": -1.0,
 }
 _BINDING_RANK, _USUAL_RANK = 3.0, 2.0
+# What the user forbids comes before what he asks, and before answers with their questions.
+_PROHIBITION_RANK = 1.0
 _ROLE_RANKS = {"user": 1, "assistant": 0, "tool": -1}
 # An item of the former ledger has won its place before, and yields only to clearly better ones.
 _LISTED_WEIGHT = 1.2
@@ -60,10 +63,12 @@ _SPECIFIC = ("path", "url", "command", "error", "version")
 
 
 class AskedQuestion(NamedTuple):
-    """A question that a short answer needs to be understood, and the number of the message that asks it."""
+    """A question that a short answer needs to be understood, or what a bare change changes; and the number of its
+    message."""
 
     number: int
     text: str
+    role: str = "assistant"
 
 
 class LedgerEntry(Struct, frozen=True, gc=False):
@@ -127,6 +132,9 @@ class LedgerEntry(Struct, frozen=True, gc=False):
             kind -= 1
         if self.fact.kind == "name" and (" " in self.fact.text or self.mentions >= _OFTEN):
             kind += 1
+        is_own = self.role == "user" and self.lowered <= 0  # and not pasted
+        if self.fact.kind == "decision" and is_own and has_prohibition(self.text):
+            kind += _PROHIBITION_RANK
         return kind + self.is_correction + bool(self.question) - self.lowered
 
     @property
@@ -252,14 +260,27 @@ def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     ordered = sorted(entries, key=lambda entry: (entry.number, entry.fact.start))
     settled = {(entry.number, entry.text) for entry in ordered if entry.is_settled} | _answered(ordered)
     corrections = _corrections({(entry.number, entry.text): entry.role for entry in ordered})
-    correcting = set(corrections.values())
+    said = {(entry.number, entry.text): entry.role for entry in ordered}
+    correcting = {
+        later: AskedQuestion(*earlier, said[earlier])
+        if said[later] == "user" and _is_bare(earlier[1], later[1])
+        else None
+        for earlier, later in corrections.items()
+    }
     return [
-        replace(entry, is_correction=True) if (entry.number, entry.text) in correcting else entry
+        replace(entry, is_correction=True, question=entry.question or correcting[place])
+        if (place := (entry.number, entry.text)) in correcting
+        else entry
         for entry in ordered
         if (entry.number, entry.text) not in corrections
         and not entry.is_settled
         and (entry.lasts or (entry.number, entry.text) not in settled)
     ]
+
+
+def _is_bare(earlier: str, later: str) -> bool:
+    """Whether a change does not say of what: "make it 90"."""
+    return topic_terms(earlier).isdisjoint(topic_terms(later))
 
 
 def _answered(ordered: Sequence[LedgerEntry]) -> set[Place]:

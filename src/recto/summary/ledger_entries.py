@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from recto.chat.message import Message
 from recto.chat.priority import BINDING, CHATTER
 from recto.chat.priority import sentence_priority as rate_by_cues
-from recto.summary.asked import MAX_REPEATED, AskedBefore, answer_end, repeats_question, taken_option
+from recto.summary.asked import MAX_REPEATED, AskedBefore, answer_end, option_entries, repeats_question, taken_option
 from recto.summary.corrections import corrects
 from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
@@ -32,7 +32,7 @@ from recto.summary.quotation import (
     quote_words,
     sentences_of,
 )
-from recto.summary.reference import ANTECEDENT, leans_back
+from recto.summary.reference import ANTECEDENT, leans_back, names_event
 from recto.summary.sentences import is_question, rate_sentence, sentence_positions, terms
 from recto.summary.small_talk import is_small_talk_reply
 from recto.summary.statements import (
@@ -105,7 +105,7 @@ def entries_of_prose(
         item = quote_words(text.rstrip(".!"))
         fact = Fact("decision", text, normalize_fact_text(text), 0, len(text))
         yield LedgerEntry(fact, item, message.said, role="user", question=taken)
-        yield from (replace(entry, is_settled=True) for entry in before.entries if entry.text not in taken.text)
+        yield from option_entries(text, before)
         asked = answered = None
     end = len(text) if asked else answer_end(text, before) if is_user and before else 0
     has_facts = False
@@ -204,7 +204,7 @@ class _Told:
 
     def _names_topic(self, before: str) -> bool:
         """Whether the sentence before a fact tells what it is about: "exam got moved!! its 24 jan now"."""
-        return ANTECEDENT.search(before) is not None or (
+        return (ANTECEDENT.search(before) is not None or names_event(before)) or (
             is_worth_telling(before, is_assistant=False) and not acknowledges(before)
         )
 

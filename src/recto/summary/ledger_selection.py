@@ -107,7 +107,10 @@ class _Draft:
         """Whether the entry is in the ledger now. A message that has an item already may take `most` tokens."""
         if entry.key in self.stated:
             return True
-        wanted = [(entry.number, entry.text), *([entry.question] if entry.question else ())]
+        wanted = [(entry.number, entry.text)]
+        if entry.question:
+            wanted.append(entry.question[:2])
+            self.roles.setdefault(entry.question.number, entry.question.role)
         missing = [(number, item) for number, item in wanted if not self._has(number, item)]
         taken = sum(self.chosen.get(entry.number, {}).values())
         self.roles.setdefault(entry.number, entry.role)

@@ -105,7 +105,7 @@ def find_dropped(
         if entry.key in lost and _flat(entry.text) not in quoted:
             found.setdefault(SetAsideItem(entry.number, entry.role, entry.text), rank)
             if entry.question:
-                found.setdefault(SetAsideItem(entry.question.number, "assistant", entry.question.text), rank)
+                found.setdefault(SetAsideItem(entry.question.number, entry.question.role, entry.question.text), rank)
     dropped = {
         item: rank for item, rank in found.items() if (flat := _flat(item.text)) not in told and flat not in aside
     }

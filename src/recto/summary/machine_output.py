@@ -78,8 +78,18 @@ def classify_lines(text: str, *, author: str = "") -> LineKinds:
         offset += len(line)
     if fence_start >= 0:
         fences.append((fence_start, offset))
+    if kinds == [MACHINE] and not author and _LABELLED.match(text.strip()):
+        kinds = [PROSE]  # a message of one line, as people write
     _mark_rows(kinds, similar.values())
     return LineKinds(tuple(starts), tuple(kinds), tuple(fences))
+
+
+# "final: 580, 30 days"
+_LABELLED = re.compile(
+    r"(?!(?:error|status|exit|code|line|warning|total|pid|port|info|debug|count|size|time|duration)\b)"
+    r"[^\W\d_]+(?: [^\W\d_]+){0,2}: [€$£]?\d[^{}=<>|\\_\n]{2,120}$",
+    re.IGNORECASE,
+)
 
 
 def _machine_kind(line: str) -> str:

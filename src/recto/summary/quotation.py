@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from recto.summary.facts import Fact
-from recto.summary.reference import leans_back, leans_on_another, refers_back
+from recto.summary.prohibitions import qualifies
+from recto.summary.reference import leans_back, leans_on_another, names_event, refers_back
 from recto.summary.sentences import sentence_positions, word_set
 from recto.summary.truncation import cut_text
 from recto.text import text_cache
@@ -105,6 +106,15 @@ class Sentences:
         at = bisect_right(self._starts, offset) - 1
         return at if at >= 0 and offset < self._starts[at] + len(self.positions[at][1]) else None
 
+    def restricted_end(self, start: int, end: int) -> int:
+        """Where a sentence ends, with the one after it if that takes something out of it: "not on tents though"."""
+        at = bisect_right(self._starts, start)
+        if at == len(self.positions) or not qualifies(self.positions[at][1]):
+            return end
+        following, sentence = self.positions[at]
+        is_own = end <= following <= end + 2 and sentence[-1] != "?" and count_topic_words(sentence) > 0
+        return following + len(sentence) if is_own and following + len(sentence) - start <= _MAX_BINDING else end
+
     def before(self, offset: int) -> tuple[int, int] | None:
         """The sentence before the one that starts here."""
         at = bisect_right(self._starts, offset) - 2
@@ -130,6 +140,13 @@ class Quoted(NamedTuple):
 def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
     """The clause that tells it, or so much of a long one as tells its topic."""
     start, end = sentences.around(fact.start) or _line_around(text, fact)
+    if (limited := sentences.restricted_end(start, end)) > end:
+        item = _item(text[start:limited], fact_ends=fact.end - start, most=_MAX_BINDING)
+        return Quoted(item, item)
+    before = sentences.before(start)
+    if before and end - before[0] <= _MAX_BINDING and names_event(text[before[0] : before[1]]):
+        item = _item(text[before[0] : end], most=_MAX_BINDING)
+        return Quoted(item, item)
     start, end = _near(text, start, max(end, fact.end), fact)
     clause_start, clause_end = _clause_around(text, start, end, fact)
     if _CONDITION.match(text, start) and fact.end - start <= _MAX_QUOTED:
@@ -143,7 +160,6 @@ def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
     is_thin = count_topic_words(whole.replace(fact.text, " ", 1)) < _THIN or _GOES_ON.match(whole) is not None
     if len(text) <= _SHORT_MESSAGE and is_thin:
         # "He goes to a startup in Gdańsk. Last day is 14 November"
-        before = sentences.before(start)
         is_joined = before is not None and "\n" not in text[before[1] : start]
         item = _item(text[before[0] if before and is_joined else start : end], most=_SHORT_MESSAGE)
         return Quoted(item, item)
@@ -301,12 +317,22 @@ def quote_decision(decision: Fact, text: str, sentences: Sentences, clause: str)
     before = sentences.before(decision.start)
     short = _item(clause, most=_MAX_BINDING)
     after = sentences.around(decision.end + 1)
+    if (limited := sentences.restricted_end(decision.start, decision.end)) > decision.end:
+        whole = _item(text[decision.start : limited], most=_MAX_BINDING)
+        return Quoted(whole, whole)
+    if before and sentences.restricted_end(*before) == decision.end:
+        first = sentences.before(before[0]) if count_topic_words(text[before[0] : before[1]]) < _ENOUGH_TOPIC else None
+        if first and decision.end - first[0] <= _MAX_BINDING:  # "In oak. Decided. No plastic"
+            before = first
+        whole = _item(text[before[0] : decision.end], most=_MAX_BINDING)
+        return Quoted(whole, whole)
     is_thin = count_topic_words(short) <= _ENOUGH_TOPIC
     if after and is_thin and after[1] - decision.start <= _MAX_QUOTED and text[after[1] - 1] != "?":
         # "I must correct. It was 204 readers"
         whole = _item(text[decision.start : after[1]], most=_MAX_BINDING)
         return Quoted(whole, whole)
-    if before and refers_back(decision.text) and decision.end - before[0] <= _MAX_BINDING:
+    is_leaning = refers_back(decision.text) or leans_back(decision.text) or leans_on_another(decision.text)
+    if before and is_leaning and decision.end - before[0] <= _MAX_BINDING:
         whole = _item(text[before[0] : decision.end], most=_MAX_BINDING)
         # "He needs to know by 1 April" tells nobody who
         return Quoted(whole, whole if refers_back(short) or leans_back(short) else short)

@@ -8,7 +8,8 @@ from recto.summary.sentences import word_set
 # Pronouns and conjunctions that refer to the sentence before.
 _BACK_REFERENCE = re.compile(
     r"(?:(?:Yeah|Yes|Well|Oh|Ah|Thanks|Sure|Nice|Wow|Ja|Oui|Sí)[,!.] )?"
-    r"(?:(?:(?i:It|This(?! (?:week|month|year|morning|time|summer|winter|spring|fall))|That|These|Those|They|He|She|Its"
+    r"(?:(?:(?i:It|This(?! (?:week|month|year|morning|time|summer|winter|spring|fall))|That|These|Those|They|He|She"
+    r"|Its"
     r"|Their|His|Her|Such|Both|So|But|And|Then|Also|Because|Which|Otherwise|Here(?:'s| is| are)|I mean|I meant)"
     r"|Das(?= [a-zäöü])|Dies\w*|Es|Er|Dort|Damit|Dafür|Daher|Deshalb|Dann|Aber|Und|Sonst|Beide|Ich meine|Ich meinte"
     r"|Ils?|Elles?|Ce|C['’]est|Cela|Ça|Cette|Ces|Mais|Et|Donc|Puis"
@@ -22,7 +23,8 @@ PRONOUNS = word_set(
 )
 _PRONOUN = re.compile(
     r"\b(?:it|them|him|they|he|she|there|those|ihn|ihm|davon|dazu|daran|darauf|darüber|dafür|dagegen|dort"
-    r"|lo(?= [^\W\d_]+)(?! (?:que|más|mejor|mismo|siento|antes)\b)|eso|esto|allí|ahí|ella|ellos|ça|cela|lui|eux|là-bas"
+    r"|lo(?= [^\W\d_]+)(?! (?:que|más|mejor|mismo|siento|antes)\b)|eso|esto|allí|ahí|ella|ellos|ça|cela|lui|eux"
+    r"|là-bas"
     r"|es(?= (?:war|hat|wird|kostet|läuft|liegt)\b)|l['’](?=(?:ai|as|a|avons|avez|ont)\b))\b"
 )
 # Every match of it has one of these words.
@@ -35,7 +37,8 @@ _IMPERSONAL = re.compile(
     r"|there(?:['’]s| is| are| was| were| will| has| have| should)\b|it (?:takes|seems|looks like|rains|turns out)\b"
 )
 ANTECEDENT = re.compile(
-    r"\b(?i:the|an?|my|our|your|his|her|their|this|these|some|any|every|each|no|all|der|die|das|den|dem|ein\w*|mein\w*"
+    r"\b(?i:the|an?|my|our|your|his|her|their|this|these|some|any|every|each|no|all|der|die|das|den|dem|ein\w*"
+    r"|mein\w*"
     r"|unser\w*|el|la|los|las|una?|mi|nuestr[oa]s?|le|les|une|mon|ma|notre|nos|ce|cette) [^\W\d_]{2}"
     r"|(?<=[^.!?] )[A-ZÄÖÜÉ]\w|\d|`|\w/\w"
 )
@@ -84,3 +87,25 @@ def leans_back(sentence: str) -> bool:
     if pronoun is None or _IMPERSONAL.match(lower, pronoun.start()):
         return False
     return ANTECEDENT.search(sentence[: pronoun.start()].removeprefix("I ")) is None
+
+
+# Who cheers, thanks or laughs names nothing that the next sentence could be about.
+_CHEERING = word_set(
+    "great good nice amazing awesome love lovely beautiful perfect wonderful cool super happy excited yay wow omg "
+    "wtf lol "
+    "haha congrats congratulations cheers best fun crazy incredible fantastic brilliant exactly thanks thank sorry "
+    "sure yes "
+    "no please ok okay welcome luck right wait help hello hi toll schön super klasse danke genau bitte gut prima "
+    "endlich "
+    "genial gracias bien claro bueno vamos bravo merci super parfait dank bedankt leuk mooi fijn goed top dzięki "
+    "świetnie "
+    "super brawo so such what how"
+)
+_MIN_EVENT_WORDS, _MAX_EVENT = 2, 60
+
+
+def names_event(sentence: str) -> bool:
+    """Whether an exclamation says what the facts after it are about: "they offered!! 39,000, start in May"."""
+    if not sentence.endswith("!") or len(sentence) > _MAX_EVENT or sentence.count(" ") + 1 < _MIN_EVENT_WORDS:
+        return False
+    return _CHEERING.isdisjoint(words_of(sentence))

@@ -12,8 +12,9 @@ from recto.chat.priority import CHATTER, NORMAL
 from recto.summary.choices import chosen_options
 from recto.summary.facts import is_fenced_command
 from recto.summary.machine_output import is_machine_made, is_noise
+from recto.summary.prohibitions import qualifies
 from recto.summary.quotation import count_topic_words
-from recto.summary.reference import leans_back, refers_back
+from recto.summary.reference import leans_back, names_event, refers_back
 from recto.summary.sentences import IS_UNSPACED, is_heading, is_question, rate_sentence, word_set
 from recto.summary.small_talk import is_reaction, is_remark
 from recto.summary.source_lines import FORMER_SUMMARY, TOOL, USER, LineReader, LineSentence, ScoredSentence, SentenceKey
@@ -46,7 +47,8 @@ _MAX_SENTENCES_SINCE = 2
 # A user's message that is no longer than this is one thought: what it begins with says what it is about.
 _SHORT_MESSAGE = 160
 # An option is found again by so much of it.
-_MIN_OPTION = 40
+_MIN_OPTION, _MAX_OPTION, _MIN_PART = 40, 200, 3
+_LIST_MARK = re.compile(r"(?:\*\*)?(?:\d{1,2}[.)]|[A-H][.)]|[-*•])(?:\*\*)? +")
 _YES_OR_NO = re.compile(
     r"(?:yes|no|yep|nope|ja|nein|doch|oui|non|s[ií])\b|是|不是|对|はい|いいえ|네|아니", re.IGNORECASE
 )
@@ -112,7 +114,7 @@ class SentenceContext(Struct):
         is_leaning = leans_back(text)
         is_thin = not is_question(text) and count_topic_words(text) < _MIN_TOPICS
         is_short = source.label == USER and len(source.text) <= _SHORT_MESSAGE and sentence.speaker is None
-        needs_before = is_short or is_leaning or is_thin or refers_back(text)
+        needs_before = is_short or is_leaning or (is_thin and not _LIST_MARK.match(text)) or refers_back(text)
         before = self._before(line, position) if needs_before else None
         if before and is_short and before.speaker is not None:
             before = None  # the words of somebody else
@@ -120,6 +122,8 @@ class SentenceContext(Struct):
             before = self._said_before(sentence)
         if before:
             yield before
+        if source.label == USER and sentence.speaker is None and (limit := self._restriction(line, position + 1)):
+            yield limit
         is_opener = before is None and not position and (is_thin or _opens_message(text, is_short))
         is_opener = is_opener or _ANNOUNCES.fullmatch(text) is not None
         is_opener = is_opener or (source.label == USER and is_question(text) and self._goes_on(line, position + 1))
@@ -140,9 +144,9 @@ class SentenceContext(Struct):
     def _options(self, choice: ScoredSentence) -> list[ScoredSentence]:
         """The options that a sentence takes by their places in a list."""
         options, line = self.reader.lines[choice.line].options, self._other_speaker(choice.line, -1)
-        taken = [options[at][:_MIN_OPTION] for at in chosen_options(choice.text, options)]
+        taken = [options[at][:_MAX_OPTION] for at in chosen_options(choice.text, options)]
         said = self.reader.cached_sentences(line) if line is not None and taken else []
-        return [_unscored(line or 0, found) for found in said if any(start in found.text for start in taken)]
+        return [_unscored(line or 0, found) for found in said if any(_is_of_option(found.text, one) for one in taken)]
 
     def _corrected(self, correction: ScoredSentence) -> ScoredSentence | None:
         """The sentence that it corrects."""
@@ -152,6 +156,13 @@ class SentenceContext(Struct):
                 return _unscored(line, found) if found else None
         return None
 
+    def _restriction(self, line: int, position: int) -> ScoredSentence | None:
+        """The sentence at this place, if it takes something out of the one before: "not on tents though"."""
+        found = self.reader.sentence_at(line, position)
+        if found is None or found.is_code or not _is_meaningful(found) or is_question(found.text):
+            return None
+        return _unscored(line, found) if qualifies(found.text) and count_topic_words(found.text) else None
+
     def _goes_on(self, line: int, position: int) -> bool:
         """Whether the sentence at this place is about the one before: "Who pays? I want it to be the club." """
         found = self.reader.sentence_at(line, position)
@@ -160,16 +171,17 @@ class SentenceContext(Struct):
     def _before(self, line: int, position: int) -> ScoredSentence | None:
         """The sentence before, or the one before a cry: "We give her a boat. Secret!! Don't tell." """
         found = self.reader.sentence_at(line, position - 1)
-        is_cry = found is not None and is_remark(found.text)
+        is_cry = found is not None and is_remark(found.text) and not names_event(found.text)
         return self._meaningful(line, position - 1 - is_cry)
 
     def _meaningful(self, line: int, position: int) -> ScoredSentence | None:
         found = self.reader.sentence_at(line, position)
         if not found or found.is_code or not _is_meaningful(found):
             return None
-        is_empty = is_reaction(found.text) or agrees(found.text) or is_remark(found.text)
+        is_empty = is_reaction(found.text) or agrees(found.text)
         is_empty = (
             is_empty
+            or (is_remark(found.text) and not names_event(found.text))
             or is_thin_success(found.text)
             or (
                 acknowledges(found.text)
@@ -219,12 +231,14 @@ class SentenceContext(Struct):
             return None
         line = self._other_speaker(sentence.line, -1)
         said = self.reader.cached_sentences(line) if line is not None else []
-        said = [found for found in said if _is_meaningful(found) and not found.is_code and _tells(found.text)]
+        is_taken = self.reader.lines[sentence.line].label == USER and accepts(sentence.text)
+        said = [found for found in said if _is_meaningful(found) and not found.is_code]
+        said = [found for found in said if _tells(found.text) or (is_taken and _offers(found.text))]
         topic = set(filter(_is_topic, sentence.terms))
         found = max(said, key=lambda found: (len(topic & found.terms), "**" in found.text), default=None)
         if line is None or found is None or is_empty_offer(found.text) or is_draft(self.reader.lines[line].text):
             return None
-        if not topic & found.terms and (is_advice(found.text) or not _names_something(found.text)):
+        if not (topic & found.terms or is_taken) and (is_advice(found.text) or not _names_something(found.text)):
             return None
         return _unscored(line, found)
 
@@ -237,6 +251,12 @@ class SentenceContext(Struct):
             if lines[other].label != TOOL:
                 return other
         return None
+
+
+def _is_of_option(text: str, option: str) -> bool:
+    """Whether a sentence is a part of an option, or holds it: "3. **The twins.** Both claim it" is two."""
+    part = _LIST_MARK.sub("", text, count=1)
+    return option[:_MIN_OPTION] in text or (len(part) > _MIN_PART and part in option)
 
 
 def _unscored(line: int, sentence: LineSentence) -> ScoredSentence:
@@ -266,6 +286,12 @@ def _is_topic(term: str) -> bool:
 def _tells(text: str) -> bool:
     is_empty = acknowledges(text) or is_reaction(text) or is_remark(text) or says_little(text) or is_compliment(text)
     return stands_alone(text) and not is_empty
+
+
+def _offers(text: str) -> bool:
+    """Whether an assistant proposes something that a user can take as it is."""
+    is_empty = acknowledges(text) or is_remark(text) or is_question(text)
+    return is_advice(text) and count_topic_words(text) > _MIN_TOPICS and not is_empty
 
 
 def _agrees_to(text: str) -> bool:

@@ -11,21 +11,16 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
+from recto.summary.case_report import reports_case
 from recto.summary.choices import chosen_options
 from recto.summary.facts import is_fenced_command
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
 from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
+from recto.summary.prohibitions import has_prohibition
 from recto.summary.reference import PRONOUNS, leans_back, refers_back
 from recto.summary.sentences import UNSPACED_NUMBER, is_heading, is_question, rate_sentence
 from recto.summary.small_talk import FULL_NAME, SPECIFIC
-from recto.summary.source_lines import (
-    ASSISTANT,
-    TOOL,
-    USER,
-    LineSentence,
-    ScoredSentence,
-    SourceLine,
-)
+from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineSentence, ScoredSentence, SourceLine
 from recto.summary.statements import is_announcement, is_request, plans_for_day, says_little
 from recto.summary.success import is_thin_success
 from recto.summary.term_weights import CALENDAR, HAS_NUMBER, TermWeights, numeric_terms
@@ -40,7 +35,7 @@ LEADING_SENTENCES = 3
 """How many sentences of the task count as its beginning."""
 
 # Tuned by eye on chats and agent runs; the order of the numbers matters more than their values.
-_PRIORITY_BONUS = {BINDING: 0.8, TELLING: 0.4}
+_PRIORITY_BONUS, _PROHIBITION_BONUS = {BINDING: 0.8, TELLING: 0.4}, 0.3
 _BOLD_BONUS, _CHOICE_BONUS, _ANSWER_BONUS = 0.4, 0.8, 0.4
 _FACT_BONUS = (0.0, 0.2, 0.3, 0.4)
 _MIN_BASE = 0.2
@@ -169,12 +164,17 @@ def _may_be_told(line: SourceLine, start: str) -> bool:
 
 def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
     priority = rate_sentence(start)
-    bonus = _PRIORITY_BONUS.get(priority, 0.0) + (_BOLD_BONUS if "**" in start else 0.0)
+    bonus = _priority_bonus(start, priority) + (_BOLD_BONUS if "**" in start else 0.0)
     if label == ASSISTANT:
         return bonus
     replies = _CHOICE_BONUS if line.chosen else _ANSWER_BONUS if line.is_answer else 0.0
     may_be_open = not line.is_settled and (is_question(start) or is_request(start))
     return bonus + replies + (_OPEN_BONUS if may_be_open else 0.0)
+
+
+def _priority_bonus(start: str, priority: int) -> float:
+    is_forbidden = priority == BINDING and has_prohibition(start)
+    return _PRIORITY_BONUS.get(priority, 0.0) + _PROHIBITION_BONUS * is_forbidden
 
 
 def _length(text: str) -> float:
@@ -230,7 +230,7 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
         return UNWORTHY_FACTOR
     if label != ASSISTANT:
         return 1.0
-    if is_about_self(start):
+    if is_about_self(start) or reports_case(start):
         return _SELF_FACTOR
     if line.is_accepted or line.is_former:
         return 1.0
@@ -362,7 +362,7 @@ def _score_speech(score: float, start: str, label: str, *, is_quoted: bool, is_s
         return _ANNOUNCEMENT_FACTOR * score
     if priority == NORMAL and _REACTION.match(start):
         return _REACTION_FACTOR * score
-    score += _PRIORITY_BONUS.get(priority, 0.0)
+    score += _priority_bonus(start, priority)
     if label == ASSISTANT and "**" in start and _BOLD_FIGURE.search(start):
         score += _BOLD_BONUS
     if label == USER and priority != BINDING and (is_question(start) or is_request(start)):

@@ -14,6 +14,7 @@ from functools import cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 from recto.summary.machine_output import FENCES
+from recto.summary.prohibitions import restricts
 from recto.summary.statements import asks_unmarked, forbids, sets_deadline
 from recto.text import text_cache
 
@@ -56,6 +57,13 @@ _BEFORE_ORDINALS = word_set(
 )
 # "am Samstag, den 11. weiter", "bis 14. oder 15."
 _BEFORE_DAYS = _BEFORE_ORDINALS | word_set("am vom zum ab bis seit und oder")
+# Words that seldom follow an abbreviation.
+_OPENER = re.compile(
+    r"\s+(?:don['’]?t|do not|not|no|never|nothing|and|but|so|also|please|only|i|we|he|she|they|you|it['’]?s|it"
+    r"|that['’]?s|then|ok|nicht|keine?n?|bitte|und|aber|nur|ich|wir|das|pero|y|ojo|nada|pas|mais|et|on|je|niet|geen|maar|en|ik|ale"
+    r"|nie|tylko)\b"
+)
+_MIN_LAST = 3
 # "z. B. Holz", "p. ej. pan", "i. d. R. morgens"
 _SPACED_LETTERS = re.compile(r"\s+(?:[^\W\d_]|ej|ex)\.")
 
@@ -167,6 +175,13 @@ def _is_full_stop(line: str, at: int, following: re.Match[str]) -> bool:
     if following[1].islower() and word[-1:].isdigit() and ("." in word or _BEFORE_DAYS.intersection(before[-2:-1])):
         return False
     # people who start a line in lower case start sentences in lower case too
+    if following[1].islower() and word not in _SELDOM_LAST and not line[0].islower():
+        # a phone writes the first letter of a message in upper case, and no other
+        is_plain = len(word) >= _MIN_LAST and word.isalnum() and word not in _BEFORE_NUMBERS
+        is_plain = is_plain or (
+            word.isdigit() and not line.startswith(" und", following.start())
+        )  # "am 12. und 13. Mai"
+        return is_plain and _OPENER.match(line, following.start()) is not None
     return not following[1].islower() or (line[0].islower() and word not in _SELDOM_LAST)
 
 
@@ -325,7 +340,7 @@ def rate_sentence(sentence: str) -> int:
     if len(sentence) < _MAX_GREETING and _GREETING.fullmatch(sentence):
         return CHATTER
     if decision_start(sentence) is not None or (
-        priority == TELLING and sets_deadline(sentence) and not is_question(sentence)
+        (restricts(sentence) or (priority == TELLING and sets_deadline(sentence))) and not is_question(sentence)
     ):
         return BINDING
     if priority == NORMAL and len(sentence) < _MAX_GREETING and (addressed := _VOCATIVE.search(sentence)):

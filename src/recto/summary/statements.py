@@ -17,7 +17,7 @@ def _words(words: str) -> frozenset[str]:
 _NO_NOUN = re.compile(
     r"(?:^|[,;:.!(–—] ?|\b(?:and|but|also|so|please|und|aber|also|y|et|mais|pero) )(?:"
     r"no (?!(?:problems?|worry|worries|idea|need|one|rush|way|doubt|matter|wonder|clue|thanks?|longer|more|kidding|big"
-    r"|luck|offen[cs]e|pressure|hurry|point|reason|time|chance|jok|sign|difference|body|not|but|sé|puedo|tengo"
+    r"|luck|offen[cs]e|pressure|hurry|point|reason|time|chance|jok|sign|difference|body|not|but|sé|pued[eo]n?|tengo"
     r"|quiero|creo|hay"
     r"|es|está|fue|era|soy|estoy|voy|va|me|te|se|lo|la|le|importa|pasa|gracias|hard|harm|question|news|change|comment"
     r"|surprise|excuse|regrets|good|great|sir|ma'am)s?\b)[a-z][\w'-]+(?: [a-z][\w'-]+){0,2}"
@@ -309,7 +309,7 @@ _LITTLE = _words(
     "lassen bitte gut genau nur nicht lieber meine meinte el la los las lo un una ese esa este esta esos ambos "
     "ambas todos primero segundo primera segunda último otra otro entonces mejor vale bueno quiero digo dije por "
     "favor le les une celui celle ceux ça tous deux premier première deuxième dernier autre alors je veux prends "
-    "d'accord bien plutôt sure wait actually ah oh hm wrong"
+    "d'accord bien plutôt sure wait actually ah oh hm wrong and und et dan de het tweede eerste derde"
 )
 _MAX_LITTLE = 60
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")

@@ -9,6 +9,7 @@ import re
 
 from recto.chat.cues import cues_in, words_of
 from recto.chat.priority import BINDING, CHATTER, NORMAL, sentence_priority
+from recto.summary.case_report import reports_case
 from recto.summary.facts import is_passing
 from recto.summary.quotation import count_topic_words
 from recto.summary.reference import leans_back, leans_on_another
@@ -274,6 +275,8 @@ def needs_context(text: str) -> bool:
 @text_cache(8192)  # the summary and the ledger ask
 def is_advice(text: str) -> bool:
     """Whether an assistant proposes something, rather than to tell what is or what was done."""
+    if reports_case(text):
+        return False
     lower = text.lower()
     return bool(_PROPOSES_FIRST.match(lower) or _PROPOSES.search(lower) or _ADVISES.search(lower))
 
@@ -281,13 +284,13 @@ def is_advice(text: str) -> bool:
 @text_cache(8192)
 def estimates(text: str) -> bool:
     """Whether an assistant says what something usually is or costs: it can be asked again."""
-    return _ESTIMATES.search(text.lower()) is not None and not SPECIFIC.search(text)
+    return _ESTIMATES.search(text.lower()) is not None and not (SPECIFIC.search(text) or reports_case(text))
 
 
 @text_cache(8192)  # the summary and the ledger ask
 def reports(text: str) -> bool:
     """Whether an assistant tells what was done, found or measured, or what happened to it."""
-    if "outcome" in cues_in(text) or is_about_self(text):
+    if "outcome" in cues_in(text) or is_about_self(text) or reports_case(text):
         return True
     lower = text.lower()
     if _ANYBODY.match(lower):
@@ -329,7 +332,7 @@ def _is_news(text: str) -> bool:
     is_plan = priority < BINDING and is_announcement(text)
     if is_question(text) or is_plan or acknowledges(text) or says_little(text):
         return False
-    if SPECIFIC.search(text):
+    if SPECIFIC.search(text) or reports_case(text):
         return True
     has_figure = _DIGIT.search(text) is not None
     if priority < BINDING and not has_figure and (is_compliment(text) or is_cheering(text)):

@@ -1,0 +1,66 @@
+"""Choices: which options of a list the user takes, by their places or by their names."""
+
+import pytest
+from tests.summary.samples import quarter
+from tests.summary.test_prohibitions import FILLING, chat, ledger
+
+from recto.summary.choices import chosen_options, listed_options
+from recto.summary.extractive_summary import extract
+
+ROUTES = (
+    "Three routes:\n1. Over Basel, 6 hours\n2. Over Lyon, 7 hours\n3. Over Turin, 9 hours\n"
+    "Another option would be the night train from Milan to Naples."
+)
+
+
+def taken(reply: str, listed: str) -> list[str]:
+    options = listed_options(listed)
+    return [options[at] for at in chosen_options(reply, options)]
+
+
+def test_an_option_that_the_user_names_is_taken_whatever_place_he_says() -> None:
+    assert taken("oh the second one, the night train to Naples", ROUTES) == [
+        "Another option would be the night train from Milan to Naples."
+    ]
+    assert taken("the second one, Turin has the best coffee", ROUTES) == ["Over Turin, 9 hours"]
+    assert taken("the second one, it sounds relaxed", ROUTES) == ["Over Lyon, 7 hours"]
+    assert taken("the second is quick but no.", ROUTES) == []
+    assert taken("first one", ROUTES) == ["Over Basel, 6 hours"]
+    assert taken("the last one", ROUTES) == ["Over Turin, 9 hours"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["la 2", "de tweede", "ta druga", "doe maar de tweede", "2番でお願いします", "nr 2", "the 2nd", "die 2 bitte"],
+)
+def test_a_place_is_told_in_many_languages(reply: str) -> None:
+    assert taken(reply, ROUTES) == ["Over Lyon, 7 hours"]
+
+
+def test_a_list_may_stand_in_one_line() -> None:
+    listed = "Two singers: 1. Mira Holm, jazz 2. Duo Kante, folk. Both are free in May."
+    assert taken("2 please", listed) == ["Duo Kante, folk"]
+    assert listed_options("It took 2. Then we left.") == ()
+
+
+def test_all_options_that_are_taken_are_told() -> None:
+    hooks = (
+        "Some hooks:\n1. **The mill.** It grinds at night although nobody works there.\n"
+        "2. **The ferry.** It never lands.\n3. **The twins.** Both claim the same grave."
+    )
+    told = extract(chat(*FILLING, "hooks?", hooks, "1 and 3", "Good."), 120, quarter)
+    assert "The mill" in told
+    assert "The twins" in told
+    assert "The ferry" not in told
+    lines = "\n".join(ledger(("user", "hooks?"), ("assistant", hooks), ("user", "1 and 3")))
+    assert "The mill" in lines
+    assert "The twins" in lines
+    assert "The ferry" not in lines
+
+
+@pytest.mark.parametrize("reply", ["love it, I'll use that", "sounds good, take that", "perfekt, das nehmen wir"])
+def test_what_the_user_takes_is_told_with_it(reply: str) -> None:
+    offer = "You could open with the sentence: The lighthouse had been dark since Tuesday."
+    told = extract(chat(*FILLING, "an opening line?", offer, reply, "Good."), 120, quarter)
+    assert "The lighthouse had been dark" in told
+    assert reply[:8] in told
