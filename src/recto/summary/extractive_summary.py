@@ -91,7 +91,7 @@ class Extraction:
 
     def _opened(self, limit: int, former: str) -> SentencePool:
         if self._pool is None:
-            lines = message_lines(self.messages, is_beginning=not former, has_log=self.work is not None)
+            lines = message_lines(self.messages, not former, has_log=self.work is not None, former=former)
             self._density = _characters_per_token([former, *(line.text for line in lines)], self.count)
             self._pool = build_pool(lines, limit * self._density)
         return self._pool

@@ -13,6 +13,7 @@ from recto.chat.priority import BINDING, CHATTER
 from recto.summary.choices import chosen_options, listed_options
 from recto.summary.machine_output import is_document, is_machine_made, is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
+from recto.summary.side_questions import Said, find_side_questions
 from recto.summary.small_talk import is_remark, is_small_talk_reply
 from recto.summary.source_lines import SourceLine
 from recto.summary.statements import (
@@ -74,11 +75,14 @@ def label_of(message: PlainMessage) -> str:
     return f"{message.role.capitalize()}: "
 
 
-def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log: bool = False) -> list[SourceLine]:
+def message_lines(
+    messages: Sequence[PlainMessage], is_beginning: bool, has_log: bool = False, former: str = ""
+) -> list[SourceLine]:
     """Messages weigh by role, by priority, a little by age; the task weighs more. Where a work log tells the tasks, the
     rest of a long prompt weighs less."""
     messages = [message for message in messages if message.text.strip()]
     task = _find_task(messages) if is_beginning and not has_log else -1
+    aside = find_side_questions([Said(one.role, one.text, one.is_step) for one in messages], former)
     tales = [_asks_for_tale(message) for message in messages]
     lines = []
     for at, message in enumerate(messages):
@@ -114,6 +118,7 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
                 is_step=message.is_step,
                 is_done=not has_log and _is_ordered(messages, at),
                 asked=None if is_accepted or chosen else _asked_before(messages, at),
+                is_aside=at in aside,
             )
         )
     return lines

@@ -210,7 +210,7 @@ def score_sentence(
     is_quoted = sentence.speaker is not None
     worth = _worth_factor(sentence, line, start, label) if label != TOOL else 1.0
     if worth == UNWORTHY_FACTOR and not is_order(start, speaker=sentence.speaker):
-        is_empty = rate_sentence(start) == CHATTER or (line.is_step and is_announcement(start))
+        is_empty = line.is_aside or rate_sentence(start) == CHATTER or (line.is_step and is_announcement(start))
         worth = _SMALL_TALK_FACTOR if is_empty else worth
         return line.weight * score * worth * (_QUOTED_FACTOR if is_quoted else 1.0) / _length(text)
     if label == TOOL:
@@ -256,7 +256,7 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
 def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) -> bool:
     """Whether a reader would miss it, for what it says and where it stands."""
     return (
-        not (line.is_proposal and _is_proposed(start))
+        not (line.is_aside or (line.is_proposal and _is_proposed(start)))
         and not is_thin_success(start)
         and not (label == ASSISTANT and _CALCULATES.search(start))
         and not _is_rejected(sentence.text, line)
