@@ -109,6 +109,63 @@ _COMES_AND_GOES = re.compile(
     r"|(?:all|it['’]s all) good\b|alles gut\b|todo bien\b|tout va bien\b|no worries|ph?ew|ouf|puh+|uff+)\b",
     re.IGNORECASE,
 )
+# Who is away for a while says so, and why: "hold on, doorbell", "back in 10".
+_AWAY = re.compile(
+    r"(?:(?:ok(?:ay)?|so|sorry|ah|oh)[,.!]? )?(?:"
+    r"(?:hold on|hang on|just a|one|a) ?(?:sec(?:ond)?|min(?:ute)?|moment)?(?<!just a)(?<!one)(?<!\ba)(?= ?[,.!…]|$)"
+    r"|(?:give me|gimme) (?:a|one|two|five|\d+) (?:sec|min|moment)\w*"
+    r"|(?:i['’]?(?:ll|m| will| am) )?(?:be |right )*back (?:now|in|soon|after|at my desk)\b(?! (?:19"
+    r"|20)\d\d)(?! (?-i:[A-Z]))"
+    r"|(?:had|have|got) to (?:take|answer) (?:a|the|another) (?:call|phone|door)"
+    r"|(?:was|were) (?:in|at) (?:a|the) (?:meeting|call|shop|phone)|(?:i['’]?m )?(?:gonna|going to) (?:grab|have"
+    r"|get|eat) "
+    r"|(?:i )?(?:need|could use|want) an? (?:short |quick |little )?(?:break|coffee|tea|nap|holiday"
+    r"|drink)\b[^\d]{0,24}$"
+    r"|(?:ich )?bin (?:gleich|kurz|mal|eben|in \d+ min\w*|bald) |(?:ich )?muss (?:kurz|mal|eben|schnell) "
+    r"|(?:warte|wart|moment|augenblick|sekunde)(?: (?:kurz|mal|bitte))?(?= ?[,.!…]|$)"
+    r"|(?:ahora|ya|enseguida) vuelvo|vuelvo (?:en|ahora|luego|enseguida)|un (?:momento|segundo|minuto"
+    r"|momentito)(?=[,.!…]|$)"
+    r"|te (?:llamo|escribo) (?:luego|después)|espera(?: un (?:momento|poco))?(?=[,.!…]|$)"
+    r"|je reviens|(?:une|deux|cinq|\d+) (?:secondes?|minutes?)(?= ?[,.!…]|$)|(?:attends|attendez)(?= ?[,.!…]|$)"
+    r"|(?:ik )?ben (?:zo|even|dadelijk|over \d+) |momentje|ogenblik|even (?:bellen|wachten|weg|kijken|iets)"
+    r"|(?:zaraz|już|za chwilę) (?:wracam|będę|wrócę)|(?:chwil(?:a|kę|eczkę|unia)|moment)(?=[,.!…]|$)|sekund[ęa]"
+    r"|(?:少々|ちょっと)(?:お?待|電話|席|外)|すぐ(?:戻|もど))",
+    re.IGNORECASE,
+)
+_AWAY_FIGURE = re.compile(
+    r"(?:in|en|dans|over|za|back in) \d{1,2}(?: ?min\w*| ?m)?(?: zurück| wieder da| terug)?[.!]*$", re.IGNORECASE
+)
+# What somebody needs for the moment, and the weather at the window.
+_NEEDS = re.compile(
+    r"(?:(?:uf+|puh|ay|oh)[,!]? )?(?:(?:ich )?hab(?:e|['’])? (?:so(?:lchen?)? |echt )?(?:hunger|durst)"
+    r"|tengo (?:mucha? )?(?:hambre|sueño|sed"
+    r"|frío|calor)|j['’]ai (?:trop |très )?(?:faim|soif|sommeil|froid|chaud)|ik heb (?:zo['’]?n )?(?:honger|dorst"
+    r"|slaap)"
+    r"|jestem (?:głodn|zmęczon|śpiąc)\w+|chce mi się spać|お腹(?:が)?(?:す|空)|眠い|疲れた"
+    r"|(?:it['’]?s |so |schon wieder |wieder |siempre |menud[ao] |qué |otra vez |encore |wat een |weer |znowu "
+    r"|ale |what )*"
+    r"(?:raining|snowing|pouring|freezing|boiling|regnet|schneit|regen|schnee|hitze|kälte|llueve|lluvia|nieve"
+    r"|calor|frío"
+    r"|hace (?:frío|calor)|il (?:pleut|neige|gèle)|il fait (?:un )?(?:froid|chaud)|de la pluie|het regent|het sneeuwt"
+    r"|weer regen|pada|leje|upał|mróz)\b[^,.;:]{0,24}[!.…]*$)",
+    re.IGNORECASE,
+)
+_WAITS = re.compile(
+    r"(?:(?:sure|ok(?:ay)?|of course|no problem|klar|gern\w*|claro|vale|bien sûr|d['’]accord|prima|goed|jasne"
+    r"|dobrze)[,.!]? )*"
+    r"(?:take your time|no (?:rush|hurry|worries)|i['’](?:m|ll be) (?:here|right here)|i(?:['’]ll)? wait|welcome back"
+    r"|whenever you(?:['’]re| are) (?:ready|back)|tell me whenever|enjoy\b|see you (?:soon|in)|talk soon"
+    r"|good to have you back"
+    r"|lass dir zeit|kein(?:e)? (?:stress|eile|problem)|ich (?:warte|bin (?:hier|da))|bis (?:gleich|später|dann)"
+    r"|willkommen zurück|guten appetit|sin prisas?|aquí (?:estoy|te espero)|tómate tu tiempo|te espero"
+    r"|hasta (?:luego|ahora)"
+    r"|bienvenid[oa] de nuevo|que aproveche|prenez votre temps|prends ton temps|je (?:vous |t['’])?attends"
+    r"|à tout de suite"
+    r"|pas de (?:souci|problème)|bon appétit|bon retour|neem (?:de|je) tijd|ik wacht|tot zo|welkom terug"
+    r"|eet smakelijk"
+    r"|poczekam|czekam|nie ma pośpiechu|witaj z powrotem|smacznego|どうぞ|お待ちして|ごゆっくり|おかえり)",
+    re.IGNORECASE,
+)
 _INTERJECTION = re.compile(
     r"(?:ugh|argh|puh+|uff*|boah|hm+|o+h+|a+h+|wow|omg|ouf|bof|uf|vaya|yay|ph?ew|ach|tja|oje|ups|oops|yikes|ooh|zut"
     r"|mince"
@@ -132,7 +189,7 @@ _CONCEDES = re.compile(
     re.IGNORECASE,
 )
 _MAX_CRY = 3
-_MAX_TALK, _MIN_THANKED, _MAX_JOKE, _MAX_LAUGHED = 90, 4, 4, 7
+_MAX_TALK, _MIN_THANKED, _MAX_JOKE, _MAX_LAUGHED, _MAX_AWAY = 90, 4, 4, 7, 6
 # A pattern of which every branch starts with a character is found in a sixth of the time.
 SPECIFIC = re.compile(
     r"`|@|https?:|/(?<=\w/)\w+[/.]\w|_(?<=\w_)\w"
@@ -166,7 +223,7 @@ def is_small_talk_reply(reply: str, said: str = "") -> bool:
     reply = reply[:start] if start > 1 and makes_offer(reply[start:]) else reply
     if "?" in reply or _FIGURE.search(reply) or (FULL_NAME.search(reply) and not is_german(reply)):
         return False
-    if _SYMPATHIZES.match(reply) or _HAS_NO_LIFE.match(reply):
+    if _SYMPATHIZES.match(reply) or _HAS_NO_LIFE.match(reply) or _WAITS.match(reply):
         return True
     is_light = said and len(said) <= _MAX_TALK and not (_FIGURE.search(said) or SPECIFIC.search(said))
     if not is_light or (NAME.search(said) and not is_german(said)):
@@ -192,7 +249,10 @@ def is_remark(text: str) -> bool:
         return False
     topics = count_topic_words(text)
     if _FIGURE.search(text):
-        return topics <= _MAX_JOKE and _LAUGHS.search(text) is not None
+        is_away = _AWAY_FIGURE.search(text) is not None and _AWAY.match(text) is not None
+        return is_away or (topics <= _MAX_JOKE and _LAUGHS.search(text) is not None)
+    if (_AWAY.match(text) and topics <= _MAX_AWAY) or _NEEDS.match(text):
+        return True
     if _COMES_AND_GOES.search(text) or _FEELS.search(text) or _INTERJECTION.fullmatch(text) or _AT_ONCE.search(text):
         return True
     if is_exclamation(text) and text.count(" ") < _MAX_CRY:
