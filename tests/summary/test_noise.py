@@ -303,3 +303,46 @@ def test_advice_in_another_order_of_words_is_not_told(text: str) -> None:
 )
 def test_what_holds_for_anybody_is_no_report(text: str) -> None:
     assert text not in told(("user", "Was meinst du?"), ("assistant", text), ("user", "Die Boote sind 9 m lang."))
+
+
+MEMBERS = [
+    f"{name}, {name[0]}.; {name.lower()}@choir.example; {2010 + at}"
+    for at, name in enumerate(
+        ["Vogel", "Arends", "Brunner", "Castel", "Dorn", "Eklund", "Falk", "Groth", "Hansen", "Imhof", "Jansen", "Kern"]
+    )
+]
+
+
+def test_a_pasted_list_with_semicolons_is_neither_told_nor_listed() -> None:
+    pasted = "\n".join(["Here are our members:", *MEMBERS])
+    after = ("user", "The boats are 9 m long.")
+    summary = told(("user", pasted), ("assistant", "Twelve members, all with an address."), after)
+    assert "choir.example" not in summary
+    ledger = listed(("user", pasted), ("assistant", "Twelve members, all with an address."), ("user", after[1]))
+    assert "choir.example" not in ledger
+    assert "9 m" in ledger
+
+
+def test_a_short_list_that_the_user_wrote_is_told() -> None:
+    written = "\n".join(["Anna; drums; vegan", "Bo; bass; from Ghent", "Cleo; vocals; allergic to nuts"])
+    assert "allergic to nuts" in told(("user", written), ("assistant", "Noted."))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who does what?", "Ada rents the van, Piet books the hall."),
+        ("Habt ihr schon einen Saal?", "Ja, den Saal im Gasthof Krone für 300 Euro"),
+        ("Has the form been sent?", "the form of the harbour office was sent on 3 May"),
+        ("¿Quién lleva qué?", "Ada alquila la furgoneta, Piet reserva la sala"),
+    ],
+)
+def test_an_answer_that_stands_alone_comes_without_its_question(question: str, answer: str) -> None:
+    summary = told(("assistant", question), ("user", answer))
+    assert answer in summary
+    assert question not in summary
+
+
+def test_a_bare_answer_still_comes_with_its_question() -> None:
+    summary = told(("assistant", "How many boats do you have?"), ("user", "14"))
+    assert "How many boats do you have?" in summary
