@@ -346,3 +346,49 @@ def test_an_answer_that_stands_alone_comes_without_its_question(question: str, a
 def test_a_bare_answer_still_comes_with_its_question() -> None:
     summary = told(("assistant", "How many boats do you have?"), ("user", "14"))
     assert "How many boats do you have?" in summary
+
+
+FRIENDS: tuple[tuple[str, str], ...] = (
+    ("user", "hii are you coming to the lake"),
+    ("assistant", "yes! the 10:40 train, can you fetch me"),
+    ("user", "sure. bring your swimsuit"),
+    ("assistant", "will do. guess what, Nora is pregnant"),
+    ("user", "nooo way"),
+    ("assistant", "yes but don't tell mum before she does"),
+    ("user", "promised"),
+    ("assistant", "and I got the flat in Leith, from 1 May"),
+    ("user", "amazing!! need help moving?"),
+    ("assistant", "yes please, saturday 30 April, with your van"),
+    ("user", "deal"),
+    ("assistant", "Thomas leaves for Bergen in August, the boats go with him"),
+)
+
+
+def test_where_two_people_chat_both_are_told() -> None:
+    summary = extract([PlainMessage(role, text) for role, text in FRIENDS], 400, quarter)
+    for fact in (
+        "Nora is pregnant",
+        "don't tell mum",
+        "flat in Leith",
+        "saturday 30 April",
+        "Thomas leaves for Bergen",
+    ):
+        assert fact in summary
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The query was SELECT p.id, p.name FROM people p LEFT JOIN visits v ON v.person = p.id GROUP BY p.id",
+        "PUBYEAR > 2009",
+        "line 231",
+    ],
+)
+def test_pieces_of_code_and_figures_that_nobody_can_place_are_not_listed(text: str) -> None:
+    assert listed(("user", text), ("assistant", "I see.")) == ""
+
+
+def test_a_command_and_a_figure_with_its_topic_stay_in_the_ledger() -> None:
+    ledger = listed(("user", "Run `make boats` first. The jetty holds 14 boats."), ("assistant", "I see."))
+    assert "make boats" in ledger
+    assert "14 boats" in ledger

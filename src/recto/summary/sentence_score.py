@@ -160,7 +160,7 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
     if is_noise(text) or (line.label == TOOL and _PROMPT.fullmatch(text)):
         return Promise(NOISE_SCORE * line.weight)
     start = text[:_MAX_INSPECTED]
-    label = TOOL if line.label != TOOL and is_machine_made(start) else line.label
+    label = TOOL if is_machine_made(start) or line.label == TOOL else USER if line.is_person else line.label
     facts = _count_facts(sentence, start)
     # the 3 keeps a lone word from being the most central of all
     base = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
@@ -225,7 +225,7 @@ def score_sentence(
         score *= _BOILERPLATE_FACTOR ** (is_repeated + is_prompt_frame(start))
         score *= worth
     score *= _form_factor(sentence, start, facts, line.is_task and label != TOOL and not is_quoted)
-    if label != line.label:
+    if label == TOOL != line.label:
         score *= _PASTED_OUTPUT_FACTOR ** (1 if _EVENT.search(start) else 2)
     if is_order(start, speaker=SOMEBODY if line.label == TOOL and not sentence.speaker else sentence.speaker):
         score *= _ORDER_FACTOR

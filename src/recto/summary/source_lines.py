@@ -74,6 +74,8 @@ class SourceLine(Struct, frozen=True):
     """Whether an assistant says it beside a call of a tool, of which a work log tells."""
     is_former: bool = False
     """Whether a former summary told it: it was worth telling before."""
+    is_person: bool = False
+    """Whether who answers the user is a person: what both say weighs the same."""
     is_aside: bool = False
     """Whether it is asked or answered beside the matter of the conversation."""
 
