@@ -44,6 +44,7 @@ ASIDES = [
         "They hunt flies and caterpillars, and some pollinate figs since 90 million",
     ),
     ("en", "who wrote Moby-Dick?", "Herman Melville wrote it in 1851, after years on whaling ships."),
+    ("en", "why do we hiccup", "The diaphragm cramps, up to 60 times in a minute."),
     ("en", "tell me a riddle", "What has keys but opens no locks? A piano, with 88 of them."),
     ("en", "hoe zwaar is een olifant", "Een Afrikaanse olifant weegt tot 6000 kilo, een Aziatische 4000."),
     ("en", "jak daleko jest księżyc", "Księżyc krąży średnio 384 tysiące kilometrów od Ziemi."),

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice, pairwise
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from recto.chat.cues import words_of
 from recto.chat.priority import BINDING, CHATTER
@@ -43,6 +43,10 @@ _NAME = re.compile(r"(?<=[^\W\d_,] )[A-ZÄÖÜÉ][^\W\d_]{2,5}")
 _OF_CASE = re.compile(
     r"\d|\b(?:(?i:we|our|ours|he|she|they|him|her|his|them|wir|unser\w*|ihm|ihn|nosotr[oa]s|nuestr[oa]s?|él|ella|nous"
     r"|notre|elle|lui|wij|ons|onze|hij|hem|nasz\w*|nam|nas|ona)|us|uns)\b"
+)
+# "Why do we yawn": everybody.
+_OF_ANYBODY = re.compile(
+    r"\b(?:(?:why|when) do we|warum \w+ wir|waarom \w+ we|pourquoi \w+[- ](?:on|nous))\b", re.IGNORECASE
 )
 _POINTS = re.compile(r"\b(?:that|this|those|these|eso|esto|ça|cela)\b|それ|これ", re.IGNORECASE)
 _TAG = re.compile(
@@ -152,7 +156,7 @@ def _asks(text: str) -> bool:
     """Whether somebody asks something, and tells nothing that binds or belongs to a case."""
     if "?" not in text and text.isascii() and _ASK_WORDS.isdisjoint(words_of(text)):
         return False
-    if _OF_CASE.search(text) or SPECIFIC.search(text) or FULL_NAME.search(text):
+    if _OF_CASE.search(_OF_ANYBODY.sub("", text)) or SPECIFIC.search(text) or FULL_NAME.search(text):
         return False
     found = sentences(text)
     if any(rate_sentence(sentence) == BINDING or refers_back(sentence) for sentence in found) or _TAG.search(text):
@@ -185,6 +189,7 @@ class _Matter(Struct):
     counts: Counter[str]
     times: Counter[str]
     """How often the user says the same."""
+    left_out: set[int] = field(default_factory=set)
 
     def lacks(self, at: int) -> bool:
         """Whether nothing but this question and its reply speaks of what they are about."""
@@ -210,7 +215,9 @@ class _Matter(Struct):
     def _is_taken_up(self, at: int, question: Counter[str], reply: Counter[str]) -> bool:
         """Whether the user soon speaks of it again. A single word of a long reply comes up by chance."""
         asked = _normal(self.said[at].text)
-        near = (one for one in self.said[at + 2 : at + 2 + _NEAR] if one.role == "user" and _normal(one.text) != asked)
+        places = (place for place in range(at + 2, min(at + 2 + _NEAR, len(self.said))) if place not in self.left_out)
+        near = (self.said[place] for place in places if self.said[place].role == "user")
+        near = (one for one in near if _normal(one.text) != asked)
         words = {word for one in islice(near, _SOON) for word in _stems_of(one) if len(word) >= _MIN_TAKEN_UP}
         taken = [word for word in words if (word in question or word in reply) and self.counts[word] < _OFTEN + 2]
         return any(word in question for word in taken) or len(taken) >= _MIN_NAMED
@@ -220,6 +227,7 @@ class _Matter(Struct):
             self.counts.subtract(_stems_of(self.said[at]))
             self.counts.subtract(_stems_of(self.said[at + 1]))
             self.times[_normal(self.said[at].text)] -= 1
+            self.left_out.add(at)
 
 
 def _weight(word: str) -> int:
