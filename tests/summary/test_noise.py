@@ -392,3 +392,8 @@ def test_a_command_and_a_figure_with_its_topic_stay_in_the_ledger() -> None:
     ledger = listed(("user", "Run `make boats` first. The jetty holds 14 boats."), ("assistant", "I see."))
     assert "make boats" in ledger
     assert "14 boats" in ledger
+
+
+def test_a_call_without_what_came_of_it_is_not_told() -> None:
+    call = 'fetch {"url": "https://harbour.example/berths"}'
+    assert "fetch" not in told(("assistant", call), ("user", "The boats are 9 m long."))
