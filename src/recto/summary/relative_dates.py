@@ -100,7 +100,7 @@ _BY_WEEKDAY = (
     r"(?! (?:que viene|próxim|pasado|prochain|derni|passé))"
 )
 # A sentence with one of these tells what happened, what happens every week, or names the day itself.
-_NO_NEXT = re.compile(
+_NO_NEXT = (
     r"\b(?:was|were|had|did|went|got|came|saw|said|took|made|last|every|each|always|usually|or|(?!need|speed"
     r"|indeed|feed"
     r"|seed|shed|bed)[a-z]{2,}ed|war|waren|hat|haben|hatten?|habe|hab|wurden?|jeden?|immer|oder|letzten?"
@@ -110,17 +110,21 @@ _NO_NEXT = re.compile(
     r"|heeft|hebben|heb|elke|iedere|altijd|of|vorige|afgelopen)\b"
     r"|\b\d{1,2}(?:st|nd|rd|th|\.)? (?:de )?(?:jan|feb|mar|mär|maart|apr|avr|abr|ma[iy]|mei|jun|jui|jul|aug|août"
     r"|ago|sep"
-    r"|oct|okt|nov|dec|dez|dic|déc|ene)|\d{1,2}\.\d{1,2}\.|\d{4}-\d\d-\d\d",
-    re.IGNORECASE,
+    r"|oct|okt|nov|dec|dez|dic|déc|ene)|\d{1,2}\.\d{1,2}\.|\d{4}-\d\d-\d\d"
 )
 # "Hier" is yesterday in French, and here in German.
-_FRENCH = re.compile(
+_FRENCH = (
     r"\b(?:la|les|une|et|je|j['’]|nous|on|il|elle|vous|tu|ai|est|était|avons|ont|soir|matin|pas|chez|dans|pour"
     r"|avec|mon|ma"
-    r"|notre|sur|au|aux|que|qui|le|c['’]|d['’]|l['’])(?!\w)",
-    re.IGNORECASE,
+    r"|notre|sur|au|aux|que|qui|le|c['’]|d['’]|l['’])(?!\w)"
 )
 _MOST_DAYS = 36_000
+
+
+@cache
+def _pattern(words: str) -> re.Pattern[str]:
+    """Compiled when first needed: few commands ever summarise."""
+    return re.compile(words, re.IGNORECASE)
 
 
 def day_of(created: str) -> date | None:
@@ -152,7 +156,7 @@ def add_dates(text: str, day: date | None) -> str:
         key=lambda pair: (pair[0].start(), -pair[0].end()),
     )
     for match, make in matches:
-        is_here = match[0].lower() == "hier" and (is_german(text) or not _FRENCH.search(text))
+        is_here = match[0].lower() == "hier" and (is_german(text) or not _pattern(_FRENCH).search(text))
         if match.start() >= taken and not is_here and not _DATED.match(text, match.end()):
             taken = match.end()
             try:
@@ -237,7 +241,7 @@ def _span(match: re.Match[str], day: date) -> str:
 
 def _next_weekday(match: re.Match[str], day: date) -> str:
     """The next one. On the same day of the week, it could be today or in a week."""
-    if _NO_NEXT.search(match.string):
+    if _pattern(_NO_NEXT).search(match.string):
         return ""
     name = match["weekday"].lower()
     number = next(number for number, names in enumerate(_WEEKDAYS) if re.fullmatch(names, name))

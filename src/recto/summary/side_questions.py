@@ -7,6 +7,7 @@ takes it up again. Knows the messages of a conversation in order; a question on 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import islice, pairwise
 
 from msgspec import Struct, field
@@ -45,15 +46,11 @@ _OF_CASE = re.compile(
     r"|notre|elle|lui|wij|ons|onze|hij|hem|nasz\w*|nam|nas|ona)|us|uns)\b"
 )
 # "Why do we yawn": everybody.
-_OF_ANYBODY = re.compile(
-    r"\b(?:(?:why|when) do we|warum \w+ wir|waarom \w+ we|pourquoi \w+[- ](?:on|nous))\b", re.IGNORECASE
-)
+_OF_ANYBODY = r"\b(?:(?:why|when) do we|warum \w+ wir|waarom \w+ we|pourquoi \w+[- ](?:on|nous))\b"
 _POINTS = re.compile(r"\b(?:that|this|those|these|eso|esto|ça|cela)\b|それ|これ", re.IGNORECASE)
-_TAG = re.compile(
-    r", (?:right|correct|ok(?:ay)?|oder|ne|gell|verdad|no|non|hein|toch|hè|prawda|nie)\s?\?", re.IGNORECASE
-)
+_TAG = r", (?:right|correct|ok(?:ay)?|oder|ne|gell|verdad|no|non|hein|toch|hè|prawda|nie)\s?\?"
 # Questions without their mark, wherever a clause begins: "quick one, waarom zoemen bijen".
-_ASKS = re.compile(
+_ASKS = (
     r"(?:^|[,.;:!–—] ?|\b(?:and|but|und|y|et|en|a|i) )"
     r"(?:(?:so|also|btw|hey|ok(?:ay)?|sag mal|oye|dis|zeg|słuchaj)[, ]+)?"
     r"(?:how|what['’]?s?|why|where|when|who|which|whose|is|are|does|do|did|can|should|would"
@@ -61,14 +58,12 @@ _ASKS = re.compile(
     r"|[¿]?(?:qué|cómo|por qué|cuándo|cuánt[oa]s?|dónde|quién|cuál(?:es)?|se puede|es verdad|hay)"
     r"|comment|pourquoi|combien|quand|où|quel(?:le)?s?|qui|c['’]est quoi|qu['’]est-ce|est-ce|peut-on"
     r"|hoe|wat|waarom|waar|wanneer|welke?|kun je|kan je|mag je"
-    r"|jak|dlaczego|czemu|co|kto|gdzie|kiedy|ile|czy|jaki[em]?|jaka|która|który)(?![\w'’])",
-    re.IGNORECASE,
+    r"|jak|dlaczego|czemu|co|kto|gdzie|kiedy|ile|czy|jaki[em]?|jaka|która|który)(?![\w'’])"
 )
-_WISHES = re.compile(
+_WISHES = (
     r"(?:(?:hey|ok(?:ay)?|now|btw|und|y|et)[, ]+)?(?:give|tell|show|explain|recommend|suggest|teach|gib|sag|erzähl"
     r"|erklär|zeig|empfiehl|dame|dime|cuéntame|explícame|recomiéndame|donne|dis|raconte|explique|recommande|geef|vertel|leg"
-    r"|podaj|powiedz|opowiedz|wyjaśnij|poleć)\b",
-    re.IGNORECASE,
+    r"|podaj|powiedz|opowiedz|wyjaśnij|poleć)\b"
 )
 # Every question in plain letters without its mark has one of these words.
 _ASK_WORDS = word_set(
@@ -105,6 +100,12 @@ _NO_TOPIC = frozenset(
         "przez dla bez tak być było może można bardzo też tylko więcej zawsze każdy przed przy pod nad jako żeby"
     )
 )
+
+
+@cache
+def _pattern(words: str) -> re.Pattern[str]:
+    """Compiled when first needed: few commands ever summarise."""
+    return re.compile(words, re.IGNORECASE)
 
 
 class Said(Struct, frozen=True):
@@ -156,10 +157,12 @@ def _asks(text: str) -> bool:
     """Whether somebody asks something, and tells nothing that binds or belongs to a case."""
     if "?" not in text and text.isascii() and _ASK_WORDS.isdisjoint(words_of(text)):
         return False
-    if _OF_CASE.search(_OF_ANYBODY.sub("", text)) or SPECIFIC.search(text) or FULL_NAME.search(text):
+    if _OF_CASE.search(_pattern(_OF_ANYBODY).sub("", text)) or SPECIFIC.search(text) or FULL_NAME.search(text):
         return False
     found = sentences(text)
-    if any(rate_sentence(sentence) == BINDING or refers_back(sentence) for sentence in found) or _TAG.search(text):
+    if any(rate_sentence(sentence) == BINDING or refers_back(sentence) for sentence in found) or _pattern(_TAG).search(
+        text
+    ):
         return False
     if text.isascii() and text.count(" ") + 1 < _MIN_QUESTION:
         return False
@@ -168,7 +171,11 @@ def _asks(text: str) -> bool:
 
 def _is_asked(sentence: str) -> bool:
     is_asked = is_question(sentence) or is_request(sentence)
-    return is_asked or bool(_ASKS.search(sentence) or _WISHES.match(sentence)) or rate_sentence(sentence) == CHATTER
+    return (
+        is_asked
+        or bool(_pattern(_ASKS).search(sentence) or _pattern(_WISHES).match(sentence))
+        or rate_sentence(sentence) == CHATTER
+    )
 
 
 def _is_dated(sentence: str) -> bool:

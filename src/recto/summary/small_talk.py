@@ -1,6 +1,7 @@
 """Small talk: reactions, moods, jokes and platitudes, which nobody misses in a summary. Knows one at a time."""
 
 import re
+from functools import cache
 
 from recto.summary.quotation import count_topic_words
 from recto.summary.relative_dates import is_german
@@ -110,7 +111,7 @@ _COMES_AND_GOES = re.compile(
     re.IGNORECASE,
 )
 # Who is away for a while says so, and why: "hold on, doorbell", "back in 10".
-_AWAY = re.compile(
+_AWAY = (
     r"(?:(?:ok(?:ay)?|so|sorry|ah|oh)[,.!]? )?(?:"
     r"(?:hold on|hang on|just a|one|a) ?(?:sec(?:ond)?|min(?:ute)?|moment)?(?<!just a)(?<!one)(?<!\ba)(?= ?[,.!…]|$)"
     r"|(?:give me|gimme) (?:a|one|two|five|\d+) (?:sec|min|moment)\w*"
@@ -129,14 +130,11 @@ _AWAY = re.compile(
     r"|je reviens|(?:une|deux|cinq|\d+) (?:secondes?|minutes?)(?= ?[,.!…]|$)|(?:attends|attendez)(?= ?[,.!…]|$)"
     r"|(?:ik )?ben (?:zo|even|dadelijk|over \d+) |momentje|ogenblik|even (?:bellen|wachten|weg|kijken|iets)"
     r"|(?:zaraz|już|za chwilę) (?:wracam|będę|wrócę)|(?:chwil(?:a|kę|eczkę|unia)|moment)(?=[,.!…]|$)|sekund[ęa]"
-    r"|(?:少々|ちょっと)(?:お?待|電話|席|外)|すぐ(?:戻|もど))",
-    re.IGNORECASE,
+    r"|(?:少々|ちょっと)(?:お?待|電話|席|外)|すぐ(?:戻|もど))"
 )
-_AWAY_FIGURE = re.compile(
-    r"(?:in|en|dans|over|za|back in) \d{1,2}(?: ?min\w*| ?m)?(?: zurück| wieder da| terug)?[.!]*$", re.IGNORECASE
-)
+_AWAY_FIGURE = r"(?:in|en|dans|over|za|back in) \d{1,2}(?: ?min\w*| ?m)?(?: zurück| wieder da| terug)?[.!]*$"
 # What somebody needs for the moment, and the weather at the window.
-_NEEDS = re.compile(
+_NEEDS = (
     r"(?:(?:uf+|puh|ay|oh)[,!]? )?(?:(?:ich )?hab(?:e|['’])? (?:so(?:lchen?)? |echt )?(?:hunger|durst)"
     r"|tengo (?:mucha? )?(?:hambre|sueño|sed"
     r"|frío|calor)|j['’]ai (?:trop |très )?(?:faim|soif|sommeil|froid|chaud)|ik heb (?:zo['’]?n )?(?:honger|dorst"
@@ -147,10 +145,9 @@ _NEEDS = re.compile(
     r"(?:raining|snowing|pouring|freezing|boiling|regnet|schneit|regen|schnee|hitze|kälte|llueve|lluvia|nieve"
     r"|calor|frío"
     r"|hace (?:frío|calor)|il (?:pleut|neige|gèle)|il fait (?:un )?(?:froid|chaud)|de la pluie|het regent|het sneeuwt"
-    r"|weer regen|pada|leje|upał|mróz)\b[^,.;:]{0,24}[!.…]*$)",
-    re.IGNORECASE,
+    r"|weer regen|pada|leje|upał|mróz)\b[^,.;:]{0,24}[!.…]*$)"
 )
-_WAITS = re.compile(
+_WAITS = (
     r"(?:(?:sure|ok(?:ay)?|of course|no problem|klar|gern\w*|claro|vale|bien sûr|d['’]accord|prima|goed|jasne"
     r"|dobrze)[,.!]? )*"
     r"(?:take your time|no (?:rush|hurry|worries)|i['’](?:m|ll be) (?:here|right here)|i(?:['’]ll)? wait|welcome back"
@@ -163,8 +160,7 @@ _WAITS = re.compile(
     r"|à tout de suite"
     r"|pas de (?:souci|problème)|bon appétit|bon retour|neem (?:de|je) tijd|ik wacht|tot zo|welkom terug"
     r"|eet smakelijk"
-    r"|poczekam|czekam|nie ma pośpiechu|witaj z powrotem|smacznego|どうぞ|お待ちして|ごゆっくり|おかえり)",
-    re.IGNORECASE,
+    r"|poczekam|czekam|nie ma pośpiechu|witaj z powrotem|smacznego|どうぞ|お待ちして|ごゆっくり|おかえり)"
 )
 _INTERJECTION = re.compile(
     r"(?:ugh|argh|puh+|uff*|boah|hm+|o+h+|a+h+|wow|omg|ouf|bof|uf|vaya|yay|ph?ew|ach|tja|oje|ups|oops|yikes|ooh|zut"
@@ -206,6 +202,12 @@ FULL_NAME = re.compile(
 )
 
 
+@cache
+def _pattern(words: str) -> re.Pattern[str]:
+    """Compiled when first needed: few commands ever summarise."""
+    return re.compile(words, re.IGNORECASE)
+
+
 def is_reaction(sentence: str) -> bool:
     """Whether it only answers the other in kindness: "Your words mean a lot", "Such a special moment"."""
     lower = sentence.lower()
@@ -223,7 +225,7 @@ def is_small_talk_reply(reply: str, said: str = "") -> bool:
     reply = reply[:start] if start > 1 and makes_offer(reply[start:]) else reply
     if "?" in reply or _FIGURE.search(reply) or (FULL_NAME.search(reply) and not is_german(reply)):
         return False
-    if _SYMPATHIZES.match(reply) or _HAS_NO_LIFE.match(reply) or _WAITS.match(reply):
+    if _SYMPATHIZES.match(reply) or _HAS_NO_LIFE.match(reply) or _pattern(_WAITS).match(reply):
         return True
     is_light = said and len(said) <= _MAX_TALK and not (_FIGURE.search(said) or SPECIFIC.search(said))
     if not is_light or (NAME.search(said) and not is_german(said)):
@@ -249,9 +251,9 @@ def is_remark(text: str) -> bool:
         return False
     topics = count_topic_words(text)
     if _FIGURE.search(text):
-        is_away = _AWAY_FIGURE.search(text) is not None and _AWAY.match(text) is not None
+        is_away = _pattern(_AWAY_FIGURE).search(text) is not None and _pattern(_AWAY).match(text) is not None
         return is_away or (topics <= _MAX_JOKE and _LAUGHS.search(text) is not None)
-    if (_AWAY.match(text) and topics <= _MAX_AWAY) or _NEEDS.match(text):
+    if (_pattern(_AWAY).match(text) and topics <= _MAX_AWAY) or _pattern(_NEEDS).match(text):
         return True
     if _COMES_AND_GOES.search(text) or _FEELS.search(text) or _INTERJECTION.fullmatch(text) or _AT_ONCE.search(text):
         return True
