@@ -24,7 +24,7 @@ from recto.summary.worth import is_about_self
 from recto.text import text_cache
 
 # So much of a message is read for its words; a question that is longer than this brings matter of its own.
-_MAX_READ, _MAX_TOOL_READ, _MAX_QUESTION = 4000, 1000, 160
+_MAX_READ, _MAX_TOOL_READ, _MAX_QUESTION, _MAX_ACCEPTED = 4000, 1000, 160, 90
 # What else is said must be enough to tell what the conversation is about: so many messages of the user, so many words.
 _MIN_OTHERS, _MIN_WORDS = 4, 40
 # Where more of the user's messages than this share are such questions, they are the matter.
@@ -147,9 +147,7 @@ def _may_be_aside(said: Sequence[Said], at: int) -> bool:
     after = said[at + 2] if at + 2 < len(said) else None
     if (after and after.role != "user") or not _asks(question.text) or not answers(reply.text):
         return False
-    if any(is_about_self(one) or _is_dated(one) for one in sentences(reply.text[:_MAX_READ])):
-        return False
-    return after is None or not accepts(next(iter(sentences(after.text[:_MAX_READ])), ""))
+    return after is None or not accepts(next(iter(sentences(after.text[:_MAX_ACCEPTED])), ""))
 
 
 @text_cache(4096)
@@ -214,7 +212,10 @@ class _Matter(Struct):
         often = [word for word in reply if others[word] >= _OFTEN]
         is_known = any(others.get(name, 0) > 0 for name in _names(text))
         is_known = is_known or any(others.get(name, 0) >= _OFTEN for name in _names(self.said[at + 1].text))
-        return not (is_known or len(often) > _MAX_SHARED_REPLY * len(reply) or self._is_taken_up(at, question, reply))
+        if is_known or len(often) > _MAX_SHARED_REPLY * len(reply) or self._is_taken_up(at, question, reply):
+            return False
+        said = sentences(self.said[at + 1].text[:_MAX_READ])
+        return not any(is_about_self(one) or _is_dated(one) for one in said)
 
     def _elsewhere(self, word: str, question: Counter[str], reply: Counter[str], times: int) -> int:
         return self.counts.get(word, 0) - times * (question.get(word, 0) + reply.get(word, 0))
