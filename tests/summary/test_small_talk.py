@@ -104,7 +104,7 @@ def test_a_decision_that_a_reply_laughs_about_is_kept() -> None:
         "je reviens, on sonne",
         "deux minutes, le téléphone",
         "momentje, de bel gaat",
-        "ben zo terug",
+        "ik ben even weg, de bakker",
         "zaraz będę, pies szczeka",
         "chwileczkę, ktoś dzwoni",
         "少々お待ちください",

@@ -52,7 +52,7 @@ def _is_passing_talk(entry: LedgerEntry) -> bool:
 
 
 def _is_fragment(entry: LedgerEntry) -> bool:
-    """Whether it is a piece of a program, or a figure that nobody can place: "line 231", "SELECT p.id"."""
+    """Whether it is a piece of a program, or a figure that nobody can place: "row 58", "SELECT b.name"."""
     if entry.fact.kind == "decision" or entry.question or entry.is_correction or entry.fact.kind in _WHOLE:
         return False
     is_bare = entry.fact.kind in FIGURES and len(entry.text.split()) <= _MAX_BARE and count_topic_words(entry.text) < 2
