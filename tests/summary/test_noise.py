@@ -303,3 +303,97 @@ def test_advice_in_another_order_of_words_is_not_told(text: str) -> None:
 )
 def test_what_holds_for_anybody_is_no_report(text: str) -> None:
     assert text not in told(("user", "Was meinst du?"), ("assistant", text), ("user", "Die Boote sind 9 m lang."))
+
+
+MEMBERS = [
+    f"{name}, {name[0]}.; {name.lower()}@choir.example; {2010 + at}"
+    for at, name in enumerate(
+        ["Vogel", "Arends", "Brunner", "Castel", "Dorn", "Eklund", "Falk", "Groth", "Hansen", "Imhof", "Jansen", "Kern"]
+    )
+]
+
+
+def test_a_pasted_list_with_semicolons_is_neither_told_nor_listed() -> None:
+    pasted = "\n".join(["Here are our members:", *MEMBERS])
+    after = ("user", "The boats are 9 m long.")
+    summary = told(("user", pasted), ("assistant", "Twelve members, all with an address."), after)
+    assert "choir.example" not in summary
+    ledger = listed(("user", pasted), ("assistant", "Twelve members, all with an address."), ("user", after[1]))
+    assert "choir.example" not in ledger
+    assert "9 m" in ledger
+
+
+def test_a_short_list_that_the_user_wrote_is_told() -> None:
+    written = "\n".join(["Anna; drums; vegan", "Bo; bass; from Ghent", "Cleo; vocals; allergic to nuts"])
+    assert "allergic to nuts" in told(("user", written), ("assistant", "Noted."))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How do you share the work?", "Ada rents the van, Piet books the hall."),
+        ("Habt ihr schon einen Saal?", "Ja, den Saal im Gasthof Krone für 300 Euro"),
+        ("Is the permit filed?", "the permit of the harbour office was filed on 3 May"),
+        ("¿Cómo os repartís?", "Ada alquila la furgoneta, Piet reserva la sala"),
+    ],
+)
+def test_an_answer_that_stands_alone_comes_without_its_question(question: str, answer: str) -> None:
+    summary = told(("assistant", question), ("user", answer))
+    assert answer in summary
+    assert question not in summary
+
+
+def test_a_bare_answer_still_comes_with_its_question() -> None:
+    summary = told(("assistant", "How many boats do you have?"), ("user", "14"))
+    assert "How many boats do you have?" in summary
+
+
+FRIENDS: tuple[tuple[str, str], ...] = (
+    ("user", "hii are you coming to the lake"),
+    ("assistant", "yes! the 10:40 train, can you fetch me"),
+    ("user", "sure. bring your swimsuit"),
+    ("assistant", "will do. guess what, Nora is pregnant"),
+    ("user", "nooo way"),
+    ("assistant", "yes but don't tell mum before she does"),
+    ("user", "promised"),
+    ("assistant", "and I got the flat in Leith, from 1 May"),
+    ("user", "amazing!! need help moving?"),
+    ("assistant", "yes please, saturday 30 April, with your van"),
+    ("user", "deal"),
+    ("assistant", "Thomas leaves for Bergen in August, the boats go with him"),
+)
+
+
+def test_where_two_people_chat_both_are_told() -> None:
+    summary = extract([PlainMessage(role, text) for role, text in FRIENDS], 400, quarter)
+    for fact in (
+        "Nora is pregnant",
+        "don't tell mum",
+        "flat in Leith",
+        "saturday 30 April",
+        "Thomas leaves for Bergen",
+    ):
+        assert fact in summary
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The query was SELECT b.name FROM boats b JOIN berths k ON k.boat = b.id ORDER BY b.name",
+        "MAXDEPTH > 14",
+        "row 58",
+    ],
+)
+def test_pieces_of_code_and_figures_that_nobody_can_place_are_not_listed(text: str) -> None:
+    assert listed(("user", text), ("assistant", "I see.")) == ""
+
+
+def test_a_command_and_a_figure_with_its_topic_stay_in_the_ledger() -> None:
+    ledger = listed(("user", "Run `make boats` first. The jetty holds 14 boats."), ("assistant", "I see."))
+    assert "make boats" in ledger
+    assert "14 boats" in ledger
+
+
+def test_a_call_without_what_came_of_it_is_not_told() -> None:
+    call = 'fetch {"url": "https://harbour.example/berths"}'
+    assert "fetch" not in told(("assistant", call), ("user", "The boats are 9 m long."))

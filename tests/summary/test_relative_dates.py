@@ -57,3 +57,50 @@ def test_a_time_that_cannot_be_read_has_no_day() -> None:
     assert day_of("") is None
     assert day_of("some day") is None
     assert day_of("2023-05-08T12:00:00.000Z") == MONDAY
+
+
+TUESDAY = date(2026, 3, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "dated"),
+    [
+        ("Send the keys by Friday.", "by Friday [2026-03-13]"),
+        ("The plans must be ready before Monday noon.", "before Monday [2026-03-16] noon"),
+        ("I bring the ladder on Saturday", "on Saturday [2026-03-14]"),
+        ("Dentist next Thursday 8:15", "next Thursday [2026-03-12] 8:15"),
+        ("Der Lack muss bis Freitag trocken sein.", "bis Freitag [2026-03-13]"),
+        ("Die Leiter bringe ich am Samstag.", "am Samstag [2026-03-14]"),
+        ("Hay que pagar antes del viernes.", "antes del viernes [2026-03-13]"),
+        ("El jueves viene la grúa.", "El jueves [2026-03-12]"),
+        ("Il faut répondre avant vendredi.", "avant vendredi [2026-03-13]"),
+        ("De sleutel moet voor zondag terug.", "voor zondag [2026-03-15]"),
+        ("Morgen um 9 kommt der Maler.", "Morgen [2026-03-11] um 9"),
+        ("Hier soir la pompe fuyait.", "Hier [2026-03-09] soir"),
+    ],
+)
+def test_a_weekday_that_somebody_waits_for_gets_its_date(text: str, dated: str) -> None:
+    assert dated in add_dates(text, TUESDAY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We met on Friday and talked.",
+        "Choir is always on Friday.",
+        "Jeden Montag bis Freitag ist offen.",
+        "Wir haben am Samstag gestrichen.",
+        "On Tuesday the van comes.",
+        "The party is on Saturday, 14 March.",
+        "Wir treffen uns am Samstag, den 14.",
+        "Cada viernes, antes del viernes, paga.",
+        "Hier gilt Parkverbot, bitte vermerken.",
+        "Wasser muss hier bis Juni laufen.",
+        "In de morgen mag niemand zagen.",
+        "Morgen Anna, alles klar?",
+        "The van costs more this year.",
+        "By Friday or by Sunday, I do not know.",
+    ],
+)
+def test_what_happened_what_recurs_and_what_is_a_place_gets_no_date(text: str) -> None:
+    assert add_dates(text, TUESDAY) == text

@@ -4,7 +4,7 @@ import pytest
 from tests.summary.samples import quarter
 
 from recto.summary.extractive_summary import PlainMessage, extract
-from recto.summary.small_talk import is_reaction, is_remark
+from recto.summary.small_talk import is_reaction, is_remark, is_small_talk_reply
 from recto.summary.statements import accepts
 
 
@@ -79,3 +79,86 @@ def test_a_decision_that_a_reply_laughs_about_is_kept() -> None:
         PlainMessage("user", "The paint for it costs 60 euros."),
     ]
     assert "so Grey Gull" in extract(said, 200, quarter)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hold on, doorbell",
+        "give me a minute, the kids are fighting",
+        "brb, washing machine",
+        "back in 10",
+        "be back in half an hour",
+        "ok I'm back now, that was the plumber",
+        "sorry, had to take a call",
+        "gonna grab lunch",
+        "I need a coffee",
+        "need a short break",
+        "bin gleich wieder da, Hund muss raus",
+        "muss kurz telefonieren",
+        "Moment, Postbote",
+        "bin in 10 Minuten zurück",
+        "ahora vuelvo, el timbre",
+        "un segundo, el niño llora",
+        "vuelvo en 5 minutos",
+        "je reviens, on sonne",
+        "deux minutes, le téléphone",
+        "momentje, de bel gaat",
+        "ik ben even weg, de bakker",
+        "zaraz będę, pies szczeka",
+        "chwileczkę, ktoś dzwoni",
+        "少々お待ちください",
+        "ちょっと席を外します",
+        "tengo sueño",
+        "j'ai faim",
+        "ich hab Hunger",
+        "ik heb honger",
+        "jestem głodna",
+        "schon wieder Schnee",
+        "it's snowing again here",
+        "il pleut des cordes",
+        "menuda lluvia hoy",
+        "お腹すいた",
+    ],
+)
+def test_being_away_hungry_or_under_the_weather_is_a_remark(text: str) -> None:
+    assert is_remark(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hold the order until Mila has paid 40 euros",
+        "the parcel is back in Hamburg",
+        "back in 2019 the roof cost 40,000 euros",
+        "if it rains we move to the barn",
+        "I need the keys of the cellar",
+        "the break is from 12:30 to 13:15",
+        "muss bis Freitag fertig sein",
+        "Moment mal, es sind 42 Gäste",
+        "the client wants a minute of silence at noon",
+        "son dos minutos de descanso entre canciones",
+    ],
+)
+def test_what_only_sounds_like_being_away_is_no_remark(text: str) -> None:
+    assert not is_remark(text)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Sure, take your time.",
+        "No rush, I'm here.",
+        "Enjoy your lunch!",
+        "Klar, ich warte.",
+        "Bis gleich!",
+        "Sin prisa, aquí estoy.",
+        "Prenez votre temps.",
+        "Neem de tijd.",
+        "Jasne, poczekam.",
+        "Welcome back!",
+        "Ich bin hier, wenn du weitermachen willst.",
+    ],
+)
+def test_a_reply_that_waits_takes_what_it_answers_for_small_talk(reply: str) -> None:
+    assert is_small_talk_reply(reply)

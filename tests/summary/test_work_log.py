@@ -295,3 +295,59 @@ def test_any_run_gives_a_log_that_fits_and_can_be_read_again(
     assert not told or quarter(told) <= limit
     again = continue_work_log(told, run.messages)
     assert again is None or quarter(again.render(limit, quarter)) <= max(1, limit)
+
+
+def test_a_question_that_is_answered_without_work_is_no_task() -> None:
+    run = Run().ask("Please add a cache to the tile server.")
+    run.call("edit", "ok", path="src/tiles.py", old_string="a", new_string="b").sh("pytest -q", "31 passed")
+    run.reply("The cache is in src/tiles.py and 31 tests pass.")
+    run.ask("Who invented the zip?").reply("Whitcomb Judson showed the first one in 1893.")
+    run.ask("haha nice").reply("Tell me when you want to go on.")
+    log = log_of(run)
+    assert "Task: Please add a cache to the tile server." in log
+    assert "State: The cache is in src/tiles.py and 31 tests pass." in log
+    assert "zip" not in log
+    assert "go on" not in log
+
+
+def test_what_a_side_question_got_is_not_the_outcome_of_the_task_before() -> None:
+    run = Run().ask("Please add a cache to the tile server.")
+    run.call("edit", "ok", path="src/tiles.py", old_string="a", new_string="b")
+    run.reply("The cache is in src/tiles.py and 31 tests pass.")
+    run.ask("do snails have teeth?").reply("Thousands of them, on their tongue.")
+    run.ask("Now limit the cache to 200 MB.").call("edit", "ok", path="src/cache.py", old_string="a", new_string="b")
+    log = log_of(run)
+    assert "Task: Now limit the cache to 200 MB." in log
+    assert "Earlier task: Please add a cache to the tile server. → The cache is in src/tiles.py" in log
+    assert "snails" not in log
+
+
+def test_a_task_that_is_asked_back_about_stays_the_task() -> None:
+    run = Run().ask("Please add a cache to the tile server.").sh("pytest -q", "31 passed")
+    run.reply("The cache works.")
+    run.ask("Please rename the old endpoint.").reply("Which name should it get?")
+    run.ask("/v2/tiles").call("edit", "ok", path="src/routes.py", old_string="a", new_string="b")
+    assert "Please rename the old endpoint." in log_of(run)
+
+
+def test_the_last_request_that_nobody_has_answered_yet_is_the_task() -> None:
+    run = Run().ask("Please add a cache to the tile server.").sh("make", "built").sh("pytest -q", "31 passed")
+    run.reply("The cache works.")
+    assert "Task: Can you write a changelog entry?" in log_of(run.ask("Can you write a changelog entry?"))
+
+
+def test_a_side_question_after_a_compaction_does_not_replace_the_task() -> None:
+    run = Run().ask("Please add a cache to the tile server.").sh("make", "built").sh("pytest -q", "31 passed")
+    run.reply("The cache works.")
+    former = log_of(run)
+    later = Run().ask("why do cats purr?").reply("To calm themselves and others.")
+    assert "Task: Please add a cache to the tile server." in log_of(later, former)
+
+
+def test_an_edit_that_failed_and_was_done_in_another_way_is_not_told() -> None:
+    run = Run().ask("Please add a cache to the tile server.").sh("make", "built")
+    run.call("edit", "error: old text not found", path="src/tiles.py", old_string="a", new_string="b", is_error=True)
+    assert "Failed: edit src/tiles.py" in log_of(run)
+    run.sh("sed -i 's/a/b/' src/tiles.py", "").sh("pytest -q", "31 passed")
+    assert "Failed" not in log_of(run)
+    assert "Changed: src/tiles.py" in log_of(run)

@@ -62,7 +62,7 @@ class SummaryCheck(Struct, frozen=True):
         if self.most < WORTH_DIVIDING:
             return 0
         covered, count = await self.source.gathered(), self.source.count
-        entries = covered.entries.values()
+        entries = covered.told(self.source.former)
         needed = sum(count(entry.text) + 1 for entry in entries) + 4 * len({entry.number for entry in entries})
         # the facts that the former summary states are still there if it is
         needed += sum(count(line) + 1 for line in self.source.before.ledger)

@@ -181,6 +181,8 @@ class _WorkReader:
     """What is left by the agent's own list, if it keeps one."""
     _talk: tuple[str, int] | None = None
     """What the user said last that asks for nothing: a task only if the agent works on it."""
+    _is_asked: bool = False
+    """Whether that asks for something, beside a task that was worked on."""
     _was_heard: bool = True
     """Whether the assistant has said anything since then."""
     _has_worked: bool = False
@@ -197,7 +199,9 @@ class _WorkReader:
             self._hear(asked, message.said)
         elif message.role == "assistant":
             is_working = bool(message.calls or _written_command(message.text))
-            if self._talk and is_working:
+            # who is asked back goes on with the same task
+            is_asked_back = self._is_asked and bool(message.text.strip()) and not answers(message.text)
+            if self._talk and (is_working or is_asked_back):
                 self._begin(*self._talk)
             if message.text.strip() and not self._talk:
                 self._has_worked |= not answers(message.text)
@@ -227,10 +231,12 @@ class _WorkReader:
         """A request is a task at once; what only tells something is one when the agent sets to work."""
         said = sentences(asked)
         is_task = any(is_question(sentence) or is_request(sentence) for sentence in said)
-        if is_task or (not self.log.task and _is_told(asked)):
+        # beside a task that was worked on, a question may be answered without any work
+        is_beside = self.log.task and (self._has_worked or self.log.uses)
+        if (is_task and not is_beside) or (not self.log.task and _is_told(asked)):
             self._begin(asked, number)
         else:
-            self._talk, self._was_heard = (asked, number), False
+            self._talk, self._was_heard, self._is_asked = (asked, number), False, is_task
 
     def _begin(self, asked: str, number: int) -> None:
         """A new task: the one before becomes an earlier one, with what came of it. Mere talk does not."""
@@ -251,7 +257,7 @@ class _WorkReader:
             self._begin(*self._talk)
         self._has_worked = True
         self._open_file = use.opened or self._open_file
-        uses = list(_without(self.log.uses, use.families))
+        uses = [one for one in _without(self.log.uses, use.families) if not _is_done_otherwise(one, use)]
         uses += [use] if use.command else []
         self.log = replace(
             self.log,
@@ -273,7 +279,7 @@ class _WorkReader:
 
     def finished(self) -> WorkLog:
         """What the user said last, and nobody has answered yet, is most often what comes next."""
-        if self._talk and not self._was_heard and _is_told(self._talk[0]):
+        if self._talk and not self._was_heard and (self._is_asked or _is_told(self._talk[0])):
             self._begin(*self._talk)
         log = self._told()
         log = log if self._plan is None else replace(log, left=self._plan)
@@ -294,6 +300,14 @@ def _without(uses: Iterable[ToolUse], families: frozenset[str]) -> Iterable[Tool
             continue  # what failed was the last of them
         if left or not families:
             yield use if left == use.families else replace(use, families=left)
+
+
+def _is_done_otherwise(earlier: ToolUse, later: ToolUse) -> bool:
+    """Whether an edit that failed was done in another way: its file was changed."""
+    if not earlier.is_failed or earlier.is_shell or not later.changed:
+        return False
+    path = earlier.command.partition(" ")[2]
+    return bool(path) and any(is_same_file(path, changed) for changed in later.changed)
 
 
 def _last_families(command: str) -> frozenset[str]:

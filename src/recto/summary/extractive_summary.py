@@ -98,7 +98,7 @@ class Extraction:
 
     def _opened(self, limit: int, former: str) -> SentencePool:
         if self._pool is None:
-            said = message_lines(self.messages, is_beginning=not former, has_log=self.work is not None)
+            said = message_lines(self.messages, not former, has_log=self.work is not None, former=former)
             lines = _wanted(said, self.keep)
             self._density = _characters_per_token([former, *(line.text for line in lines)], self.count)
             self._pool = build_pool(lines, limit * self._density)

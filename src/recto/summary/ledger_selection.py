@@ -2,6 +2,7 @@
 message takes all of the room. Items of a former ledger compete with new ones.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -19,6 +20,14 @@ from recto.summary.truncation import CountTokens
 _WEIGHTY, _USUAL_COST, _MAX_REPEATED, _MIN_OVERLAP = 2.0, 24, 2, 8
 _MIN_SHORT_TOPIC = 3
 _OF_TOOLS = ("error", "url")
+# These are understood by themselves, and are no pieces of something.
+_WHOLE = ("command", "path", "url", "error")
+_MAX_BARE = 2
+_CODE_PIECE = re.compile(
+    r"\b(?:SELECT|FROM|WHERE|(?:LEFT |INNER |OUTER )?JOIN|GROUP BY|ORDER BY|HAVING|INSERT INTO|VALUES) [\w*(]"
+    r"|^\W*[\w.$]+ ?(?:[<>]=?|[=!]==?|:=|=>|->|::) ?[\w.$'\"]+\W*$|^\W*(?:def|class|return|import|const|let"
+    r"|var) \w+[(;:=]"
+)
 
 
 def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens) -> tuple[str, ...]:
@@ -26,7 +35,8 @@ def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens)
     that is left over is no reason to list more."""
     draft = _Draft(limit, count)
     told = (entry for entry in entries if entry.question or not says_little(entry.text))
-    entries = _weighty([entry for entry in told if not (is_platitude(entry.text) or _is_passing_talk(entry))])
+    told = (entry for entry in told if not (is_platitude(entry.text) or _is_passing_talk(entry) or _is_fragment(entry)))
+    entries = _weighty(list(told))
     shortened = [replace(entry, text=entry.short) if _is_enough(entry) else entry for entry in entries]
     ranked = _rank_entries(shortened, count)
     put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
@@ -39,6 +49,16 @@ def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens)
 
 def _is_passing_talk(entry: LedgerEntry) -> bool:
     return entry.fact.kind != "decision" and is_remark(entry.text)
+
+
+def _is_fragment(entry: LedgerEntry) -> bool:
+    """Whether it is a piece of a program, or a figure that nobody can place: "row 58", "SELECT b.name"."""
+    if entry.fact.kind == "decision" or entry.question or entry.is_correction or entry.fact.kind in _WHOLE:
+        return False
+    is_bare = entry.fact.kind in FIGURES and len(entry.text.split()) <= _MAX_BARE and count_topic_words(entry.text) < 2
+    if is_bare and not entry.text[0].isdigit():  # "300 words" is an answer
+        return True
+    return _CODE_PIECE.search(entry.text) is not None
 
 
 def _is_enough(entry: LedgerEntry) -> bool:

@@ -175,11 +175,32 @@ def has_cells(line: str) -> bool:
 
 def table_rows(lines: Sequence[str]) -> set[int]:
     """The places of rows with figures, which say nothing alone, and of the headings above them."""
-    is_row, rows = [has_cells(line) for line in lines], set[int]()
+    is_row, rows = [has_cells(line) for line in lines], _separated_rows(lines)
     for at in range(len(lines) - MIN_CELL_ROWS + 1):
         if all(is_row[at : at + MIN_CELL_ROWS]):
             is_heading = at and at - 1 not in rows and not _ENDS_SENTENCE.search(lines[at - 1])
             rows.update(range(at - bool(is_heading), at + MIN_CELL_ROWS))
+    return rows
+
+
+# So many lines in a row with the same marks between short cells are a list that somebody exported; a short one may be
+# written by hand.
+_MIN_SEPARATED, _MAX_SEPARATED = 9, 160
+_SEPARATORS = {";": 2, "\t": 2, "|": 2, ",": 3}
+
+
+def _separated_rows(lines: Sequence[str]) -> set[int]:
+    """Rows by their marks alone: "Vogel; Ines; ines@choir.example". With commas they look like sentences, so they must
+    end like none."""
+    rows, run = set[int](), list[int]()
+    for mark, least in _SEPARATORS.items() if len(lines) >= _MIN_SEPARATED else ():
+        counts = [line.count(mark) if len(line) <= _MAX_SEPARATED else 0 for line in lines]
+        for at, (number, line) in enumerate(zip((*counts, 0), (*lines, ""), strict=True)):
+            is_cells = number >= least and (mark != "," or not _ENDS_SENTENCE.search(line))
+            if run and not (is_cells and number == counts[run[0]]):
+                rows.update(run if len(run) >= _MIN_SEPARATED else ())
+                run = []
+            run += [at] if is_cells else []
     return rows
 
 

@@ -13,6 +13,7 @@ from recto.chat.priority import BINDING, CHATTER
 from recto.summary.choices import chosen_options, listed_options
 from recto.summary.machine_output import is_document, is_machine_made, is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
+from recto.summary.side_questions import Said, find_side_questions
 from recto.summary.small_talk import is_remark, is_small_talk_reply
 from recto.summary.source_lines import SourceLine
 from recto.summary.statements import (
@@ -25,7 +26,7 @@ from recto.summary.statements import (
     is_request,
     settles,
 )
-from recto.summary.worth import needs_context
+from recto.summary.worth import is_about_self, needs_context
 
 _TALE = re.compile(
     r"\b(?:stor(?:y|ies)|tales?|poems?|novel|fairy ?tale|role-?play|geschichte|gedicht|märchen|roman|cuento|poema"
@@ -53,6 +54,8 @@ _MAX_NEAR = 600
 # A question of a language without question marks is told by its last characters.
 _MAX_ENDING = 12
 _MIN_LISTED = 3
+# Where two people chat, the replies are about so long on average, and this share of them tells of their author.
+_MIN_REPLIES, _MAX_CHAT, _PERSONAL_SHARE, _CASUAL_SHARE = 6, 90, 0.3, 0.5
 # The reply to a message comes after at most so many tool results.
 MAX_ROUNDS = 12
 
@@ -74,16 +77,22 @@ def label_of(message: PlainMessage) -> str:
     return f"{message.role.capitalize()}: "
 
 
-def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log: bool = False) -> list[SourceLine]:
+def message_lines(
+    messages: Sequence[PlainMessage], is_beginning: bool, has_log: bool = False, former: str = ""
+) -> list[SourceLine]:
     """Messages weigh by role, by priority, a little by age; the task weighs more. Where a work log tells the tasks, the
     rest of a long prompt weighs less."""
     messages = [message for message in messages if message.text.strip()]
     task = _find_task(messages) if is_beginning and not has_log else -1
+    aside = find_side_questions([Said(one.role, one.text, one.is_step) for one in messages], former)
+    is_between_people = not has_log and _is_between_people(messages)
     tales = [_asks_for_tale(message) for message in messages]
     lines = []
     for at, message in enumerate(messages):
         weight = (
-            ROLE_WEIGHTS.get(message.role, 0.5) * (0.55 + 0.09 * message.priority) * (1 + _RECENCY * at / len(messages))
+            ROLE_WEIGHTS.get("user" if is_between_people else message.role, 0.5)
+            * (0.55 + 0.09 * message.priority)
+            * (1 + _RECENCY * at / len(messages))
         )
         weight *= _TASK_WEIGHT if at == task else 1
         if has_log and message.role == "user" and len(message.text) > _LONG_PROMPT:
@@ -114,9 +123,25 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
                 is_step=message.is_step,
                 is_done=not has_log and _is_ordered(messages, at),
                 asked=None if is_accepted or chosen else _asked_before(messages, at),
+                is_person=is_between_people and message.role == "assistant",
+                is_aside=at in aside,
             )
         )
     return lines
+
+
+def _is_between_people(messages: Sequence[PlainMessage]) -> bool:
+    """Whether who answers is a person too: short messages, of which most begin with a small letter, as no model writes,
+    or many tell of their author."""
+    if any(message.role not in ("user", "assistant") for message in messages):
+        return False
+    replies = [message.text for message in messages if message.role == "assistant"]
+    if len(replies) < _MIN_REPLIES or sum(map(len, replies)) > _MAX_CHAT * len(replies):
+        return False
+    if sum(reply.lstrip()[:1].islower() for reply in replies) >= _CASUAL_SHARE * len(replies):
+        return True
+    personal = sum(any(map(is_about_self, sentences(reply))) for reply in replies)
+    return personal >= _PERSONAL_SHARE * len(replies)
 
 
 def _is_accepted(messages: Sequence[PlainMessage], at: int) -> bool:

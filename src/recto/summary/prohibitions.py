@@ -23,7 +23,8 @@ def _words(words: str) -> frozenset[str]:
 
 
 def _rule(words: str, *patterns: str) -> _Rule:
-    return _Rule(_words(words), LazyPattern("|".join(patterns)))
+    # words are cut at apostrophes: "can't" is known by its last letter
+    return _Rule(frozenset(word.rpartition("'")[2] for word in words.split()), LazyPattern("|".join(patterns)))
 
 
 # Where a clause starts, and may be all that is said: "not on e-bikes though".
@@ -167,7 +168,7 @@ _QUALIFIES = LazyPattern(
 _MAX_QUALIFYING = 120
 # What binds and has one of these forbids something, or allows only something.
 _FORBIDDING = _words(
-    "not no never don't dont can't cannot won't mustn't shouldn't avoid nothing nobody without only dealbreaker "
+    "not no never dont cannot avoid nothing nobody without only dealbreaker "
     "secret "
     "nicht nie niemals kein keine keinen keinem keiner nichts niemand ohne nur verboten untersagt nunca jamás nadie "
     "nada "
@@ -175,6 +176,8 @@ _FORBIDDING = _words(
     "niemand "
     "zonder alleen verboden forbidden prohibited banned nigdy tylko"
 )
+
+_NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
 
 
 @cache
@@ -207,4 +210,4 @@ def qualifies(sentence: str) -> bool:
 
 def has_prohibition(sentence: str) -> bool:
     """Whether a sentence that binds forbids something, rather than to choose or to correct."""
-    return not _FORBIDDING.isdisjoint(words_of(sentence)) or restricts(sentence)
+    return not _FORBIDDING.isdisjoint(words_of(sentence)) or bool(_NOT.search(sentence)) or restricts(sentence)

@@ -1,6 +1,7 @@
 """Relative dates: "tomorrow" with its day behind it, so that a sentence can be read long after it was said.
 
-In English, German, Spanish, French and Dutch. What could mean several days, as "soon" or "on Friday", stays as it is.
+In English, German, Spanish, French and Dutch. "By Friday" is the next one, unless the sentence tells what happened or
+what happens every week. What could mean several days, as "soon", stays as it is.
 """
 
 import re
@@ -17,7 +18,16 @@ _DAYS = {
     "the day before yesterday|eergisteren|vorgestern|anteayer|antier|avant-hier": -2,
 }
 # "Morgen" with a capital is the morning.
-_GERMAN_TOMORROW = r"(?<!heute )(?<!gestern )(?<!guten )(?<!jeden )(?<!am )\bmorgen\b(?! ist Morgen)"
+_GERMAN_TOMORROW = (
+    r"(?<!heute )(?<!gestern )(?<!guten )(?<!jeden )(?<!am )(?<!de )(?<!elke )(?<!goede )\bmorgen\b(?! ist Morgen)"
+)
+# At the start of a sentence, what follows tells.
+_FIRST_TOMORROW = (
+    r"(?:^|(?<=[.!?:] ))Morgen(?= (?:um|ab|bis|früh|[Vv]ormittag|[Nn]achmittag|[Mm]ittag|[Aa]bend|kommt?|kommen|muss"
+    r"|müssen|wird|werden|ist|sind|gehe?n?|geht|holen?|gibt|habe?n?|hat|fahren?|bringen?|treffen|machen?|soll"
+    r"|will|kann"
+    r"|können|ga|gaan|moet|moeten|wordt|komen?)\b)"
+)
 _COUNTS = {
     word: number
     for number, words in enumerate(
@@ -74,12 +84,47 @@ _HINT = re.compile(
     r"|vandaag|gisteren|volgende|komende|afgelopen|heute|gestern|morgen|vor |letzte|nächste|vorige|kommende"
     r"|vergangene|diese|hoy|mañana|ayer|anoche|antier"
     r"|hace|dentro|pasad|próxim|que viene|est[ea] |aujourd|demain|hier|il y a|dans|derni|prochain|passée?"
-    r"|ce(?:tte|t)? ",
+    r"|ce(?:tte|t)? |(?:on|tues|nes|hurs|fri|tur|sun|maan|dins|der|vrij|ter|zon)da[yg]|tag\b|woch|nes\b|artes"
+    r"|coles|eves\b"
+    r"|bado|mingo|undi|ardi|redi|eudi|amedi|anche",
     re.IGNORECASE,
 )
+# A figure behind it is its date, but "Friday 8:15" and "Friday 4 pm" tell the hour.
+_DATED = re.compile(
+    r"\s*[(\[,]?\s*(?:the |den |dem |der |el |le |de )?\d(?!\d?(?:[:h]\d|\.\d\d\b| ?(?:[ap]\.?m\b|uhr|h\b|uur)))",
+    re.IGNORECASE,
+)
+_BY_WEEKDAY = (
+    rf"(?:on|by|before|until|till|from|due|bis|bis zum|vor|ab|am|antes del?|hasta|para|para el|el|avant|d['’]ici"
+    rf"|jusqu['’]à|pour|dès|op|voor|vóór|tot|vanaf|uiterlijk) (?P<weekday>{_WEEKDAY})"
+    r"(?! (?:que viene|próxim|pasado|prochain|derni|passé))"
+)
+# A sentence with one of these tells what happened, what happens every week, or names the day itself.
+_NO_NEXT = (
+    r"\b(?:was|were|had|did|went|got|came|saw|said|took|made|last|every|each|always|usually|or|(?!need|speed"
+    r"|indeed|feed"
+    r"|seed|shed|bed)[a-z]{2,}ed|war|waren|hat|haben|hatten?|habe|hab|wurden?|jeden?|immer|oder|letzten?"
+    r"|ge[a-zäöü]{3,}(?:t|en)"
+    r"|fue|era|estuv\w+|hemos|han|ha|cada|siempre|suele\w*|pasad[oa]|o|était|étaient|avons|ont|ai|chaque|toujours"
+    r"|derni\w+|ou"
+    r"|heeft|hebben|heb|elke|iedere|altijd|of|vorige|afgelopen)\b"
+    r"|\b\d{1,2}(?:st|nd|rd|th|\.)? (?:de )?(?:jan|feb|mar|mär|maart|apr|avr|abr|ma[iy]|mei|jun|jui|jul|aug|août"
+    r"|ago|sep"
+    r"|oct|okt|nov|dec|dez|dic|déc|ene)|\d{1,2}\.\d{1,2}\.|\d{4}-\d\d-\d\d"
+)
 # "Hier" is yesterday in French, and here in German.
-_DATED = re.compile(r"\s*[(\[,]?\s*\d")
+_FRENCH = (
+    r"\b(?:la|les|une|et|je|j['’]|nous|on|il|elle|vous|tu|ai|est|était|avons|ont|soir|matin|pas|chez|dans|pour"
+    r"|avec|mon|ma"
+    r"|notre|sur|au|aux|que|qui|le|c['’]|d['’]|l['’])(?!\w)"
+)
 _MOST_DAYS = 36_000
+
+
+@cache
+def _pattern(words: str) -> re.Pattern[str]:
+    """Compiled when first needed: few commands ever summarise."""
+    return re.compile(words, re.IGNORECASE)
 
 
 def day_of(created: str) -> date | None:
@@ -111,7 +156,7 @@ def add_dates(text: str, day: date | None) -> str:
         key=lambda pair: (pair[0].start(), -pair[0].end()),
     )
     for match, make in matches:
-        is_here = match[0].lower() == "hier" and is_german(text)
+        is_here = match[0].lower() == "hier" and (is_german(text) or not _pattern(_FRENCH).search(text))
         if match.start() >= taken and not is_here and not _DATED.match(text, match.end()):
             taken = match.end()
             try:
@@ -140,6 +185,8 @@ def _patterns() -> list[tuple[re.Pattern[str], Resolve]]:
         *((word(ago), _ago) for ago in _AGO),
         (word(_AHEAD), _ahead),
         *((span, _span) for span in spans),
+        (re.compile(_FIRST_TOMORROW), _shifted(1)),
+        (word(_BY_WEEKDAY), _next_weekday),
     ]
 
 
@@ -187,7 +234,18 @@ def _span(match: re.Match[str], day: date) -> str:
         return _week(day + timedelta(days=7 * step), 5)
     if re.fullmatch(_UNITS["week"], span):
         return _week(day + timedelta(days=7 * step))
-    return _month(day, step) if re.fullmatch(_UNITS["month"], span) else f"{day.year + step:04}"
+    if re.fullmatch(_UNITS["month"], span):
+        return _month(day, step)
+    return f"{day.year + step:04}" if step else ""  # which year this is, a reader knows by the other dates
+
+
+def _next_weekday(match: re.Match[str], day: date) -> str:
+    """The next one. On the same day of the week, it could be today or in a week."""
+    if _pattern(_NO_NEXT).search(match.string):
+        return ""
+    name = match["weekday"].lower()
+    number = next(number for number, names in enumerate(_WEEKDAYS) if re.fullmatch(names, name))
+    return str(_weekday(day, number, 1)) if number != day.weekday() else ""
 
 
 def _weekday(day: date, number: int, step: int) -> date:

@@ -221,6 +221,9 @@ class SentenceContext(Struct):
             return None
         # what the answer names itself need not be asked
         is_clear = not says_little(answer.text) and any(_is_topic(term) for term in asked.terms & answer.terms)
+        is_clear = is_clear or (
+            count_topic_words(answer.text) > _MAX_ANSWER_TOPICS and _YES_OR_NO.match(answer.text) is None
+        )
         return None if is_clear else _unscored(line, asked)
 
     def _said_before(self, sentence: ScoredSentence) -> ScoredSentence | None:

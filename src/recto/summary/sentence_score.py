@@ -131,7 +131,7 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
     if is_noise(text) or (line.label == TOOL and _PROMPT.fullmatch(text)):
         return Promise(NOISE_SCORE * line.weight)
     start = text[:_MAX_INSPECTED]
-    label = TOOL if line.label != TOOL and is_machine_made(start) else line.label
+    label = TOOL if is_machine_made(start) or line.label == TOOL else USER if line.is_person else line.label
     facts = _count_facts(sentence, start)
     # the 3 keeps a lone word from being the most central of all
     base = _MIN_BASE + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
@@ -147,7 +147,7 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
 def cannot_be_worth(sentence: LineSentence, line: SourceLine) -> bool:
     """Whether it scores less than what is worth telling, whatever its terms are. Told without looking at these, since
     so does most of what an assistant and its tools say."""
-    if line.is_task or line.label not in (ASSISTANT, TOOL):
+    if line.is_task or line.is_person or line.label not in (ASSISTANT, TOOL):
         return False
     start = sentence.text[:_MAX_INSPECTED]
     if line.label == TOOL or is_machine_made(start):
@@ -197,7 +197,7 @@ def score_sentence(
     is_quoted = sentence.speaker is not None
     worth = _worth_factor(sentence, line, start, label) if label != TOOL else 1.0
     if worth == UNWORTHY_FACTOR and not is_order(start, speaker=sentence.speaker):
-        is_empty = rate_sentence(start) == CHATTER or (line.is_step and is_announcement(start))
+        is_empty = line.is_aside or rate_sentence(start) == CHATTER or (line.is_step and is_announcement(start))
         worth = _SMALL_TALK_FACTOR if is_empty else worth
         return line.weight * score * worth * (_QUOTED_FACTOR if is_quoted else 1.0) / _length(text)
     if label == TOOL:
@@ -212,7 +212,7 @@ def score_sentence(
         score *= _BOILERPLATE_FACTOR ** (is_repeated + is_prompt_frame(start))
         score *= worth
     score *= _form_factor(sentence, start, facts, line.is_task and label != TOOL and not is_quoted)
-    if label != line.label:
+    if label == TOOL != line.label:
         score *= _PASTED_OUTPUT_FACTOR ** (1 if _EVENT.search(start) else 2)
     if is_order(start, speaker=SOMEBODY if line.label == TOOL and not sentence.speaker else sentence.speaker):
         score *= _ORDER_FACTOR
@@ -252,7 +252,7 @@ def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) 
     )
     return (
         is_worth
-        and not (line.is_proposal and _is_proposed(start))
+        and not (line.is_aside or (line.is_proposal and _is_proposed(start)))
         and not is_thin_success(start)
         and not (label == ASSISTANT and _CALCULATES.search(start))
         and not _is_rejected(sentence.text, line)

@@ -1,6 +1,7 @@
 """Small talk: reactions, moods, jokes and platitudes, which nobody misses in a summary. Knows one at a time."""
 
 import re
+from functools import cache
 
 from recto.summary.quotation import count_topic_words
 from recto.summary.relative_dates import is_german
@@ -109,6 +110,58 @@ _COMES_AND_GOES = re.compile(
     r"|(?:all|it['’]s all) good\b|alles gut\b|todo bien\b|tout va bien\b|no worries|ph?ew|ouf|puh+|uff+)\b",
     re.IGNORECASE,
 )
+# Who is away for a while says so, and why: "hold on, doorbell", "back in 10".
+_AWAY = (
+    r"(?:(?:ok(?:ay)?|so|sorry|ah|oh)[,.!]? )?(?:"
+    r"(?:hold on|hang on|just a|one|a) ?(?:sec(?:ond)?|min(?:ute)?|moment)?(?<!just a)(?<!one)(?<!\ba)(?= ?[,.!…]|$)"
+    r"|(?:give me|gimme) (?:a|one|two|five|\d+) (?:sec|min|moment)\w*"
+    r"|(?:i['’]?(?:ll|m| will| am) )?(?:be |right )*back (?:now|in|soon|after|at my desk)\b(?! (?:19"
+    r"|20)\d\d)(?! (?-i:[A-Z]))"
+    r"|(?:had|have|got) to (?:take|answer) (?:a|the|another) (?:call|phone|door)"
+    r"|(?:was|were) (?:in|at) (?:a|the) (?:meeting|call|shop|phone)|(?:i['’]?m )?(?:gonna|going to) (?:grab|have"
+    r"|get|eat) "
+    r"|(?:i )?(?:need|could use|want) an? (?:short |quick |little )?(?:break|coffee|tea|nap|holiday"
+    r"|drink)\b[^\d]{0,24}$"
+    r"|(?:ich )?bin (?:gleich|kurz|mal|eben|in \d+ min\w*|bald) |(?:ich )?muss (?:kurz|mal|eben|schnell) "
+    r"|(?:warte|wart|moment|augenblick|sekunde)(?: (?:kurz|mal|bitte))?(?= ?[,.!…]|$)"
+    r"|(?:ahora|ya|enseguida) vuelvo|vuelvo (?:en|ahora|luego|enseguida)|un (?:momento|segundo|minuto"
+    r"|momentito)(?=[,.!…]|$)"
+    r"|te (?:llamo|escribo) (?:luego|después)|espera(?: un (?:momento|poco))?(?=[,.!…]|$)"
+    r"|je reviens|(?:une|deux|cinq|\d+) (?:secondes?|minutes?)(?= ?[,.!…]|$)|(?:attends|attendez)(?= ?[,.!…]|$)"
+    r"|(?:ik )?ben (?:zo|even|dadelijk|over \d+) |momentje|ogenblik|even (?:bellen|wachten|weg|kijken|iets)"
+    r"|(?:zaraz|już|za chwilę) (?:wracam|będę|wrócę)|(?:chwil(?:a|kę|eczkę|unia)|moment)(?=[,.!…]|$)|sekund[ęa]"
+    r"|(?:少々|ちょっと)(?:お?待|電話|席|外)|すぐ(?:戻|もど))"
+)
+_AWAY_FIGURE = r"(?:in|en|dans|over|za|back in) \d{1,2}(?: ?min\w*| ?m)?(?: zurück| wieder da| terug)?[.!]*$"
+# What somebody needs for the moment, and the weather at the window.
+_NEEDS = (
+    r"(?:(?:uf+|puh|ay|oh)[,!]? )?(?:(?:ich )?hab(?:e|['’])? (?:so(?:lchen?)? |echt )?(?:hunger|durst)"
+    r"|tengo (?:mucha? )?(?:hambre|sueño|sed"
+    r"|frío|calor)|j['’]ai (?:trop |très )?(?:faim|soif|sommeil|froid|chaud)|ik heb (?:zo['’]?n )?(?:honger|dorst"
+    r"|slaap)"
+    r"|jestem (?:głodn|zmęczon|śpiąc)\w+|chce mi się spać|お腹(?:が)?(?:す|空)|眠い|疲れた"
+    r"|(?:it['’]?s |so |schon wieder |wieder |siempre |menud[ao] |qué |otra vez |encore |wat een |weer |znowu "
+    r"|ale |what )*"
+    r"(?:raining|snowing|pouring|freezing|boiling|regnet|schneit|regen|schnee|hitze|kälte|llueve|lluvia|nieve"
+    r"|calor|frío"
+    r"|hace (?:frío|calor)|il (?:pleut|neige|gèle)|il fait (?:un )?(?:froid|chaud)|de la pluie|het regent|het sneeuwt"
+    r"|weer regen|pada|leje|upał|mróz)\b[^,.;:]{0,24}[!.…]*$)"
+)
+_WAITS = (
+    r"(?:(?:sure|ok(?:ay)?|of course|no problem|klar|gern\w*|claro|vale|bien sûr|d['’]accord|prima|goed|jasne"
+    r"|dobrze)[,.!]? )*"
+    r"(?:take your time|no (?:rush|hurry|worries)|i['’](?:m|ll be) (?:here|right here)|i(?:['’]ll)? wait|welcome back"
+    r"|whenever you(?:['’]re| are) (?:ready|back)|tell me whenever|enjoy\b|see you (?:soon|in)|talk soon"
+    r"|good to have you back"
+    r"|lass dir zeit|kein(?:e)? (?:stress|eile|problem)|ich (?:warte|bin (?:hier|da))|bis (?:gleich|später|dann)"
+    r"|willkommen zurück|guten appetit|sin prisas?|aquí (?:estoy|te espero)|tómate tu tiempo|te espero"
+    r"|hasta (?:luego|ahora)"
+    r"|bienvenid[oa] de nuevo|que aproveche|prenez votre temps|prends ton temps|je (?:vous |t['’])?attends"
+    r"|à tout de suite"
+    r"|pas de (?:souci|problème)|bon appétit|bon retour|neem (?:de|je) tijd|ik wacht|tot zo|welkom terug"
+    r"|eet smakelijk"
+    r"|poczekam|czekam|nie ma pośpiechu|witaj z powrotem|smacznego|どうぞ|お待ちして|ごゆっくり|おかえり)"
+)
 _INTERJECTION = re.compile(
     r"(?:ugh|argh|puh+|uff*|boah|hm+|o+h+|a+h+|wow|omg|ouf|bof|uf|vaya|yay|ph?ew|ach|tja|oje|ups|oops|yikes|ooh|zut"
     r"|mince"
@@ -132,7 +185,7 @@ _CONCEDES = re.compile(
     re.IGNORECASE,
 )
 _MAX_CRY = 3
-_MAX_TALK, _MIN_THANKED, _MAX_JOKE, _MAX_LAUGHED = 90, 4, 4, 7
+_MAX_TALK, _MIN_THANKED, _MAX_JOKE, _MAX_LAUGHED, _MAX_AWAY = 90, 4, 4, 7, 6
 # A pattern of which every branch starts with a character is found in a sixth of the time.
 SPECIFIC = re.compile(
     r"`|@|https?:|/(?<=\w/)\w+[/.]\w|_(?<=\w_)\w"
@@ -150,6 +203,12 @@ FULL_NAME = re.compile(
     r"|(?<=H)et) )[a-zäöüßáéíóúñ]+"
     r" (?:(?:van|von|de|del|ter|ten|di|da) )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b"
 )
+
+
+@cache
+def _pattern(words: str) -> re.Pattern[str]:
+    """Compiled when first needed: few commands ever summarise."""
+    return re.compile(words, re.IGNORECASE)
 
 
 def is_reaction(sentence: str) -> bool:
@@ -183,7 +242,7 @@ def _plain_reply(reply: str) -> str:
 
 @text_cache(2048)
 def _sympathizes(reply: str) -> bool:
-    return _SYMPATHIZES.match(reply) is not None or _HAS_NO_LIFE.match(reply) is not None
+    return any(each.match(reply) for each in (_SYMPATHIZES, _HAS_NO_LIFE, _pattern(_WAITS)))
 
 
 @text_cache(8192)
@@ -204,7 +263,10 @@ def is_remark(text: str) -> bool:
         return False
     topics = count_topic_words(text)
     if _FIGURE.search(text):
-        return topics <= _MAX_JOKE and _LAUGHS.search(text) is not None
+        is_away = _pattern(_AWAY_FIGURE).search(text) is not None and _pattern(_AWAY).match(text) is not None
+        return is_away or (topics <= _MAX_JOKE and _LAUGHS.search(text) is not None)
+    if (_pattern(_AWAY).match(text) and topics <= _MAX_AWAY) or _pattern(_NEEDS).match(text):
+        return True
     if _COMES_AND_GOES.search(text) or _FEELS.search(text) or _INTERJECTION.fullmatch(text) or _AT_ONCE.search(text):
         return True
     if is_exclamation(text) and text.count(" ") < _MAX_CRY:

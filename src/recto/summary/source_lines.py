@@ -76,6 +76,10 @@ class SourceLine(Struct, frozen=True, gc=False):
     """Whether an assistant says it beside a call of a tool, of which a work log tells."""
     is_former: bool = False
     """Whether a former summary told it: it was worth telling before."""
+    is_person: bool = False
+    """Whether who answers the user is a person: what both say weighs the same."""
+    is_aside: bool = False
+    """Whether it is asked or answered beside the matter of the conversation."""
 
     def heading(self, speaker: str | None = None) -> str:
         """The label as it is written where it quotes a speaker."""

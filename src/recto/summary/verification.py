@@ -28,6 +28,7 @@ from recto.summary.marks import (
     strip_marks,
 )
 from recto.summary.sentences import sentences
+from recto.summary.side_questions import Said, find_side_questions
 from recto.summary.success import tells_failure, works_now
 from recto.summary.tool_use import readable_arguments
 from recto.text import text_cache
@@ -56,6 +57,14 @@ class CoveredFacts(Struct):
     _waiting: list[tuple[str, list[Fact] | None]] = field(default_factory=list)
     """Texts with their facts, where these were needed."""
     _waiting_size: int = 0
+    _said: dict[int, Said] = field(default_factory=dict)
+    """The messages so far, by number."""
+
+    def told(self, known: str = "") -> list[LedgerEntry]:
+        """The entries without those of side questions. `known` is what a former summary tells."""
+        numbers = sorted(self._said)
+        aside = {numbers[at] for at in find_side_questions([self._said[number] for number in numbers], known)}
+        return [entry for entry in self.entries.values() if entry.number not in aside]
 
     @property
     def evidence(self) -> Evidence:
@@ -66,6 +75,8 @@ class CoveredFacts(Struct):
 
     def add(self, messages: Iterable[Message]) -> None:
         for message in messages:
+            if message.role != "tool" and message.text.strip():
+                self._said[message.said] = Said(message.role, message.text, bool(message.calls))
             for text, author in _texts_of(message):
                 self._add_text(text, author, message)
                 if message.role == "user" and MARK.strip() in text:
@@ -208,7 +219,7 @@ def verify_summary(
         invented = len(unsupported)
     text = text.replace(QUOTED_MARK, MARK.strip())
     former_entries = former.entries
-    entries = _merge_entries(former_entries, covered.entries.values())
+    entries = _merge_entries(former_entries, covered.told(former.summary))
     current = mark_corrections(entries)
     kept, lost = _split_stated(text, current)
     before = max(len(former_entries), former.facts or 0)
@@ -232,7 +243,7 @@ def only_archived(block: Compaction, covered: CoveredFacts) -> list[tuple[int, s
     """What neither the summary nor the ledger of a Compaction tells, in order of time: the number of the message, the
     role of who said it, and the words."""
     told = "\n".join([block.summary, *(item for _, item in ledger_items(block.ledger))])
-    _, lost = _split_stated(told, covered.entries.values())
+    _, lost = _split_stated(told, covered.told())
     found = {(entry.number, entry.role, entry.text) for entry in lost if (entry.short or entry.text) not in told}
     of_message: dict[int, list[str]] = {}
     for number, _, item in found:

@@ -209,6 +209,8 @@ _OF_CASE = re.compile(
     r"|(?<=\d)(?<!\w\d)\d?[.:]\d\d\b|(?<=[A-Z])(?<!\w[A-Z])[A-Z]{0,3}-?\d{2}|(?<=\*)\*)"
 )
 _YOURS = re.compile(r"\b(?:yours?|dein\w*|ihre?[mnrs]?|tus?|sus?|ton|tes|votre|vos|uw|jouw|jullie) ", re.IGNORECASE)
+# A call of a tool, without what came of it: `fetch {"url": …}`.
+_CALL = re.compile(r'[a-z_][\w.-]* \{(?:"|\})')
 # The number of an order, a file, a customer.
 _NUMBERED = re.compile(r"\b(?:[A-Z]{1,5}[-/]?\d[\w/-]*\d|\d{2,}-\d{2,}[\d-]*)\b")
 _DIGIT = re.compile(r"\d")
@@ -226,7 +228,7 @@ def is_worth_telling(
     """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done, `is_accepted` that
     the user took what an assistant proposes."""
     priority = rate_sentence(text)
-    if is_assistant and (is_quoted or not (SPECIFIC.search(text) or stands_alone(text))):
+    if is_assistant and (is_quoted or _CALL.match(text) or not (SPECIFIC.search(text) or stands_alone(text))):
         return False
     if is_assistant and not _is_news(text):
         return False
