@@ -182,7 +182,7 @@ def test_a_summary_is_edited_with_a_keyboard_only(run: Run, script: Script) -> N
     talk(run, script(REPLY, SUMMARY), 6)
     done = run("chat", "--continue", input="/compact\n/summary edit\n/summary delete\n")
     assert "recto: there is no keyboard to edit with" in done.stderr
-    assert "recto: /summary takes edit, or nothing" in done.stderr
+    assert "recto: /summary takes edit, lost, or nothing" in done.stderr
 
 
 def test_pins_are_offered_set_listed_and_taken_off_by_number_or_id(run: Run, script: Script) -> None:
