@@ -500,3 +500,33 @@ def test_what_works_now_and_what_leans_on_a_possessive_are_not_listed() -> None:
     )
     assert "10.8.0.2" not in listed
     assert "mine" not in listed
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "verdict"),
+    [
+        ("What does the medulla make?", "adrenaline and noradrenaline", "Correct! Next question."),
+        ("In welchem Jahr fiel die Mauer in Berlin?", "1989", "Richtig, weiter so."),
+        ("Which river flows through Rouen?", "the Loire", "Not quite: it is the Seine."),
+        ("¿Cuál es la capital de Australia?", "Sídney", "Casi: es Canberra."),
+    ],
+)
+def test_questions_of_an_exercise_are_not_listed(question: str, answer: str, verdict: str) -> None:
+    said: tuple[Said, ...] = (
+        ("user", "The oral exam is on 4 June with Dr. Kessler."),
+        ("assistant", question),
+        ("user", answer),
+        ("assistant", verdict),
+    )
+    lines = ledger(*said)
+    assert not any(answer in line for line in lines)
+    assert any("Dr. Kessler" in line for line in lines)
+
+
+def test_what_somebody_says_of_themselves_is_listed_although_the_reply_confirms_it() -> None:
+    lines = ledger(
+        ("assistant", "Which size does your tank have?"),
+        ("user", "240 litres"),
+        ("assistant", "Right, 240 litres. Then you need two heaters."),
+    )
+    assert any("240 litres" in line for line in lines)

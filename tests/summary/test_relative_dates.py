@@ -67,12 +67,9 @@ TUESDAY = date(2026, 3, 10)
     [
         ("Send the keys by Friday.", "by Friday [2026-03-13]"),
         ("The plans must be ready before Monday noon.", "before Monday [2026-03-16] noon"),
-        ("I bring the ladder on Saturday", "on Saturday [2026-03-14]"),
         ("Dentist next Thursday 8:15", "next Thursday [2026-03-12] 8:15"),
         ("Der Lack muss bis Freitag trocken sein.", "bis Freitag [2026-03-13]"),
-        ("Die Leiter bringe ich am Samstag.", "am Samstag [2026-03-14]"),
         ("Hay que pagar antes del viernes.", "antes del viernes [2026-03-13]"),
-        ("El jueves viene la grúa.", "El jueves [2026-03-12]"),
         ("Il faut répondre avant vendredi.", "avant vendredi [2026-03-13]"),
         ("De sleutel moet voor zondag terug.", "voor zondag [2026-03-15]"),
         ("Morgen um 9 kommt der Maler.", "Morgen [2026-03-11] um 9"),
@@ -87,6 +84,10 @@ def test_a_weekday_that_somebody_waits_for_gets_its_date(text: str, dated: str) 
     "text",
     [
         "We met on Friday and talked.",
+        "A plumber stood in the hall on Friday.",
+        "El jueves playa, si no llueve.",
+        "Am Samstag fährt sie mit dem Laster.",
+        "niet op zondag",
         "Choir is always on Friday.",
         "Jeden Montag bis Freitag ist offen.",
         "Wir haben am Samstag gestrichen.",

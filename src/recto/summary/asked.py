@@ -1,5 +1,6 @@
 """What a message asks, and what the reply to it takes up: a short answer is understood together with its question."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -19,6 +20,22 @@ _MAX_QUESTION, _MAX_ANSWER = 140, 80
 _MIN_TOPIC = 2
 # The assistant repeats what the user said in so many characters, if this much of it is the same.
 MAX_REPEATED, _REPEATED_SHARE = 400, 0.6
+
+# Who says whether an answer is right knows it: the question was for practice, unless it is about the one who is asked.
+_VERDICT = re.compile(
+    r"\W*(?:yes|no|oui|non|ja|nein|nee|sí|si|almost|hm)?\W*(?:that['’]s |that is |c['’]est |das ist |dat is |es )?"
+    r"(?:(?:almost |partly |partially |absolutely |exactly |not quite |ganz |nicht ganz |fast )?"
+    r"(?:correct|incorrect|wrong|right|spot on|well done|richtig|falsch|correcto|incorrecto|exacto|correcte|juste|faux"
+    r"|exact|juist|fout|esatto|giusto|sbagliato|dobrze|źle)(?=[\s.!,:;–—]|$)|not quite|nicht ganz|pas tout à fait"
+    r"|niet helemaal|casi|presque|正解|不正解)",
+    re.IGNORECASE,
+)
+_TO_SOMEBODY = re.compile(
+    r"\b(?:you|your|yours|we|our|us|i|my|me|du|dein\w*|dir|dich|ihr|euch|eure?\w*|sie|ihnen|wir|uns\w*|tú|te|tu|tus"
+    r"|usted\w*|vosotr\w*|quier\w*|tien\w*|vous|votre|vos|toi|ton|ta|tes|je|jij|jouw?|jullie|u|uw|wij|we|ons|vuoi"
+    r"|hai|ti|vi|voi|masz|chcesz|pan\w*)\b|あなた|ますか",
+    re.IGNORECASE,
+)
 
 
 class AskedBefore(NamedTuple):
@@ -73,6 +90,11 @@ def _asked_question(questions: Sequence[str], message: Message) -> AskedQuestion
 
 def _content(text: str) -> frozenset[str]:
     return terms(text) if len(text) <= MAX_REPEATED else frozenset()
+
+
+def was_for_practice(question: AskedQuestion, verdict: str) -> bool:
+    """Whether a reply to an answer judges it: "Correct! Next: …". What is asked about a person's own matter is not."""
+    return bool(_VERDICT.match(verdict)) and not _TO_SOMEBODY.search(question.text)
 
 
 def answer_end(text: str, before: AskedBefore) -> int:

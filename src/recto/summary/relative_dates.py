@@ -94,10 +94,10 @@ _DATED = re.compile(
     r"\s*[(\[,]?\s*(?:the |den |dem |der |el |le |de )?\d(?!\d?(?:[:h]\d|\.\d\d\b| ?(?:[ap]\.?m\b|uhr|h\b|uur)))",
     re.IGNORECASE,
 )
+# A deadline is near. "On Friday" may be past, every week, or a day of the journey that is planned.
 _BY_WEEKDAY = (
-    rf"(?:on|by|before|until|till|from|due|bis|bis zum|vor|ab|am|antes del?|hasta|para|para el|el|avant|d['’]ici"
-    rf"|jusqu['’]à|pour|dès|op|voor|vóór|tot|vanaf|uiterlijk) (?P<weekday>{_WEEKDAY})"
-    r"(?! (?:que viene|próxim|pasado|prochain|derni|passé))"
+    rf"(?:by|before|until|till|due|bis|bis zum|vor|antes del?|hasta|para el|avant|d['’]ici|jusqu['’]à|voor|vóór|tot"
+    rf"|uiterlijk) (?P<weekday>{_WEEKDAY})(?! (?:que viene|próxim|pasado|prochain|derni|passé))"
 )
 # A sentence with one of these tells what happened, what happens every week, or names the day itself.
 _NO_NEXT = (

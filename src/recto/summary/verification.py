@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role
-from recto.summary.asked import AskedBefore, asked_in
+from recto.summary.asked import AskedBefore, asked_in, was_for_practice
 from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact, facts_on_lines, find_facts
 from recto.summary.ledger import UNLISTED, LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
@@ -53,6 +53,8 @@ class CoveredFacts(Struct):
     _before: AskedBefore | None = None
     _failed: list[LedgerEntry] = field(default_factory=list)
     """Errors of the last messages."""
+    _answers: list[LedgerEntry] = field(default_factory=list)
+    """What the user's last message answers."""
     _evidence: Evidence = field(default_factory=Evidence)
     _waiting: list[tuple[str, list[Fact] | None]] = field(default_factory=list)
     """Texts with their facts, where these were needed."""
@@ -93,7 +95,7 @@ class CoveredFacts(Struct):
         found = list(entries)
         if author != MACHINE:
             self._before = asked_in(searched, message, found)
-            found += self._mended(searched, message.said)
+            found += [*self._mended(searched, message.said), *self._practised(searched, message, found)]
         self._failed += [entry for entry in found if entry.fact.kind == "error" or tells_failure(entry.text)]
         for entry in found:
             _merge_entry(self.entries, entry)
@@ -104,6 +106,17 @@ class CoveredFacts(Struct):
         has_worked = bool(recent) and any(map(works_now, sentences(text[:_MAX_REPORT])))
         self._failed = [] if has_worked else recent
         return [replace(entry, is_settled=True) for entry in recent] if has_worked else []
+
+    def _practised(self, text: str, message: Message, found: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+        """Answers to questions of an exercise, where this text says whether they are right."""
+        before, self._answers = self._answers, [entry for entry in found if entry.question]
+        if message.role == "user":
+            return []
+        return [
+            replace(entry, is_settled=True)
+            for entry in before
+            if entry.question and was_for_practice(entry.question, text)
+        ]
 
     def _wait(self, text: str, facts: list[Fact] | None) -> None:
         self._waiting.append((text, facts))
