@@ -18,7 +18,12 @@ def test_folders_are_shared_where_room_is_scarce() -> None:
 def test_a_path_and_the_same_path_from_the_root_are_one_file() -> None:
     assert with_files(("/repo/a/b.py", "c.py"), ["a/b.py"], 9) == ("c.py", "/repo/a/b.py")
     assert with_files((r"C:\repo\b.cs",), ["b.cs", "xb.cs"], 9) == (r"C:\repo\b.cs", "xb.cs")
-    assert list_files(("/repo/a/b.py", "a/c.py"), 19, len, "") == "/repo/a/{b.py,c.py}"
+    assert list_files(("/repo/x/a/b.py", "x/a/c.py"), 21, len, "") == "/repo/x/a/{b.py,c.py}"
+
+
+def test_a_folder_is_not_taken_for_another_of_its_name() -> None:
+    files = ("/var/log/shop/debug.log", "shop/settings.py", "/var/log/shop/web.log")
+    assert list_files(files, 60, len, "") == "/var/log/shop/{debug.log,web.log}, shop/settings.py"
 
 
 names = st.text("ab.{}, →", min_size=1, max_size=6).map(str.strip).filter(bool)

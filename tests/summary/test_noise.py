@@ -397,3 +397,10 @@ def test_a_command_and_a_figure_with_its_topic_stay_in_the_ledger() -> None:
 def test_a_call_without_what_came_of_it_is_not_told() -> None:
     call = 'fetch {"url": "https://harbour.example/berths"}'
     assert "fetch" not in told(("assistant", call), ("user", "The boats are 9 m long."))
+
+
+def test_what_writes_files_is_no_writer_of_a_mail() -> None:
+    said = "Our export fails since 9 June. It is a small service that writes files to disk 2. Here is the log:\n\n"
+    told = extract([PlainMessage("user", said + "02:00:04 ERROR no space left")], 100, lambda text: len(text) // 4)
+    assert "Our export fails" in told
+    assert "quoting" not in told

@@ -7,6 +7,7 @@ from recto.summary.truncation import CountTokens, largest_fitting
 
 COMMA = ", "
 _GROUP = re.compile(r"([^{}]*[/\\])\{([^{}]+)\}")
+_SEPARATOR = re.compile(r"[/\\]")
 _MORE = re.compile(r" \(\+\d+ more\)$")
 _FOLDER = re.compile(r"(.*[/\\])?([^/\\]*)", re.DOTALL)
 
@@ -65,8 +66,9 @@ def _by_folder(files: Sequence[str]) -> list[str]:
         if not parts[1] or any(mark in path for mark in "{},"):
             folders[path] = [""]
             continue
-        # the same folder from the root
-        folder = max((root for root in roots if is_same_file(parts[1], root)), key=len)
+        # the same folder from the root; a single name may be that of several folders
+        is_named = len(_SEPARATOR.findall(parts[1])) > 1
+        folder = max((root for root in roots if is_named and is_same_file(parts[1], root)), key=len, default=parts[1])
         folders.setdefault(folder, []).append(parts[2])
     return [
         f"{folder}{{{','.join(names)}}}" if len(names) > 1 else folder + names[0] for folder, names in folders.items()

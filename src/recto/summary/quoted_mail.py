@@ -91,8 +91,10 @@ def _is_signature(lines: Sequence[TextLine]) -> bool:
 _MARKED = re.compile(r"[ \t]{0,3}>(?!>>)(?:[ \t]?>)*[ \t]?")
 _MARKED_DEEP = re.compile(r"[ \t]{0,3}>(?:[ \t]?>)*[ \t]?")
 _WROTE = r"(?:wrote|writes|schrieb|schreibt|escribió|escribe|a écrit|écrit|ha scritto|escreveu|schreef|写道)"
+# "A service that writes files" is nobody who wrote.
+_RELATIVE = "".join(rf"(?<!\b{word} )" for word in ("that", "which", "who", "que", "qui", "der", "die", "das", "dat"))
 _MAIL_INTRO = re.compile(
-    rf"\s*(?=[^\n]*[\d@])(?P<lead>[^\n]{{0,240}}?)\b{_WROTE}\b(?P<rest>[^\n]{{0,160}}?)\s?[:：]\s*$"
+    rf"\s*(?=[^\n]*[\d@])(?P<lead>[^\n]{{0,240}}?){_RELATIVE}\b{_WROTE}\b(?P<rest>[^\n]{{0,160}}?)\s?[:：]\s*$"
 )
 # The second line of such an introduction.
 _WRITTEN = re.compile(rf"[^\n]{{0,60}}\b{_WROTE}\b[^\n]{{0,60}}[:：]$")
