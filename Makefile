@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 VAULT ?= examples/vault
 # Of the tests. More than there are processors fill the time in which tests wait for each other's processes.
-WORKERS ?= 2
+WORKERS ?= 3
 NPM_SERVERS := $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31)
 AXE := axe-core@4.14.0
 SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import Open, Script
@@ -24,6 +25,19 @@ def vault(tmp_path: Path) -> Path:
     for path, text in NOTES.items():
         (root / path).write_text(text, "utf-8")
     return root
+
+
+@pytest.fixture
+def desk(desk: Open) -> Open:
+    """The index of its vault is filled: a turn waits only a moment for that."""
+
+    def opened(model: str, **settings: Any) -> Desk:
+        at = desk(model, **settings)
+        if at.vault_search:
+            at.vault_search.fill()
+        return at
+
+    return opened
 
 
 def sent(at: Desk, talk: Talk) -> str:
