@@ -296,7 +296,7 @@ class Engine:
     def first_reads(self, session: ChatSession, given: UserMessage) -> FirstReads:
         agent = asyncio.ensure_future(asyncio.to_thread(self.agents.read_or_last, session.agent))
         if ":" not in self.settings.search.embedder:  # a server is not asked before the turn's own settings are known
-            recall_ahead(self.archive, self.store, session, Message(DRAFT, "user", given.blocks))
+            recall_ahead(self.archive, session, Message(DRAFT, "user", given.blocks))
         memory = asyncio.to_thread(read_memory, self.memory_files, self.agents, session)
         stored = self.store_thread.submit(self.sources.state, session), self.store_thread.submit(self.facts.has_facts)
         return FirstReads(agent, stored[0], asyncio.ensure_future(memory), stored[1])

@@ -9,9 +9,7 @@ from tests.conftest import Open, Script, mostly_slow
 from recto.blocking import Desk, Talk
 from recto.events import Noticed, Sent
 from recto.recall.picker import RecallPicker
-from recto.search.finder import Finder, SearchResult
-from recto.search.query import ParsedQuery, Query
-from recto.search.search_ahead import Complete, SearchAhead
+from recto.search.query import Query, QueryAhead
 from recto.sources.selection import StablePicks
 from recto.window.account import Section
 
@@ -310,45 +308,21 @@ def test_a_question_is_looked_up_before_its_turn_reads_anything(
 ) -> None:
     talk = told(desk(script(REPLY, SUMMARY)))
     talk.ask("How tall is the mast of the Albatross?")
-    done, begin, stable = list[str](), SearchAhead[SearchResult].begin, RecallPicker.stable
+    done, begin, stable = list[str](), QueryAhead.begin, RecallPicker.stable
 
-    def begun(self: SearchAhead[SearchResult], query: Query, complete: Complete | None = None) -> bool:
+    def begun(self: QueryAhead, query: Query) -> bool:
         done.append(query.text)
-        return begin(self, query, complete)
+        return begin(self, query)
 
     async def picked(self: RecallPicker) -> StablePicks:
         done.append("picked")
         return await stable(self)
 
-    monkeypatch.setattr(SearchAhead, "begin", begun)
+    monkeypatch.setattr(QueryAhead, "begin", begun)
     monkeypatch.setattr(RecallPicker, "stable", picked)
     sent = talk.ask("Which bread does Ada bake on Thursdays?")
     assert done[:2] == ["Which bread does Ada bake on Thursdays?", "picked"]
     assert recalled(sent.window) is not None
-
-
-def test_a_turn_like_the_last_one_takes_what_was_found_while_its_message_was_stored(
-    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    searched, rank = list[Query](), Finder._rank
-
-    def ranked(self: Finder, query: Query, number: int | None, parsed: ParsedQuery | None) -> SearchResult:
-        searched.append(query)
-        return rank(self, query, number, parsed)
-
-    monkeypatch.setattr(Finder, "_rank", ranked)
-    at = desk(script(REPLY, SUMMARY))
-    talk = told(at)
-    talk.ask("How tall is the mast of the Albatross?")
-    searched.clear()
-    sent = talk.ask("Which bread does Ada bake on Thursdays?")
-    assert TOLD[1] in body(at, sent.request_id)
-    assert len(searched) == 1, "made once, ahead"
-    assert searched[0].stretch is not None
-    talk.compact()
-    at.engine.archive.catch_up()
-    searched.clear()
-    assert TOLD[2] in body(at, talk.ask("Which colour did we decide on for the kitchen?").request_id)
 
 
 def test_a_later_question_about_a_long_paste_brings_what_its_excerpt_leaves_out(desk: Open, script: Script) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from tests.conftest import examples
 
 from recto.search import partition as partition_module
@@ -69,41 +68,13 @@ def test_a_search_whose_words_were_looked_up_before_finds_the_same(fill: Fill) -
     finder.close()
 
 
-@pytest.mark.parametrize("asked", [{}, {"limit": 3}, {"until": 4}, {"stretch": (0, 0, 4)}, {"limit": 40}])
-def test_a_search_that_was_made_ahead_is_used_where_it_fits_and_made_again_where_not(
-    fill: Fill, asked: dict[str, Any]
-) -> None:
-    finder = fill(*["Nothing of note."] * 5, "The kayak is blue.", "Where is the tent?", "The kayak leaks.")
-    first = Query("Which colour has the kayak?", "talk", until=6, limit=5, stretch=(0, 0, 7))
-    query = replace(first, **asked)
-    alone = finder.find(query)
-    finder.prepare(Query(first.text, "talk"), lambda _: first)
-    assert finder.find(query) == alone
-    finder.close()
-
-
-def test_a_search_that_cannot_be_completed_ahead_still_looks_up_its_words(fill: Fill) -> None:
-    finder = fill("The tent is green.", "The kayak is blue.")
-    alone = finder.find(Query("the kayak", "talk"))
-    finder.prepare(Query("the kayak", "talk"), lambda _: None)
-    assert finder.find(Query("the kayak", "talk")) == alone
-
-    def fails(_: Query) -> Query:
-        raise ValueError("the store is gone")
-
-    finder.prepare(Query("the tent", "talk"), fails)
-    assert items(finder.find(Query("the tent", "talk", spreads=False))) == [0]
-    assert items(finder.find(Query("the tent", "talk")))[0] == 0
-    finder.close()
-
-
 def test_what_is_added_after_the_words_were_looked_up_is_found(fill: Fill) -> None:
     finder = fill("The tent is green.", "Fine.")
     finder.prepare(Query("kayak", "talk", spreads=False))
     finder.prepare(Query("kayak", "nowhere", spreads=False))
     finder.index.add({"talk": [IndexItem(2, "The kayak is blue.", 2)]})
     assert items(finder.find(Query("kayak", "talk", spreads=False))) == [2]
-    finder.prepare(Query("tent", "talk", spreads=False), lambda query: query)
+    finder.prepare(Query("tent", "talk", spreads=False))
     finder.index.add({"talk": [IndexItem(3, "The tent leaks.", 3)]})
     assert items(finder.find(Query("tent", "talk", spreads=False))) == [3, 0]
     finder.close()

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from recto.background import BackgroundWorker
 from recto.chat.conversation import Trail
@@ -74,14 +73,6 @@ class ArchiveScope(Struct, frozen=True):
         return self.reaches(passage.position) and self.trail.holds(passage.branch, passage.position)
 
 
-class LikelyRecall(Struct, frozen=True):
-    """What a recall will ask for, as far as it can be told before its turn is planned."""
-
-    scope: ArchiveScope
-    until: int
-    most: int
-
-
 class ArchivedHit(Struct, frozen=True):
     """A message that was found, with the passage that matched."""
 
@@ -132,17 +123,10 @@ class Archive:
         hits, note = self._find(query, patience, scope.number if patience is WAIT_IN_TURN else None)
         return self.read(telling(hits) if telling else hits), note
 
-    def prepare(self, text: str, home: str, likely: Callable[[], LikelyRecall | None] | None = None) -> None:
-        """A recall of this text is about to come, and what else it will ask for is likely."""
-
-        def complete(query: Query) -> Query | None:
-            asked = likely() if likely else None
-            if asked is None or asked.scope.stretch is None or not self._has(asked.scope.number):
-                return None
-            return replace(query, stretch=asked.scope.stretch, until=asked.until, limit=asked.most)
-
+    def prepare(self, text: str, home: str) -> None:
+        """A recall of this text is about to come."""
         self._lookup.open()
-        self._finder.prepare(Query(text, home), complete)
+        self._finder.prepare(Query(text, home))
 
     def search(
         self, text: str, *, home: str | None = None, homes: Collection[str] | None = None, only: Filter, most: int

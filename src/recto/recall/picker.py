@@ -7,7 +7,7 @@ on it: where room gets short, what was recalled is the first to go.
 import asyncio
 import logging
 from bisect import bisect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 
@@ -16,7 +16,7 @@ from msgspec import Struct
 from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.errors import RectoError
-from recto.recall.archive import WAIT_IN_TURN, Archive, ArchivedHit, LikelyRecall, WaitPolicy
+from recto.recall.archive import WAIT_IN_TURN, Archive, ArchivedHit, WaitPolicy
 from recto.recall.message_search import (
     RecallQuery,
     passages_for,
@@ -31,7 +31,6 @@ from recto.search.finder import Hit
 from recto.settings import ContextSettings
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
-from recto.store.store import Store
 from recto.strategy import STRATEGIES
 from recto.turn.assembly import CurrentMessage, Turn, count_with, with_current
 from recto.turn.context import TurnContext
@@ -148,34 +147,21 @@ class RecallPicker(Picker):
         return _once([snippet_of(each) for each in found if not there.holds(each)])
 
 
-def recall_ahead(archive: Archive, store: Store, session: ChatSession, message: Message) -> None:
-    """Begins to search before anything is read for the turn, as if it were like the last one."""
-    loaded, settings, head = next(iter(session.loaded.values()), None), session.settings, session.head
-    if settings is None or loaded is None or loaded.view.compaction is None or head is None:
-        return
-    policy, block = STRATEGIES[settings.strategy].recall, loaded.view.compaction
-
-    def likely() -> LikelyRecall | None:
-        scope = recalled_scope(store, session, block)
-        most = passages_for(settings.recall_tokens or policy.max_tokens)
-        return LikelyRecall(scope, store.tree.place(head)[1], most) if scope else None
-
-    _prepare(archive, session, message, settings, loaded, likely)
+def recall_ahead(archive: Archive, session: ChatSession, message: Message) -> None:
+    """Begins to search before anything is read for the turn, where it is like the last one."""
+    loaded = next(iter(session.loaded.values()), None)
+    if session.settings and loaded and loaded.view.compaction:
+        _prepare(archive, session, message, session.settings, loaded)
 
 
 def _prepare(
-    archive: Archive,
-    session: ChatSession,
-    message: Message,
-    settings: ContextSettings,
-    loaded: LoadedView | None,
-    likely: Callable[[], LikelyRecall | None] | None = None,
+    archive: Archive, session: ChatSession, message: Message, settings: ContextSettings, loaded: LoadedView | None
 ) -> None:
     """Looks up the question beside all that comes before the search, where a search is likely."""
     if settings.recall_ratio:
         query = recall_query(message, loaded.view.tail if loaded else (), always=_always(settings))
         if query:
-            archive.prepare(query.text, session.conversation, likely)
+            archive.prepare(query.text, session.conversation)
 
 
 Packing = tuple[list[Snippet], list[Snippet], CurrentMessage]

@@ -17,7 +17,7 @@ from recto.search.partition import (
     load_arrays,
     open_partition,
 )
-from recto.search.query import ParsedQuery, Query, find_speaker, parse_query
+from recto.search.query import ParsedQuery, Query, QueryAhead, find_speaker, parse_query
 from recto.search.ranking import (
     RADIUS,
     SPEAKER_FACTOR,
@@ -31,7 +31,6 @@ from recto.search.ranking import (
     rough_scores,
     word_scores,
 )
-from recto.search.search_ahead import Complete, SearchAhead
 from recto.search.second_look import SecondLook
 
 __all__ = ["Finder", "Hit", "Query", "SearchResult", "VectorAnswer", "VectorSearch"]
@@ -88,7 +87,7 @@ class Finder:
     def __init__(self, index: KeywordIndex, vectors: VectorSearch | None = None) -> None:
         self.index = index
         self.vectors = vectors
-        self._ahead: SearchAhead[SearchResult] = SearchAhead(index, self._rank)
+        self._ahead = QueryAhead(index)
         self._cache: dict[int, Partition] = {}
         self._too_large: int | None = None
         """The partition that was last searched without a copy of it in memory."""
@@ -111,9 +110,9 @@ class Finder:
         """How many passages count by their words: those that are not looked at again count little."""
         return FUSION_DEPTH if self.index.keeps_texts else MAX_SCORED
 
-    def prepare(self, query: Query, complete: Complete | None = None) -> None:
+    def prepare(self, query: Query) -> None:
         """Begins with what takes longest, before everything about a query is known; a second call does nothing."""
-        if self._ahead.begin(query, complete) and self.vectors:
+        if self._ahead.begin(query) and self.vectors:
             self.vectors.prepare(lambda: self._without_speakers(query))
 
     def _without_speakers(self, query: Query) -> str:
@@ -133,16 +132,10 @@ class Finder:
         number = self.index.partition(query.partition) if query.partition is not None else None
         if (query.partition is not None and number is None) or not query.text.strip():
             return SearchResult()
-        begun = self._ahead.take(query, number)
-        if begun and begun.result and begun.query.finds_as_much_as(query):
-            return replace(begun.result, hits=begun.result.hits[: query.limit])
-        return self._rank(query, number, begun.parsed if begun else None)
-
-    def _rank(self, query: Query, number: int | None, parsed: ParsedQuery | None) -> SearchResult:
         speaker = find_speaker(self.index, query.text, number)
         # vectors first: their thread works while this one looks up words
         answer = self.vectors.nearest(speaker.rest, number) if self.vectors else NO_VECTORS
-        parsed = parsed or parse_query(self.index, query, number, speaker)
+        parsed = self._ahead.take(query, number) or parse_query(self.index, query, number, speaker)
         scores, partition = self._score_words(query, parsed, number)
         if parsed.is_loose and len(scores) < query.limit:
             parsed = parse_query(self.index, query, number, speaker, strict=True)

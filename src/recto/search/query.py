@@ -1,12 +1,15 @@
 """Query: what is looked for. `parse_query` looks up its words and dates in the index, and the speaker it names."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import date
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.concurrency import WorkerThread
 from recto.search.dates import date_labels, find_dates
 from recto.search.keyword_index import NO_FILTER, Extent, Filter, KeywordIndex, Passage
 from recto.search.ranking import DATE_WEIGHT, FORM_WEIGHT, Posting
@@ -76,13 +79,6 @@ class Query(Struct, frozen=True):
         mine, others = ((each.text, each.partition, each.filter, each.spreads, each.today) for each in (self, other))
         return mine == others
 
-    def finds_as_much_as(self, other: "Query") -> bool:
-        """Whether the other would find the same passages, or the first of them."""
-        if self.accepts is not None or other.accepts is not None or self.branches is not other.branches:
-            return False
-        same = (self.stretch, self.until) == (other.stretch, other.until)
-        return same and self.limit >= other.limit and self.has_words_of(other)
-
     @property
     def predicate(self) -> Callable[[Passage], bool] | None:
         """What else decides whether a passage counts; None if nothing does."""
@@ -135,6 +131,59 @@ def parse_query(
     postings = (*_word_postings(scope, query), *_date_postings(index, query, partition))
     is_loose = len(labels) < len(query.filter.labels) and any(map(_is_truncated, postings))
     return ParsedQuery(postings, extent, speaker.name, _spoken_kind(query.text), is_loose)
+
+
+LookedUp = tuple[str, int | None, ParsedQuery]
+"""The state of the index and the partition that a query was looked up in."""
+# Strategies that are compared side by side ask the same one after the other.
+_RECENT = 4
+
+
+class QueryAhead:
+    """Looks up the words of a query in a thread of its own, before its search begins; remembers the last few."""
+
+    def __init__(self, index: KeywordIndex) -> None:
+        self._index, self._thread = index, WorkerThread("recto-words")
+        self._begun: tuple[Query, Future[LookedUp]] | None = None
+        self._recent: deque[tuple[Query, LookedUp]] = deque(maxlen=_RECENT)
+        self._is_closed = False
+
+    def begin(self, query: Query) -> bool:
+        """Whether it begins now: another query with the same words may be on its way."""
+        if self._is_closed or (self._begun and self._begun[0].has_words_of(query)):
+            return False
+        self._begun = query, self._thread.submit(lambda: self._look_up(query))
+        return True
+
+    def _look_up(self, query: Query) -> LookedUp:
+        index = self._index
+        with index.file.in_use():
+            change_id = index.file.change_id
+            number = index.partition(query.partition) if query.partition is not None else None
+            if known := self._known(query, change_id, number):
+                return change_id, number, known
+            speaker = find_speaker(index, query.text, number)
+            found = change_id, number, parse_query(index, query, number, speaker)
+            self._recent.append((query, found))
+            return found
+
+    def _known(self, query: Query, change_id: str, partition: int | None) -> ParsedQuery | None:
+        for asked, (state, number, parsed) in list(self._recent):
+            if (state, number) == (change_id, partition) and asked.has_words_of(query):
+                return parsed
+        return None
+
+    def take(self, query: Query, partition: int | None) -> ParsedQuery | None:
+        """Waits for what was begun; None where it was another query, or the index has changed since."""
+        begun, self._begun = self._begun, None
+        if begun is None or not begun[0].has_words_of(query) or begun[1].exception() is not None:
+            return None
+        change_id, number, parsed = begun[1].result()
+        return parsed if (change_id, number) == (self._index.file.change_id, partition) else None
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._thread.close()
 
 
 class _Scope(Struct, frozen=True):
