@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,12 @@ def test_exact_words_are_found_without_neighbours(fill: Fill) -> None:
 def test_among_equals_the_newest_comes_first(fill: Fill) -> None:
     finder = fill("The kayak is blue.", "The kayak is blue.")
     assert items(finder.find(Query("kayak", "talk", spreads=False))) == [1, 0]
+
+
+def test_whoever_takes_only_the_first_hits_gets_the_same_with_their_reasons(fill: Fill) -> None:
+    finder = fill(*["The kayak is blue.", "Nothing of note."] * 100)
+    query = Query("Which colour has the kayak?", "talk")
+    assert finder.find(query, lambda hits: list(islice(hits, 7))).hits == finder.find(query).hits[:7]
 
 
 def test_a_search_whose_words_were_looked_up_before_finds_the_same(fill: Fill) -> None:

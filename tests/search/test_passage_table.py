@@ -91,6 +91,19 @@ def test_the_best_come_first_some_at_a_time(values: dict[int, float], count: int
     assert {number: score for part in parts for number, score in part.items()} == values
 
 
+@given(word_counts, found, st.tuples(st.just(0), places, places), st.integers(1, 9))
+def test_the_best_within_a_stretch_are_the_best_of_those_that_are_in_it(
+    counts: dict[int, int], postings: list[Posting], stretch: tuple[int, int, int], count: int
+) -> None:
+    made = table(counts)
+    scores = made.score(postings, 300, 10.0)
+    best = made.best_within(scores, stretch, None, count)
+    inside = {number: score for number, score in listed(scores).items() if stretch[1] <= number <= stretch[2]}
+    expected = rank(inside)[: len(best)]
+    assert list(best.items()) == [(number, inside[number]) for number in expected]
+    assert len(best) >= min(count, len(inside))
+
+
 @given(st.sets(places, min_size=1), places)
 def test_slots_keep_the_distances_between_neighbours(known: set[int], number: int) -> None:
     slots = Slots(np.array(sorted(known), np.int64))

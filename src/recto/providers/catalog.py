@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -212,9 +212,13 @@ class ModelCatalog:
 
     def __init__(self, home: Path | None = None, project: Path | None = None) -> None:
         self.home, self.project = home, project
+        self._known = lru_cache(maxsize=256)(self._find)  # every turn asks for the same
 
     def find(self, provider: str, id: str) -> Model:
         """All known facts; an unknown model has an unknown window and estimated counts."""
+        return self._known(provider, id)
+
+    def _find(self, provider: str, id: str) -> Model:
         model = _guess(provider, id)
         if found := _priced(provider, id) or _passed_on(provider, id):
             name, info = found

@@ -4,7 +4,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from recto.chat.conversation import Trail
 from recto.chat.message import Message
 from recto.errors import RectoError, StoreError
 from recto.recall.indexed_message import BATCH, IndexPace, IndexStatus, index_items, is_settled, searchable_text
-from recto.search.finder import Hit, Query
+from recto.search.finder import Hit, HitChoice, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
 from recto.search.index_item import IndexItem
 from recto.search.keyword_index import Filter, Passage
@@ -110,18 +110,18 @@ class Archive:
         most: int,
         until: int | None = None,
         patience: WaitPolicy = WAIT_IN_TURN,
-        telling: Callable[[Sequence[Hit]], Sequence[Hit]] | None = None,
+        choose: HitChoice = list,
     ) -> tuple[list[ArchivedHit], str]:
         """Messages within a scope that match a text, the best first, and a note on what limits the result.
 
         `until` is the depth of the last message before the one that asks, which may be indexed already. Only the
-        hits that `telling` gives back are read.
+        hits that `choose` takes are read.
         """
         stretch = scope.stretch
         accepts = scope.holds if stretch is None else None
         query = Query(text, scope.home, accepts=accepts, stretch=stretch, until=until, limit=most)
-        hits, note = self._find(query, patience, scope.number if patience is WAIT_IN_TURN else None)
-        return self.read(telling(hits) if telling else hits), note
+        hits, note = self._find(query, patience, scope.number if patience is WAIT_IN_TURN else None, choose)
+        return self.read(hits), note
 
     def prepare(self, text: str, home: str) -> None:
         """A recall of this text is about to come."""
@@ -144,12 +144,14 @@ class Archive:
             once.setdefault(hit.passage.item, hit)
         return list(once.values()), note
 
-    def _find(self, wanted: Query, patience: WaitPolicy, needed: int | None = None) -> tuple[Sequence[Hit], str]:
+    def _find(
+        self, wanted: Query, patience: WaitPolicy, needed: int | None = None, choose: HitChoice = list
+    ) -> tuple[Sequence[Hit], str]:
         note, before = self._prepare_index(patience, needed), self.was_renewed
-        found = self._finder.find(wanted)
+        found = self._finder.find(wanted, choose)
         if self.was_renewed != before:  # it turned out to be damaged while it was read
             note = self._prepare_index(patience)
-            found = self._finder.find(wanted)
+            found = self._finder.find(wanted, choose)
         return found.hits, note or found.warning
 
     def _prepare_index(self, patience: WaitPolicy, needed: int | None = None) -> str:

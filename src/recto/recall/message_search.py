@@ -11,7 +11,7 @@ What of a conversation can be recalled, and messages found there as snippets: fo
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -224,19 +224,35 @@ class RecallQuery(Struct, frozen=True):
 def recall_query(message: Message, history: Sequence[Message], *, always: bool = False) -> RecallQuery | None:
     """The query for a message: its text written by people, with the user's message before it where it is too short.
     None for chatter, and for a pasted log or listing. `always` searches even where the message does not ask."""
-    text = written_by_people(message.text)
+    own = _message_topics(message.text)
+    if own is None:
+        return None
+    if len(own.topics) < 2:
+        before = [earlier.text for earlier in history if earlier.role == "user" and earlier.text]
+        return RecallQuery("\n".join((own.text, *before[-1:])), asks=True)
+    if always or own.asks or not (len(own.text) > SELF_CONTAINED or _covers(history, own.topics)):
+        return RecallQuery(own.text, own.asks)
+    return None
+
+
+class _MessageTopics(Struct, frozen=True):
+    """What a message says by itself."""
+
+    text: str
+    topics: frozenset[str]
+    asks: bool
+
+
+@lru_cache(maxsize=16)  # a turn asks three times
+def _message_topics(said: str) -> _MessageTopics | None:
+    text = written_by_people(said)
     if not text or sentence_priority(text) == CHATTER:
         return None
-    topics = topic_words(text)
-    if len(topics) < 2:
-        before = [earlier.text for earlier in history if earlier.role == "user" and earlier.text]
-        return RecallQuery("\n".join((text, *before[-1:])), asks=True)
-    is_long = len(text) > SELF_CONTAINED
-    asks = any(_ASKS.search(part) for part in ((text[:ENDS], text[-ENDS:]) if is_long else (text,)))
-    return RecallQuery(text, asks) if always or asks or not (is_long or _covers(history, topics)) else None
+    parts = (text[:ENDS], text[-ENDS:]) if len(text) > SELF_CONTAINED else (text,)
+    return _MessageTopics(text, frozenset(topic_words(text)), any(map(_ASKS.search, parts)))
 
 
-def _covers(history: Sequence[Message], topics: set[str]) -> bool:
+def _covers(history: Sequence[Message], topics: Collection[str]) -> bool:
     """Whether the latest messages contain at least four of five topic words."""
     missing, left = [word[:STEM_LETTERS] for word in topics], RECENT_CHARACTERS
     for message in reversed(history):

@@ -6,10 +6,9 @@ on it: where room gets short, what was recalled is the first to go.
 
 import asyncio
 import logging
-from bisect import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import chain, islice
 
 from msgspec import Struct
 
@@ -55,7 +54,7 @@ CLEAR: Floor = (0.25, 0.3)
 WORDS, MEANING = 0.15, 0.18
 BEST = 5
 # At least so many hits are read, and so many times what fills the room: some are in the window already, or too long.
-FEWEST, SPARE = 20, 1.5
+FEWEST, SPARE = 20, 1.25
 # Snippets are packed by estimates, counted, and packed again until they fill this much of the room.
 PACKINGS, ENOUGH, CLOSE = 5, 0.985, 0.995
 
@@ -135,9 +134,9 @@ class RecallPicker(Picker):
         if scope is None:
             return []
         until = None if self._turn.is_draft else message.depth - 1
-        telling = partial(_telling, floor=_floor(turn.context, query), room=room)
+        choose = partial(_telling, floor=_floor(turn.context, query), room=room)
         hits, self.fill_note = self._archive.recall(
-            query.text, scope, most=passages_for(room), until=until, patience=self._patience, telling=telling
+            query.text, scope, most=passages_for(room), until=until, patience=self._patience, choose=choose
         )
         if not hits:
             return []
@@ -228,16 +227,20 @@ def _always(settings: ContextSettings) -> bool:
     return STRATEGIES[settings.strategy].recall.is_unconditional or settings.recall_tokens > 0
 
 
-def _telling(found: Sequence[Hit], floor: Floor, room: int) -> list[Hit]:
+def _telling(found: Iterator[Hit], floor: Floor, room: int) -> list[Hit]:
     """Hits that reach the floor, as many as may be needed to fill the room; none at all if even the best are weak,
     unless everything is wanted."""
-    best = found[:BEST]
+    best = list(islice(found, BEST))
     if floor != FAINT and not any(each.word_score >= WORDS or (each.similarity or 0.0) >= MEANING for each in best):
         return []
-    words, meaning = floor
-    telling = [each for each in found if each.word_score >= words or (each.similarity or 0.0) >= meaning]
-    filled = accumulate(MARK + PER_LETTER * (each.passage.end - each.passage.start) for each in telling)
-    return telling[: max(FEWEST, bisect([*filled], room * SPARE))]
+    (words, meaning), telling, filled = floor, list[Hit](), 0.0
+    for each in chain(best, found):
+        if each.word_score >= words or (each.similarity or 0.0) >= meaning:
+            filled += MARK + PER_LETTER * (each.passage.end - each.passage.start)
+            if filled > room * SPARE and len(telling) >= FEWEST:
+                break
+            telling.append(each)
+    return telling
 
 
 def _floor(context: TurnContext, query: RecallQuery) -> Floor:

@@ -33,12 +33,14 @@ from recto.search.ranking import (
 )
 from recto.search.second_look import SecondLook
 
-__all__ = ["Finder", "Hit", "Query", "SearchResult", "VectorAnswer", "VectorSearch"]
+__all__ = ["Finder", "Hit", "HitChoice", "Query", "SearchResult", "VectorAnswer", "VectorSearch"]
 
 # From so many passages on arrays are worth the import of numpy, in the background.
 WORTH_ARRAYS = 2000
 # How many passages are scored exactly, and how many are read at once from a partition that is not cached.
 MAX_SCORED, READ_BATCH = 800, 200
+# How many hits are read at once: a window seldom has room for more.
+HIT_BATCH = 60
 # How many of the nearest passages count, and of those that are looked at again.
 FUSION_DEPTH = 400
 # How many of the best passages are looked at again.
@@ -67,6 +69,8 @@ class SearchResult(Struct, frozen=True):
     """Why the result may be incomplete: no vectors, or not yet."""
 
 
+HitChoice = Callable[[Iterator[Hit]], Sequence[Hit]]
+"""Takes as many of the hits as are wanted, the best first. They do not say why yet."""
 VectorAnswer = Callable[[], tuple[Mapping[int, float], str]]
 """Waits for the similarity of passages, the nearest first, and for a warning if there is none."""
 NO_VECTORS: VectorAnswer = lambda: ({}, "")  # noqa: E731  an answer is a function
@@ -120,15 +124,15 @@ class Finder:
             number = self.index.partition(query.partition) if query.partition is not None else None
             return find_speaker(self.index, query.text, number).rest if number is not None else query.text
 
-    def find(self, query: Query) -> SearchResult:
+    def find(self, query: Query, choose: HitChoice = list) -> SearchResult:
         """The best passages first. Nothing for an empty query or an unknown partition."""
         with self.index.file.in_use():
-            return self._find(query)
+            return self._find(query, choose)
 
     def close(self) -> None:
         self._ahead.close()
 
-    def _find(self, query: Query) -> SearchResult:
+    def _find(self, query: Query, choose: HitChoice) -> SearchResult:
         number = self.index.partition(query.partition) if query.partition is not None else None
         if (query.partition is not None and number is None) or not query.text.strip():
             return SearchResult()
@@ -152,10 +156,28 @@ class Finder:
         if look:
             by_words, nearest = self._look_again(look, partition, texts, by_words, nearest)
         best = fuse(by_words, self._with_speaker(parsed, partition, nearest))
-        top = {each: best[each] for each in islice(best_first(best, query.limit), query.limit)}
         known = similarity if partition.is_complete else nearest
-        self._read(partition, top)
-        return SearchResult(tuple(_hits(parsed, partition, scores, known, top)), warning)
+        hits = choose(self._hits(query, parsed, partition, scores, known, best))
+        return SearchResult(tuple(_with_reasons(parsed, hits)), warning)
+
+    def _hits(
+        self,
+        query: Query,
+        parsed: ParsedQuery,
+        partition: Partition,
+        scores: Mapping[int, float],
+        similarity: Mapping[int, float],
+        best: Mapping[int, float],
+    ) -> Iterator[Hit]:
+        """The best first, read as they are needed."""
+        possible = max_score(parsed.postings, parsed.extent.passages) or 1.0
+        order, passages = islice(best_first(best, query.limit), query.limit), partition.passages
+        while batch := list(islice(order, HIT_BATCH)):
+            self._read(partition, batch)
+            for each in batch:
+                if each in passages:
+                    score, words = round(min(1.0, best[each]), 4), min(1.0, scores.get(each, 0.0) / possible)
+                    yield Hit(passages[each], score, "", words, similarity.get(each))
 
     def _score_words(self, query: Query, parsed: ParsedQuery, number: int | None) -> tuple[dict[int, float], Partition]:
         """Scores the accepted passages by words, and gives the partition they are in."""
@@ -325,26 +347,11 @@ def _best_first(query: Query, parsed: ParsedQuery, partition: Partition) -> Iter
         yield some
 
 
-def _hits(
-    parsed: ParsedQuery,
-    partition: Partition,
-    scores: Mapping[int, float],
-    similarity: Mapping[int, float],
-    best: Mapping[int, float],
-) -> list[Hit]:
-    possible = max_score(parsed.postings, parsed.extent.passages) or 1.0
-    reasons = _word_reasons(parsed.postings, best)
-    return [
-        Hit(
-            partition.passages[each],
-            round(min(1.0, score), 4),
-            _because(reasons.get(each, ""), similarity.get(each)),
-            min(1.0, scores.get(each, 0.0) / possible),
-            similarity.get(each),
-        )
-        for each, score in best.items()
-        if each in partition.passages
-    ]
+def _with_reasons(parsed: ParsedQuery, hits: Sequence[Hit]) -> Iterator[Hit]:
+    reasons = _word_reasons(parsed.postings, [each.passage.number for each in hits])
+    for each in hits:
+        because = _because(reasons.get(each.passage.number, ""), each.similarity)
+        yield Hit(each.passage, each.score, because, each.word_score, each.similarity)
 
 
 def _word_reasons(postings: Sequence[Posting], best: Collection[int]) -> dict[int, str]:

@@ -65,6 +65,9 @@ class WordScores(Struct, frozen=True):
     scores: Floats
     slots: Integers
 
+    def only(self, chosen: NDArray[np.bool_]) -> "WordScores":
+        return WordScores(self.numbers[chosen], self.scores[chosen], self.slots[chosen])
+
     def best_first(self, count: int) -> Iterator[dict[int, float]]:
         """Some `count` of the best at a time, the best first; among equals the newest."""
         numbers, scores = self.numbers, self.scores
@@ -130,10 +133,11 @@ class TermShares:
         values = self._shares / np.where(self._is_graded, self._parts + by_length, 1.0)
         # bincount adds in the order of its input
         totals = np.bincount(slots, values[is_scored], self._slot_map.count).astype(np.float64, copy=False)
-        numbers = np.full(self._slot_map.count, -1)
-        numbers[slots] = self.numbers[is_scored]
-        has_score = numbers >= 0
-        return WordScores(numbers[has_score], totals[has_score], np.flatnonzero(has_score))
+        numbers, has_score = np.empty(self._slot_map.count, np.int64), np.zeros(self._slot_map.count, bool)
+        numbers[slots] = of_slots = self.numbers[is_scored]
+        has_score[slots] = of_slots >= 0  # before the first passage there is none
+        scored = np.flatnonzero(has_score)
+        return WordScores(numbers[scored], totals[scored], scored)
 
 
 def _each_once(numbers: Integers) -> Integers:
@@ -165,7 +169,9 @@ def _bm25_parts(postings: Sequence[Posting], total: int, terms: Integers, distan
     graded = np.array([shares_by_distance(weight) for weight in weights]).reshape(-1, RADIUS + 1, 2)
     plain = np.array([not posting.spreads for posting in postings], bool)
     graded[plain, 0, 0] = np.array(weights)[plain]
-    return graded[terms, distances, 0], graded[terms, distances, 1]
+    # as one index: two take three times as long
+    entries = terms * (RADIUS + 1) + distances
+    return graded[:, :, 0].ravel()[entries], graded[:, :, 1].ravel()[entries]
 
 
 class PassageTable(Struct, frozen=True):
@@ -202,7 +208,7 @@ class PassageTable(Struct, frozen=True):
 
     def score(self, postings: Sequence[Posting], total: int, mean: float, until: int | None = None) -> WordScores:
         """Occurrences at positions after `until` do not count."""
-        later = self.numbers[self.columns[_POSITION] > until] if until is not None else None
+        later = self.numbers[np.flatnonzero(self.columns[_POSITION] > until)] if until is not None else None
         return TermShares(postings, total, self.slots, later).score(self.lengths_by_slot, mean)
 
     def of_branches(self, branches: Collection[int]) -> Mask:
@@ -220,9 +226,13 @@ class PassageTable(Struct, frozen=True):
 
     def best_within(self, scores: WordScores, stretch: Stretch, mask: Mask, count: int) -> dict[int, float]:
         """The scores of the best passages in a stretch, the best first."""
-        at = self.at_slot[scores.slots]
-        chosen = np.flatnonzero(self._counts(at, stretch, mask))
-        found = WordScores(scores.numbers[chosen], scores.scores[chosen], scores.slots[chosen])
+        cut = len(scores.scores) - 2 * count
+        if cut > 0:  # mostly enough of these are in it
+            best = scores.only(scores.scores >= np.partition(scores.scores, cut)[cut])
+            found = best.only(self._counts(self.at_slot[best.slots], stretch, mask))
+            if len(found.scores) >= count:
+                return next(found.best_first(count))
+        found = scores.only(self._counts(self.at_slot[scores.slots], stretch, mask))
         return next(found.best_first(count), {})
 
     def within(self, numbers: Iterable[int], stretch: Stretch, mask: Mask) -> list[int]:
