@@ -16,6 +16,7 @@ _STAMP = (
     r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{2,4},?\s+)?(?:(?:um|at|à|a las)\s)?\d{1,2}[:.]\d\d(?:[:.]\d\d)?"
     r"(?:\s?[AaPp]\.?\s?[Mm]\b\.?)?(?:\sUhr)?"
 )
+_CLOCK = re.compile(r"\d[:.]\d\d")
 _NAME = r"(\+?[^\W_][^\n:：,;!?\[\]<>|={}\"]{0,39}?)"
 _STAMPED = re.compile(
     rf"(?:[\[(]\s?{_STAMP}\s?[\])]\s*[-–—]?\s*{_NAME}\s?:|{_STAMP}\s+[-–—]\s+{_NAME}\s?:"
@@ -72,6 +73,16 @@ def _label(line: str) -> tuple[str, str, str] | None:
     line = line.lstrip(" \t\u200e")
     if ":" not in line[:_MAX_LABEL] and "：" not in line[:_MAX_LABEL]:
         return None
+    if _CLOCK.search(line) and (stamped := _stamped_label(line)):
+        return stamped
+    if found := _PLAIN.match(line):
+        name = found[1].rstrip("*_ ")
+        return "role" if _ROLE.match(name) else "plain", name, line[found.end() :]
+    return None
+
+
+def _stamped_label(line: str) -> tuple[str, str, str] | None:
+    """The same of a line that tells the time."""
     if found := _STAMPED.match(line):
         return "stamped", found[found.lastindex or 1], line[found.end() :]
     if found := _TIMED.match(line):
@@ -81,9 +92,6 @@ def _label(line: str) -> tuple[str, str, str] | None:
         return "dated", found[1], ""
     if is_short and (found := _HEADED.match(line)):
         return "headed", found[1] or found[2], ""
-    if found := _PLAIN.match(line):
-        name = found[1].rstrip("*_ ")
-        return "role" if _ROLE.match(name) else "plain", name, line[found.end() :]
     return None
 
 
