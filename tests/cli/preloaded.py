@@ -1,7 +1,7 @@
 """Commands that need not import first: one process has imported everything, and forks for each of them.
 
-A command is a process with a terminal or pipes, signals and surroundings of its own, and runs the real `main`. To import
-takes longer than most tests; starting from nothing is tested by those that use `spawn`. Run as a program, this is the
+A command is a process with a terminal or pipes, signals and surroundings of its own, and runs the real `main`. Imports
+take longer than most tests; starting from nothing is tested by those that use `spawn`. Run as a program, this is the
 process that forks.
 """
 
