@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, TextIO
 
 LONGEST_ORDER = 150_000  # bytes; a packet must fit into the buffer of a socket
@@ -68,10 +69,21 @@ class Preloaded:
         """Runs `recto` with these arguments, in the surroundings of the caller, at a terminal."""
         return self._start(args, [screen], os.environ, Path.cwd())
 
+    def run(self, *args: str, input: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+        """The same without a terminal, to its end."""
+        with TemporaryFile() as given, TemporaryFile() as output, TemporaryFile() as errors:
+            given.write(input)
+            given.seek(0)
+            streams = [each.fileno() for each in (given, output, errors)]
+            code = self._start(args, streams, os.environ, Path.cwd()).wait()
+            for each in (output, errors):
+                each.seek(0)
+            return subprocess.CompletedProcess(args, code, output.read(), errors.read())
+
     def start_piped(
         self, *args: str, environment: Mapping[str, str] | None = None, folder: Path | None = None
     ) -> PipedCommand:
-        """The same without a terminal: nothing to read, its output in a pipe, and what goes wrong among ours."""
+        """The same without waiting: nothing to read, its output in a pipe, and what goes wrong among ours."""
         output, theirs = os.pipe()
         with open(os.devnull, "rb") as nothing:
             streams = [nothing.fileno(), theirs, sys.__stderr__.fileno() if sys.__stderr__ else theirs]
@@ -124,7 +136,8 @@ def _preload() -> None:
 
     for name in (*(f"cli.{each}" for each in COMMANDS), "cli.screen", "blocking", "serve.launch"):
         import_module(f"recto.{name}")
-    vocabulary("o200k_base")("warm")
+    # its table of merges is made for the first word that is not one token: a third of a second
+    vocabulary("o200k_base")("Defenestration, pragmatically speaking.")
     # what another thread holds would be held for ever in a fork
     assert len(os.listdir("/proc/self/task")) == 1, "importing has started threads"
 
