@@ -61,10 +61,14 @@ def main(quick: bool) -> None:
     )
 
 
+def small_prepared(home: Path) -> None:
+    if not missing_parts(home):
+        prepare(home)
+
+
 def small(home: Path) -> Iterator[Figure]:
     if missing_parts(home):
         return
-    prepare(home)
     times = [seconds_to_quote(home, each) for each in list(QUESTIONS)[::8]]
     seen = [each for each in times if each is not None]
     yield share("answers: quotes on the screen", len(seen) / len(times))

@@ -10,6 +10,7 @@ measures them.
 import os
 import resource
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -115,10 +116,13 @@ class Homes:
             raise SystemExit(f"recto {command} failed: {done.stderr.decode(errors='replace').strip()}")
         return took
 
-    def pair(self, command: str, runs: int) -> "Pair":
-        """The times on the bare store and on the full one, in turn, after one run of each that is not counted."""
+    def warm_up(self, command: str) -> None:
+        """A run on each that is not counted."""
         for home in (self.bare, self.full):
             self.timed(home, command)
+
+    def pair(self, command: str, runs: int) -> "Pair":
+        """The times on the bare store and on the full one, in turn."""
         spans = [(self.timed(self.bare, command), self.timed(self.full, command)) for _ in range(runs)]
         bare, full = zip(*spans, strict=True)
         return Pair(*(Times(tuple(each)) for side in (bare, full) for each in zip(*side, strict=True)))
@@ -154,6 +158,7 @@ def main(quick: bool, full: bool = False) -> None:
 def _measured(homes: Homes) -> Iterator[tuple[str, Pair]]:
     """Tells each command on stderr as soon as it is measured: all of them take a quarter of an hour."""
     for number, command in enumerate(COMMANDS, 1):
+        homes.warm_up(command)
         times = homes.pair(command, RUNS)
         more = times.full_worked.p50 - times.bare_worked.p50
         print(
@@ -162,6 +167,12 @@ def _measured(homes: Homes) -> Iterator[tuple[str, Pair]]:
             flush=True,
         )
         yield command, times
+
+
+def small_prepared(home: Path) -> None:
+    homes = prepared(home, SMALL_CONVERSATIONS)
+    for command in FEW:
+        homes.warm_up(command)
 
 
 def small(home: Path) -> Iterator[Figure]:
@@ -176,10 +187,11 @@ def prepared(folder: Path, conversations: int) -> Homes:
     homes = folder / "bare", folder / f"full-{conversations}"
     ready = folder / f"{READY}-{conversations}"
     if not ready.exists():
-        vault = folder / "notes"
-        for home in homes:
-            if not home.exists():
-                large_store.make_home(home, vault)
+        bare, full = homes
+        if not bare.exists():
+            large_store.make_home(bare, folder / "notes")
+        if not full.exists():
+            shutil.copytree(bare, full)
         ready.write_text(str(large_store.multiply(homes[1], conversations, REPEATS)), "utf-8")
     return Homes(*homes, messages=int(ready.read_text("utf-8")))
 

@@ -125,13 +125,16 @@ def learned_by_itself(
     return len(set(known)) / len(own), 1 - len(known) / max(1, len(found)), len(found)
 
 
-def small(home: Path) -> Iterator[Figure]:
+def small_untimed(home: Path) -> Iterator[Figure]:
     learned, junk, _ = learned_by_itself(FACTS, 2000)
     yield share("memory: facts learned from what is said", learned)
     yield wrong("memory: junk among learned facts", junk, "share")
     result = measure(home / "planted", planted(7, 36, 11), "none")
     yield share("memory: needed facts in the window", result.share)
     yield wrong("memory: outdated facts alone", result.outdated)
+
+
+def small(home: Path) -> Iterator[Figure]:
     times, _ = recall_times(home / "many", 2000)
     yield cost("memory: a recall among 2,000 facts", times.p50)
 

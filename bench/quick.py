@@ -8,15 +8,16 @@ import json
 import math
 import os
 import platform
+import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from bench import peers
 from bench.figure import YARDSTICK, Figure, yardstick
@@ -27,8 +28,13 @@ LAST = Path(__file__).parent / "last.json"
 DIGITS = 3
 WORSE = 1.3
 GOAL_S = 180
-# How many benches run at the same time where nothing is timed: qualities, bytes and tokens.
+TIMED, UNTIMED, PREPARED = "small", "small_untimed", "small_prepared"
+"""The functions of a bench. Each is given a folder: what `small_prepared` leaves there is what `small` finds."""
+FORMS = {TIMED: "{}", UNTIMED: "{}, untimed", PREPARED: "{}, prepared"}
+# How many benches run at the same time where nothing is timed: qualities, bytes, tokens, and what is prepared.
 AT_ONCE = 2
+# Begun first, so that no long one is left alone at the end.
+LONGEST = (("cache", UNTIMED), ("scale", UNTIMED), ("commands", PREPARED), ("turn", PREPARED), ("valid", UNTIMED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,31 +55,55 @@ class Change:
 def main(names: Sequence[str], *, save: bool, path: Path = LAST) -> None:
     peers.install()
     started, before = time.monotonic(), os.getloadavg()[0]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        untimed = list(pool.map(partial(measure, form="small_untimed"), names))
-    figures = [figure for name, found in zip(names, untimed, strict=True) for figure in (*measure(name), *found)]
+    # beside the project, not in a temporary folder that may be memory
+    with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
+        untimed = measure_untimed(names, Path(folder))
+        figures = [figure for name in names for figure in (*measure(name, TIMED, Path(folder)), *untimed.get(name, ()))]
     took, load = time.monotonic() - started, f"load {before:.1f} before, {os.getloadavg()[0]:.1f} after"
     show_all(figures, read(path), f"{took:.0f} s in all (goal ≤ {GOAL_S} s on a quiet machine); {load}")
     if save:
         write(path, figures)
 
 
-def measure(name: str, form: str = "small") -> list[Figure]:
-    """The figures of one bench, made in a process of its own; the yardstick before it and after it. What takes no time
-    may be `small_untimed`: then it disturbs nobody, and others run beside it."""
-    if not hasattr(import_module(f"bench.{name}"), form):
+def measure_untimed(names: Sequence[str], folder: Path) -> dict[str, list[Figure]]:
+    """What takes no time disturbs nobody: figures without a clock, and what timed ones need before they begin."""
+    lenders = {name: _lender(name) for name in names if hasattr(_bench_of(name), PREPARED)}
+    jobs = [*((name, UNTIMED) for name in names), *((lender, PREPARED) for lender in sorted({*lenders.values()}))]
+    jobs.sort(key=lambda job: LONGEST.index(job) if job in LONGEST else len(LONGEST))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = list(pool.map(lambda job: measure(job[0], job[1], folder), jobs))
+    for name, lender in lenders.items():
+        if name != lender:
+            shutil.copytree(folder / lender, folder / name)
+    return {name: figures for (name, form), figures in zip(jobs, found, strict=True) if form == UNTIMED}
+
+
+def _lender(name: str) -> str:
+    """Who prepares what this bench needs: benches that share a function share what it makes."""
+    return str(getattr(_bench_of(name), PREPARED).__module__).removeprefix("bench.")
+
+
+def _bench_of(name: str) -> ModuleType:
+    return import_module(f"bench.{name}")
+
+
+def measure(name: str, form: str, folder: Path) -> list[Figure]:
+    """The figures of one form of a bench, made in a process of its own; beside a timed one nothing else runs, and the
+    yardstick is taken before it and after it."""
+    if not hasattr(_bench_of(name), form):
         return []
-    before = yardstick()
-    found, took = apart(_measured, name, form)
-    print(f"  {name}{', untimed' if form != 'small' else ''}: {took:.0f} s", flush=True)
-    return with_yardstick(found, (before + yardstick()) / 2)
+    before = yardstick() if form == TIMED else 0.0
+    found, took = apart(_measured, name, form, folder)
+    print(f"  {FORMS[form].format(name)}: {took:.0f} s", flush=True)
+    return with_yardstick(found, (before + yardstick()) / 2) if form == TIMED else found
 
 
-def _measured(name: str, form: str) -> tuple[list[Figure], float]:
+def _measured(name: str, form: str, folder: Path) -> tuple[list[Figure], float]:
     started = time.monotonic()
-    # beside the project, not in a temporary folder that may be memory
-    with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
-        figures = list(getattr(import_module(f"bench.{name}"), form)(Path(folder)))
+    # what was prepared is in the folder that the timed form gets
+    home = folder / (f"{name}-untimed" if form == UNTIMED else name)
+    home.mkdir(exist_ok=True)
+    figures = list(getattr(_bench_of(name), form)(home) or ())
     return figures, time.monotonic() - started
 
 

@@ -52,7 +52,7 @@ class Place:
     """Where processes are started: both stores, and the peer's version."""
 
     home: Path
-    version: str
+    version: str = ""
 
     def timed(self, command: Sequence[str]) -> float:
         known = peers.surroundings(
@@ -62,10 +62,12 @@ class Place:
         )
         return _timed(command, self.home, known)
 
-    def in_turn(self, *commands: Sequence[str], runs: int) -> list[Times]:
-        """One after the other, so that all have the same share of whatever else this machine does."""
+    def warm_up(self, *commands: Sequence[str]) -> None:
         for command in commands:
             self.timed(command)
+
+    def in_turn(self, *commands: Sequence[str], runs: int) -> list[Times]:
+        """One after the other, so that all have the same share of whatever else this machine does."""
         spans = [[self.timed(command) for command in commands] for _ in range(runs)]
         return [Times(times) for times in zip(*spans, strict=True)]
 
@@ -75,6 +77,8 @@ def main(quick: bool) -> None:
     runs = 7 if quick else 25
     with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
         place = prepared(Path(folder))
+        for pair in PAIRS:
+            place.warm_up(*commands_of(pair))
         rows = [row for pair in PAIRS for row in _rows(pair, pair_times(place, pair, runs))]
         rows += _open_rows(*open_times(place, runs))
         bare = place.timed([sys.executable, "-c", ""])
@@ -90,8 +94,14 @@ def main(quick: bool) -> None:
     )
 
 
-def small(home: Path) -> Iterator[Figure]:
+def small_prepared(home: Path) -> None:
     place = prepared(home)
+    for pair in PAIRS:
+        place.warm_up(*commands_of(pair))
+
+
+def small(home: Path) -> Iterator[Figure]:
+    place = Place(home)
     for pair, name in zip(PAIRS, ("--help", "conversations list", "ask"), strict=True):
         ours, theirs = pair_times(place, pair, 3)
         yield cost(f"start: {name}", ours.p50, "llm", theirs.p50)
@@ -122,17 +132,21 @@ def _register(plugins: Path) -> None:
     copyfile(peers.HERE / "peer_instant.py", plugins / "instant_model.py")
 
 
-def pair_times(place: Place, pair: Pair, runs: int) -> tuple[Times, Times]:
+def commands_of(pair: Pair) -> tuple[list[str], list[str]]:
     recto, llm = str(Path(sys.executable).parent / "recto"), str(peers.BIN / "llm")
-    ours, theirs = place.in_turn([recto, *pair.ours], [llm, *pair.theirs], runs=runs)
+    return [recto, *pair.ours], [llm, *pair.theirs]
+
+
+def pair_times(place: Place, pair: Pair, runs: int) -> tuple[Times, Times]:
+    ours, theirs = place.in_turn(*commands_of(pair), runs=runs)
     return ours, theirs
 
 
 def open_times(place: Place, runs: int) -> tuple[Times, Times]:
     """A process that opens a desk and closes it, and one that imports SQLAlchemy alone."""
-    opened, imported = place.in_turn(
-        [sys.executable, "-c", OPENED], [sys.executable, "-c", "import sqlalchemy"], runs=runs
-    )
+    commands = [sys.executable, "-c", OPENED], [sys.executable, "-c", "import sqlalchemy"]
+    place.warm_up(*commands)
+    opened, imported = place.in_turn(*commands, runs=runs)
     return opened, imported
 
 

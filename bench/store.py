@@ -60,7 +60,7 @@ def small_untimed(home: Path) -> Iterator[Figure]:
     turns = _turns(STEP)
     given = home / "turns.json"
     given.write_text(json.dumps([turns]), "utf-8")
-    [size], _ = _talk(home, turns)
+    [size], _ = _talk(home, turns, has_index=False)
     theirs = peers.ask("llm", given, home / "llm.db", LLM_USER_PATH=str(home))["sizes"][-1]
     yield Figure(f"store: {STEP} turns", size / 1000, "kB", "llm", theirs / 1000)
 
@@ -70,7 +70,7 @@ def _turns(count: int) -> Conversation:
     return [(speaker.text(ASKED), speaker.text(ANSWERED)) for _ in range(count)]
 
 
-def _talk(home: Path, turns: Conversation) -> tuple[list[int], list[int]]:
+def _talk(home: Path, turns: Conversation, *, has_index: bool = True) -> tuple[list[int], list[int]]:
     """The sizes in bytes after every hundred turns, of the store and of the search index."""
     (home / "script.json").write_text(json.dumps([{"text": reply} for _, reply in turns]), "utf-8")
     sizes, indexes = [], []
@@ -81,8 +81,9 @@ def _talk(home: Path, turns: Conversation) -> tuple[list[int], list[int]]:
             talk.ask(said)
             if done % STEP == 0:
                 sizes.append(_size(home / STORE_FILE))
-                desk.index(vectors=True)
-                indexes.append(_size(home / SEARCH_FILE))
+                if has_index:
+                    desk.index(vectors=True)
+                    indexes.append(_size(home / SEARCH_FILE))
     return sizes, indexes
 
 

@@ -118,8 +118,8 @@ def main(quick: bool, seed: int = 0, *, sample: bool = False) -> None:
     _show_speed(seed)
 
 
-def small(home: Path) -> Iterator[Figure]:
-    """Two shorter conversations, one of them summed up by a lossy model, and the time for one summary."""
+def small_untimed(home: Path) -> Iterator[Figure]:
+    """Two shorter conversations, one of them summed up by a lossy model."""
     jobs = [Job("planning", 0, 4_096, lossy=False, size=6_000), Job("coding", 0, 4_096, lossy=True, size=6_000)]
     found = [_judge(home / job.kind, job) for job in jobs]
     findings = [each for verdict in found for each in verdict.findings]
@@ -127,6 +127,9 @@ def small(home: Path) -> Iterator[Figure]:
     yield share("summary: with one recall", _share(findings, lambda each: each.told or each.recalled))
     yield wrong("summary: outdated", sum(each.outdated for each in findings))
     yield wrong("summary: made up, unmarked", sum(verdict.marks.unmarked for verdict in found))
+
+
+def small(home: Path) -> Iterator[Figure]:
     yield cost("summary: extractive, with its ledger", _seconds(SPEED_TOKENS // 5, 0))
 
 

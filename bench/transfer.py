@@ -41,7 +41,8 @@ class Took:
 def main(quick: bool) -> None:
     with tempfile.TemporaryDirectory(dir=_folder()) as folder:
         size, turns = (QUICK_SIZE, QUICK_TURNS) if quick else (SIZE, TURNS)
-        found = list(measure(Path(folder), size, turns))
+        prepare(Path(folder), size, turns)
+        found = list(measure(Path(folder)))
     show(
         f"In and out: {size:,} messages, and {turns:,} turns with their records",
         ("what", "s", "processor s", "peak MB", "file MB", "goal s", "goal MB"),
@@ -50,26 +51,35 @@ def main(quick: bool) -> None:
     )
 
 
+def small_prepared(home: Path) -> None:
+    prepare(home, SMALL_SIZE, SMALL_TURNS)
+
+
 def small(home: Path) -> Iterator[Figure]:
     """The processor's time, beside the yardstick."""
-    for each in measure(home, SMALL_SIZE, SMALL_TURNS):
+    for each in measure(home):
         yield cost(f"transfer: {each.what}", each.processor_s)
 
 
-def measure(home: Path, size: int, turns: int) -> Iterator[Took]:
+def prepare(home: Path, size: int, turns: int) -> None:
+    """What is exported, and the exports of others."""
     import_history(home / "said", size)
-    said, talked = home / "said" / STORE_FILE, home / "talked"
-    for name, made in (("messages", said), ("records", _talk(talked, turns))):
+    _talk(home / "talked", turns)
+    for name, write in (("ChatGPT", _write_chatgpt), ("llm", _write_llm), ("message list", _write_list)):
+        write(home / f"{name}.export", size)
+
+
+def measure(home: Path) -> Iterator[Took]:
+    said, talked = home / "said" / STORE_FILE, home / "talked" / STORE_FILE
+    for name, made in (("messages", said), ("records", talked)):
         file = home / f"{name}.jsonl"
         yield apart(_exported, f"export {name}", made, file, "json")
         yield apart(_imported, f"import {name}", home / f"{name}.db", file)
         yield apart(_imported, f"import {name} again", home / f"{name}.db", file)
-    yield apart(_exported, "export Markdown", talked / STORE_FILE, home / "talk.md", "markdown")
-    yield apart(_exported, "export HTML", talked / STORE_FILE, home / "talk.html", "html")
-    for name, write in (("ChatGPT", _write_chatgpt), ("llm", _write_llm), ("message list", _write_list)):
-        file = home / f"{name}.export"
-        write(file, size)
-        yield apart(_imported, f"import {name}", home / f"{name}.db", file)
+    yield apart(_exported, "export Markdown", talked, home / "talk.md", "markdown")
+    yield apart(_exported, "export HTML", talked, home / "talk.html", "html")
+    for name in ("ChatGPT", "llm", "message list"):
+        yield apart(_imported, f"import {name}", home / f"{name}.db", home / f"{name}.export")
 
 
 def _exported(what: str, store: Path, file: Path, format: ExportFormat) -> Took:
@@ -95,7 +105,7 @@ def _timed(what: str, work: Callable[[], None], file: Path) -> Took:
     return Took(what, took, processor, peak_mb(), file.stat().st_size / 1e6)
 
 
-def _talk(home: Path, turns: int) -> Path:
+def _talk(home: Path, turns: int) -> None:
     """Turns of the real engine, with compactions."""
     home.mkdir()
     speaker = corpus.Speaker(5)
@@ -104,7 +114,6 @@ def _talk(home: Path, turns: int) -> Path:
         talk = desk.conversation()
         for _ in range(turns):
             talk.ask(speaker.text(200))
-    return home / STORE_FILE
 
 
 def _texts(size: int) -> Iterator[tuple[int, str, str]]:

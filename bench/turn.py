@@ -10,17 +10,21 @@ on the same history. The second table tells where the time went: see `bench/step
 """
 
 import asyncio
+import gc
 import json
 import multiprocessing
 import os
 import resource
+import shutil
+import sqlite3
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -42,9 +46,10 @@ T = TypeVar("T")
 
 SIZES = (1_000, 10_000, 100_000)
 QUICK_SIZES = (1_000, 10_000)
+SMALL_SIZE, SMALL_TURNS = 500, 12
 GOAL_GROWTH = 1.3
 GOAL_FIRST_S = 1.0
-NO_SUMMARIES = "no_summaries.json"
+SCRIPT, NO_SUMMARIES = "script.json", "no_summaries.json"
 NO_RECALL = {"context.recall_ratio": 0}
 PAUSE_S = 0.05
 COLD, OPEN = "cold store", "desk left open"
@@ -150,28 +155,62 @@ def main(quick: bool) -> None:
     _show_steps(rows)
 
 
+def prepare_small_chats(home: Path) -> None:
+    """A conversation as an import leaves it, and one after some turns, with all its vectors."""
+    import_history(home / "chat", SMALL_SIZE)
+    shutil.copytree(home / "chat", home / "later")
+    later, speaker = imported(home / "later"), corpus.Speaker(2)
+    first_turn(later)
+    make_vectors(later)
+    with later.open() as desk:
+        for _ in range(2 * SMALL_TURNS):
+            desk.conversation(later.conversation).ask(speaker.message())
+
+
+small_prepared = prepare_small_chats
+
+
 def small(home: Path) -> Iterator[Figure]:
     """Turns on a few hundred messages with all their vectors, beside trim_messages on the same."""
-    size = 500
-    chat = import_history(home / "chat", size)
-    yield cost("turn: first on an import", first_turn(chat).to_sent)
-    make_vectors(chat)
-    rows, trim = later_turns({size: chat}, 12), _trim(home / "lines.jsonl", size)["exact"]
+    size = SMALL_SIZE
+    yield cost("turn: first on an import", first_turn(imported(home / "chat")).to_sent)
+    chats = {size: imported(home / "later")}
+    rows, trim = later_turns(chats, SMALL_TURNS, (OPEN,)), _trim(home / "lines.jsonl", size)["exact"]
     recalling = rows[OPEN, NOTHING][size] + rows[OPEN, RECALLED][size]
     for name, turns in ((OFF, rows[OPEN, OFF][size]), ("recall on", recalling)):
         yield cost(f"turn: desk left open, {name}", _both(turns).p50, "trim_messages", Times(tuple(trim)).p50)
 
 
+def imported(home: Path) -> Chat:
+    """The conversation that `import_history` left there."""
+    with closing(sqlite3.connect(home / STORE_FILE)) as connection:
+        [[conversation]] = connection.execute("SELECT id FROM conversations").fetchall()
+    return Chat(home, conversation, f"scripted:{home / SCRIPT}")
+
+
+_processes = multiprocessing.get_context("forkserver")
+# Imported once, by the process that all others are forked from: it takes longer than many a measurement.
+_processes.set_forkserver_preload([__name__])
+
+
 def apart(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
     """Does it in a new process, so that nothing it leaves in memory weighs on what is measured next."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(work, *args, **named).result()
+    with ProcessPoolExecutor(1, mp_context=_processes) as pool:
+        return pool.submit(_surrounded, dict(os.environ), partial(work, *args, **named)).result()
+
+
+def _surrounded(surroundings: dict[str, str], work: Callable[[], T]) -> T:
+    """In the surroundings of who asks, not those of the process that was forked."""
+    os.environ.clear()
+    os.environ.update(surroundings)
+    gc.collect()  # writes to what was imported: pages are copied now, not while something is timed
+    return work()
 
 
 def import_history(home: Path, size: int) -> Chat:
     """A conversation as an import would leave it: every message stored, nothing counted, nothing compacted."""
     home.mkdir()
-    script = home / "script.json"
+    script = home / SCRIPT
     # usage is given, as providers do: the script would else count the whole request between the reply and its end
     steps = [{"text": REPLY, "usage": {"input": 4000, "output": 24}}]
     script.write_text(json.dumps(steps), "utf-8")
@@ -227,14 +266,15 @@ def make_vectors(chat: Chat) -> None:
         desk.index(vectors=True)
 
 
-def later_turns(chats: dict[int, Chat], turns: int) -> Rows:
+def later_turns(chats: dict[int, Chat], turns: int, ways: Sequence[str] = (COLD, OPEN)) -> Rows:
     """On stores opened anew for each turn, then on desks that stay open, with recall and without; the sizes in turn, so
     that all have the same share of whatever else this machine does."""
     without = {size: replace(chat, settings=NO_RECALL) for size, chat in chats.items()}
     rows: Rows = {}
     speaker = corpus.Speaker(1)  # one for all: what was said before and stands in the window is not recalled
     with recorded() as recorder:
-        for way, take in ((COLD, _cold_turns), (OPEN, _warm_turns)):
+        for way in ways:
+            take = {COLD: _cold_turns, OPEN: _warm_turns}[way]
             off = asyncio.run(take(without, turns, speaker, recorder))
             taken = asyncio.run(take(chats, turns, speaker, recorder))
             rows[way, OFF] = _those(off, OFF)

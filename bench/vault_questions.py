@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.corpus import DATA
@@ -17,7 +18,7 @@ from bench.figure import Figure, share
 from bench.table import show
 from bench.turn import apart
 from recto.locations import CATALOG_FILE, SEARCH_FILE
-from recto.search.embedder import Embedder, open_embedder
+from recto.search.embedder import MINILM, NONE, Embedder, open_embedder
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
 
@@ -71,18 +72,25 @@ def show_questions(home: Path, step: int = 1) -> None:
 
 def small_questions(home: Path) -> Iterator[Figure]:
     for language in languages():
-        _, words, both = measure(home / language, language, step=4, articles=10)
-        yield share(f"vault: right note first, {language}, words", words.first)
-        yield share(f"vault: right note first, {language}, words and meaning", both.first)
+        root = home / language / "notes"
+        questions = write_language(root, _file(language), articles=10)[::4]
+        for name, embedder in (("words", NONE), ("words and meaning", MINILM)):
+            opened = partial(open_embedder, embedder, home=home)
+            found = ask(root, home / language / name, opened, questions, depths=())
+            yield share(f"vault: right note first, {language}, {name}", found.first)
 
 
-def measure(home: Path, language: str, step: int = 1, articles: int | None = None) -> tuple[Asked, Asked, Asked]:
+def measure(home: Path, language: str, step: int = 1) -> tuple[Asked, Asked, Asked]:
     """FTS5, words alone, words and meaning."""
     root = home / "notes"
-    questions = write_language(root, DATA / "xquad" / f"{language}.json", articles)[::step]
+    questions = write_language(root, _file(language))[::step]
     plain = ask_plain(root, questions)
     words = ask(root, home / "words", lambda: None, questions)
     return plain, words, ask(root, home / "both", lambda: open_embedder("minilm", home=home), questions)
+
+
+def _file(language: str) -> Path:
+    return DATA / "xquad" / f"{language}.json"
 
 
 def write_language(root: Path, data: Path, articles: int | None = None) -> list[NoteQuestion]:
@@ -97,19 +105,25 @@ def write_language(root: Path, data: Path, articles: int | None = None) -> list[
     return found
 
 
-def ask(root: Path, home: Path, embedder: Callable[[], Embedder | None], questions: Sequence[NoteQuestion]) -> Asked:
+def ask(
+    root: Path,
+    home: Path,
+    embedder: Callable[[], Embedder | None],
+    questions: Sequence[NoteQuestion],
+    depths: Sequence[int] = EXCERPT_DEPTHS,
+) -> Asked:
     home.mkdir(parents=True)
     with (
         closing(Vault(root, home / CATALOG_FILE)) as vault,
         closing(VaultSearch(vault, home / SEARCH_FILE, embedder, timeout_s=30)) as search,
     ):
         search.fill(vectors=True)
-        first, within = 0, [0] * len(EXCERPT_DEPTHS)
+        first, within = 0, [0] * len(depths)
         for question in questions:
             first += [hit.path for hit in search.find_documents(question.text, 1).hits] == [question.path]
-            excerpts = search.find_excerpts(question.text, max(EXCERPT_DEPTHS)).hits
+            excerpts = search.find_excerpts(question.text, max(depths)).hits if depths else ()
             holds = [hit.path == question.path and question.answer in hit.text for hit in excerpts]
-            within = [count + any(holds[:n]) for count, n in zip(within, EXCERPT_DEPTHS, strict=True)]
+            within = [count + any(holds[:n]) for count, n in zip(within, depths, strict=True)]
     return Asked(first / len(questions), tuple(count / len(questions) for count in within))
 
 

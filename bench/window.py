@@ -28,6 +28,7 @@ from bench.turn import (
     QUICK_SIZES,
     RECALLED,
     SIZES,
+    SMALL_SIZE,
     WARM_UP,
     Chat,
     apart,
@@ -35,7 +36,8 @@ from bench.turn import (
     growth,
     has_recalled,
     import_history,
-    make_vectors,
+    imported,
+    prepare_small_chats,
 )
 from bench.wire import Limits
 from recto.blocking import Talk, open_desk
@@ -53,6 +55,7 @@ PEERS = (
 GOAL_S = 0.010
 # One before anything is compacted tells enough; it is no figure with a goal.
 FIRST = 5
+SMALL_RUNS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +92,16 @@ def main(quick: bool) -> None:
     _show(first, rows, theirs)
 
 
+small_prepared = prepare_small_chats
+
+
 def small(home: Path) -> Iterator[Figure]:
     """Windows on a few hundred messages with all their vectors, beside trim_messages on the same."""
-    size = 500
-    chats = {size: import_history(home / "chat", size)}
-    first_turn(chats[size])
-    make_vectors(chats[size])
-    rows, trim = windows(chats, 10), _peer(home / "history.json", size, "trim_messages", "exact").next
-    for way in (COLD, OPEN):
-        made = rows[way, NOTHING][size] + rows[way, RECALLED][size]
+    first_turn(imported(home / "chat"))  # what a process loads once
+    chats, speaker = {SMALL_SIZE: imported(home / "later")}, corpus.Speaker(1)
+    trim = _peer(home / "history.json", SMALL_SIZE, "trim_messages", "exact").next
+    for way, make in ((COLD, cold_windows), (OPEN, warm_windows)):
+        made = make(chats, SMALL_RUNS, speaker)[SMALL_SIZE]
         yield cost(f"window: {way}", _times(made).p50, "trim_messages", trim.p50)
 
 

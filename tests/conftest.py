@@ -1,6 +1,7 @@
 """Real parts, small: a home in a temporary folder and models that answer from a script."""
 
 import asyncio
+import gc
 import json
 import os
 import threading
@@ -39,6 +40,15 @@ Serve = Callable[..., Loopback]
 def mostly_slow(values: Iterable[Any], quick: Collection[Any]) -> list[Any]:
     """Of many examples of one promise a few run in `make test`, and all in `make test-all`."""
     return [each if each in quick else pytest.param(each, marks=pytest.mark.slow) for each in values]
+
+
+def pytest_configure() -> None:
+    gc.disable()  # until all tests are collected: nothing of that is garbage
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -47,6 +47,24 @@ def test_a_closed_worker_does_nothing_more() -> None:
     assert not steps
 
 
+def test_a_worker_that_is_closed_as_it_begins_ends_at_once() -> None:
+    begun = threading.Event()
+
+    class ClosedAsItBegins(BackgroundWorker):
+        def _await_quiet(self) -> None:
+            begun.set()
+            assert self._stopped.wait(10)
+            with self._lock:  # all that `close` tells it has been told
+                pass
+            super()._await_quiet()
+
+    worker = ClosedAsItBegins(lambda: False, "test", delay_s=0.001)
+    worker.wake()
+    assert begun.wait(10)
+    worker.close(timeout_s=2)
+    assert not any(thread.name == "test" for thread in threading.enumerate())
+
+
 def test_background_work_waits_for_a_turn_and_goes_on_after_it() -> None:
     stepped = threading.Event()
     worker = BackgroundWorker(lambda: stepped.set() or False, "test")  # type: ignore[func-returns-value]

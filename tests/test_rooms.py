@@ -1,6 +1,7 @@
 """The structure itself: who knows whom, one name for one thing, one writer of a session."""
 
 import ast
+import gc
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -61,19 +62,39 @@ LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 class Parsed(NamedTuple):
     path: Path
     room: str
-    tree: ast.Module
+    classes: list[str]
+    functions: list[str]
+    constants: list[str]
     nodes: list[ast.AST]
+    """Imports, attributes and comparisons: all 700,000 would be in the way of every garbage collection."""
 
 
 @cache
 def modules() -> list[Parsed]:
-    found = []
-    for path in sorted(SOURCE.rglob("*.py")):
-        relative = path.relative_to(SOURCE)
-        if relative.name not in ("__init__.py", "__main__.py") or len(relative.parts) > 1:
-            tree = ast.parse(path.read_text())
-            found.append(Parsed(relative, relative.parts[0].removesuffix(".py"), tree, list(ast.walk(tree))))
-    return found
+    collects = gc.isenabled()
+    gc.disable()  # it would take longer than parsing
+    try:
+        return [_parsed(path) for path in sorted(SOURCE.rglob("*.py")) if _is_module(path.relative_to(SOURCE))]
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _is_module(path: Path) -> bool:
+    return path.name not in ("__init__.py", "__main__.py") or len(path.parts) > 1
+
+
+def _parsed(path: Path) -> Parsed:
+    tree, relative = ast.parse(path.read_text()), path.relative_to(SOURCE)
+    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    return Parsed(
+        relative,
+        relative.parts[0].removesuffix(".py"),
+        [node.name for node in tree.body if isinstance(node, ast.ClassDef)],
+        [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)],
+        [target.id for target in targets if isinstance(target, ast.Name)],
+        [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom | ast.Attribute | ast.Compare)],
+    )
 
 
 def imports(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
@@ -88,7 +109,7 @@ def imports(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
 def test_a_room_knows_the_rooms_above_it_and_none_below() -> None:
     wrong = {
         f"{path} imports {known}"
-        for path, room, _, nodes in modules()
+        for path, room, *_, nodes in modules()
         for known, _ in imports(nodes)
         if known != room and LEVEL[known] >= LEVEL[room]
     }
@@ -97,20 +118,19 @@ def test_a_room_knows_the_rooms_above_it_and_none_below() -> None:
 
 def test_no_class_name_is_defined_twice() -> None:
     found = defaultdict(list)
-    for path, _, tree, _ in modules():
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef):
-                found[node.name].append(str(path))
+    for each in modules():
+        for name in each.classes:
+            found[name].append(str(each.path))
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
 
 
 def test_a_function_that_other_rooms_import_has_its_name_alone() -> None:
     defined, crossing = defaultdict(set), set()
-    for path, room, tree, nodes in modules():
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
-                defined[node.name].add(str(path))
-        crossing |= {name for known, name in imports(nodes) if known != room}
+    for each in modules():
+        for name in each.functions:
+            if not name.startswith("_"):
+                defined[name].add(str(each.path))
+        crossing |= {name for known, name in imports(each.nodes) if known != each.room}
     assert {name: places for name, places in defined.items() if len(places) > 1 and name in crossing} == {}
 
 
@@ -118,7 +138,7 @@ def test_only_the_session_itself_writes_its_fields() -> None:
     fields = set(re.findall(r"^    (\w+): ", (SOURCE / "turn" / "session.py").read_text(), re.MULTILINE))
     writes = {
         f"{path}:{node.lineno}"
-        for path, _, _, nodes in modules()
+        for path, *_, nodes in modules()
         for node in nodes
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in fields
         if _is_session(node.value)
@@ -143,7 +163,7 @@ def test_nothing_outside_of_providers_compares_the_name_of_a_format() -> None:
     names = {"openai", "anthropic"}
     wrong = {
         f"{path}:{node.lineno}"
-        for path, room, _, nodes in modules()
+        for path, room, *_, nodes in modules()
         if room != "providers"
         for node in nodes
         if isinstance(node, ast.Compare)
@@ -156,7 +176,7 @@ def test_no_strategy_is_compared_by_its_name() -> None:
     names = {"discard", "summarize", "hybrid"}
     wrong = {
         f"{path}:{node.lineno}"
-        for path, _, _, nodes in modules()
+        for path, *_, nodes in modules()
         for node in nodes
         if isinstance(node, ast.Compare)
         if any(isinstance(each, ast.Constant) and each.value in names for each in (node.left, *node.comparators))
@@ -174,7 +194,5 @@ def test_every_name_of_the_glossary_is_in_the_code() -> None:
 
 
 def _defines(module: str, name: str) -> bool:
-    tree = next(each.tree for each in modules() if each.path == Path(*module.split(".")).with_suffix(".py"))
-    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
-    defined = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    return name in defined | {target.id for target in targets if isinstance(target, ast.Name)}
+    found = next(each for each in modules() if each.path == Path(*module.split(".")).with_suffix(".py"))
+    return name in {*found.classes, *found.constants}

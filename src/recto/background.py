@@ -176,7 +176,8 @@ class BackgroundWorker:
 
     def _should_continue(self) -> bool:
         """Waits until the worker is woken; False ends the thread."""
-        self._woken.wait(IDLE_S)
+        if not self._stopped.is_set():  # what woke it may have been taken before the end was noticed
+            self._woken.wait(IDLE_S)
         with self._lock:
             if self._stopped.is_set():
                 return False

@@ -114,7 +114,8 @@ def test_without_saving_the_file_is_only_compared_with(
     path = tmp_path / "last.json"
     path.write_text(FIXTURE.read_text())
     monkeypatch.setattr(peers, "install", lambda: None)
-    monkeypatch.setattr(quick, "measure", lambda name, form="small": [TURN] if form == "small" else [])
+    monkeypatch.setattr(peers, "FOLDER", tmp_path)
+    monkeypatch.setattr(quick, "measure", lambda name, form, folder: [TURN] if form == "small" else [])
     quick.main(["turn"], save=False, path=path)
     assert path.read_text() == FIXTURE.read_text()
     shown = capsys.readouterr().out
@@ -132,12 +133,38 @@ def test_the_first_run_says_how_to_save(capsys: pytest.CaptureFixture[str]) -> N
 def test_what_is_not_timed_stands_beside_the_times_of_its_bench(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    forms = {("turn", "small"): [TURN], ("facts", "small_untimed"): [KEPT]}
+    forms = {("turn", "small"): [TURN], ("valid", "small_untimed"): [KEPT]}
     monkeypatch.setattr(peers, "install", lambda: None)
-    monkeypatch.setattr(quick, "measure", lambda name, form="small": forms.get((name, form), []))
-    quick.main(["facts", "turn"], save=False, path=tmp_path / "last.json")
+    monkeypatch.setattr(peers, "FOLDER", tmp_path)
+    monkeypatch.setattr(quick, "measure", lambda name, form, folder: forms.get((name, form), []))
+    quick.main(["valid", "turn"], save=False, path=tmp_path / "last.json")
     shown = capsys.readouterr().out
     assert shown.index("facts: kept") < shown.index("turn: open")
+
+
+def test_what_two_benches_need_is_prepared_once_and_each_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def measure(name: str, form: str, folder: Path) -> list[Figure]:
+        asked.append((name, form))
+        if form == quick.PREPARED:
+            (folder / name).mkdir()
+            (folder / name / "chat").write_text("as it was prepared")
+        return []
+
+    monkeypatch.setattr(quick, "measure", measure)
+    quick.measure_untimed(["turn", "window"], tmp_path)
+    assert [each for each in asked if each[1] == quick.PREPARED] == [("turn", quick.PREPARED)]
+    (tmp_path / "turn" / "chat").write_text("and used")
+    assert (tmp_path / "window" / "chat").read_text() == "as it was prepared"
+
+
+def test_what_is_prepared_is_where_its_bench_finds_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    quick.measure_untimed(["transfer"], tmp_path)
+    assert (tmp_path / "transfer" / "ChatGPT.export").is_file()
+    assert "transfer, prepared" in capfd.readouterr().out
 
 
 def test_the_last_run_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,6 +101,8 @@ def test_commands_are_started_in_turn(tmp_path: Path, monkeypatch: pytest.Monkey
         return float(len(started))
 
     monkeypatch.setattr("bench.start._timed", timed)
-    ours, theirs = Place(tmp_path, "1").in_turn(["recto"], ["llm"], runs=2)
+    place, commands = Place(tmp_path), (["recto"], ["llm"])
+    place.warm_up(*commands)
+    ours, theirs = place.in_turn(*commands, runs=2)
     assert started == ["recto", "llm"] * 3
     assert (ours.seconds, theirs.seconds) == ((3.0, 5.0), (4.0, 6.0))

@@ -37,6 +37,12 @@ def spawn() -> Spawn:
 
 
 @pytest.fixture
+def fork(preloaded: Preloaded) -> Spawn:
+    """The same without importing first."""
+    return preloaded.run
+
+
+@pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 

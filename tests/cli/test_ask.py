@@ -65,15 +65,15 @@ def test_what_is_piped_in_follows_the_question(run: Run, script: Script) -> None
     assert rows(run("conversations", "show", "--json"))[0]["text"] == "Sum up:\n\na report"
 
 
-def test_invalid_bytes_are_repaired_and_that_is_told(spawn: Spawn, run: Run, script: Script) -> None:
-    done = spawn("ask", "-m", script({"text": "Yes."}), input=b"caf\xe9 \x00 \xf0\x9f\x98\x80")
+def test_invalid_bytes_are_repaired_and_that_is_told(fork: Spawn, run: Run, script: Script) -> None:
+    done = fork("ask", "-m", script({"text": "Yes."}), input=b"caf\xe9 \x00 \xf0\x9f\x98\x80")
     assert done.stdout == b"Yes.\n"
     assert done.stderr.decode().startswith("note: 2 invalid or NUL characters")
     assert rows(run("conversations", "show", "--json"))[0]["text"] == "caf\ufffd \ufffd 😀"
 
 
-def test_invalid_bytes_of_an_argument_are_repaired_too(spawn: Spawn, run: Run, script: Script) -> None:
-    done = spawn("ask", "-m", script({"text": "Yes."}), "--json", "caf\udce9")
+def test_invalid_bytes_of_an_argument_are_repaired_too(fork: Spawn, run: Run, script: Script) -> None:
+    done = fork("ask", "-m", script({"text": "Yes."}), "--json", "caf\udce9")
     assert len(json.loads(done.stdout)["notes"]) == 1
     assert rows(run("conversations", "show", "--json"))[0]["text"] == "caf\ufffd"
 

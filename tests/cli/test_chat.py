@@ -19,8 +19,8 @@ def test_each_line_is_a_message_and_blank_ones_are_none(run: Run, script: Script
     assert said(run) == ["first", "One.", "second", "Two."]
 
 
-def test_the_bytes_of_a_line_reach_the_engine_as_they_are(spawn: Spawn, run: Run, script: Script) -> None:
-    done = spawn("chat", "-m", script({"text": "Yes."}), input=b"caf\xe9\nnul\x00\n")
+def test_the_bytes_of_a_line_reach_the_engine_as_they_are(fork: Spawn, run: Run, script: Script) -> None:
+    done = fork("chat", "-m", script({"text": "Yes."}), input=b"caf\xe9\nnul\x00\n")
     assert done.stdout == b"Yes.\nYes.\n"
     assert done.stderr.count(b"note: 1 invalid or NUL characters") == 2
     assert said(run)[::2] == ["caf\ufffd", "nul\ufffd"]

@@ -410,11 +410,11 @@ def test_a_message_that_is_sent_as_an_excerpt_is_told(run: Run, script: Script) 
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_with_ask_first_and_nobody_there_nothing_is_compacted_and_that_is_told(
-    run: Run, spawn: Spawn, script: Script, as_json: bool
+    run: Run, fork: Spawn, script: Script, as_json: bool
 ) -> None:
     talk(run, script(REPLY, SUMMARY, limit=1200), 13)
     options = ["--continue", "--set", "context.confirm=true", *(["--json"] if as_json else [])]
-    done = spawn("ask", *options, "word " * 150)
+    done = fork("ask", *options, "word " * 150)
     told = json.loads(done.stdout)["notes"] if as_json else done.stderr.decode().splitlines()
     assert any("there is nobody to ask: nothing is compacted" in line for line in told)
     assert one(run("context", "stats", "--json"))["compactions"] == 0

@@ -125,9 +125,9 @@ def test_operators_are_words_like_others(run: Run, home: Path, query: str) -> No
     assert [hit["text"] for hit in rows(run("conversations", "search", query, "--json"))] == [MAST]
 
 
-def test_bytes_that_are_no_text_are_searched_for_all_the_same(spawn: Spawn, home: Path) -> None:
+def test_bytes_that_are_no_text_are_searched_for_all_the_same(fork: Spawn, home: Path) -> None:
     fill(home, MAST)
-    done = spawn("conversations", "search", "mast", os.fsdecode(b"\xff\xfe"))
+    done = fork("conversations", "search", "mast", os.fsdecode(b"\xff\xfe"))
     assert (done.returncode, MAST in done.stdout.decode()) == (0, True)
 
 
@@ -246,12 +246,12 @@ def test_a_few_vectors_are_made_at_once_many_are_told_and_waited_for_when_asked(
 
 @pytest.mark.slow
 def test_a_server_that_never_answers_keeps_no_command(
-    spawn: Spawn, home: Path, monkeypatch: pytest.MonkeyPatch, server: Server
+    fork: Spawn, home: Path, monkeypatch: pytest.MonkeyPatch, server: Server
 ) -> None:
     monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "box:m")
     monkeypatch.setenv("RECTO_SEARCH_TIMEOUT_S", "0.2")
     fill(home, MAST)
-    spawn("conversations", "index", "--vectors")
+    fork("conversations", "index", "--vectors")
     fill(home, "Another mast.")
     free, waited = threading.Event(), list[bool]()
 
@@ -260,7 +260,7 @@ def test_a_server_that_never_answers_keeps_no_command(
         return vectors(texts)
 
     server.rules = [hangs] * 10
-    done = spawn("conversations", "search", "mast")
+    done = fork("conversations", "search", "mast")
     assert MAST in done.stdout.decode()
     assert "words alone were searched" in done.stderr.decode()
     assert waited == [], "the command had ended before the server gave up"

@@ -77,14 +77,14 @@ def test_at_debug_level_what_was_said_is_logged(
 
 
 def test_a_log_goes_to_stderr_or_to_the_file_of_the_environment(
-    spawn: Spawn, script: Script, logged: Path, monkeypatch: pytest.MonkeyPatch
+    fork: Spawn, script: Script, logged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RECTO_LOG", "info")
-    done = spawn("ask", "-m", script({"text": "Yes."}), "--json", "hello")
+    done = fork("ask", "-m", script({"text": "Yes."}), "--json", "hello")
     assert json.loads(done.stdout)["text"] == "Yes."
     assert b" INFO recto.events: request " in done.stderr
     monkeypatch.setenv("RECTO_LOG_FILE", str(logged))
-    done = spawn("ask", "-m", script({"text": "Yes."}), "hello")
+    done = fork("ask", "-m", script({"text": "Yes."}), "hello")
     assert (done.stdout, done.stderr) == (b"Yes.\n", b"")
     assert " INFO recto.events: request " in logged.read_text()
 

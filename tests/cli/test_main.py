@@ -115,9 +115,9 @@ def test_a_bug_is_told_even_where_nothing_can_be_written(home: Path) -> None:
     assert "this is a bug in Recto ('missing')" in failure(CliRunner().invoke(Broken("recto"), ["broken"]))
 
 
-def test_a_reader_that_leaves_early_is_no_error(spawn: Spawn, script: Script) -> None:
+def test_a_reader_that_leaves_early_is_no_error(fork: Spawn, script: Script) -> None:
     model = script({"text": "word " * 20})
-    spawn("chat", "-m", model, input=b"first\n" * 40)
+    fork("chat", "-m", model, input=b"first\n" * 40)
     shown = subprocess.Popen(
         [sys.executable, "-m", "recto", "conversations", "show"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

@@ -13,10 +13,10 @@ from recto.window.account import RequestAccount
 from recto.window.request import Piece, Request
 
 
-def test_the_record_carries_the_hash_of_the_bytes(run: Run, spawn: Spawn, script: Script) -> None:
+def test_the_record_carries_the_hash_of_the_bytes(run: Run, fork: Spawn, script: Script) -> None:
     answer = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))
     record = one(run("request", "show", answer["request"], "--json"))
-    body = spawn("request", "rebuild", answer["request"]).stdout
+    body = fork("request", "rebuild", answer["request"]).stdout
     assert record["sha256"] == hashlib.sha256(body).hexdigest()
     assert record["size"] == len(body)
     assert (record["id"], record["conversation"]) == (answer["request"], answer["conversation"])

@@ -71,10 +71,10 @@ def test_an_export_of_another_program_is_imported(run: Run, tmp_path: Path) -> N
     assert "Old boats" in run("conversations", "list").stdout
 
 
-def test_what_cannot_be_imported_is_one_sentence(spawn: Spawn, tmp_path: Path) -> None:
+def test_what_cannot_be_imported_is_one_sentence(fork: Spawn, tmp_path: Path) -> None:
     file = tmp_path / "odd.json"
     file.write_bytes(b'[{"role": "\\u001b[31mboss", "content": "a"}]')
-    done = spawn("context", "import", str(file))
+    done = fork("context", "import", str(file))
     assert done.returncode == 1
     assert done.stderr.count(b"\n") == 1
     assert b"\x1b" not in done.stderr

@@ -109,7 +109,7 @@ def test_without_room_for_a_middle_the_ends_get_all() -> None:
     assert made.startswith("How long")
 
 
-@given(st.text(max_size=3000), st.integers(1, 600))
+@given(st.text(max_size=1000), st.integers(1, 200))
 def test_a_condensed_text_is_within_its_limit(text: str, limit: int) -> None:
     made, _ = LongText(text, "01A", question_in(text)).condensed(limit, quarter)
     assert quarter(made) <= limit

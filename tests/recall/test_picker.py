@@ -174,11 +174,11 @@ def test_recall_takes_no_more_than_its_share_and_the_window_fits(desk: Open, scr
 
 
 def test_in_hybrid_unused_room_flows_to_recall(desk: Open, script: Script) -> None:
-    said = [f"The mast of boat {number} is {number} metres tall, and its sail is red." for number in range(100)]
+    said = [f"The mast of boat {number} is {number} metres tall, and its sail is red." for number in range(70)]
     small, large = (
         recalled(
             told(
-                desk(script(REPLY, SUMMARY, limit=4000), context__strategy=strategy, context__recall_ratio=0.2), *said
+                desk(script(REPLY, SUMMARY, limit=3000), context__strategy=strategy, context__recall_ratio=0.2), *said
             ).window("How tall is the mast?")
         )
         for strategy in ("summarize", "hybrid")

@@ -4,17 +4,20 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from tests.cli.preloaded import Preloaded
 from tests.conftest import Open, Script
 
 from mcp import Client
@@ -98,34 +101,33 @@ def test_an_assistant_remembers_where_it_may_write() -> None:
 
 
 @contextmanager
-def over_http(tmp_path: Path, *arguments: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "recto", "mcp", "--port", "0", *arguments]
-    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=os.environ)
+def over_http(preloaded: Preloaded, tmp_path: Path, *arguments: str) -> Iterator[str]:
+    running = preloaded.start_piped("mcp", "--port", "0", *arguments, folder=tmp_path)
     try:
-        assert running.stdout is not None
         yield running.stdout.readline().split()[3].removesuffix(";")
     finally:
-        running.terminate()
+        running.send_signal(signal.SIGTERM)
         running.wait()
-        if running.stdout:
-            running.stdout.close()
+        running.end()
 
 
 @pytest.mark.usefixtures("talked")
-def test_the_same_is_served_over_http(tmp_path: Path) -> None:
+def test_the_same_is_served_over_http(tmp_path: Path, preloaded: Preloaded) -> None:
     async def run(url: str) -> None:
         async with Client(url) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == READING
             assert "mast" in await text_of(client, "search_conversations", query="mast")
 
-    with over_http(tmp_path) as url:
+    with over_http(preloaded, tmp_path) as url:
         asyncio.run(run(url))
 
 
-def recto(*arguments: str, home: Path) -> None:
+def run_elsewhere(preloaded: Preloaded, home: Path, *arguments: str) -> None:
     """A command as another process, with a home of its own."""
-    command = [sys.executable, "-m", "recto", *arguments]
-    subprocess.run(command, env={**os.environ, "RECTO_HOME": str(home)}, check=True, capture_output=True)
+    running = preloaded.start_piped(*arguments, environment={**os.environ, "RECTO_HOME": str(home)})
+    running.stdout.read()
+    assert running.wait() == 0
+    running.end()
 
 
 @pytest.mark.parametrize("kind", ["file", "database server"])
@@ -136,31 +138,33 @@ def test_what_other_processes_write_meanwhile_is_found_and_what_they_remove_is_f
     script: Script,
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
+    preloaded: Preloaded,
 ) -> None:
     home, model = Path(os.environ["RECTO_HOME"]), script({"text": "The sail is of hemp."})
     if kind == "database server":
         monkeypatch.setenv("RECTO_DB", request.getfixturevalue("postgresql")())
         home = tmp_path / "other machine"
     monkeypatch.chdir(tmp_path)
+    recto = partial(run_elsewhere, preloaded, home)
 
     async def run(url: str) -> None:
         async with Client(url) as client:
             assert json.loads(await text_of(client, "search_conversations", query="sail"))["found"] == []
             assert "Nothing" in await text_of(client, "recall_facts", query="sister")
-            recto("ask", "--model", model, "What is the sail made of?", home=home)
-            recto("memory", "add", "My sister Anna lives in Berlin", home=home)
+            recto("ask", "--model", model, "What is the sail made of?")
+            recto("memory", "add", "My sister Anna lives in Berlin")
             (notes / "Rope.md").write_text("# Rope\n\nThe halyard is of manila.\n")
             found = json.loads(await text_of(client, "search_conversations", query="hemp"))["found"]
             assert [each["text"] for each in found] == ["The sail is of hemp."]
             assert "hemp" in await text_of(client, "read_conversation", conversation="#1")
             assert "Anna" in await text_of(client, "recall_facts", query="Where does my sister live?")
             assert "manila" in await text_of(client, "find_excerpts", query="halyard")
-            recto("conversations", "delete", "#1", home=home)
+            recto("conversations", "delete", "#1")
             assert json.loads(await text_of(client, "search_conversations", query="hemp"))["found"] == []
-            recto("conversations", "empty-trash", "--yes", home=home)
+            recto("conversations", "empty-trash", "--yes")
             await asyncio.to_thread(wait_until_gone, Path(os.environ["RECTO_HOME"]) / "search.db", "hemp")
 
-    with over_http(tmp_path, "--vault", str(notes), "--set", "search.embedder=none") as url:
+    with over_http(preloaded, tmp_path, "--vault", str(notes), "--set", "search.embedder=none") as url:
         asyncio.run(run(url))
 
 
@@ -189,7 +193,9 @@ def inspected(inspector: Path, *arguments: str) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("talked")
-def test_the_inspector_of_npm_lists_and_calls_the_tools(inspector: Path, notes: Path, tmp_path: Path) -> None:
+def test_the_inspector_of_npm_lists_and_calls_the_tools(
+    inspector: Path, notes: Path, tmp_path: Path, preloaded: Preloaded
+) -> None:
     server = [sys.executable, "-m", "recto", "mcp", "--vault", str(notes)]
     listed = inspected(inspector, *server, "--method", "tools/list")["tools"]
     assert {tool["name"] for tool in listed} >= {*READING, "read_document"}
@@ -197,7 +203,7 @@ def test_the_inspector_of_npm_lists_and_calls_the_tools(inspector: Path, notes: 
     read = inspected(inspector, *server, *call, "read_document", "--tool-arg", "path=Boat")
     assert "oak" in read["content"][0]["text"]
     assert not read["isError"]
-    with over_http(tmp_path) as url:
+    with over_http(preloaded, tmp_path) as url:
         found = inspected(
             inspector, url, "--transport", "http", *call, "search_conversations", "--tool-arg", "query=mast"
         )

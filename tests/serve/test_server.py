@@ -1,10 +1,7 @@
 """The server as a process: it starts as the command says, and ends without losing a reply; clients may go away."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 from tests.cli.conftest import Run
+from tests.cli.preloaded import PipedCommand, Preloaded
 from tests.conftest import Open, Script
 from tests.serve.conftest import Endpoint, Start, user
 
@@ -30,23 +28,18 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def process(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
-    started: list[subprocess.Popen[str]] = []
+def process(tmp_path: Path, preloaded: Preloaded) -> Iterator[Callable[..., tuple[PipedCommand, str]]]:
+    started: list[PipedCommand] = []
 
-    def start(*arguments: str) -> tuple[subprocess.Popen[str], str]:
-        command = [sys.executable, "-m", "recto", "serve", "--open", "--port", "0", *arguments]
-        running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=os.environ)
+    def start(*arguments: str) -> tuple[PipedCommand, str]:
+        running = preloaded.start_piped("serve", "--open", "--port", "0", *arguments, folder=tmp_path)
         started.append(running)
-        assert running.stdout is not None
         line = running.stdout.readline()
         return running, line.split()[2].removesuffix("/v1")
 
     yield start
     for each in started:
-        each.kill()
-        each.wait()
-        if each.stdout:
-            each.stdout.close()
+        each.end()
 
 
 @pytest.mark.untraced

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from tests.cli.preloaded import PipedCommand, Preloaded
 from tests.conftest import Script
 from tests.serve.conftest import Json, assistant, text_of, user
 
@@ -21,7 +20,7 @@ from recto.store.store import Store
 
 LONG = " ".join(f"word{number}" for number in range(400))
 pytestmark = pytest.mark.untraced
-Server = tuple["subprocess.Popen[str]", httpx2.Client]
+Server = tuple[PipedCommand, httpx2.Client]
 
 
 @pytest.fixture
@@ -30,17 +29,14 @@ def url(postgresql: Callable[[], str]) -> str:
 
 
 @pytest.fixture
-def start(tmp_path: Path, url: str) -> Iterator[Callable[[str], Server]]:
+def start(tmp_path: Path, url: str, preloaded: Preloaded) -> Iterator[Callable[[str], Server]]:
     """Each has a home of its own, as on a machine of its own."""
     started: list[Server] = []
 
     def begin(model: str) -> Server:
         home = str(tmp_path / f"home{len(started)}")
-        command = [sys.executable, "-m", "recto", "serve", "--open", "--port", "0", "--model", model]
-        settings = ["--set", "search.embedder=none"]
-        environment = {**os.environ, "RECTO_HOME": home, "RECTO_DB": url}
-        running = subprocess.Popen([*command, *settings], stdout=subprocess.PIPE, text=True, env=environment)
-        assert running.stdout is not None
+        command = ["serve", "--open", "--port", "0", "--model", model, "--set", "search.embedder=none"]
+        running = preloaded.start_piped(*command, environment={**os.environ, "RECTO_HOME": home, "RECTO_DB": url})
         address = running.stdout.readline().split()[2].removesuffix("/v1")
         started.append((running, httpx2.Client(base_url=address, timeout=60)))
         return started[-1]
@@ -48,10 +44,7 @@ def start(tmp_path: Path, url: str) -> Iterator[Callable[[str], Server]]:
     yield begin
     for running, client in started:
         client.close()
-        running.kill()
-        running.wait()
-        if running.stdout:
-            running.stdout.close()
+        running.end()
 
 
 def chat(client: httpx2.Client, *messages: Json, name: str = "") -> httpx2.Response:

@@ -1,5 +1,6 @@
 """A store of its own for each test; and for those of deleting, a desk with a secret that must leave no trace."""
 
+import multiprocessing
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from recto.store.check import check_store
 from recto.store.store import Store
 
 SECRET = "The word is xylophone-zanzibar."
+
+# Processes are forked from one that has imported what all of them need.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["pytest", "hypothesis", "recto.store.store"])
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 """Backups are whole, made while others write, and put back without losing what was there."""
 
 import logging
-import multiprocessing
 import os
 import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.store.conftest import PROCESSES
 
 from recto.chat.blocks import Text
 from recto.chat.message import Message
@@ -184,7 +184,7 @@ def _die_writing(path: Path) -> None:
 
 
 def _killed(path: Path) -> None:
-    process = multiprocessing.get_context("spawn").Process(target=_die_writing, args=(path,))
+    process = PROCESSES.Process(target=_die_writing, args=(path,))
     process.start()
     process.join()
 
@@ -227,9 +227,8 @@ def _hold(path: Path, ready: object, done: object) -> None:
 def test_a_store_that_another_process_has_open_is_not_replaced(path: Path) -> None:
     fill(path)
     backup_by_hand(path, None)
-    spawn = multiprocessing.get_context("spawn")
-    ready, done = spawn.Event(), spawn.Event()
-    other = spawn.Process(target=_hold, args=(path, ready, done))
+    ready, done = PROCESSES.Event(), PROCESSES.Event()
+    other = PROCESSES.Process(target=_hold, args=(path, ready, done))
     other.start()
     try:
         assert ready.wait(60)

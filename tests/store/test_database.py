@@ -1,4 +1,3 @@
-import multiprocessing
 import sqlite3
 import subprocess
 import sys
@@ -7,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy.pool import QueuePool
+from tests.store.conftest import PROCESSES
 
 from recto.chat.blocks import Text
 from recto.chat.message import Message
@@ -124,7 +124,7 @@ def test_several_processes_write_to_one_conversation_and_nothing_is_lost(tmp_pat
     path = tmp_path / "recto.db"
     with Store(path) as store:
         conversation = store.tree.create().id
-        with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(3, PROCESSES) as pool:
             jobs = [pool.submit(_append_many, str(path), conversation, 40) for _ in range(3)]
             moved = sum(job.result()[1] for job in jobs)
         assert len(store.tree.after(0, most=1000)) == 120

@@ -1,12 +1,12 @@
 """A store that lost messages is told, never overwritten; one that cannot be written can be read."""
 
-import multiprocessing
 import os
 import signal
 import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.store.conftest import PROCESSES
 
 from recto.chat.blocks import Text
 from recto.chat.message import Message
@@ -34,7 +34,7 @@ def _fill_and_die(path: Path, count: int) -> None:
 
 
 def killed(path: Path, count: int = 3) -> None:
-    process = multiprocessing.get_context("spawn").Process(target=_fill_and_die, args=(path, count))
+    process = PROCESSES.Process(target=_fill_and_die, args=(path, count))
     process.start()
     process.join()
 

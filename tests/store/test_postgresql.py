@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, inspect, text
 from tests.conftest import Open, Script
+from tests.store.conftest import PROCESSES
 
 from recto.blocking import open_desk
 from recto.chat.blocks import Compaction, DocumentReference, References, Text
@@ -255,7 +255,7 @@ def _append_many(url: str, conversation: str, count: int) -> int:
 def test_two_writers_move_one_head_and_nothing_is_lost(url: str) -> None:
     with Store(url) as store:
         conversation = store.tree.create().id
-        with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(2, PROCESSES) as pool:
             moved = sum(job.result() for job in [pool.submit(_append_many, url, conversation, 30) for _ in range(2)])
         assert len(store.tree.after(0, most=1000)) == 60
         head = store.tree.conversation(conversation).head

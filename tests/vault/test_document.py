@@ -220,12 +220,12 @@ def test_sections_are_made_of_the_text(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "# a\n" * 30_000,
-        "a\n-\n" * 30_000,
-        "a ^a\n" * 30_000,
-        "# " + " " * 1_000_000 + "x",
-        " #a" * 200_000,
-        "^" * 10**6,
+        "# a\n" * 20_000,
+        "a\n-\n" * 20_000,
+        "a ^a\n" * 20_000,
+        "# " + " " * 250_000 + "x",
+        " #a" * 80_000,
+        "^" * 250_000,
     ],
     ids=range(6),
 )

@@ -120,8 +120,8 @@ SIGNS = ("@", ' @"', " @a/", "@a.", "@a#", " @a.md)", "\\ ", "`@", " @!")
 
 @pytest.mark.untraced
 @pytest.mark.parametrize("piece", mostly_slow(SIGNS, ("@", "@a.", "@a#", "\\ ", "`@", " @!")))
-def test_a_megabyte_of_signs_is_read_in_time(piece: str) -> None:
-    text = " @x" + piece * (1_000_000 // len(piece))
+def test_a_long_text_of_signs_is_read_in_time(piece: str) -> None:
+    text = " @x" + piece * (250_000 // len(piece))
     assert all(text[each.start : each.end] == each.raw for each in find_imports(text))
 
 
