@@ -19,6 +19,7 @@ from recto.summary.corrections import corrects
 from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.ledger import UNLISTED, VALUE_KINDS, LedgerEntry, is_reported
+from recto.summary.ledger_worth import answers_in_part, is_torn, list_rows
 from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, has_cells, mark_pasted
 from recto.summary.model_orders import SOMEBODY, is_order
 from recto.summary.pasted_text import SpokenPart, is_personal, mark_quoted, quotation_runs, quoted_lines, spoken_parts
@@ -33,7 +34,7 @@ from recto.summary.quotation import (
     sentences_of,
 )
 from recto.summary.reference import ANTECEDENT, leans_back, names_event
-from recto.summary.sentences import is_question, rate_sentence, sentence_positions, terms
+from recto.summary.sentences import is_question, rate_sentence, sentence_positions
 from recto.summary.small_talk import is_small_talk_reply
 from recto.summary.statements import (
     acknowledges,
@@ -61,7 +62,7 @@ _NAME_TOPIC, _MAX_ADDRESS = 2, 8
 _MAX_REQUEST, _REQUEST_TOPIC = 140, 3
 # By how many ranks an order without a "please" is lowered: "Check out the crowd" is one by its form alone.
 _BARE_ORDER = 2
-_STATEMENT_TOPIC, _MAX_ANSWER_TOPIC, _MIN_TOPIC_TERM = 2, 3, 4
+_STATEMENT_TOPIC = 2
 # How much of a reply is read to tell whether it leaves a question open.
 _REPLY_START = 200
 # These are understood by themselves.
@@ -84,7 +85,7 @@ def entries_of_output(text: str, facts: Iterable[Fact], message: Message) -> Ite
     stands in the work log."""
     role = "assistant" if message.role == "assistant" else "tool"
     for fact, item in _quote_output(text, facts):
-        is_logged = role == "assistant" and fact.kind not in ("error", "url")
+        is_logged = role == "assistant" and fact.kind != "error"
         yield LedgerEntry(fact, item, message.said, role=role, lowered=UNLISTED * is_logged)
 
 
@@ -98,6 +99,7 @@ def entries_of_prose(
     yield from entries_settled(text, message, before)
     is_user = message.role == "user"
     told = _Told(text, is_user)
+    rows = list_rows(text, lines) if is_user else ()
     is_answer = is_user and len(text) <= _MAX_ANSWER
     answered = before.question if is_answer and before and before.role == "assistant" else None
     asked = answered if before and before.is_asked else None
@@ -121,7 +123,7 @@ def entries_of_prose(
             fact.kind not in _SELF_EVIDENT
             and _is_understood(fact, item)
             and not needs_context(item)
-            and not (asked and _leaves_topic_to(asked.text, item))
+            and not (asked and answers_in_part(item, asked.text))
         )
         needed = None if is_alone else asked
         if is_reply and before and count_topic_words(item) < _STATEMENT_TOPIC:
@@ -138,7 +140,8 @@ def entries_of_prose(
         is_given = (is_given and not works_now(item)) or rate_by_cues(item) == BINDING
         # what is said beside a call, a work log tells
         is_placed = is_given if is_user else told.is_reported(fact) and not message.calls
-        lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed)
+        is_piece = fact.kind not in (*_GIVEN, "decision") and _is_in(rows, fact) and is_torn(item, fact.kind)
+        lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed or is_piece)
         lowered -= is_correction and fact.kind in VALUE_KINDS  # what it corrects may be worded otherwise
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
     is_taken = says_little(text) and not agrees(text)
@@ -156,6 +159,10 @@ def entries_of_prose(
     if message.role == "user":
         for fact in _rows(text, written, lines):
             yield LedgerEntry(fact, fact.text, message.said, role="user")
+
+
+def _is_in(rows: Sequence[tuple[int, int]], fact: Fact) -> bool:
+    return any(start <= fact.start < end for start, end in rows)
 
 
 def has_entries(text: str, lines: LineKinds) -> bool:
@@ -217,15 +224,6 @@ class _Told:
         sentence = self.sentences.positions[at][1]
         is_past = is_announcement(sentence) or works_now(sentence)
         return is_reported(fact.kind, sentence) and not (is_past and rate_by_cues(sentence) != BINDING)
-
-
-def _leaves_topic_to(question: str, item: str) -> bool:
-    """Whether a short answer does not say itself what was asked: "21,500 kWh last year"."""
-    return count_topic_words(item) <= _MAX_ANSWER_TOPIC and not (terms(question) & _topic_terms(item))
-
-
-def _topic_terms(text: str) -> set[str]:
-    return {term for term in terms(text) if len(term) >= _MIN_TOPIC_TERM}
 
 
 def _settled(text: str, message: Message, before: AskedBefore) -> Iterator[LedgerEntry]:
