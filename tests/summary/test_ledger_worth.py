@@ -5,6 +5,7 @@ from tests.summary.test_ledger import Said, ledger
 
 from recto.chat.blocks import Text, ToolCall, ToolResult
 from recto.chat.message import Message
+from recto.summary.introductions import introductions
 from recto.summary.ledger import ledger_items, ledger_quotations, parse_ledger
 from recto.summary.ledger_selection import ledger_lines
 from recto.summary.verification import CoveredFacts, FormerSummary, verify_summary
@@ -221,3 +222,31 @@ def test_an_item_that_another_contains_in_other_words_is_listed_once() -> None:
         ("user", "So the deposit of 1,550 pounds for the caterer Wye Table by 27 May."),
     )
     assert told.count("1,550") == 1
+
+
+# -- who is who
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The night porter is called Ewan", "Uwe ist unser Kassenwart", "Der Fahrer heißt Ivo", "La jefa es Pilar",
+        "Notre voisin s'appelle Marcel", "De voorzitter is mevrouw Hoekstra", "il signor Bartoli è il proprietario",
+        "会場の担当者は森下さんです", "My study partner is Yusuf", "Antje, our designer, makes the cover",
+    ],
+)  # fmt: skip
+def test_a_single_name_with_a_role_is_a_line_also_from_a_former_ledger(text: str) -> None:
+    lines = ledger(("user", text), ("assistant", "Noted."))
+    assert lines == [f"#1: {text}"]
+    assert ledger(("user", "ok"), former=FormerSummary("", tuple(lines))) == lines
+
+
+@pytest.mark.parametrize(
+    "text", ["The meeting is Tuesday?", "It is our turn", "Who is our driver?", "Das ist unser Ziel"]
+)
+def test_what_only_looks_like_a_name_introduces_nobody(text: str) -> None:
+    assert list(introductions(text)) == []
+
+
+def test_what_is_told_in_a_script_without_spaces_is_a_line() -> None:
+    assert listed(("user", "倉庫の家賃は月84,000円です"), ("assistant", "はい。")) == "#1: 倉庫の家賃は月84,000円です"

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from recto.summary.corrections import CORRECTION_TERMS, corrects, find_corrections
 from recto.summary.decisions import content_terms, find_decisions
 from recto.summary.facts import Fact, find_facts
+from recto.summary.introductions import introductions, is_introduction
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.pasted_dialogue import is_labelled
 from recto.summary.prohibitions import has_prohibition
@@ -135,7 +136,8 @@ class LedgerEntry(Struct, frozen=True, gc=False):
         kind = _KIND_RANKS.get(self.fact.kind, _USUAL_RANK)
         if self.fact.kind == "identifier" and not any(char.isdigit() for char in self.fact.text):
             kind -= 1
-        if self.fact.kind == "name" and (" " in self.fact.text or self.mentions >= _OFTEN):
+        is_full = " " in self.fact.text or is_introduction(self.fact.text)
+        if self.fact.kind == "name" and (is_full or self.mentions >= _OFTEN):
             kind += 1
         is_own = self.role == "user" and self.lowered <= 0  # and not pasted
         if self.fact.kind == "decision" and is_own and has_prohibition(self.text):
@@ -245,6 +247,7 @@ def _item_facts(item: str, role: str) -> tuple[tuple[Fact, int], ...]:
     facts = [fact for fact in find_facts(item, author=PROSE) if fact.is_significant]
     asked = _asked(item) if role == "user" else []
     rest = "statement" if len(item.split()) > _MAX_ANSWER_WORDS else "quote"
+    facts += introductions(item) if role == "user" else ()
     found = [*find_decisions(item), *asked, *facts] or [Fact(rest, item, item.lower(), 0, len(item))]
     lowered = int(item.endswith(("?", "？")) and not asked) + 2 * is_labelled(item)
     raised = role == "user" and corrects(item)  # as when it was said

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -18,6 +19,7 @@ from recto.summary.asked import MAX_REPEATED, AskedBefore, answer_end, option_en
 from recto.summary.corrections import corrects
 from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
+from recto.summary.introductions import introductions, is_introduction
 from recto.summary.ledger import UNLISTED, VALUE_KINDS, LedgerEntry, is_reported
 from recto.summary.ledger_worth import answers_in_part, is_torn, list_rows
 from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, has_cells, mark_pasted
@@ -140,7 +142,7 @@ def entries_of_prose(
         is_given = (is_given and not works_now(item)) or rate_by_cues(item) == BINDING
         # what is said beside a call, a work log tells
         is_placed = is_given if is_user else told.is_reported(fact) and not message.calls
-        is_piece = fact.kind not in (*_GIVEN, "decision") and _is_in(rows, fact) and is_torn(item, fact.kind)
+        is_piece = fact.kind not in (*_GIVEN, "decision") and is_torn(item, fact, rows)
         lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed or is_piece)
         lowered -= is_correction and fact.kind in VALUE_KINDS  # what it corrects may be worded otherwise
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
@@ -159,10 +161,6 @@ def entries_of_prose(
     if message.role == "user":
         for fact in _rows(text, written, lines):
             yield LedgerEntry(fact, fact.text, message.said, role="user")
-
-
-def _is_in(rows: Sequence[tuple[int, int]], fact: Fact) -> bool:
-    return any(start <= fact.start < end for start, end in rows)
 
 
 def has_entries(text: str, lines: LineKinds) -> bool:
@@ -265,6 +263,8 @@ def _quote_prose(
     if is_user:
         yield from _requests(sentences, lines, binding)
         yield from _open_questions(sentences, lines, binding)
+        introduced = (introductions(sentence, start) for start, sentence in sentences.positions)
+        facts = [*chain.from_iterable(introduced), *facts]
     first = {(fact.kind, fact.normal): fact for fact in reversed(facts) if fact.is_significant}
     for fact in first.values():
         if lines.at(fact.start) != PROSE:
@@ -317,7 +317,7 @@ def _open_questions(
 
 def _is_understood(fact: Fact, item: str) -> bool:
     """Whether an item tells more than a word: a figure needs its topic, a name something about it."""
-    if fact.kind in _SELF_EVIDENT:
+    if fact.kind in _SELF_EVIDENT or (fact.kind == "name" and is_introduction(fact.text)):
         return True
     rest = item.replace(fact.text, " ", 1)
     if fact.kind == "identifier" and len(fact.text) > 3:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from recto.summary.decisions import content_terms
 from recto.summary.facts import find_facts, is_passing
+from recto.summary.introductions import is_introduction
 from recto.summary.ledger import ANSWER_SIGN, FIGURES, UNLISTED, AskedQuestion, LedgerEntry, topic_terms
 from recto.summary.ledger_worth import OF_TOOLS, is_worth_a_line, without_needless_question
 from recto.summary.machine_output import PROSE
@@ -71,7 +72,7 @@ def _weighty(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
         if entry.lasts:
             return entry.lowered < UNLISTED
         is_high = entry.weight - later.get((entry.number, entry.text), 0) >= _WEIGHTY
-        return is_high and (entry.is_open or not is_passing(entry.text))
+        return is_high and (entry.is_open or is_introduction(entry.fact.text) or not is_passing(entry.text))
 
     return [entry for entry in entries if is_weighty(entry)]
 

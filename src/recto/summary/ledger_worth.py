@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from recto.summary.facts import Fact
 from recto.summary.ledger import FIGURES, LedgerEntry, has_marks_of_lines
 from recto.summary.machine_output import PROSE, LineKinds, has_code_punctuation, is_machine_made
 from recto.summary.prohibitions import has_prohibition
@@ -272,6 +273,7 @@ def list_rows(text: str, lines: LineKinds) -> Sequence[tuple[int, int]]:
     return rows
 
 
-def is_torn(item: str, kind: str) -> bool:
-    """Whether a row says nothing without the list that it stands in. A day needs fewer words: "Next meeting: 4 May"."""
-    return _count_topics(item) < _ROW_TOPIC - (kind == "date")
+def is_torn(item: str, fact: Fact, rows: Sequence[tuple[int, int]]) -> bool:
+    """Whether a fact stands in a row that says nothing without its list. A day needs fewer words: "Meeting: 4 May"."""
+    is_row = any(start <= fact.start < end for start, end in rows)
+    return is_row and _count_topics(item) < _ROW_TOPIC - (fact.kind == "date")

@@ -49,6 +49,7 @@ _NO_TOPIC = DANGLING_WORDS | word_set(
 _BOLD = "**"
 _TOPIC_WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}")
+_UNSPACED_WORD = re.compile(r"[\u30a0-\u30ff]{2,}|[\u3400-\u9fff]{2,4}")
 # One character set at the very start keeps the scan fast; which character it was is looked at afterwards.
 _CLAUSE_BREAK = re.compile(
     r"[,;:、，；：\s](?:(?<=[,;:])\s+|(?<=\s)\s*(?:[–—-]\s+|(?=\())|(?<=\)\s)\s*|(?<=[、，；：])"
@@ -262,7 +263,7 @@ def _clause_end(text: str, end: int, fact: Fact) -> int:
     if end - fact.end <= _NEAR:
         return end
     at = min(end, fact_end(text, fact))
-    return at + 1 if text[at : at + 1] in _CLOSING else at
+    return at + (text[at : at + 1] in _CLOSING)
 
 
 def fact_end(text: str, fact: Fact) -> int:
@@ -303,8 +304,7 @@ def is_topic_word(word: str) -> bool:
 
 
 def count_topic_words(text: str, *, lower: bool = False) -> int:
-    """How many words with a meaning there are, or how many of them in lower case. In scripts without spaces, runs of
-    characters are words."""
+    """How many words with a meaning there are, or how many of them in lower case."""
     if lower:
         return sum(_has_topic(word) for word in text.split() if not word.strip(_PUNCTUATION)[:1].isupper())
     return _count_topics(text)
@@ -312,7 +312,7 @@ def count_topic_words(text: str, *, lower: bool = False) -> int:
 
 @text_cache(8192)
 def _count_topics(text: str) -> int:
-    return sum(map(_has_topic, text.split()))
+    return max(sum(map(_has_topic, text.split())), 0 if text.isascii() else len(_UNSPACED_WORD.findall(text)))
 
 
 @text_cache(8192)

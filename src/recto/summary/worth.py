@@ -47,7 +47,9 @@ _POINTS_BACK = re.compile(
     r"|(?:Es[eao]s?|Est[eao]s?) (?:es|son|era\w*|fue\w*|está\w*|va|puede\w*|suena)\b"
     r"|(?:C['’]est|Ça|Cela|Ceci) "
     r"|(?i:der|die|das|er|sie) [a-zäöüß]{2,}t\b"
-    r"|(?i:ils?|elles?) (?!(?:faut|y|est (?:important|possible|temps))\b)[a-zé]['’a-zé]+"
+    # "il" is an article in Italian
+    r"|(?i:ils?|elles?) (?!(?:faut|y|est (?:important|possible|temps))\b)(?!.*\b(?:è|ha|hanno|sono|dell[ao]|del|di|per"
+    r"|che|nel|si chiama|costa|pesa)\b)[a-zé]['’a-zé]+"
     r"|[Qq]ue (?:l[oae]s?|eran?|son|es) )"
 )
 # Such a sentence names what it is about: "It's 795 chairs".

@@ -1,0 +1,64 @@
+"""Introductions: who is who, as somebody tells it: "Uwe is our treasurer", "the landlord is called Brandes".
+
+A single name says nothing alone; with the role it is what a later message needs. Knows one sentence at a time.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from recto.summary.facts import Fact, normalize_fact_text
+
+_TITLE = (
+    r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Herrn?|Frau|[Ss]r|[Ss]ra|[Ss]eñora?|Don|Doña|M|Mme|[Mm]onsieur|[Mm]adame|[Mm]eneer"
+    r"|[Mm]evrouw"
+    r"|dhr|mevr|[Ss]ignora?|[Ss]ig|[Pp]ani?|[Ss]enhora?|[Dd]ona|Dott|[Dd]ottor(?:essa)?)\.? "
+)
+_NAME = r"[A-ZÀ-ÖØ-ÞŁŚŻŹĆ][^\W\d_]+(?:-[^\W\d_]+)?"
+_OURS = (
+    r"(?:my|our|his|her|their|the|meine?[rnms]?|unsere?[rnms]?|mi|nuestr[oa]|el|la|mon|ma|notre|le|mijn|onze?|de|il mio"
+    r"|la mia|il nostro|la nostra|il|l['’]|mój|moja|nasz|nasza|o meu|a minha|o nosso|a nossa|o|a)"
+)
+_ROLE = r"[^\W\d_][\w-]{2,}"
+_IS = r"(?:is|ist|es|est|è|jest|é)"
+# In German every noun begins like a name: there it is "heißt", or a title before it.
+_CALLED = (
+    r"(?:is called|is named|heißt|se llama|s['’]appelle|heet|si chiama|nazywa się|ma na imię|chama-se|se chama|is"
+    r"|es|est|è"
+    rf"|é|to|ist (?={_TITLE}))"
+)
+_INTRODUCED = (
+    rf"(?:{_TITLE})?({_NAME}) {_IS} {_OURS} ?{_ROLE}"
+    rf"|(?:{_TITLE})?({_NAME}), (?:my|our|meine?|unsere?|mi|nuestr[oa]|mon|ma|notre|mijn|onze|il mio|la mia|il nostro"
+    rf"|la nostra|mój|moja|nasz|nasza|o nosso|a nossa) {_ROLE}"
+    rf"|(?:\b(?i:{_OURS}) ?|^){_ROLE}(?: {_ROLE}){{0,3}} {_CALLED} (?:{_TITLE})?({_NAME})"
+    r"|[\u3040-\u30ff\u3400-\u9fff]{2,12}[はの][\u3400-\u9fff]{1,4}(?:さん|様|氏)"
+)
+# Every introduction has one of these.
+_MAY_INTRODUCE = re.compile(r"[A-ZÀ-Þ](?<!\w[A-ZÀ-Þ])[^\W\d_]|さん|様|氏")
+_NO_NAME = re.compile(
+    r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|January|February|March|April|May|June|July|August"
+    r"|September|October|November|December|It|This|That|There|Here|What|Who|He|She|The|Das|Es|Dies|Sie|Er|Todo|Esto|Eso"
+    r"|Questo|Dit|Dat|Ce|Il|Elle|To)"
+)
+_MAX_LENGTH = 140
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """Compiled when first needed: few commands ever summarise."""
+    return re.compile(_INTRODUCED)
+
+
+def introductions(sentence: str, start: int = 0) -> Iterator[Fact]:
+    """Who is introduced in a sentence that starts at this place: the words with the name and the role."""
+    if len(sentence) > _MAX_LENGTH or sentence.endswith(("?", "？")) or not _MAY_INTRODUCE.search(sentence):
+        return
+    found = _pattern().search(sentence)
+    if found and not _NO_NAME.fullmatch(found[1] or found[2] or found[3] or ""):
+        yield Fact("name", found[0], normalize_fact_text(found[0]), start + found.start(), start + found.end())
+
+
+def is_introduction(words: str) -> bool:
+    """Whether these words are a name with its role, and no more."""
+    return (" " in words or not words.isascii()) and _pattern().fullmatch(words) is not None
