@@ -173,6 +173,14 @@ def ledger_items(lines: Iterable[str]) -> list[tuple[int, str]]:
     return [(number, item) for number, _, item in ledger_quotations(lines)]
 
 
+def ledger_rows(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+    """As `ledger_quotations`, for people to read: an answer has its question before it, in one row."""
+    for line in lines:
+        match = _ANSWERED.fullmatch(line)
+        for at, (number, role, item) in enumerate(ledger_quotations([match[4] if match else line])):
+            yield number, role, f"{match[3]}{ANSWER_SIGN}{item}" if match and not at else item
+
+
 def has_marks_of_lines(item: str) -> bool:
     """Whether an item would be read as several."""
     return _ANSWER_MARK.search(item) is not None

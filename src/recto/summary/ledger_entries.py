@@ -144,7 +144,8 @@ def entries_of_prose(
         is_placed = is_given if is_user else told.is_reported(fact) and not message.calls
         is_piece = fact.kind not in (*_GIVEN, "decision") and is_torn(item, fact, rows)
         lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed or is_piece)
-        lowered -= is_correction and fact.kind in VALUE_KINDS  # what it corrects may be worded otherwise
+        # what it corrects may be worded otherwise; what was asked for is worth more than what comes up
+        lowered -= fact.kind in VALUE_KINDS and (is_correction or (asked is not None and needed is None))
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
     is_taken = says_little(text) and not agrees(text)
     if answered and ((not has_facts and rate_sentence(text) != CHATTER) or agrees(text) if asked else is_taken):

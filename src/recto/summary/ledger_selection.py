@@ -20,8 +20,8 @@ from recto.summary.truncation import CountTokens
 
 _WEIGHTY, _USUAL_COST, _MAX_REPEATED, _MIN_OVERLAP = 2.0, 24, 2, 8
 _MIN_SHORT_TOPIC = 3
-# An item repeats another that has so much of its content.
-_MIN_CONTENT, _MOST_OF = 2, 0.8
+# An item repeats another that has so much of its content; less is enough within a message.
+_MIN_CONTENT, _MOST_OF, _MUCH_OF = 2, 0.8, 0.6
 # A tool's error is past after so many messages: what is still open stands in the work log.
 _MAX_OPEN = 14
 _FIGURE = re.compile(r"\d+")
@@ -153,7 +153,8 @@ class _Draft:
             return False
         figures = set(_FIGURE.findall(entry.text))
         return any(
-            len(content & self.contents[number, item]) >= _MOST_OF * len(content)
+            len(content & self.contents[number, item])
+            >= (_MUCH_OF if number == entry.number else _MOST_OF) * len(content)
             and figures <= set(_FIGURE.findall(item))
             for number, items in self.chosen.items()
             for item in items

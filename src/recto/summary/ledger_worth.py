@@ -99,6 +99,9 @@ _VAGUE = re.compile(
     r"|coś (?:jak|w stylu)|algo como)\b",
     re.IGNORECASE,
 )
+_THAT_ONE = re.compile(
+    r"\b(?:that|this|those|these|diese[rsnm]?|es[ae]s?|cette|quest[ao]|quell[ao]|deze|essa|esse)\b", re.IGNORECASE
+)
 _MAIL_HEADER = re.compile(
     r"(?:> ?)?(?:From|To|Cc|Date|Sent|Subject|Von|An|Datum|Gesendet|Betreff|De|Para|Fecha|Asunto|À|Objet|Van|Aan"
     r"|Onderwerp"
@@ -168,6 +171,8 @@ def _is_answer(entry: LedgerEntry) -> bool:
     if agrees(entry.text):
         return bool(is_named) or (_count_topics(asked) >= _MIN_PROPOSED and not makes_offer(asked))
     if asked.endswith(("?", "？")):
+        if _THAT_ONE.search(asked) and not (is_named or _FIGURE.search(entry.text)):  # of what was spoken before
+            return False
         return count_topic_words(asked) > 0 or entry.fact.kind in _WHOLE
     # what somebody says of a statement is talk, unless he takes it, corrects it or has a figure for it
     if _FIGURE.search(entry.text) or accepts(entry.text) or entry.is_correction:

@@ -234,7 +234,7 @@ def _wider(text: str, sentence: tuple[int, int], clause_start: int, sentences: S
 def _narrow(text: str, start: int, end: int, fact: Fact, most: int) -> tuple[int, int]:
     """From the topic before the fact to its end; where there is none, to the topic behind it."""
     words = [(found.start(), found[0]) for found in _WORD.finditer(text, start, fact.start)]
-    topics = [at for at, word in words if is_topic_word(word.strip(_PUNCTUATION))]
+    topics = [at for at, word in words if word[0] != "(" and is_topic_word(word.strip(_PUNCTUATION))]
     if len(topics) > 1 or (topics and fact.end - topics[0] <= _SHORT_CLAUSE):
         fitting = [at for at in topics if fact.end - at <= most] or topics[-1:]
         return _outside_quotes(text, start, _with_qualifier(text, start, fitting[0])), _clause_end(text, end, fact)
