@@ -101,7 +101,7 @@ def entries_of_prose(
     yield from entries_settled(text, message, before)
     is_user = message.role == "user"
     told = _Told(text, is_user)
-    rows = list_rows(text, lines) if is_user else ()
+    rows = list_rows(text, lines)
     is_answer = is_user and len(text) <= _MAX_ANSWER
     answered = before.question if is_answer and before and before.role == "assistant" else None
     asked = answered if before and before.is_asked else None
@@ -142,7 +142,7 @@ def entries_of_prose(
         is_given = (is_given and not works_now(item)) or rate_by_cues(item) == BINDING
         # what is said beside a call, a work log tells
         is_placed = is_given if is_user else told.is_reported(fact) and not message.calls
-        is_piece = fact.kind not in (*_GIVEN, "decision") and is_torn(item, fact, rows)
+        is_piece = fact.kind not in (*_GIVEN, "decision") and is_torn(item, fact, rows, is_user=is_user)
         lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed or is_piece)
         # what it corrects may be worded otherwise; what was asked for is worth more than what comes up
         lowered -= fact.kind in VALUE_KINDS and (is_correction or (asked is not None and needed is None))
@@ -242,6 +242,7 @@ def _settled(text: str, message: Message, before: AskedBefore) -> Iterator[Ledge
         asked
         and before.is_asked
         and leaves_open(text[:_REPLY_START])
+        and not answers(text)
         and count_topic_words(asked.text) >= _STATEMENT_TOPIC
     ):
         fact = Fact("question", asked.text, normalize_fact_text(asked.text), 0, len(asked.text))

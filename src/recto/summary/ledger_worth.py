@@ -62,8 +62,11 @@ _NAMED_SUBJECT = re.compile(
     r"[^,.;:]* )",
     re.IGNORECASE,
 )
+# "Loan is …", "Mattresses: …"
 _IS = re.compile(
-    r"(?:[^\W\d_]+ ){1,4}(?:is|are|was|ist|sind|war|es|son|est|sont|è|sono|zijn|jest|są|é|são) ", re.IGNORECASE
+    r"[^\W\d_]+(?: [^\W\d_]+){0,2}: |(?:[^\W\d_]+ ){1,4}(?:is|are|was|ist|sind|war|es|son|est|sont|è|sono|zijn"
+    r"|jest|są|é|são) ",
+    re.IGNORECASE,
 )
 # "I've got this in …", "never do that": what it is about stands elsewhere.
 _POINTS_AWAY = re.compile(
@@ -126,7 +129,7 @@ def is_worth_a_line(entry: LedgerEntry) -> bool:
     text, kind = entry.text, entry.fact.kind
     if (entry.question is None and says_little(text)) or is_platitude(text) or has_marks_of_lines(text):
         return False
-    if (kind != "decision" and is_remark(text)) or _TURNS_TO.match(text):
+    if (kind != "decision" and is_remark(text)) or _TURNS_TO.match(text) or _MAIL_HEADER.match(text):
         return False
     if entry.question and not _is_answer(entry):
         return False
@@ -222,14 +225,16 @@ def _is_fragment(entry: LedgerEntry) -> bool:
             return True
     if entry.role == "assistant" and kind in ("identifier", "version") and is_advice(text):
         return True
-    if _MAIL_HEADER.match(text):
-        return True
     if kind == "path":
         return False
     is_bare = kind in FIGURES and len(text.split()) <= _MAX_BARE and count_topic_words(text) < _MIN_TOPIC
     if is_bare or _CODE_PIECE.search(text):
         return True
-    return kind in FIGURES and topics < _MIN_TOPIC and not _places_figure(text, topics, is_day=kind != "number")
+    return (
+        kind in FIGURES
+        and topics < _MIN_TOPIC
+        and not _places_figure(text, topics, is_day=kind != "number" and entry.role == "user")
+    )
 
 
 def _places_figure(text: str, topics: int, *, is_day: bool) -> bool:
@@ -238,8 +243,9 @@ def _places_figure(text: str, topics: int, *, is_day: bool) -> bool:
         return len(text) >= _MIN_RUN
     if FULL_NAME.search(text) or not topics:
         return topics > 0
-    is_named = _NAMED_SUBJECT.match(text) or _HOLDS.search(text) or (is_day and _IS.match(text))
-    return bool(is_named or _FIGURES.search(text))
+    if is_day or _NAMED_SUBJECT.match(text) or _HOLDS.search(text):
+        return True
+    return _FIGURES.search(text) is not None and _IS.match(text) is not None
 
 
 @text_cache(8192)
@@ -255,7 +261,8 @@ def _count_topics(text: str) -> int:
 
 # -- lists
 
-_BULLET = re.compile(r"\s*(?:[-*•–]|\d{1,2}[.)]|[a-zA-Z][.)]) ")
+_BULLET = re.compile(r"\s*(?:(?:[-*•–]|\d{1,2}[.)]|[a-zA-Z][.)]) |\*\*[^*\n]{1,40}\*\*)")
+_LABEL = re.compile(r"[^:.!?]{1,30}: ")
 _ENDS = re.compile(r"[.!?。！？][\"'”’)*_]*$")
 _MIN_ROWS, _MAX_ROW, _ROW_TOPIC = 3, 90, 4
 
@@ -269,16 +276,19 @@ def list_rows(text: str, lines: LineKinds) -> Sequence[tuple[int, int]]:
     ends = (*lines.starts[1:], len(text))
     for start, end, kind in (*zip(lines.starts, ends, lines.kinds, strict=True), (len(text), len(text), "")):
         line = text[start:end].rstrip()
-        is_listed = kind == PROSE and 0 < len(line) <= _MAX_ROW
-        if is_listed and (_BULLET.match(line) or not (_ENDS.search(line) or line.endswith(":"))):
+        is_marked = _BULLET.match(line) is not None
+        is_short = 0 < len(line) <= _MAX_ROW and not (_ENDS.search(line) or line.endswith(":"))
+        if kind == PROSE and (is_marked or is_short):
             run.append((start, end))
             continue
-        rows += run if len(run) >= _MIN_ROWS else ()
+        is_last = kind == PROSE and len(line) <= _MAX_ROW and _LABEL.match(line) is not None
+        rows += [*run, *([(start, end)] if is_last else [])] if len(run) >= _MIN_ROWS else ()
         run = []
     return rows
 
 
-def is_torn(item: str, fact: Fact, rows: Sequence[tuple[int, int]]) -> bool:
-    """Whether a fact stands in a row that says nothing without its list. A day needs fewer words: "Meeting: 4 May"."""
+def is_torn(item: str, fact: Fact, rows: Sequence[tuple[int, int]], *, is_user: bool) -> bool:
+    """Whether a fact stands in a row that says nothing without its list, as all rows of an assistant's plan do. A day
+    needs fewer words: "Meeting: 4 May"."""
     is_row = any(start <= fact.start < end for start, end in rows)
-    return is_row and _count_topics(item) < _ROW_TOPIC - (fact.kind == "date")
+    return is_row and (not is_user or _count_topics(item) < _ROW_TOPIC - (fact.kind == "date"))
