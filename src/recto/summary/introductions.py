@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from recto.chat.cues import words_of
 from recto.summary.facts import Fact, normalize_fact_text
+from recto.summary.sentences import word_set
 
 _TITLE = (
     r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Herrn?|Frau|[Ss]r|[Ss]ra|[Ss]eñora?|Don|Doña|M|Mme|[Mm]onsieur|[Mm]adame|[Mm]eneer"
@@ -34,14 +36,18 @@ _INTRODUCED = (
     rf"|(?:\b(?i:{_OURS}) ?|^){_ROLE}(?: {_ROLE}){{0,3}} {_CALLED} (?:{_TITLE})?({_NAME})"
     r"|[\u3040-\u30ff\u3400-\u9fff]{2,12}[はの][\u3400-\u9fff]{1,4}(?:さん|様|氏)"
 )
-# Every introduction has one of these.
-_MAY_INTRODUCE = re.compile(r"[A-ZÀ-Þ](?<!\w[A-ZÀ-Þ])[^\W\d_]|さん|様|氏")
+# Every introduction has one of these words, or an honorific behind the name.
+_LINKS = word_set(
+    "is ist es est è jest é heißt llama appelle heet chiama nazywa imię chama to my our meine mein unsere unser mi "
+    "nuestro nuestra mon ma notre mijn onze mio mia nostro nostra mój moja nasz nasza nosso nossa"
+)
+_HONORIFIC = re.compile("さん|様|氏")
 _NO_NAME = re.compile(
     r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|January|February|March|April|May|June|July|August"
     r"|September|October|November|December|It|This|That|There|Here|What|Who|He|She|The|Das|Es|Dies|Sie|Er|Todo|Esto|Eso"
     r"|Questo|Dit|Dat|Ce|Il|Elle|To)"
 )
-_MAX_LENGTH = 140
+_MAX_LENGTH, _MIN_GAPS = 140, 2
 
 
 @cache
@@ -52,7 +58,9 @@ def _pattern() -> re.Pattern[str]:
 
 def introductions(sentence: str, start: int = 0) -> Iterator[Fact]:
     """Who is introduced in a sentence that starts at this place: the words with the name and the role."""
-    if len(sentence) > _MAX_LENGTH or sentence.endswith(("?", "？")) or not _MAY_INTRODUCE.search(sentence):
+    if len(sentence) > _MAX_LENGTH or sentence.endswith(("?", "？")) or sentence.islower():
+        return
+    if _LINKS.isdisjoint(words_of(sentence)) and (sentence.isascii() or not _HONORIFIC.search(sentence)):
         return
     found = _pattern().search(sentence)
     if found and not _NO_NAME.fullmatch(found[1] or found[2] or found[3] or ""):
@@ -61,4 +69,6 @@ def introductions(sentence: str, start: int = 0) -> Iterator[Fact]:
 
 def is_introduction(words: str) -> bool:
     """Whether these words are a name with its role, and no more."""
-    return (" " in words or not words.isascii()) and _pattern().fullmatch(words) is not None
+    if words.count(" ") < _MIN_GAPS and (words.isascii() or not _HONORIFIC.search(words)):
+        return False
+    return _pattern().fullmatch(words) is not None

@@ -136,9 +136,9 @@ class LedgerEntry(Struct, frozen=True, gc=False):
         kind = _KIND_RANKS.get(self.fact.kind, _USUAL_RANK)
         if self.fact.kind == "identifier" and not any(char.isdigit() for char in self.fact.text):
             kind -= 1
-        is_full = " " in self.fact.text or is_introduction(self.fact.text)
-        if self.fact.kind == "name" and (is_full or self.mentions >= _OFTEN):
-            kind += 1
+        if self.fact.kind == "name":
+            is_full = " " in self.fact.text or is_introduction(self.fact.text)
+            kind += is_full or self.mentions >= _OFTEN
         is_own = self.role == "user" and self.lowered <= 0  # and not pasted
         if self.fact.kind == "decision" and is_own and has_prohibition(self.text):
             kind += _PROHIBITION_RANK

@@ -3,8 +3,10 @@ message takes all of the room. Items of a former ledger compete with new ones.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -31,7 +33,8 @@ def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens)
     """The best entries that are weighty, as lines in order of time, which take at most `limit` tokens together. Room
     that is left over is no reason to list more."""
     draft = _Draft(limit, count)
-    entries = _weighty([entry for entry in map(without_needless_question, entries) if is_worth_a_line(entry)])
+    likely = [entry for entry in map(without_needless_question, entries) if _may_be_weighty(entry)]
+    entries = _weighty([entry for entry in likely if is_worth_a_line(entry)])
     shortened = [replace(entry, text=entry.short) if _is_enough(entry) else entry for entry in entries]
     ranked = _rank_entries(shortened, count)
     put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
@@ -57,6 +60,11 @@ def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[Le
         return -rank, -entry.score(newest) / (count(entry.text) + _USUAL_COST), -entry.number, entry.text
 
     return sorted(entries, key=order)
+
+
+def _may_be_weighty(entry: LedgerEntry) -> bool:
+    """What can be told at little cost; most entries end here."""
+    return entry.fact.kind in OF_TOOLS if entry.role == "tool" else entry.lasts or entry.weight >= _WEIGHTY
 
 
 def _weighty(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
@@ -105,15 +113,14 @@ class _Draft:
     roles: dict[int, str] = field(default_factory=dict)
     """Who says each message; the assistant, where it is not told."""
     stated: set[tuple[str, str]] = field(default_factory=set)
-    contents: dict[tuple[int, str], set[str]] = field(default_factory=dict)
+    contents: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    """Items by the terms in them."""
     answers: dict[int, tuple[AskedQuestion, str]] = field(default_factory=dict)
     """What a message answers, and the item that does."""
 
     def add(self, entry: LedgerEntry, most: int) -> bool:
         """Whether the entry is in the ledger now. A message that has an item already may take `most` tokens."""
         if entry.key in self.stated:
-            return True
-        if not self._has(entry.number, entry.text) and self._repeats(entry):
             return True
         self.roles.setdefault(entry.number, entry.role)
         taken = sum(self.chosen.get(entry.number, {}).values())
@@ -126,6 +133,8 @@ class _Draft:
         cost += self._question_cost(question) if question else 0
         if cost > self.room or (taken and taken + cost > most):
             return False
+        if is_missing and self._repeats(entry):
+            return True
         if is_missing:
             self._put(entry.number, entry.text)
         if question:
@@ -151,13 +160,13 @@ class _Draft:
         content = content_terms(entry.text)
         if len(content) < _MIN_CONTENT or entry.question:
             return False
+        shared = Counter(chain.from_iterable(self.contents.get(term, ()) for term in content))
         figures = set(_FIGURE.findall(entry.text))
         return any(
-            len(content & self.contents[number, item])
-            >= (_MUCH_OF if number == entry.number else _MOST_OF) * len(content)
+            found >= (_MUCH_OF if number == entry.number else _MOST_OF) * len(content)
             and figures <= set(_FIGURE.findall(item))
-            for number, items in self.chosen.items()
-            for item in items
+            and item in self.chosen[number]
+            for (number, item), found in shared.items()
         )
 
     def _question_cost(self, question: AskedQuestion) -> int:
@@ -174,7 +183,8 @@ class _Draft:
         for other in [other for other in items if other in item]:
             self.room += items.pop(other)
         items[item] = self.count(item) + 3
-        self.contents[number, item] = content_terms(item)
+        for term in content_terms(item):
+            self.contents.setdefault(term, []).append((number, item))
         self.stated |= {fact.key for fact in find_facts(item, author=PROSE) if fact.kind not in FIGURES}
 
     def _head(self, number: int) -> str:
