@@ -250,3 +250,27 @@ def test_what_only_looks_like_a_name_introduces_nobody(text: str) -> None:
 
 def test_what_is_told_in_a_script_without_spaces_is_a_line() -> None:
     assert listed(("user", "倉庫の家賃は月84,000円です"), ("assistant", "はい。")) == "#1: 倉庫の家賃は月84,000円です"
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "here:\n[10-Feb-2031 08:12:51 UTC] PHP Fatal error: Maximum execution time of 30 seconds exceeded on line 231",
+        "Feb 10 08:12:44 web1 sshd[812]: session opened for user deploy by uid 1000",
+        '10.0.0.7 - - [10/Feb/2031:08:12:44 +0000] "GET /cart/9 HTTP/1.1" 500 812',
+    ],
+)
+def test_a_log_is_known_by_its_dates_of_any_form(log: str) -> None:
+    assert listed(("user", log), ("assistant", "I see.")) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("Are you better now?", "have you called the dentist"),
+        ("Jaki masz budżet?", "dlaczego liście są zielone"),
+        ("How many seats do you need?", "I hate these phone loops, 25 minutes and then thrown out"),
+    ],
+)
+def test_who_asks_back_or_complains_answers_nothing(question: str, reply: str) -> None:
+    assert listed(("assistant", question), ("user", reply), ("assistant", "Hm.")) == ""

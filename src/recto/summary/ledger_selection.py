@@ -47,7 +47,9 @@ def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens)
 
 def _is_enough(entry: LedgerEntry) -> bool:
     """Whether the short form of an item is understood: a figure with a word or two is not."""
-    return bool(entry.short) and (entry.fact.kind not in FIGURES or count_topic_words(entry.short) >= _MIN_SHORT_TOPIC)
+    if not entry.short or entry.short.endswith(("_", "-", "=")):  # "/srv/backup_" before "$(date)"
+        return False
+    return entry.fact.kind not in FIGURES or count_topic_words(entry.short) >= _MIN_SHORT_TOPIC
 
 
 def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[LedgerEntry]:

@@ -15,6 +15,7 @@ from recto.summary.machine_output import PROSE, LineKinds, has_code_punctuation,
 from recto.summary.prohibitions import has_prohibition
 from recto.summary.quotation import count_topic_words, is_topic_word
 from recto.summary.sentences import IS_UNSPACED, terms, word_set
+from recto.summary.side_questions import asks_only
 from recto.summary.small_talk import FULL_NAME, SPECIFIC, is_platitude, is_remark
 from recto.summary.statements import accepts, agrees, asks_politely, makes_offer, says_little
 from recto.summary.term_weights import CALENDAR
@@ -97,6 +98,14 @@ _TURNS_TO = re.compile(
     r"|pogadajmy|przejdźmy|vamos falar|passemos)\b[^\d]*$",
     re.IGNORECASE,
 )
+# Questions without their mark, and moods: a figure in them is none of the case.
+_ASKS_OR_FEELS = re.compile(
+    r"(?:why|how (?:much|many|long|do|can|is)|what(?:['’]s| is| are| do| does)|who (?:is|has)|warum|wieso"
+    r"|wie (?:viele?|lange"
+    r"|kann|hoch)|por qué|cuánt[oa]s?|pourquoi|combien|waarom|hoeveel|hoe (?:lang|kan)|perché|quant[oaie]|dlaczego|ile"
+    r"|i (?:hate|love)|ich (?:hasse|liebe)|odio|je déteste|ik haat|nienawidzę)\b",
+    re.IGNORECASE,
+)
 _VAGUE = re.compile(
     r"(?:something like|e\.g\.|for example|so etwas wie|etwa so|algo como|quelque chose comme|iets als|qualcosa come"
     r"|coś (?:jak|w stylu)|algo como)\b",
@@ -170,6 +179,8 @@ def _is_answer(entry: LedgerEntry) -> bool:
     """Whether question and answer together tell something: what was agreed to is named, what is asked is."""
     assert entry.question is not None
     asked = entry.question.text
+    if entry.fact.kind not in _BINDING and asks_only(entry.text):  # who is asked asks something else
+        return False
     is_named = _FIGURE.search(asked) or SPECIFIC.search(asked) or FULL_NAME.search(asked)
     if agrees(entry.text):
         return bool(is_named) or (_count_topics(asked) >= _MIN_PROPOSED and not makes_offer(asked))
@@ -212,7 +223,7 @@ def _is_fragment(entry: LedgerEntry) -> bool:
     if kind == "decision":
         if _FIGURE.search(text):  # "480 MB now"
             return not (_count_topics(text) or SPECIFIC.search(text) or has_prohibition(text))
-        is_empty = _count_topics(text) < _MIN_TOPIC and not SPECIFIC.search(text)
+        is_empty = _count_topics(text) < _MIN_POINTED and not SPECIFIC.search(text)
         return is_empty and _POINTS_AWAY.search(text) is not None
     if kind in ("command", "url", "error", "question", "request"):
         return False
@@ -221,8 +232,12 @@ def _is_fragment(entry: LedgerEntry) -> bool:
         is_leaning = _POINTS_AWAY.search(text) is not None or not stands_alone(text)
         if is_leaning and (topics < _MIN_POINTED or _IT.match(text)):
             return True
+        if kind in FIGURES and _ASKS_OR_FEELS.match(text):
+            return True
         if _VAGUE.match(text) or (text.endswith(("?", "？", "…")) and asks_politely(text)):
             return True
+    if kind == "identifier" and entry.fact.text.startswith("-"):  # an option of a command
+        return True
     if entry.role == "assistant" and kind in ("identifier", "version") and is_advice(text):
         return True
     if kind == "path":

@@ -59,8 +59,8 @@ _LEAD = re.compile(
     r"(?:[\s,;:–—)*>•-]+|\#+\s+"
     # "14. bis 18. Mai" is no item of a list
     r"|\d{1,2}[.)]\s+(?!(?:bis|und)\b|(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-zä]*\b)"
-    r"|(?:and|but|because|so|then|also|well|ok|okay|hi|hello|hey|oh|yes|yeah|no(?=[,.!:])|by the way|hm+|please|und"
-    r"|aber|weil|ja|bitte|et|mais|donc|car|oui|pero|y|porque|entonces|sí)\b[,.!:]?\s+"
+    r"|(?:and|but|because|while|so|then|also|well|ok|okay|hi|hello|hey|oh|yes|yeah|no(?=[,.!:])|by the way|hm+"
+    r"|please|und|aber|weil|ja|bitte|et|mais|donc|car|oui|pero|y|porque|entonces|sí)\b[,.!:]?\s+"
     # approval of what was said before
     r"|(?:perfect|great|good|nice|right|fine|cool|exactly|agreed|sure|super|(?:good )?morning|back|thanks|gut|genau"
     r"|prima|perfekt|stimmt|klar|danke|perfecto|genial|vale|claro|bien|gracias|parfait|d['’]accord|entendu|merci"
