@@ -274,3 +274,10 @@ def test_a_log_is_known_by_its_dates_of_any_form(log: str) -> None:
 )
 def test_who_asks_back_or_complains_answers_nothing(question: str, reply: str) -> None:
     assert listed(("assistant", question), ("user", reply), ("assistant", "Hm.")) == ""
+
+
+def test_a_question_is_answered_by_a_list_with_something_open_in_it() -> None:
+    question = "What do juries usually dislike about our kind of garden?"
+    assert question in listed(("user", question), ("assistant", "No idea yet, I have to ask."))
+    reply = "Weak soil data, an unclear role of the neighbours, and no plan for the years after."
+    assert question not in listed(("user", question), ("assistant", reply))

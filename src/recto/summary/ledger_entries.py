@@ -21,7 +21,7 @@ from recto.summary.decisions import find_answers, find_decisions, shorten_decisi
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.introductions import introductions, is_introduction
 from recto.summary.ledger import UNLISTED, VALUE_KINDS, LedgerEntry, is_reported
-from recto.summary.ledger_worth import answers_in_part, is_torn, list_rows
+from recto.summary.ledger_worth import answers_in_part, answers_with_list, is_torn, list_rows
 from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, has_cells, mark_pasted
 from recto.summary.model_orders import SOMEBODY, is_order
 from recto.summary.pasted_text import SpokenPart, is_personal, mark_quoted, quotation_runs, quoted_lines, spoken_parts
@@ -229,7 +229,7 @@ def _settled(text: str, message: Message, before: AskedBefore) -> Iterator[Ledge
     """What was asked before this text: that it was done, or that it is still open."""
     asked = before.question
     if before.role == "user" and before.entries:
-        is_done, is_answered = bool(message.calls) or settles(text), answers(text)
+        is_done, is_answered = bool(message.calls) or settles(text), answers(text) or answers_with_list(text)
         is_small_talk = is_small_talk_reply(text)
         requests = {entry.text for entry in before.entries if entry.fact.kind == "request"}
         for entry in before.entries:
@@ -242,7 +242,7 @@ def _settled(text: str, message: Message, before: AskedBefore) -> Iterator[Ledge
         asked
         and before.is_asked
         and leaves_open(text[:_REPLY_START])
-        and not answers(text)
+        and not answers_with_list(text)
         and count_topic_words(asked.text) >= _STATEMENT_TOPIC
     ):
         fact = Fact("question", asked.text, normalize_fact_text(asked.text), 0, len(asked.text))

@@ -129,6 +129,10 @@ _PART = re.compile(
     r"|porque|parce)\b)",
     re.IGNORECASE,
 )
+_LISTS = re.compile(
+    r"(?:[^,.;!?\n]+,){2}[^.;!?\n]*,? (?:and|or|und|oder|y|o|et|ou|en|of|e|i|lub) |:[^.!?\n]*,[^.!?\n]*,"
+)
+_MAX_LISTED = 160
 _MAX_PART, _MIN_SENTENCE, _MIN_ALONE = 8, 6, 2
 _MIN_PROPOSED, _MIN_ERROR, _MIN_TOPIC, _MIN_POINTED, _MIN_RUN = 3, 2, 2, 3, 8
 _ERROR_NAME = re.compile(r"^[\w.]*(?:Error|Exception|Warning|Failure)\b:? ?")
@@ -167,6 +171,11 @@ def answers_in_part(answer: str, question: str) -> bool:
     if words < _MIN_SENTENCE or (words < _MAX_PART and _PART.match(answer)):
         return not (words >= _MIN_SENTENCE - 2 and _names_topic_of(answer, question))
     return _count_topics(answer) < _MIN_ALONE or answer[0].isdigit()
+
+
+def answers_with_list(reply: str) -> bool:
+    """Whether a reply lists something: that is an answer, even with something open in it."""
+    return _LISTS.search(reply, 0, _MAX_LISTED) is not None and not reply.endswith(("?", "？"))
 
 
 def _names_topic_of(answer: str, question: str) -> bool:

@@ -243,17 +243,10 @@ def leaves_open(text: str) -> bool:
     return _LEAVES_OPEN.search(text.lower().replace("’", "'")) is not None
 
 
-# A list that has something open in it is an answer.
-_LISTS = re.compile(
-    r"(?:[^,.;!?\n]+,){2}[^.;!?\n]*,? (?:and|or|und|oder|y|o|et|ou|en|of|e|i|lub) |:[^.!?\n]*,[^.!?\n]*,"
-)
-
-
 def answers(reply: str) -> bool:
     """Whether a reply to a question says something, rather than to ask back or to leave it open."""
     reply = _without_offer(reply)
-    is_open = leaves_open(reply[:_MAX_PUT_OFF]) and not _LISTS.search(reply, 0, _MAX_PUT_OFF)
-    return bool(reply) and not reply.endswith(("?", "？")) and not is_open
+    return bool(reply) and not reply.endswith(("?", "？")) and not leaves_open(reply[:_MAX_PUT_OFF])
 
 
 def settles(reply: str) -> bool:
