@@ -281,3 +281,19 @@ def test_a_question_is_answered_by_a_list_with_something_open_in_it() -> None:
     assert question in listed(("user", question), ("assistant", "No idea yet, I have to ask."))
     reply = "Weak soil data, an unclear role of the neighbours, and no plan for the years after."
     assert question not in listed(("user", question), ("assistant", reply))
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (
+            "The opening is planned for 15 June 2031.",
+            "The works are late: the opening is on 29 June instead of 15 June.",
+        ),
+        ("Ouverture prévue le 15 juin 2031.", "L'ouverture est repoussée au 29 juin au lieu du 15 juin."),
+        ("Die Eröffnung ist am 15. Juni.", "Die Eröffnung ist erst am 29. Juni, nicht am 15. Juni."),
+    ],
+)
+def test_a_day_that_is_denied_later_is_no_line(before: str, now: str) -> None:
+    said: tuple[Said, ...] = (("user", before), ("assistant", "Noted."), ("user", now), ("assistant", "Noted."))
+    assert [number for number, _ in ledger_items(ledger(*said))] == [3]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from recto.summary.facts import Fact
-from recto.summary.ledger import FIGURES, LedgerEntry, has_marks_of_lines
+from recto.summary.ledger import FIGURES, LedgerEntry, has_marks_of_lines, topic_terms
 from recto.summary.machine_output import PROSE, LineKinds, has_code_punctuation, is_machine_made
 from recto.summary.prohibitions import has_prohibition
 from recto.summary.quotation import count_topic_words, is_topic_word
@@ -245,7 +245,7 @@ def _is_fragment(entry: LedgerEntry) -> bool:
             return True
         if _VAGUE.match(text) or (text.endswith(("?", "？", "…")) and asks_politely(text)):
             return True
-    if kind == "identifier" and entry.fact.text.startswith("-"):  # an option of a command
+    if kind == "identifier" and entry.fact.text.startswith("-") and "`" not in text:  # an option of a command
         return True
     if entry.role == "assistant" and kind in ("identifier", "version") and is_advice(text):
         return True
@@ -316,3 +316,44 @@ def is_torn(item: str, fact: Fact, rows: Sequence[tuple[int, int]], *, is_user: 
     needs fewer words: "Meeting: 4 May"."""
     is_row = any(start <= fact.start < end for start, end in rows)
     return is_row and (not is_user or _count_topics(item) < _ROW_TOPIC - (fact.kind == "date"))
+
+
+# -- days that hold no longer
+
+# "on 29 June instead of 15 June"
+_DENIED = re.compile(
+    r"\b(?:not|instead of|rather than|nicht|statt|anstatt|no|en vez del?|en lugar del?|pas|au lieu d[eu]|plutôt que"
+    r"|niet|in plaats van|non(?: più)?|invece d[ie]l?|nie|zamiast|não|em vez d[eo])\s+"
+    r"(?:(?:the|on|am|den|dem|vom|el|del|de|le|du|op|il|o|em)\s+)?(?=\d)",
+    re.IGNORECASE,
+)
+_DAY_AND_MONTH, _MIN_WORD, _STEM = 5, 5, 3
+
+
+def without_denied(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """The entries without those with a day that the user denies later, of the same matter."""
+    dated = [entry for entry in entries if entry.fact.kind == "date"]
+    past: set[tuple[int, str]] = set()
+    for later in dated:
+        if later.role == "user" and _denies(later):
+            day, matter = later.fact.normal[-_DAY_AND_MONTH:], _stems(later.text)
+            past |= {
+                (entry.number, entry.text)
+                for entry in dated
+                if entry.number < later.number
+                and entry.fact.normal.endswith(day)
+                and not matter.isdisjoint(_stems(entry.text))
+            }
+    # "the budget is 14,000 and we start on 7 May" still tells the budget
+    past -= {(entry.number, entry.text) for entry in entries if entry.fact.kind == "number"} if past else set()
+    return [entry for entry in entries if (entry.number, entry.text) not in past] if past else list(entries)
+
+
+def _denies(entry: LedgerEntry) -> bool:
+    return any(entry.text.startswith(entry.fact.text, found.end()) for found in _DENIED.finditer(entry.text))
+
+
+def _stems(text: str) -> set[str]:
+    """The beginnings of its words, without articles that are tied to them: "l'ouverture"."""
+    plain = text.replace("’", " ").replace("'", " ")
+    return {term[:_STEM] for term in topic_terms(plain) if len(term) >= _MIN_WORD}

@@ -25,6 +25,7 @@ from recto.summary.ledger import (
     parse_place,
 )
 from recto.summary.ledger_entries import entries_of_output, entries_of_prose, entries_settled, has_entries
+from recto.summary.ledger_worth import without_denied
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines, readable_output
 from recto.summary.marks import (
     MARK,
@@ -256,7 +257,7 @@ def verify_summary(
     text = text.replace(QUOTED_MARK, MARK.strip())
     former_entries = former.entries
     entries = _merge_entries(former_entries, covered.told(former.summary))
-    current = mark_corrections(entries)
+    current = without_denied(mark_corrections(entries))
     kept, lost = _split_stated(text, current)
     before = max(len(former_entries), former.facts or 0)
     added = len(entries) - len(former_entries) + covered.dropped
