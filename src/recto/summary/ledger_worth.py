@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from recto.summary.corrections import corrects
 from recto.summary.facts import Fact
 from recto.summary.ledger import FIGURES, LedgerEntry, has_marks_of_lines, topic_terms
 from recto.summary.machine_output import PROSE, LineKinds, has_code_punctuation, is_machine_made
@@ -227,7 +228,7 @@ def _is_machine_text(entry: LedgerEntry) -> bool:
 def _is_fragment(entry: LedgerEntry) -> bool:
     """Whether it is a piece of a program, or a figure that nobody can place: "row 58", "SELECT b.name"."""
     text, kind = entry.text, entry.fact.kind
-    if entry.question or entry.is_correction:
+    if entry.question or entry.is_correction or (entry.role == "user" and corrects(text)):
         return False
     if kind == "decision":
         if _FIGURE.search(text):  # "480 MB now"
