@@ -297,3 +297,11 @@ def test_a_question_is_answered_by_a_list_with_something_open_in_it() -> None:
 def test_a_day_that_is_denied_later_is_no_line(before: str, now: str) -> None:
     said: tuple[Said, ...] = (("user", before), ("assistant", "Noted."), ("user", now), ("assistant", "Noted."))
     assert [number for number, _ in ledger_items(ledger(*said))] == [3]
+
+
+def test_a_count_that_corrects_is_a_line() -> None:
+    said: tuple[Said, ...] = (
+        ("assistant", "How many chairs do we have?"), ("user", "783, I counted them this morning."),
+        ("assistant", "Noted."), ("user", "I miscounted the chairs btw. It's 968 chairs."), ("assistant", "Noted."),
+    )  # fmt: skip
+    assert "It's 968 chairs" in listed(*said)

@@ -70,6 +70,12 @@ _IS = re.compile(
     r"|jest|są|é|são) ",
     re.IGNORECASE,
 )
+# "It's 968 chairs": what is counted is named, and may correct what was said before.
+_COUNTS = re.compile(
+    r"\b(?:it['’]s|it is|there are|es sind|son|ce sont|c['’]est|il y a|het zijn|sono|są|jest|são)"
+    r" (?:\w+ )?\d[\d.,]* [^\W\d_]{4,}",
+    re.IGNORECASE,
+)
 # "I've got this in …", "never do that": what it is about stands elsewhere.
 _POINTS_AWAY = re.compile(
     r"\b(?<!on )(?<!of )(?<!in )(?<!with )(?:this|that|it|those|these|das|dies|es|eso|esto|ça|cela|dat|dit|questo"
@@ -268,7 +274,7 @@ def _places_figure(text: str, topics: int, *, is_day: bool) -> bool:
         return len(text) >= _MIN_RUN
     if FULL_NAME.search(text) or not topics:
         return topics > 0
-    if is_day or _NAMED_SUBJECT.match(text) or _HOLDS.search(text):
+    if is_day or _NAMED_SUBJECT.match(text) or _HOLDS.search(text) or _COUNTS.search(text):
         return True
     return _FIGURES.search(text) is not None and _IS.match(text) is not None
 
