@@ -281,7 +281,7 @@ def test_values_of_different_things_correct_nothing() -> None:
 def test_a_short_answer_comes_with_its_question_also_from_a_former_ledger() -> None:
     said: tuple[Said, ...] = (("assistant", "Fine. Who looks after the speakers?"), ("user", "Marta Okafor."))
     lines = ledger(*said)
-    assert lines == ["#1 assistant: Who looks after the speakers?", "#2: Marta Okafor"]
+    assert lines == ["#1 assistant: Who looks after the speakers? → #2: Marta Okafor"]
     assert ledger(("user", "ok"), former=FormerSummary("", tuple(lines))) == lines
 
 
@@ -289,7 +289,9 @@ def test_a_short_answer_comes_with_its_question_also_from_a_former_ledger() -> N
 def test_what_says_nothing_alone_comes_with_what_it_answers_or_not_at_all(text: str) -> None:
     assert ledger(("user", text)) == []
     lines = ledger(("assistant", "I will book a table for 12 people in the hall."), ("user", text))
-    assert lines[:1] == ["#1 assistant: I will book a table for 12 people in the hall"]
+    assert [line.partition(" → ")[0] for line in lines] == [
+        "#1 assistant: I will book a table for 12 people in the hall"
+    ]
     assert ledger(("user", "ok"), former=FormerSummary("", tuple(lines))) == lines
 
 
@@ -348,7 +350,7 @@ def test_a_ledger_never_exceeds_its_limit(limit: int) -> None:
 def test_every_item_of_the_assistant_is_marked_also_where_the_user_said_the_same() -> None:
     said: list[Said] = [
         ("user", "The budget is 12,000 euros and Ada Lovelace leads it."),
-        ("assistant", "Noted: the budget is 12,000 euros. I suggest the `blue-green` rollout on 2031-05-04."),
+        ("assistant", "Noted: the budget is 12,000 euros. The `blue-green` rollout was set for 2031-05-04."),
         ("assistant", "As said, Ada Lovelace leads it, and the server is db7.example.com."),
     ]
     lines = ledger(*said, limit=400)
@@ -364,7 +366,7 @@ def test_the_first_words_of_a_longer_reply_come_with_the_question_that_they_answ
         ("assistant", "Done. How long may an abstract be?"),
         ("user", "300 words. In Spanish, Portuguese or English, as nobody on the committee can judge French papers"),
     )
-    assert told[:2] == ["#1 assistant: How long may an abstract be?", "#2: 300 words"]
+    assert told[0].startswith("#1 assistant: How long may an abstract be? → #2: 300 words")
 
 
 def test_a_figure_with_few_words_in_a_short_message_comes_with_the_sentence_before() -> None:
@@ -376,7 +378,7 @@ def test_a_figure_that_takes_what_the_assistant_said_comes_with_it() -> None:
     told = ledger(
         ("assistant", "Then a systemd timer anonymises the accounts every night."), ("user", "good, at 03:30 then")
     )
-    assert told == ["#1 assistant: Then a systemd timer anonymises the accounts every night", "#2: good, at 03:30 then"]
+    assert told == ["#1 assistant: Then a systemd timer anonymises the accounts every night → #2: at 03:30 then"]
 
 
 def test_a_count_stays_with_what_it_counts() -> None:
@@ -384,10 +386,10 @@ def test_a_count_stays_with_what_it_counts() -> None:
     assert line.startswith("#1: 6 years dispatcher")
 
 
-def test_a_question_that_the_summary_tells_is_not_told_again() -> None:
+def test_a_question_that_the_summary_tells_comes_again_with_an_answer_that_it_lost() -> None:
     asked = "How long may an abstract be?"
     told = ledger(("assistant", asked), ("user", "300 words"), summary=f"Assistant: {asked}")
-    assert told == ["#2: 300 words"]
+    assert told == [f"#1 assistant: {asked} → #2: 300 words"]
 
 
 def test_a_new_value_comes_with_the_sentence_that_says_of_what() -> None:
@@ -463,8 +465,7 @@ def test_an_open_question_that_was_told_before_stays_open() -> None:
 def test_a_short_answer_with_words_of_its_own_comes_with_its_question() -> None:
     asked = "How much wood does the stove of the chapel burn?"
     assert ledger(("assistant", asked), ("user", "14,500 kWh last winter")) == [
-        f"#1 assistant: {asked}",
-        "#2: 14,500 kWh last winter",
+        f"#1 assistant: {asked} → #2: 14,500 kWh last winter"
     ]
 
 

@@ -6,6 +6,7 @@ from tests.summary.test_prohibitions import FILLING, chat, ledger
 
 from recto.chat.priority import BINDING
 from recto.summary.extractive_summary import extract
+from recto.summary.ledger import ledger_items
 from recto.summary.sentences import rate_sentence
 
 
@@ -47,7 +48,7 @@ def test_a_decision_is_quoted_with_what_it_decides() -> None:
 )
 def test_a_change_is_listed_with_what_it_changes(said: str, changed: str, subject: str) -> None:
     lines = ledger(("user", said), ("assistant", "Noted."), ("user", changed), ("assistant", "Done."))
-    assert [line.partition(":")[0] for line in lines] == ["#1", "#3"]
+    assert [number for number, _ in ledger_items(lines)] == [1, 3]
     assert subject in lines[0]
 
 

@@ -94,7 +94,12 @@ def _content(text: str) -> frozenset[str]:
 
 def was_for_practice(question: AskedQuestion, verdict: str) -> bool:
     """Whether a reply to an answer judges it: "Correct! Next: …". What is asked about a person's own matter is not."""
-    return bool(_VERDICT.match(verdict)) and not _TO_SOMEBODY.search(question.text)
+    return bool(_VERDICT.match(verdict)) and is_impersonal(question)
+
+
+def is_impersonal(question: AskedQuestion) -> bool:
+    """Whether a question is about nobody who talks here, as those of an exercise are."""
+    return not _TO_SOMEBODY.search(question.text)
 
 
 def answer_end(text: str, before: AskedBefore) -> int:

@@ -1,12 +1,14 @@
 """Ledger: what a summary lost, quoted in lines by message number: `#57: the budget is 12,000 € · never on weekends`.
 
-An item is a part of its message, word for word on one line; only its end may be cut. A value that was corrected is left
-out. Which entries go into a ledger is decided in `ledger_selection`.
+An item is a part of its message, word for word on one line; only its end may be cut. What it answers stands before it:
+`#2 assistant: How large is the hall? → #3: 640 m²`. A value that was corrected is left out. Which entries go into a
+ledger is decided in `ledger_selection`.
 """
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -15,6 +17,7 @@ from msgspec.structs import replace
 from recto.summary.corrections import CORRECTION_TERMS, corrects, find_corrections
 from recto.summary.decisions import content_terms, find_decisions
 from recto.summary.facts import Fact, find_facts
+from recto.summary.introductions import introductions, is_introduction
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.pasted_dialogue import is_labelled
 from recto.summary.prohibitions import has_prohibition
@@ -28,6 +31,9 @@ from recto.summary.worth import is_worth_telling, needs_context, reports
 from recto.text import text_cache
 
 _LINE = re.compile(r"#(\d+)(?: (assistant|tool))?: (.+)")
+ANSWER_SIGN = " → "
+_ANSWER_MARK = re.compile(r" → #\d")
+_ANSWERED = re.compile(r"#(\d+)(?: (assistant|tool))?: (.+?) → (#\d+: .+)")
 _PLACE = re.compile(r"(assistant|tool): (.+)")
 # As ledgers were written before; an item had no semicolon.
 _OLD_LINE, _OLD_SEPARATOR = re.compile(r"#(\d+) (.+)"), "; "
@@ -130,8 +136,9 @@ class LedgerEntry(Struct, frozen=True, gc=False):
         kind = _KIND_RANKS.get(self.fact.kind, _USUAL_RANK)
         if self.fact.kind == "identifier" and not any(char.isdigit() for char in self.fact.text):
             kind -= 1
-        if self.fact.kind == "name" and (" " in self.fact.text or self.mentions >= _OFTEN):
-            kind += 1
+        if self.fact.kind == "name":
+            is_full = " " in self.fact.text or is_introduction(self.fact.text)
+            kind += is_full or self.mentions >= _OFTEN
         is_own = self.role == "user" and self.lowered <= 0  # and not pasted
         if self.fact.kind == "decision" and is_own and has_prohibition(self.text):
             kind += _PROHIBITION_RANK
@@ -166,10 +173,26 @@ def ledger_items(lines: Iterable[str]) -> list[tuple[int, str]]:
     return [(number, item) for number, _, item in ledger_quotations(lines)]
 
 
+def ledger_rows(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+    """As `ledger_quotations`, for people to read: an answer has its question before it, in one row."""
+    for line in lines:
+        match = _ANSWERED.fullmatch(line)
+        for at, (number, role, item) in enumerate(ledger_quotations([match[4] if match else line])):
+            yield number, role, f"{match[3]}{ANSWER_SIGN}{item}" if match and not at else item
+
+
+def has_marks_of_lines(item: str) -> bool:
+    """Whether an item would be read as several."""
+    return _ANSWER_MARK.search(item) is not None
+
+
 def ledger_quotations(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
     """The number of a message, who says it, and an item of it."""
     for line in lines:
-        if match := _LINE.fullmatch(line):
+        if match := _ANSWERED.fullmatch(line):
+            yield int(match[1]), match[2] or "user", match[3]
+            yield from ledger_quotations([match[4]])
+        elif match := _LINE.fullmatch(line):
             for item in match[3].split(ITEM_SEPARATOR):
                 yield int(match[1]), match[2] or "user", item
         elif match := _OLD_LINE.fullmatch(line):
@@ -179,6 +202,25 @@ def ledger_quotations(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
 
 def parse_ledger(lines: Iterable[str]) -> list[LedgerEntry]:
     """The facts in a ledger's lines."""
+    plain: list[str] = []
+    found: list[LedgerEntry] = []
+    for line in lines:
+        if match := _ANSWERED.fullmatch(line):
+            asked = AskedQuestion(int(match[1]), match[3], match[2] or "user")
+            first, *others = ledger_quotations([match[4]])
+            found += [replace(entry, question=asked) for entry in _parse_quotation(*first)]
+            found += chain.from_iterable(_parse_quotation(*other) for other in others)
+        else:
+            plain.append(line)
+    return [*found, *_parse_plain(plain)]
+
+
+def _parse_quotation(number: int, role: str, item: str) -> list[LedgerEntry]:
+    return parse_item(item, number, role)
+
+
+def _parse_plain(lines: Iterable[str]) -> list[LedgerEntry]:
+    """Lines of which one may ask what the next answers, as ledgers were written before."""
     found: list[LedgerEntry] = []
     asked: AskedQuestion | None = None
     said: AskedQuestion | None = None
@@ -213,6 +255,7 @@ def _item_facts(item: str, role: str) -> tuple[tuple[Fact, int], ...]:
     facts = [fact for fact in find_facts(item, author=PROSE) if fact.is_significant]
     asked = _asked(item) if role == "user" else []
     rest = "statement" if len(item.split()) > _MAX_ANSWER_WORDS else "quote"
+    facts += introductions(item) if role == "user" else ()
     found = [*find_decisions(item), *asked, *facts] or [Fact(rest, item, item.lower(), 0, len(item))]
     lowered = int(item.endswith(("?", "？")) and not asked) + 2 * is_labelled(item)
     raised = role == "user" and corrects(item)  # as when it was said

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -18,7 +19,9 @@ from recto.summary.asked import MAX_REPEATED, AskedBefore, answer_end, option_en
 from recto.summary.corrections import corrects
 from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
+from recto.summary.introductions import introductions, is_introduction
 from recto.summary.ledger import UNLISTED, VALUE_KINDS, LedgerEntry, is_reported
+from recto.summary.ledger_worth import answers_in_part, answers_with_list, is_torn, list_rows
 from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, has_cells, mark_pasted
 from recto.summary.model_orders import SOMEBODY, is_order
 from recto.summary.pasted_text import SpokenPart, is_personal, mark_quoted, quotation_runs, quoted_lines, spoken_parts
@@ -33,7 +36,7 @@ from recto.summary.quotation import (
     sentences_of,
 )
 from recto.summary.reference import ANTECEDENT, leans_back, names_event
-from recto.summary.sentences import is_question, rate_sentence, sentence_positions, terms
+from recto.summary.sentences import is_question, rate_sentence, sentence_positions
 from recto.summary.small_talk import is_small_talk_reply
 from recto.summary.statements import (
     acknowledges,
@@ -61,7 +64,7 @@ _NAME_TOPIC, _MAX_ADDRESS = 2, 8
 _MAX_REQUEST, _REQUEST_TOPIC = 140, 3
 # By how many ranks an order without a "please" is lowered: "Check out the crowd" is one by its form alone.
 _BARE_ORDER = 2
-_STATEMENT_TOPIC, _MAX_ANSWER_TOPIC, _MIN_TOPIC_TERM = 2, 3, 4
+_STATEMENT_TOPIC = 2
 # How much of a reply is read to tell whether it leaves a question open.
 _REPLY_START = 200
 # These are understood by themselves.
@@ -84,7 +87,7 @@ def entries_of_output(text: str, facts: Iterable[Fact], message: Message) -> Ite
     stands in the work log."""
     role = "assistant" if message.role == "assistant" else "tool"
     for fact, item in _quote_output(text, facts):
-        is_logged = role == "assistant" and fact.kind not in ("error", "url")
+        is_logged = role == "assistant" and fact.kind != "error"
         yield LedgerEntry(fact, item, message.said, role=role, lowered=UNLISTED * is_logged)
 
 
@@ -98,6 +101,7 @@ def entries_of_prose(
     yield from entries_settled(text, message, before)
     is_user = message.role == "user"
     told = _Told(text, is_user)
+    rows = list_rows(text, lines)
     is_answer = is_user and len(text) <= _MAX_ANSWER
     answered = before.question if is_answer and before and before.role == "assistant" else None
     asked = answered if before and before.is_asked else None
@@ -121,7 +125,7 @@ def entries_of_prose(
             fact.kind not in _SELF_EVIDENT
             and _is_understood(fact, item)
             and not needs_context(item)
-            and not (asked and _leaves_topic_to(asked.text, item))
+            and not (asked and answers_in_part(item, asked.text))
         )
         needed = None if is_alone else asked
         if is_reply and before and count_topic_words(item) < _STATEMENT_TOPIC:
@@ -138,8 +142,10 @@ def entries_of_prose(
         is_given = (is_given and not works_now(item)) or rate_by_cues(item) == BINDING
         # what is said beside a call, a work log tells
         is_placed = is_given if is_user else told.is_reported(fact) and not message.calls
-        lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed)
-        lowered -= is_correction and fact.kind in VALUE_KINDS  # what it corrects may be worded otherwise
+        is_piece = fact.kind not in (*_GIVEN, "decision") and is_torn(item, fact, rows, is_user=is_user)
+        lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed or is_piece)
+        # what it corrects may be worded otherwise; what was asked for is worth more than what comes up
+        lowered -= fact.kind in VALUE_KINDS and (is_correction or (asked is not None and needed is None))
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
     is_taken = says_little(text) and not agrees(text)
     if answered and ((not has_facts and rate_sentence(text) != CHATTER) or agrees(text) if asked else is_taken):
@@ -219,20 +225,11 @@ class _Told:
         return is_reported(fact.kind, sentence) and not (is_past and rate_by_cues(sentence) != BINDING)
 
 
-def _leaves_topic_to(question: str, item: str) -> bool:
-    """Whether a short answer does not say itself what was asked: "21,500 kWh last year"."""
-    return count_topic_words(item) <= _MAX_ANSWER_TOPIC and not (terms(question) & _topic_terms(item))
-
-
-def _topic_terms(text: str) -> set[str]:
-    return {term for term in terms(text) if len(term) >= _MIN_TOPIC_TERM}
-
-
 def _settled(text: str, message: Message, before: AskedBefore) -> Iterator[LedgerEntry]:
     """What was asked before this text: that it was done, or that it is still open."""
     asked = before.question
     if before.role == "user" and before.entries:
-        is_done, is_answered = bool(message.calls) or settles(text), answers(text)
+        is_done, is_answered = bool(message.calls) or settles(text), answers(text) or answers_with_list(text)
         is_small_talk = is_small_talk_reply(text)
         requests = {entry.text for entry in before.entries if entry.fact.kind == "request"}
         for entry in before.entries:
@@ -245,6 +242,7 @@ def _settled(text: str, message: Message, before: AskedBefore) -> Iterator[Ledge
         asked
         and before.is_asked
         and leaves_open(text[:_REPLY_START])
+        and not answers_with_list(text)
         and count_topic_words(asked.text) >= _STATEMENT_TOPIC
     ):
         fact = Fact("question", asked.text, normalize_fact_text(asked.text), 0, len(asked.text))
@@ -267,6 +265,8 @@ def _quote_prose(
     if is_user:
         yield from _requests(sentences, lines, binding)
         yield from _open_questions(sentences, lines, binding)
+        introduced = (introductions(sentence, start) for start, sentence in sentences.positions)
+        facts = [*chain.from_iterable(introduced), *facts]
     first = {(fact.kind, fact.normal): fact for fact in reversed(facts) if fact.is_significant}
     for fact in first.values():
         if lines.at(fact.start) != PROSE:
@@ -319,7 +319,7 @@ def _open_questions(
 
 def _is_understood(fact: Fact, item: str) -> bool:
     """Whether an item tells more than a word: a figure needs its topic, a name something about it."""
-    if fact.kind in _SELF_EVIDENT:
+    if fact.kind in _SELF_EVIDENT or (fact.kind == "name" and is_introduction(fact.text)):
         return True
     rest = item.replace(fact.text, " ", 1)
     if fact.kind == "identifier" and len(fact.text) > 3:

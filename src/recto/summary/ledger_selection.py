@@ -3,40 +3,38 @@ message takes all of the room. Items of a former ledger compete with new ones.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from msgspec.structs import replace
 
+from recto.summary.decisions import content_terms
 from recto.summary.facts import find_facts, is_passing
-from recto.summary.ledger import FIGURES, UNLISTED, LedgerEntry, topic_terms
+from recto.summary.introductions import is_introduction
+from recto.summary.ledger import ANSWER_SIGN, FIGURES, UNLISTED, AskedQuestion, LedgerEntry, topic_terms
+from recto.summary.ledger_worth import OF_TOOLS, is_worth_a_line, without_needless_question
 from recto.summary.machine_output import PROSE
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.quotation import count_topic_words
-from recto.summary.small_talk import is_platitude, is_remark
-from recto.summary.statements import says_little
 from recto.summary.truncation import CountTokens
 
 _WEIGHTY, _USUAL_COST, _MAX_REPEATED, _MIN_OVERLAP = 2.0, 24, 2, 8
 _MIN_SHORT_TOPIC = 3
-_OF_TOOLS = ("error", "url")
-# These are understood by themselves, and are no pieces of something.
-_WHOLE = ("command", "path", "url", "error")
-_MAX_BARE = 2
-_CODE_PIECE = re.compile(
-    r"\b(?:SELECT|FROM|WHERE|(?:LEFT |INNER |OUTER )?JOIN|GROUP BY|ORDER BY|HAVING|INSERT INTO|VALUES) [\w*(]"
-    r"|^\W*[\w.$]+ ?(?:[<>]=?|[=!]==?|:=|=>|->|::) ?[\w.$'\"]+\W*$|^\W*(?:def|class|return|import|const|let"
-    r"|var) \w+[(;:=]"
-)
+# An item repeats another that has so much of its content; less is enough within a message.
+_MIN_CONTENT, _MOST_OF, _MUCH_OF = 2, 0.8, 0.6
+# A tool's error is past after so many messages: what is still open stands in the work log.
+_MAX_OPEN = 14
+_FIGURE = re.compile(r"\d+")
 
 
 def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens) -> tuple[str, ...]:
     """The best entries that are weighty, as lines in order of time, which take at most `limit` tokens together. Room
     that is left over is no reason to list more."""
     draft = _Draft(limit, count)
-    told = (entry for entry in entries if entry.question or not says_little(entry.text))
-    told = (entry for entry in told if not (is_platitude(entry.text) or _is_passing_talk(entry) or _is_fragment(entry)))
-    entries = _weighty(list(told))
+    likely = [entry for entry in map(without_needless_question, entries) if _may_be_weighty(entry)]
+    entries = _weighty([entry for entry in likely if is_worth_a_line(entry)])
     shortened = [replace(entry, text=entry.short) if _is_enough(entry) else entry for entry in entries]
     ranked = _rank_entries(shortened, count)
     put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
@@ -47,23 +45,11 @@ def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens)
     return draft.lines()
 
 
-def _is_passing_talk(entry: LedgerEntry) -> bool:
-    return entry.fact.kind != "decision" and is_remark(entry.text)
-
-
-def _is_fragment(entry: LedgerEntry) -> bool:
-    """Whether it is a piece of a program, or a figure that nobody can place: "row 58", "SELECT b.name"."""
-    if entry.fact.kind == "decision" or entry.question or entry.is_correction or entry.fact.kind in _WHOLE:
-        return False
-    is_bare = entry.fact.kind in FIGURES and len(entry.text.split()) <= _MAX_BARE and count_topic_words(entry.text) < 2
-    if is_bare and not entry.text[0].isdigit():  # "300 words" is an answer
-        return True
-    return _CODE_PIECE.search(entry.text) is not None
-
-
 def _is_enough(entry: LedgerEntry) -> bool:
     """Whether the short form of an item is understood: a figure with a word or two is not."""
-    return bool(entry.short) and (entry.fact.kind not in FIGURES or count_topic_words(entry.short) >= _MIN_SHORT_TOPIC)
+    if not entry.short or entry.short.endswith(("_", "-", "=")):  # "/srv/backup_" before "$(date)"
+        return False
+    return entry.fact.kind not in FIGURES or count_topic_words(entry.short) >= _MIN_SHORT_TOPIC
 
 
 def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[LedgerEntry]:
@@ -78,18 +64,25 @@ def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[Le
     return sorted(entries, key=order)
 
 
+def _may_be_weighty(entry: LedgerEntry) -> bool:
+    """What can be told at little cost; most entries end here."""
+    return entry.fact.kind in OF_TOOLS if entry.role == "tool" else entry.lasts or entry.weight >= _WEIGHTY
+
+
 def _weighty(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     """What lasts, and what ranks high for its speaker although others say the like. What tools were used for and how it
     came out stands in a work log."""
     later = _repetitions(entries)
+    newest = max((entry.number for entry in entries), default=0)
 
     def is_weighty(entry: LedgerEntry) -> bool:
         if entry.role == "tool":
-            return entry.fact.kind in _OF_TOOLS
+            is_past = entry.fact.kind == "error" and entry.number + _MAX_OPEN < newest
+            return entry.fact.kind in OF_TOOLS and not is_past
         if entry.lasts:
             return entry.lowered < UNLISTED
         is_high = entry.weight - later.get((entry.number, entry.text), 0) >= _WEIGHTY
-        return is_high and (entry.is_open or not is_passing(entry.text))
+        return is_high and (entry.is_open or is_introduction(entry.fact.text) or not is_passing(entry.text))
 
     return [entry for entry in entries if is_weighty(entry)]
 
@@ -122,23 +115,33 @@ class _Draft:
     roles: dict[int, str] = field(default_factory=dict)
     """Who says each message; the assistant, where it is not told."""
     stated: set[tuple[str, str]] = field(default_factory=set)
+    contents: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    """Items by the terms in them."""
+    answers: dict[int, tuple[AskedQuestion, str]] = field(default_factory=dict)
+    """What a message answers, and the item that does."""
 
     def add(self, entry: LedgerEntry, most: int) -> bool:
         """Whether the entry is in the ledger now. A message that has an item already may take `most` tokens."""
         if entry.key in self.stated:
             return True
-        wanted = [(entry.number, entry.text)]
-        if entry.question:
-            wanted.append(entry.question[:2])
-            self.roles.setdefault(entry.question.number, entry.question.role)
-        missing = [(number, item) for number, item in wanted if not self._has(number, item)]
-        taken = sum(self.chosen.get(entry.number, {}).values())
         self.roles.setdefault(entry.number, entry.role)
-        cost = sum(self._cost(number, item) for number, item in missing)
+        taken = sum(self.chosen.get(entry.number, {}).values())
+        is_missing = not self._has(entry.number, entry.text)
+        question = entry.question if entry.number not in self.answers else None
+        if question:
+            question = question._replace(text=question.text.lstrip("-*• "))
+            question = None if self._has(*question[:2]) else question
+        cost = self._cost(entry.number, entry.text) if is_missing else 0
+        cost += self._question_cost(question) if question else 0
         if cost > self.room or (taken and taken + cost > most):
             return False
-        for number, item in missing:
-            self._put(number, item)
+        if is_missing and self._repeats(entry):
+            return True
+        if is_missing:
+            self._put(entry.number, entry.text)
+        if question:
+            self.answers[entry.number] = (question, entry.text)
+            self.room -= self._question_cost(question)
         self.stated.add(entry.key)
         return True
 
@@ -151,7 +154,25 @@ class _Draft:
             self._put(entry.number, entry.text)
 
     def _has(self, number: int, item: str) -> bool:
-        return any(item in other for other in self.chosen.get(number, ()))
+        asked = (question.text for question, _ in self.answers.values() if question.number == number)
+        return any(item in other for other in (*self.chosen.get(number, ()), *asked))
+
+    def _repeats(self, entry: LedgerEntry) -> bool:
+        """Whether another item has nearly all of its words, and its figures."""
+        content = content_terms(entry.text)
+        if len(content) < _MIN_CONTENT or entry.question:
+            return False
+        shared = Counter(chain.from_iterable(self.contents.get(term, ()) for term in content))
+        figures = set(_FIGURE.findall(entry.text))
+        return any(
+            found >= (_MUCH_OF if number == entry.number else _MOST_OF) * len(content)
+            and figures <= set(_FIGURE.findall(item))
+            and item in self.chosen[number]
+            for (number, item), found in shared.items()
+        )
+
+    def _question_cost(self, question: AskedQuestion) -> int:
+        return self.count(f"{_head(question.number, question.role)}{question.text}{ANSWER_SIGN}") + 1
 
     def _cost(self, number: int, item: str) -> int:
         line = 0 if number in self.chosen else self.count(self._head(number)) + 1
@@ -164,15 +185,27 @@ class _Draft:
         for other in [other for other in items if other in item]:
             self.room += items.pop(other)
         items[item] = self.count(item) + 3
+        for term in content_terms(item):
+            self.contents.setdefault(term, []).append((number, item))
         self.stated |= {fact.key for fact in find_facts(item, author=PROSE) if fact.kind not in FIGURES}
 
     def _head(self, number: int) -> str:
-        role = self.roles.get(number, "assistant")
-        return f"#{number}: " if role == "user" else f"#{number} {role}: "
+        return _head(number, self.roles.get(number, "assistant"))
 
     def lines(self) -> tuple[str, ...]:
-        lines = ((number, ITEM_SEPARATOR.join(_joined(items))) for number, items in sorted(self.chosen.items()))
-        return tuple(self._head(number) + items for number, items in lines)
+        return tuple(self._line(number, list(items)) for number, items in sorted(self.chosen.items()))
+
+    def _line(self, number: int, items: list[str]) -> str:
+        if number not in self.answers:
+            return self._head(number) + ITEM_SEPARATOR.join(_joined(items))
+        question, answer = self.answers[number]
+        items = _joined(sorted(items, key=lambda item: answer not in item))
+        asked = f"{_head(question.number, question.role)}{question.text}{ANSWER_SIGN}"
+        return asked + _head(number, "user") + ITEM_SEPARATOR.join(items)
+
+
+def _head(number: int, role: str) -> str:
+    return f"#{number}: " if role == "user" else f"#{number} {role}: "
 
 
 def _joined(items: Iterable[str]) -> list[str]:

@@ -14,8 +14,14 @@ PROSE, MACHINE, OUTCOME, ROW, QUOTED = "prose", "machine", "outcome", "row", "qu
 is quoted, others than the author have said."""
 
 _LEVEL = r"(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL)\b"
+# "[10-Feb-2026 08:12:44 UTC]", "Feb 10 08:12:44 web1", "10.0.0.7 - - [10/Feb/2026:08:12:44"
+_DATED = (
+    r"(?:\d{1,3}(?:\.\d{1,3}){3} \S+ \S+ )?\[?(?:\w{3} )?\d{1,2}[-/ ][A-Z][a-z]{2}[-/ ]\d{4}[ :T]\d\d:\d\d"
+    r"|\[?(?:\w{3} )?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
+)
 _MACHINE_START = re.compile(
-    rf"\s*(?:\d+[:|]|\[?\d{{4}}[-/]\d\d[-/]\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|\[?{_LEVEL}|at \S+\(|File \"|bash-|\$ |>>>"
+    rf"\s*(?:\d+[:|]|{_DATED}|\[?\d{{4}}[-/]\d\d[-/]\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|\[?{_LEVEL}|at \S+\(|File \"|bash-"
+    r"|\$ |>>>"
     r"|(?:import|from|def|class|return|const|let|var|func|fn|pub|static|void|int|#include)\s+[\w.{*<]+\s*[\w({=;:<,]*$"
     r"|[{}\[\]<>|+]+\s*$|//|/\*|#!|@@ |diff |[-+]{3} |\S+\s*[:=]\s*[\[{\"'\d])"
 )
@@ -229,6 +235,7 @@ def has_code_punctuation(line: str) -> bool:
 
 
 _MACHINE_SENTENCE = re.compile(
+    rf"{_DATED}|"
     r"\W*(?:\d{2,4}[-/.]\d\d[-/.]\d\d[T ,]+)?\d\d:\d\d:\d\d|\[?(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE|FATAL)\b"
     r"|\d+:\s|\s*(?:at \S+\(|File \"|Traceback \(|\[(?:\*|x|\+|-|File:)|[{}<|>]|\(\w+ \w+: )"
 )

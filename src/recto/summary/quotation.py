@@ -49,6 +49,7 @@ _NO_TOPIC = DANGLING_WORDS | word_set(
 _BOLD = "**"
 _TOPIC_WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}")
+_UNSPACED_WORD = re.compile(r"[\u30a0-\u30ff]{2,}|[\u3400-\u9fff]{2,4}")
 # One character set at the very start keeps the scan fast; which character it was is looked at afterwards.
 _CLAUSE_BREAK = re.compile(
     r"[,;:、，；：\s](?:(?<=[,;:])\s+|(?<=\s)\s*(?:[–—-]\s+|(?=\())|(?<=\)\s)\s*|(?<=[、，；：])"
@@ -58,10 +59,16 @@ _LEAD = re.compile(
     r"(?:[\s,;:–—)*>•-]+|\#+\s+"
     # "14. bis 18. Mai" is no item of a list
     r"|\d{1,2}[.)]\s+(?!(?:bis|und)\b|(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-zä]*\b)"
-    r"|(?:and|but|because|so|then|also|well|ok|okay|hi|hello|hey|oh|yes|yeah|no(?=[,.!:])|by the way|hm+|please|und"
-    r"|aber|weil|ja|bitte|et|mais|donc|car|oui|pero|y|porque|entonces|sí)\b[,.!:]?\s+)+",
+    r"|(?:and|but|because|while|so|then|also|well|ok|okay|hi|hello|hey|oh|yes|yeah|no(?=[,.!:])|by the way|hm+"
+    r"|please|und|aber|weil|ja|bitte|et|mais|donc|car|oui|pero|y|porque|entonces|sí)\b[,.!:]?\s+"
+    # approval of what was said before
+    r"|(?:perfect|great|good|nice|right|fine|cool|exactly|agreed|sure|super|(?:good )?morning|back|thanks|gut|genau"
+    r"|prima|perfekt|stimmt|klar|danke|perfecto|genial|vale|claro|bien|gracias|parfait|d['’]accord|entendu|merci"
+    r"|perfetto|bene|esatto|certo|grazie|goed|precies|klopt|dobrze|jasne|perfeito)[,.!]+\s+)+",
     re.IGNORECASE,
 )
+# A sentence of few words before the one that tells something: "It is. Booked it."
+_SHORT_START = re.compile(r"[^\W\d_]+ [^.!?\d\n]{1,30}[.!?]+\s+")
 # What holds only then is told with when.
 _CONDITION = re.compile(
     r"(?:if|when(?:ever)?|once|unless|for|wenn|falls|sobald|sofern|für|si|cuando|para|quand|dès|pour)\s", re.IGNORECASE
@@ -160,7 +167,7 @@ def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
     is_thin = count_topic_words(whole.replace(fact.text, " ", 1)) < _THIN or _GOES_ON.match(whole) is not None
     if len(text) <= _SHORT_MESSAGE and is_thin:
         # "He goes to a startup in Gdańsk. Last day is 14 November"
-        is_joined = before is not None and "\n" not in text[before[1] : start]
+        is_joined = before is not None and "\n" not in text[before[1] : start] and not _points_back(text, *before)
         item = _item(text[before[0] if before and is_joined else start : end], most=_SHORT_MESSAGE)
         return Quoted(item, item)
     short = _quote_shortly(fact, text, clause_start, clause_end)
@@ -179,6 +186,11 @@ def _quote_shortly(fact: Fact, text: str, start: int, end: int) -> str:
     return quote_words(fact.text) if is_alone else text[start:end]
 
 
+def _points_back(text: str, start: int, end: int) -> bool:
+    """ "That's exactly our story" names nothing that the next sentence could be about."""
+    return _PRONOUN.match(text, start) is not None and count_topic_words(text[start:end]) < _ENOUGH_TOPIC
+
+
 def _line_around(text: str, fact: Fact) -> tuple[int, int]:
     end = text.find("\n", fact.end)
     return text.rfind("\n", 0, fact.start) + 1, end if end >= 0 else len(text)
@@ -194,7 +206,7 @@ def _near(text: str, start: int, end: int, fact: Fact) -> tuple[int, int]:
 def _clause_around(text: str, start: int, end: int, fact: Fact) -> tuple[int, int]:
     for gap in _CLAUSE_BREAK.finditer(text, start, end):
         if gap.end() <= fact.start:
-            start = gap.end() if fact.end - gap.end() >= _MIN_CLAUSE else start
+            start = gap.end() if fact.end - gap.end() >= _MIN_CLAUSE and text[gap.end()] != "(" else start
         elif gap.start() >= fact.end and gap.start() - start >= _MIN_CLAUSE:
             return start, gap.start()
     return start, end
@@ -222,7 +234,7 @@ def _wider(text: str, sentence: tuple[int, int], clause_start: int, sentences: S
 def _narrow(text: str, start: int, end: int, fact: Fact, most: int) -> tuple[int, int]:
     """From the topic before the fact to its end; where there is none, to the topic behind it."""
     words = [(found.start(), found[0]) for found in _WORD.finditer(text, start, fact.start)]
-    topics = [at for at, word in words if is_topic_word(word.strip(_PUNCTUATION))]
+    topics = [at for at, word in words if word[0] != "(" and is_topic_word(word.strip(_PUNCTUATION))]
     if len(topics) > 1 or (topics and fact.end - topics[0] <= _SHORT_CLAUSE):
         fitting = [at for at in topics if fact.end - at <= most] or topics[-1:]
         return _outside_quotes(text, start, _with_qualifier(text, start, fitting[0])), _clause_end(text, end, fact)
@@ -251,7 +263,7 @@ def _clause_end(text: str, end: int, fact: Fact) -> int:
     if end - fact.end <= _NEAR:
         return end
     at = min(end, fact_end(text, fact))
-    return at + 1 if text[at : at + 1] in _CLOSING else at
+    return at + (text[at : at + 1] in _CLOSING)
 
 
 def fact_end(text: str, fact: Fact) -> int:
@@ -292,8 +304,7 @@ def is_topic_word(word: str) -> bool:
 
 
 def count_topic_words(text: str, *, lower: bool = False) -> int:
-    """How many words with a meaning there are, or how many of them in lower case. In scripts without spaces, runs of
-    characters are words."""
+    """How many words with a meaning there are, or how many of them in lower case."""
     if lower:
         return sum(_has_topic(word) for word in text.split() if not word.strip(_PUNCTUATION)[:1].isupper())
     return _count_topics(text)
@@ -301,7 +312,7 @@ def count_topic_words(text: str, *, lower: bool = False) -> int:
 
 @text_cache(8192)
 def _count_topics(text: str) -> int:
-    return sum(map(_has_topic, text.split()))
+    return max(sum(map(_has_topic, text.split())), 0 if text.isascii() else len(_UNSPACED_WORD.findall(text)))
 
 
 @text_cache(8192)
@@ -355,6 +366,9 @@ def _item(words: str, *, fact_ends: int = 0, most: int = _MAX_QUOTED) -> str:
     """On one line, without what leads over from the text before, and cut behind the fact if it is long."""
     lead = _LEAD.match(words)
     skipped = lead.end() if lead and (not fact_ends or lead.end() < fact_ends) else 0
+    start = _SHORT_START.match(words, skipped)
+    if start and (not fact_ends or start.end() < fact_ends) and not count_topic_words(start[0]):
+        skipped = start.end() if count_topic_words(words[start.end() :]) else skipped
     if fact_ends - skipped > most:
         at = words.find(" ", fact_ends - most)
         skipped = at + 1 if 0 <= at < fact_ends else skipped

@@ -53,7 +53,7 @@ _TAG = r", (?:right|correct|ok(?:ay)?|oder|ne|gell|verdad|no|non|hein|toch|hè|p
 _ASKS = (
     r"(?:^|[,.;:!–—] ?|\b(?:and|but|und|y|et|en|a|i) )"
     r"(?:(?:so|also|btw|hey|ok(?:ay)?|sag mal|oye|dis|zeg|słuchaj)[, ]+)?"
-    r"(?:how|what['’]?s?|why|where|when|who|which|whose|is|are|does|do|did|can|should|would"
+    r"(?:how|what['’]?s?|why|where|when|who|which|whose|is|are|does|do|did|can|should|would|have you|has anyone"
     r"|wie|was|warum|wieso|wo|wann|wer|wem|welche[nrsm]?|kann man|gibt es|ist|sind"
     r"|[¿]?(?:qué|cómo|por qué|cuándo|cuánt[oa]s?|dónde|quién|cuál(?:es)?|se puede|es verdad|hay)"
     r"|comment|pourquoi|combien|quand|où|quel(?:le)?s?|qui|c['’]est quoi|qu['’]est-ce|est-ce|peut-on"
@@ -67,9 +67,9 @@ _WISHES = (
 )
 # Every question in plain letters without its mark has one of these words.
 _ASK_WORDS = word_set(
-    "how what whats why where when who which whose is are does do did can should would wie was warum wieso wo wann "
-    "wer wem welche welchen welcher welches welchem kann gibt ist sind se es hay comment pourquoi combien quand "
-    "quel quelle quels quelles qui c qu est peut hoe wat waarom waar wanneer welk welke kun kan mag jak dlaczego "
+    "how what whats why where when who which whose is are does do did can should would have has wie was warum wieso "
+    "wo wann wer wem welche welchen welcher welches welchem kann gibt ist sind se es hay comment pourquoi combien "
+    "quand quel quelle quels quelles qui c qu est peut hoe wat waarom waar wanneer welk welke kun kan mag jak dlaczego "
     "czemu co kto gdzie kiedy ile czy jaki jakie jakim jaka give tell show explain recommend suggest teach gib sag "
     "zeig empfiehl dame dime donne dis raconte explique recommande geef vertel leg podaj powiedz opowiedz could "
     "will please"
@@ -145,13 +145,13 @@ def _may_be_aside(said: Sequence[Said], at: int) -> bool:
     if len(question.text) > _MAX_QUESTION or reply.role != "assistant" or reply.is_working:
         return False
     after = said[at + 2] if at + 2 < len(said) else None
-    if (after and after.role != "user") or not _asks(question.text) or not answers(reply.text):
+    if (after and after.role != "user") or not asks_only(question.text) or not answers(reply.text):
         return False
     return after is None or not accepts(next(iter(sentences(after.text[:_MAX_ACCEPTED])), ""))
 
 
 @text_cache(4096)
-def _asks(text: str) -> bool:
+def asks_only(text: str) -> bool:
     """Whether somebody asks something, and tells nothing that binds or belongs to a case."""
     if "?" not in text and text.isascii() and _ASK_WORDS.isdisjoint(words_of(text)):
         return False

@@ -3,6 +3,7 @@
 Unsupported facts are marked in the text. Lost ones go into the ledger, as far as there is room. No I/O.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
@@ -11,11 +12,20 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role
-from recto.summary.asked import AskedBefore, asked_in, was_for_practice
+from recto.summary.asked import AskedBefore, asked_in, is_impersonal, was_for_practice
 from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact, facts_on_lines, find_facts
-from recto.summary.ledger import UNLISTED, LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
+from recto.summary.ledger import (
+    UNLISTED,
+    AskedQuestion,
+    LedgerEntry,
+    ledger_items,
+    mark_corrections,
+    parse_ledger,
+    parse_place,
+)
 from recto.summary.ledger_entries import entries_of_output, entries_of_prose, entries_settled, has_entries
+from recto.summary.ledger_worth import without_denied
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines, readable_output
 from recto.summary.marks import (
     MARK,
@@ -27,10 +37,11 @@ from recto.summary.marks import (
     quote_marks,
     strip_marks,
 )
-from recto.summary.sentences import sentences
+from recto.summary.sentences import sentence_positions, sentences
 from recto.summary.side_questions import Said, find_side_questions
 from recto.summary.success import tells_failure, works_now
 from recto.summary.tool_use import readable_arguments
+from recto.summary.worth import stands_alone
 from recto.text import text_cache
 
 # Characters of one text that are searched for facts; its words are all read, however long it is.
@@ -38,6 +49,10 @@ _MAX_SEARCHED = 400_000
 _MAX_ENTRIES, _MAX_PLACES = 20_000, 400
 # An error is past if it works within so many messages, as the beginning of one of them says.
 _MAX_UNTIL_WORKS, _MAX_REPORT = 14, 600
+# The day that is meant, as a summary adds it to "today".
+_ADDED_DATE = re.compile(r" \[\d{4}[\d–-]*\]")
+# So many answers that are judged make an exercise of what is asked within so many messages.
+_MIN_EXERCISE, _MAX_EXERCISE = 2, 20
 # So many characters wait until somebody asks for evidence: a summary of sentences of the originals needs none.
 _MAX_WAITING = 1_000_000
 
@@ -55,6 +70,8 @@ class CoveredFacts(Struct):
     """Errors of the last messages."""
     _answers: list[LedgerEntry] = field(default_factory=list)
     """What the user's last message answers."""
+    _practice: set[int] = field(default_factory=set)
+    """The numbers of answers that were judged."""
     _evidence: Evidence = field(default_factory=Evidence)
     _waiting: list[tuple[str, list[Fact] | None]] = field(default_factory=list)
     """Texts with their facts, where these were needed."""
@@ -66,7 +83,16 @@ class CoveredFacts(Struct):
         """The entries without those of side questions. `known` is what a former summary tells."""
         numbers = sorted(self._said)
         aside = {numbers[at] for at in find_side_questions([self._said[number] for number in numbers], known)}
-        return [entry for entry in self.entries.values() if entry.number not in aside]
+        return [
+            entry
+            for entry in self.entries.values()
+            if entry.number not in aside and not (entry.question and self._is_exercise(entry.question))
+        ]
+
+    def _is_exercise(self, question: AskedQuestion) -> bool:
+        """Whether a question is one of several of an exercise, of which not every answer was judged."""
+        near = sum(abs(number - question.number) <= _MAX_EXERCISE for number in self._practice)
+        return near >= _MIN_EXERCISE and question.role == "assistant" and is_impersonal(question)
 
     @property
     def evidence(self) -> Evidence:
@@ -112,11 +138,9 @@ class CoveredFacts(Struct):
         before, self._answers = self._answers, [entry for entry in found if entry.question]
         if message.role == "user":
             return []
-        return [
-            replace(entry, is_settled=True)
-            for entry in before
-            if entry.question and was_for_practice(entry.question, text)
-        ]
+        judged = [entry for entry in before if entry.question and was_for_practice(entry.question, text)]
+        self._practice.update(entry.number for entry in judged)
+        return [replace(entry, is_settled=True) for entry in judged]
 
     def _wait(self, text: str, facts: list[Fact] | None) -> None:
         self._waiting.append((text, facts))
@@ -233,7 +257,7 @@ def verify_summary(
     text = text.replace(QUOTED_MARK, MARK.strip())
     former_entries = former.entries
     entries = _merge_entries(former_entries, covered.told(former.summary))
-    current = mark_corrections(entries)
+    current = without_denied(mark_corrections(entries))
     kept, lost = _split_stated(text, current)
     before = max(len(former_entries), former.facts or 0)
     added = len(entries) - len(former_entries) + covered.dropped
@@ -284,7 +308,7 @@ def _counts(total: int, kept: int, in_ledger: int, invented: int) -> dict[str, i
 
 def _split_stated(text: str, entries: Iterable[LedgerEntry]) -> tuple[list[LedgerEntry], list[LedgerEntry]]:
     """The entries that a summary states, and those that it does not."""
-    plain = strip_marks(text)
+    plain = _ADDED_DATE.sub("", strip_marks(text))
     evidence = Evidence()
     evidence.add(plain, find_facts(plain, author=PROSE))
     stated: list[LedgerEntry] = []
@@ -293,9 +317,20 @@ def _split_stated(text: str, entries: Iterable[LedgerEntry]) -> tuple[list[Ledge
         if entry.text in plain or evidence.states(entry.fact):
             stated.append(entry)
         else:
-            is_asked = entry.question is not None and entry.question.text in plain  # nothing is told twice
-            missing.append(replace(entry, question=None) if is_asked else entry)
+            missing.append(_without_told(entry, plain))
     return stated, missing
+
+
+def _without_told(entry: LedgerEntry, plain: str) -> LedgerEntry:
+    """The entry without its first sentences where a summary has them, if the rest is understood alone."""
+    rest = entry.text
+    for start, sentence in sentence_positions(entry.text):
+        if entry.text[start:].startswith(sentence) and sentence in plain and entry.fact.text not in sentence:
+            rest = entry.text[start + len(sentence) :].lstrip()
+        else:
+            break
+    is_alone = rest != entry.text and entry.fact.text in rest and stands_alone(rest)
+    return replace(entry, text=rest, short=rest) if is_alone else entry
 
 
 def _merge_entries(*groups: Iterable[LedgerEntry]) -> list[LedgerEntry]:

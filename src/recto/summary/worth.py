@@ -47,7 +47,9 @@ _POINTS_BACK = re.compile(
     r"|(?:Es[eao]s?|Est[eao]s?) (?:es|son|era\w*|fue\w*|está\w*|va|puede\w*|suena)\b"
     r"|(?:C['’]est|Ça|Cela|Ceci) "
     r"|(?i:der|die|das|er|sie) [a-zäöüß]{2,}t\b"
-    r"|(?i:ils?|elles?) (?!(?:faut|y|est (?:important|possible|temps))\b)[a-zé]['’a-zé]+"
+    # "il" is an article in Italian
+    r"|(?i:ils?|elles?) (?!(?:faut|y|est (?:important|possible|temps))\b)(?!.*\b(?:è|ha|hanno|sono|dell[ao]|del|di|per"
+    r"|che|nel|si chiama|costa|pesa)\b)[a-zé]['’a-zé]+"
     r"|[Qq]ue (?:l[oae]s?|eran?|son|es) )"
 )
 # Such a sentence names what it is about: "It's 795 chairs".
@@ -58,15 +60,15 @@ _DONE_SO = re.compile(
     r"\b(?:that|this|the same) way\b|\b(?:do|does|did|done|doing|like) (?:that|this)\b"
     r"|\b(?:keep|use|note|add|put|take|remember|check|try) (?:that|this) (?:on|in|to|for|as|with|then|later)\b"
     r"|\b(?:es|das)\b[^,.]* so\b"
-    r"|\b(?:mine|yours|theirs|meins|deins|seins|ihrs|el suyo|la suya|lo suyo|le sien|la sienne)\b"
+    r"|\b(?:mine|yours|ours|theirs|meins|deins|seins|ihrs|el suyo|la suya|lo suyo|le sien|la sienne)\b"
     r"|\bso (?:gemacht|getan|gehalten)\b|\bauf diese (?:weise|art)\b|\basí\b|\bde es[ea] (?:manera|forma)\b"
     r"|\bcomme ça\b|\bde cette (?:manière|façon)\b|\bit (?:takes?|took|costs?|lasts?|needs?|helps?)\b(?!.* to\b)"
     r"|\bes (?:dauerte?|kostete?|brauchte?)\b|\b(?:le|la) (?:faites|fais|faire)\b|\b(?:lo|la) (?:hagas?|hagan)\b"
 )
 # Every sentence that leans so has one of these.
 _DONE_SO_WORDS = word_set(
-    "way that this so mine yours theirs meins deins seins ihrs suyo suya sien sienne diese así ese esa ça cette it "
-    "dauert dauerte kostet kostete braucht brauchte faites fais faire haga hagas hagan"
+    "way that this so mine yours ours theirs meins deins seins ihrs suyo suya sien sienne diese así ese esa ça cette "
+    "it dauert dauerte kostet kostete braucht brauchte faites fais faire haga hagas hagan"
 )
 _SPEAKS_OF_SELF = re.compile(
     r"\b(?:i|i['’](?:m|ve)|we|we['’](?:re|ve)|my|our|ich|wir|mein\w*|unser\w*|yo|mi|mis|nuestr\w+|nous|mon|ma|mes"

@@ -121,14 +121,14 @@ def _block(message: Message, number: int) -> dict[str, object]:
 
 def compaction_values(block: Compaction) -> dict[str, object]:
     """What the template of a compaction shows."""
-    from recto.summary.ledger import ledger_items  # compiles patterns: a tenth of a second
+    from recto.summary.ledger import ledger_rows  # compiles patterns: a tenth of a second
 
     archived = archived_in_words(block.messages_archived, block.context_size_before, block.context_size_after)
     return {
         "block": block,
         "title": f"Context compacted #{block.compaction_number} — {archived}",
         "writer": writer_in_words(block),
-        "ledger": ledger_items(block.ledger),
+        "ledger": [(number, item) for number, _, item in ledger_rows(block.ledger)],
         "set_aside": [_numbered(line) for line in block.set_aside],
         "counts": counts_in_words(block.checks),
         "when": block.timestamp,

@@ -70,9 +70,9 @@ def facts_in_words(checks: Mapping[str, int]) -> str:
 
 def ledger_in_words(lines: Iterable[str]) -> Iterator[str]:
     """The items of a ledger, with who said them."""
-    from recto.summary.ledger import ledger_quotations  # compiles patterns: a tenth of a second
+    from recto.summary.ledger import ledger_rows  # compiles patterns: a tenth of a second
 
-    return quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in ledger_quotations(lines))
+    return quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in ledger_rows(lines))
 
 
 def lost_in_words(found: Sequence[tuple[int, str, str]]) -> Iterator[str]:
