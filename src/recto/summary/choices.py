@@ -81,13 +81,13 @@ _MAX_NAMED = 60
 _TAKING = (
     SMALL_WORDS
     | word_set(
-        "one option then take taking takes want choose pick with for go going let's we i i'll we'll we're i'd please like "
-        "rather prefer definitely "
-        "nehme nehmen nimm wir ich dann bitte lieber doch die den das der el la los las un una me nos quedo quedamos con "
-        "mejor prefiero cojo entonces le les l je on prends prend prenons préfère plutôt alors de het een we ik nemen neem "
-        "toch liever maar dan graag doe il lo i gli prendo prendiamo preferisco meglio allora per favore quella quello "
-        "a o os as fico ficamos quero prefiro então por favor to ten ta tę biorę bierzemy wolę wybieram proszę jednak "
-        "might actually well"
+        "one option then take taking takes want choose pick with for go going let's we i i'll we'll we're i'd "
+        "please like  rather prefer definitely  nehme nehmen nimm wir ich dann bitte lieber doch die den das "
+        "der el la los las un una me nos quedo quedamos con  mejor prefiero cojo entonces le les l je on "
+        "prends prend prenons préfère plutôt alors de het een we ik nemen neem  toch liever maar dan graag "
+        "doe il lo i gli prendo prendiamo preferisco meglio allora per favore quella quello  a o os as fico "
+        "ficamos quero prefiro então por favor to ten ta tę biorę bierzemy wolę wybieram proszę jednak  might "
+        "actually well "
     )
 ) - word_set("no not never don't too kein")
 _NAMED_TAIL = re.compile(r"(?:を|で|が|に|の方)?(?:お願いします|いいです|します|決めました|しましょう)?[。！!]*$")
