@@ -173,7 +173,7 @@ def _claimed(whole: str) -> tuple[frozenset[str], frozenset[Value], frozenset[st
     has_values = not text.isascii() or _HAS_VALUE.search(text) is not None
     return (
         _subject_terms(found),
-        _values_in(text) if has_values else frozenset(),
+        values_in(text) if has_values else frozenset(),
         frozenset(name for name in _NAME.findall(text) if name.lower()[:7] not in _NO_NAMES),
         not (text.isascii() and CORRECTION_TERMS.isdisjoint(found)) and corrects(text),
         has_values and _UPDATE.search(text) is not None,
@@ -192,7 +192,7 @@ def _subject_terms(terms: frozenset[str]) -> frozenset[str]:
 
 
 @text_cache(4096)
-def _values_in(text: str) -> frozenset[Value]:
+def values_in(text: str) -> frozenset[Value]:
     """The values, each with what it counts or measures: "not 84 but 91 guests" and "91 guests, not 84" have
     two numbers of guests."""
     found: list[Value] = []

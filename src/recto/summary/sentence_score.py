@@ -139,10 +139,15 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
     if label == ASSISTANT and not _may_be_told(line, start):
         return Promise(line.weight * UNWORTHY_FACTOR * base / _length(text), base, facts, label)
     highest = base + _highest_bonus(start, line, label) if label != TOOL else _score_event(base, start)
-    if facts is None and "**" not in start:  # a row
+    if facts is None and "**" not in start and not _is_sum(start, label):  # a row
         highest = max(_ROW_FACTOR * highest, UNWORTHY_FACTOR * base)
     factor = (_TASK_START_FACTOR if line.is_task else 1.0) * (_SELF_FACTOR if label == ASSISTANT else 1.0)
     return Promise(line.weight * factor * (highest + _ROUNDING) / _length(text), base, facts, label)
+
+
+def _is_sum(start: str, label: str) -> bool:
+    """Whether an assistant tells what many figures come to, which is more than a row of a table."""
+    return label == ASSISTANT and reports_case(start)
 
 
 def cannot_be_worth(sentence: LineSentence, line: SourceLine) -> bool:
@@ -377,7 +382,9 @@ def _form_factor(sentence: LineSentence, start: str, facts: int | None, is_task:
     is_result = "**" in start and _BOLD_FIGURE.search(start) is not None
     if not is_result and (sentence.is_code or _NUMBERED.match(start) or has_code_punctuation(start)):
         factor *= _LISTING_FACTOR
-    if (facts is None and not is_result) or (any(mark in start for mark in "|\t") and is_row(start)):
+    if (facts is None and not is_result and not reports_case(start)) or (
+        any(mark in start for mark in "|\t") and is_row(start)
+    ):
         factor *= _ROW_FACTOR
     if is_heading(start):
         factor *= _SHORT_HEADING_FACTOR if len(start) < _MAX_SHORT_HEADING else _LONG_HEADING_FACTOR

@@ -15,7 +15,7 @@ from functools import cache
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 from recto.summary.deadlines import sets_deadline
 from recto.summary.machine_output import FENCES
-from recto.summary.prohibitions import restricts
+from recto.summary.prohibitions import permits_now, restricts
 from recto.summary.statements import asks_unmarked, forbids
 from recto.text import text_cache
 
@@ -342,7 +342,8 @@ def rate_sentence(sentence: str) -> int:
     if len(sentence) < _MAX_GREETING and _GREETING.fullmatch(sentence):
         return CHATTER
     if decision_start(sentence) is not None or (
-        (restricts(sentence) or (priority == TELLING and sets_deadline(sentence))) and not is_question(sentence)
+        (restricts(sentence) or permits_now(sentence) or (priority == TELLING and sets_deadline(sentence)))
+        and not is_question(sentence)
     ):
         return BINDING
     if priority == NORMAL and len(sentence) < _MAX_GREETING and (addressed := _VOCATIVE.search(sentence)):

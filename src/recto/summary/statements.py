@@ -325,7 +325,7 @@ _ACKNOWLEDGES = re.compile(
     r"|ich verstehe|verständlich|(?:lo )?entiendo|je comprends"
     r"|noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
     r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
-    r"|d['’]accord|va bene|capito|segnato|(?:ho )?aggiornato|dobrze|rozumiem|zapisane"
+    r"|d['’]accord|va bene|capito|segnato|dobrze|rozumiem|zapisane"
     r"|zanotowane|zapamiętam|jasne|está bem|anotado|combinado)\b|(?:right|exactly|genau|richtig|exacto|exactement"
     r"|precies|klopt)(?=[,.!])"
     r"|(?:thanks|thank you|danke|gracias|merci|dank|bedankt) (?:for|für|por|pour|de|voor|u|je)\b"
