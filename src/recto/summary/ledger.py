@@ -20,7 +20,7 @@ from recto.summary.pasted_dialogue import is_labelled
 from recto.summary.prohibitions import has_prohibition
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.sentences import terms
-from recto.summary.settled import lifted_prohibitions, tells_asked
+from recto.summary.settled import lifted_prohibitions, outbid_offers, tells_asked
 from recto.summary.source_lines import ScoredSentence
 from recto.summary.statements import asks_politely, leaves_open, says_little
 from recto.summary.term_weights import CALENDAR, TermWeights
@@ -261,7 +261,8 @@ def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     settled = {(entry.number, entry.text) for entry in ordered if entry.is_settled} | _answered(ordered)
     corrections = _corrections({(entry.number, entry.text): entry.role for entry in ordered})
     said = {(entry.number, entry.text): entry.role for entry in ordered}
-    lifted = lifted_prohibitions(place for place, role in said.items() if role == "user")
+    outdated = lifted_prohibitions(place for place, role in said.items() if role == "user")
+    outdated |= outbid_offers([place for place, role in said.items() if role != "tool"])
     correcting = {
         later: AskedQuestion(*earlier, said[earlier])
         if said[later] == "user" and _is_bare(earlier[1], later[1])
@@ -274,7 +275,7 @@ def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
         else entry
         for entry in ordered
         if (entry.number, entry.text) not in corrections
-        and (entry.number, entry.text) not in lifted
+        and (entry.number, entry.text) not in outdated
         and not entry.is_settled
         and (entry.lasts or (entry.number, entry.text) not in settled)
     ]

@@ -17,12 +17,13 @@ from recto.summary.deadlines import plans_for_day
 from recto.summary.facts import is_fenced_command
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
 from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
+from recto.summary.people import names_role
 from recto.summary.prohibitions import has_prohibition
 from recto.summary.reference import PRONOUNS, leans_back, refers_back
 from recto.summary.sentences import UNSPACED_NUMBER, is_heading, is_question, rate_sentence
 from recto.summary.small_talk import FULL_NAME, SPECIFIC
 from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineSentence, ScoredSentence, SourceLine
-from recto.summary.statements import is_announcement, is_request, says_little
+from recto.summary.statements import is_announcement, is_request, says_little, wants_answers_so
 from recto.summary.success import is_thin_success
 from recto.summary.term_weights import CALENDAR, HAS_NUMBER, TermWeights, numeric_terms
 from recto.summary.worth import is_about_self, is_advice, is_of_case, is_result, is_worth_telling, reports, stands_alone
@@ -36,7 +37,7 @@ LEADING_SENTENCES = 3
 """How many sentences of the task count as its beginning."""
 
 # Tuned by eye on chats and agent runs; the order of the numbers matters more than their values.
-_PRIORITY_BONUS, _PROHIBITION_BONUS = {BINDING: 0.8, TELLING: 0.4}, 0.3
+_PRIORITY_BONUS, _PROHIBITION_BONUS, _ROLE_BONUS = {BINDING: 0.8, TELLING: 0.4}, 0.3, 0.5
 _BOLD_BONUS, _CHOICE_BONUS, _ANSWER_BONUS = 0.4, 0.8, 0.4
 _FACT_BONUS = (0.0, 0.2, 0.3, 0.4)
 _MIN_BASE = 0.2
@@ -179,8 +180,9 @@ def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
 
 
 def _priority_bonus(start: str, priority: int) -> float:
-    is_forbidden = priority == BINDING and has_prohibition(start)
-    return _PRIORITY_BONUS.get(priority, 0.0) + _PROHIBITION_BONUS * is_forbidden
+    is_rule = priority == BINDING and (has_prohibition(start) or wants_answers_so(start))
+    bonus = _ROLE_BONUS if priority < BINDING and names_role(start) else _PROHIBITION_BONUS * is_rule
+    return _PRIORITY_BONUS.get(priority, 0.0) + bonus
 
 
 def _length(text: str) -> float:

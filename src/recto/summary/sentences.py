@@ -16,7 +16,7 @@ from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_prio
 from recto.summary.deadlines import sets_deadline
 from recto.summary.machine_output import FENCES
 from recto.summary.prohibitions import permits_now, restricts
-from recto.summary.statements import asks_unmarked, forbids
+from recto.summary.statements import asks_unmarked, forbids, wants_answers_so
 from recto.text import text_cache
 
 # Scripts without spaces between words: pairs of characters serve as words there.
@@ -341,9 +341,13 @@ def rate_sentence(sentence: str) -> int:
         return priority
     if len(sentence) < _MAX_GREETING and _GREETING.fullmatch(sentence):
         return CHATTER
-    if decision_start(sentence) is not None or (
-        (restricts(sentence) or permits_now(sentence) or (priority == TELLING and sets_deadline(sentence)))
-        and not is_question(sentence)
+    if (
+        wants_answers_so(sentence)
+        or decision_start(sentence) is not None
+        or (
+            (restricts(sentence) or permits_now(sentence) or (priority == TELLING and sets_deadline(sentence)))
+            and not is_question(sentence)
+        )
     ):
         return BINDING
     if priority == NORMAL and len(sentence) < _MAX_GREETING and (addressed := _VOCATIVE.search(sentence)):

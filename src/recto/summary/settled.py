@@ -215,22 +215,28 @@ def _allows(text: str) -> bool:
 
 
 def _outbid(own: Sequence[ScoredSentence]) -> set[SentenceKey]:
-    """Offers before one was agreed on, with other figures of about the same size."""
-    found: set[SentenceKey] = set()
-    for at, one in enumerate(own):
-        if is_question(one.text) or not _AGREES.search(one.text.lower()) or not (agreed := _amounts(one.text)):
+    places = outbid_offers([(one.line, one.text) for one in own])
+    return {one.key for one in own if (one.line, one.text) in places}
+
+
+def outbid_offers(said: Sequence[tuple[int, str]]) -> set[tuple[int, str]]:
+    """Offers before one was agreed on, with other figures of about the same size; of sentences with the numbers of
+    their messages, in order."""
+    found: set[tuple[int, str]] = set()
+    for at, (line, text) in enumerate(said):
+        if is_question(text) or not (agreed := _amounts(text)) or not _AGREES.search(text.lower()):
             continue
-        for earlier in reversed(own[:at]):
-            if earlier.line < one.line - _MAX_UNTIL_AGREED:
+        for number, earlier in reversed(said[:at]):
+            if number < line - _MAX_UNTIL_AGREED:
                 break
-            offered = _amounts(earlier.text)
-            is_other = _TITLED.match(earlier.text) is not None or not offered.isdisjoint(agreed)
-            is_kept = rate_sentence(earlier.text) == BINDING and not _BIDS.search(earlier.text.lower())
+            offered = _amounts(earlier)
+            is_other = _TITLED.match(earlier) is not None or not offered.isdisjoint(agreed)
+            is_kept = rate_sentence(earlier) == BINDING and not _BIDS.search(earlier.lower())
             if not offered or is_other or is_kept:
                 continue
             near = all(any(_LEAST_OFFER * it <= each <= _MOST_OFFER * it for it in agreed) for each in offered)
-            if near and _OFFERS.search(earlier.text.lower()):
-                found.add(earlier.key)
+            if near and _OFFERS.search(earlier.lower()):
+                found.add((number, earlier))
     return found
 
 

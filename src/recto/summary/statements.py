@@ -35,6 +35,48 @@ def forbids(sentence: str) -> bool:
     return any(hint in lower for hint in _NO_HINTS) and _NO_NOUN.search(sentence) is not None
 
 
+# How the user wants to be answered: "short answers please", "no emojis", "antworte auf Deutsch".
+_ANSWERING = _words(
+    "answer answers answering reply replies respond response responses explain explanations write emoji emojis bullet "
+    "bullets bullet-points table tables antworte antworten antwort schreib schreibe erkläre emojis stichpunkte "
+    "stichpunkten tabelle responde respondas respuesta respuestas contesta contéstame escribe escríbeme explícame "
+    "tabla "
+    "réponds répondez réponse réponses écris écrivez explique tableau antwoord antwoorden schrijf leg tabel rispondi "
+    "rispondimi risposte risposta scrivi scrivimi spiega tabella odpowiadaj odpowiedzi pisz tabeli emotikonów responda "
+    "respostas escreva tabela"
+)
+_ANSWER_STYLE = re.compile(
+    r"\b(?:answers?|answering|repl(?:y|ies)|respon[ds]\w*|explain|explanations|write|antwort\w*|schreib\w*|erkläre?"
+    r"|respond\w*|respuestas?|contesta|contéstame|escr[ií]b\w+|explícame|répon\w+|écri\w+|explique|antwoord\w*"
+    r"|schrijf|leg"
+    r"|rispo\w+|scriv\w+|spiega|odpowi\w+|pisz|respost\w+|escreva)\b[^.?!]{0,40}?\b(?:short(?:er|ly)?|brief(?:ly)?"
+    r"|concise(?:ly)?"
+    r"|simple|simply|formal(?:ly)?|bullets?|bullet-points|points|tables?|steps?|metric|english|german|spanish|french"
+    r"|dutch|italian"
+    r"|polish|portuguese|japanese|kurz\w*|knapp\w*|einfach|stichpunkte\w*|tabelle|deutsch|englisch|cort[oa]s?|breves?"
+    r"|brevemente|sencill\w+|tabla|español|inglés|courtes?|courts?|bref|brièvement|simplement|tableau|français"
+    r"|anglais|kort\w*"
+    r"|bondig|simpel|tabel|nederlands|brev[ei]|semplice|tabella|italiano|inglese|krótk\w+|prosto|tabeli|polsku"
+    r"|curt[ao]s?"
+    r"|simples|tabela|português)\b"
+    r"|\b(?:short(?:er)?|brief|concise|simple|kurze|knappe|cortas|breves|courtes|korte|brevi|krótkie|curtas)"
+    r" (?:answers|replies|responses|antworten|respuestas|réponses|antwoorden|risposte|odpowiedzi|respostas)\b"
+    r"|\b(?:no|without|keine|ohne|sin|nada de|pas d['’]|sans|geen|zonder|niente|senza|bez|sem) (?:emojis?|emoticonos"
+    r"|emotikonów"
+    r"|emoticon|bullet|bullets|tables)\b|\bin (?:a table|tables|bullet points|short bullet points)\b",
+    re.IGNORECASE,
+)
+_MAX_STYLE = 120
+
+
+@text_cache(8192)  # the summary and the ledger ask
+def wants_answers_so(sentence: str) -> bool:
+    """Whether the user says how to be answered, once and for all."""
+    if len(sentence) > _MAX_STYLE or sentence.endswith(("?", "？")) or _ANSWERING.isdisjoint(words_of(sentence)):
+        return False
+    return _ANSWER_STYLE.search(sentence) is not None
+
+
 # -- requests and questions, and whether a reply settles them
 
 _ASKS = re.compile(
