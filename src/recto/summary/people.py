@@ -5,7 +5,7 @@ import re
 
 from recto.text import LazyPattern, text_cache
 
-_NAME = r"(?-i:(?:Dr|Prof|Mr|Mrs|Ms|Frau|Herr|Sra?|Mme|M|mevrouw|meneer|signora?|sig|pani?|Dott)?\.? ?[A-ZÄÖÜÉŁŚŻ][^\W\d_]+)"
+_NAME = r"(?-i:(?:Dr|Prof|Mr|Mrs|Ms|Frau|Herr|Sra?|Mme|M)?\.? ?[A-ZÄÖÜÉŁŚŻ][^\W\d_]+)"
 _OWNER = (
     r"(?:my|our|her|his|their|the|your|mein\w*|unser\w*|ihre?\w?|sein\w*|der|die|das|mi|nuestr[oa]|el|la|mon|ma"
     r"|notre|le"
@@ -24,7 +24,7 @@ _ROLE = LazyPattern(
 )
 _TITLED = re.compile(
     r"\b(?:Dr|Prof|Mr|Mrs|Ms|Frau|Herrn?|Sra?|Mme|[Mm]evrouw|[Mm]eneer|[Ss]ignora?|[Pp]an[ią]?"
-    r"|[Dd]ott\w*)\.? [A-ZÄÖÜÉŁŚŻ]\w"
+    r"|[Dd]ott\w*|[Dd]octora?|[Mm]aître)\.? [A-ZÄÖÜÉŁŚŻ]\w"
     r"|[\u3400-\u9fff]{1,4}さん"
 )
 _CAPITAL = re.compile(r"[A-ZÄÖÜÉŁŚŻ]|さん")

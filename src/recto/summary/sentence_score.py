@@ -54,7 +54,7 @@ _ANNOUNCEMENT_FACTOR = 0.7
 # What an assistant proposes counts for less as long as the user has not agreed to it.
 _ADVICE_FACTOR = 0.06
 # What it knows can be asked again.
-_KNOWLEDGE_FACTOR = 0.6
+_KNOWLEDGE_FACTOR = 0.4
 # Where an assistant tells of itself, it is a person or tells what it did.
 _SELF_FACTOR = 1.4
 _REACTION_FACTOR = 0.4

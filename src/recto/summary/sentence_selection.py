@@ -123,7 +123,7 @@ class SentenceSelection:
         if self.context and sentence.key in self.context.corrections:
             # what an assistant got wrong is told by its correction
             is_own = self.context.reader.lines[sentence.line].label != ASSISTANT
-            is_repeated = not numeric_terms(sentence.terms & self.context.corrections[sentence.key].terms) == set()
+            is_repeated = bool(numeric_terms(sentence.terms & self.context.corrections[sentence.key].terms))
             score *= (_RETOLD_FACTOR if is_repeated else _OUTDATED_FACTOR) if is_own else 0.0
         return score * self._context_factor(at) if at in self._contexts else score
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from recto.chat.cues import words_of
 from recto.chat.priority import BINDING
 from recto.summary.corrections import values_in
+from recto.summary.deadlines import tells_past
 from recto.summary.decisions import content_terms
 from recto.summary.prohibitions import has_prohibition, negates, permits
 from recto.summary.sentence_score import UNWORTHY_FACTOR
@@ -51,7 +52,8 @@ _NAMES = re.compile(r"[A-ZÄÖÜÉŁŚŻ][^\W\d_]+(?: [A-ZÄÖÜÉŁŚŻ]|.*さ�
 _SELF = word_set("i i'm we my me ich wir yo nosotros je nous ik wij io noi ja my eu nós me faccio robię faço hago fais")
 _RUN = re.compile(r"[\u3400-\u9fff]{2,}|[\u30a0-\u30ff]{2,}")
 
-_MAX_CLAUSE = re.compile(r"[,;:(–—]| because | weil | porque | parce que | omdat | perché | bo ")
+_MAX_PLAN = 80
+_CLAUSE_END = re.compile(r"[,;:(–—]| because | weil | porque | parce que | omdat | perché | bo ")
 
 _AGREES = LazyPattern(
     r"\b(?:agreed|deal|accepted|we settled|shook hands|(?:is|that['’]s|it['’]s) (?:ok|okay|fine|a deal)|geeinigt"
@@ -144,11 +146,13 @@ def topic_stems(text: str) -> frozenset[str]:
 def tells_asked(question: str, statement: str) -> bool:
     """Whether a later statement tells what a question asks: most of its content, or a part of it and a day, a number or
     a name where one was asked for."""
-    if is_answered(content_terms(question), content_terms(statement)):
-        return True
     asked = topic_stems(question)
     shared = len(asked & topic_stems(statement))
-    if not shared or shared < _MIN_KIND_SHARE * len(asked):
+    if not shared:  # as for most
+        return False
+    if is_answered(content_terms(question), content_terms(statement)):
+        return True
+    if shared < _MIN_KIND_SHARE * len(asked):
         return False
     if not question.isascii() and IS_UNSPACED.search(question):
         return rate_sentence(statement) == BINDING or _has_kind(question, statement)
@@ -184,25 +188,37 @@ def _lifted(own: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> set[S
 def lifted_prohibitions(said: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
     """What the user forbade and then allowed, of sentences with the numbers of their messages."""
     said = list(said)
-    allowed = [(at, text) for at, text in said if _allows(text)]
-    if not allowed:
+    forbidden = [(at, text) for at, text in said if rate_sentence(text) == BINDING and has_prohibition(text)]
+    if not forbidden:
         return set()
-    forbidden = [
-        (at, text)
-        for at, text in said
-        if rate_sentence(text) == BINDING and has_prohibition(text) and not permits(text)
-    ]
-    return {(at, text) for at, text in forbidden if any(later > at and _lifts(one, text) for later, one in allowed)}
+    index: dict[str, list[tuple[int, str]]] = {}
+    for at, text in said:
+        if at > forbidden[0][0] and _allows(text):
+            for term in topic_stems(text):
+                index.setdefault(term, []).append((at, text))
+    found: set[tuple[int, str]] = set()
+    for at, text in forbidden if index else ():
+        matter = _forbidden_matter(text)
+        near = {one for term in matter for number, one in index.get(term, ()) if number > at}
+        if any(_lifts(one, matter) for one in near):
+            found.add((at, text))
+    return found
 
 
-def _lifts(later: str, forbidden: str) -> bool:
-    """Whether a sentence allows what another one forbade: by a word of allowing and a part of its matter, or by all of
-    its matter without a no."""
-    matter = topic_stems(_MAX_CLAUSE.split(forbidden, maxsplit=1)[0]) or topic_stems(forbidden)
+def _forbidden_matter(text: str) -> frozenset[str]:
+    """What the clause is about that forbids."""
+    clause = next((part for part in _CLAUSE_END.split(text) if negates(part)), text)
+    return topic_stems(clause) or topic_stems(text)
+
+
+def _lifts(later: str, matter: frozenset[str]) -> bool:
+    """Whether a sentence allows what was forbidden: by a word of allowing and a part of its matter, or by all of its
+    matter without a no."""
     shared = len(matter & topic_stems(later))
     if permits(later):
-        return shared > 0 and shared >= _MIN_KIND_SHARE * len(matter)
-    return shared >= _MIN_ANSWER and shared == len(matter)
+        return shared >= _MIN_KIND_SHARE * len(matter)
+    is_plan = len(later) <= _MAX_PLAN and not tells_past(later)
+    return is_plan and shared >= _MIN_ANSWER and shared == len(matter)
 
 
 def _allows(text: str) -> bool:

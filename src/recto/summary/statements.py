@@ -45,25 +45,26 @@ _ANSWERING = _words(
     "rispondimi risposte risposta scrivi scrivimi spiega tabella odpowiadaj odpowiedzi pisz tabeli emotikonów responda "
     "respostas escreva tabela"
 )
+_MANNER = (
+    r"(?:short(?:er|ly)?|brief(?:ly)?|concise(?:ly)?|simple|simply|formal(?:ly)?|(?:short )?bullets?|bullet-points"
+    r"|points"
+    r"|tables?|steps?|metric|english|german|spanish|french|dutch|italian|polish|portuguese|japanese|kurz\w*|knapp\w*"
+    r"|einfach|stichpunkte\w*|tabelle|deutsch|englisch|cort[oa]s?|breves?|brevemente|sencill\w+|tabla|español|inglés"
+    r"|courtes?|courts?|bref|brièvement|simplement|tableau|français|anglais|kort\w*|bondig|simpel|tabel|nederlands"
+    r"|brev[ei]|semplice|tabella|italiano|inglese|krótk\w+|prosto|tabeli|polsku|curt[ao]s?|simples|tabela|português)"
+)
 _ANSWER_STYLE = re.compile(
-    r"\b(?:answers?|answering|repl(?:y|ies)|respon[ds]\w*|explain|explanations|write|antwort\w*|schreib\w*|erkläre?"
-    r"|respond\w*|respuestas?|contesta|contéstame|escr[ií]b\w+|explícame|répon\w+|écri\w+|explique|antwoord\w*"
-    r"|schrijf|leg"
-    r"|rispo\w+|scriv\w+|spiega|odpowi\w+|pisz|respost\w+|escreva)\b[^.?!]{0,40}?\b(?:short(?:er|ly)?|brief(?:ly)?"
-    r"|concise(?:ly)?"
-    r"|simple|simply|formal(?:ly)?|bullets?|bullet-points|points|tables?|steps?|metric|english|german|spanish|french"
-    r"|dutch|italian"
-    r"|polish|portuguese|japanese|kurz\w*|knapp\w*|einfach|stichpunkte\w*|tabelle|deutsch|englisch|cort[oa]s?|breves?"
-    r"|brevemente|sencill\w+|tabla|español|inglés|courtes?|courts?|bref|brièvement|simplement|tableau|français"
-    r"|anglais|kort\w*"
-    r"|bondig|simpel|tabel|nederlands|brev[ei]|semplice|tabella|italiano|inglese|krótk\w+|prosto|tabeli|polsku"
-    r"|curt[ao]s?"
-    r"|simples|tabela|português)\b"
+    r"\b(?:answers?|answering|repl(?:y|ies)|respon[ds]\w*|antwort\w*|respuestas?|contesta|contéstame|répon\w+"
+    rf"|antwoord\w*|rispo\w+|odpowi\w+|respost\w+)\b[^.?!]{{0,40}}?\b{_MANNER}\b"
+    # what one text is to be like is no rule: "explain wool briefly"
+    r"|\b(?:write|explain|schreib\w*|erkläre?|escr[ií]b\w+|écri\w+|explique|schrijf|scriv\w+|spiega|pisz|escreva)"
+    r"(?: (?:me|to me|mir|moi|only|always|please|bitte|immer|nur|siempre|solo|toujours|altijd|sempre|zawsze|tylko|in"
+    r"|auf"
+    rf"|en|po|em|a|una|eine))* {_MANNER}\b(?! [^\W\d_])"
     r"|\b(?:short(?:er)?|brief|concise|simple|kurze|knappe|cortas|breves|courtes|korte|brevi|krótkie|curtas)"
     r" (?:answers|replies|responses|antworten|respuestas|réponses|antwoorden|risposte|odpowiedzi|respostas)\b"
     r"|\b(?:no|without|keine|ohne|sin|nada de|pas d['’]|sans|geen|zonder|niente|senza|bez|sem) (?:emojis?|emoticonos"
-    r"|emotikonów"
-    r"|emoticon|bullet|bullets|tables)\b|\bin (?:a table|tables|bullet points|short bullet points)\b",
+    r"|emotikonów|emoticon)\b",
     re.IGNORECASE,
 )
 _MAX_STYLE = 120
