@@ -181,7 +181,7 @@ def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
 
 def _priority_bonus(start: str, priority: int) -> float:
     is_rule = priority == BINDING and (has_prohibition(start) or wants_answers_so(start))
-    bonus = _ROLE_BONUS if priority < BINDING and names_role(start) else _PROHIBITION_BONUS * is_rule
+    bonus = _ROLE_BONUS if CHATTER < priority < BINDING and names_role(start) else _PROHIBITION_BONUS * is_rule
     return _PRIORITY_BONUS.get(priority, 0.0) + bonus
 
 
