@@ -262,9 +262,9 @@ def permits(sentence: str) -> bool:
 
 def permits_now(sentence: str) -> bool:
     """Whether it lifts what was forbidden before: "you can call her now"."""
-    if not permits(sentence):
-        return False
-    return not _AGAIN.isdisjoint(words_of(sentence)) or _EAST_ASIAN.search(sentence) is not None
+    if _AGAIN.isdisjoint(words_of(sentence)) and (sentence.isascii() or not _EAST_ASIAN.search(sentence)):
+        return False  # by far the most
+    return permits(sentence)
 
 
 def negates(sentence: str) -> bool:
