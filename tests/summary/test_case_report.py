@@ -23,6 +23,18 @@ from recto.summary.worth import estimates, is_advice, is_worth_telling
         "De terugbetaling van 60 € is maandag goedgekeurd.",
         "Zwrot 60 zł został zatwierdzony, numer sprawy 4471.",
         "返金3,000円は昨日承認されました。",
+        "Together that makes 1,240 € for the roof.",
+        "Your bill comes to £312.50.",
+        "The tank is at 41 % now.",
+        "The passport expires on 19 August.",
+        "Damit seid ihr bei 1.915 Euro.",
+        "En total son 640 euros y te quedan 85.",
+        "Le mobilier fait 4 800 euros.",
+        "Samen komt dat op 930 euro.",
+        "In totale sono 1.480 euro, restano 120.",
+        "Razem to 2 310 zł.",
+        "No total são 780 euros.",
+        "合計は48,000円です。",
     ],
 )
 def test_what_becomes_of_the_users_matter_is_told(text: str) -> None:
@@ -40,6 +52,9 @@ def test_what_becomes_of_the_users_matter_is_told(text: str) -> None:
         "You should note your booking number and 2 photos.",
         "Was the refund of 40 € approved?",
         "Rückzahlungen werden meistens nach 14 Tagen genehmigt.",
+        "In total you would need about 15 boards.",
+        "Now install 3 packages.",
+        "A tiler costs 45 € an hour.",
     ],
 )
 def test_what_is_so_in_general_is_no_report(text: str) -> None:

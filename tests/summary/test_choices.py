@@ -64,3 +64,59 @@ def test_what_the_user_takes_is_told_with_it(reply: str) -> None:
     told = extract(chat(*FILLING, "an opening line?", offer, reply, "Good."), 120, quarter)
     assert "The lighthouse had been dark" in told
     assert reply[:8] in told
+
+
+FLOORS = "Three floors would do:\n1. cork, 34 per m², warm\n2. larch boards, 52 per m²\n3. terrazzo, 61 per m², cold"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The middle one.",
+        "Druga opcja.",
+        "La seconda!",
+        "Segunda opção, por favor",
+        "a segunda",
+        "Zweite Option bitte",
+        "la de en medio",
+        "die mittlere",
+        "quella di mezzo",
+        "de middelste",
+        "celle du milieu",
+        "真ん中でお願いします",
+        "二つ目がいいです",
+        "b please",
+        "Larch boards then.",
+        "we take the larch",
+        "prendo larch boards",
+    ],
+)
+def test_a_place_or_a_name_tells_which_option_is_taken(reply: str) -> None:
+    assert taken(reply, FLOORS) == ["larch boards, 52 per m²"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The larch is too expensive",
+        "My uncle had terrazzo once",
+        "First, I have to measure the room",
+        "what about the cork?",
+        "no larch",
+        "cork or terrazzo",
+        "rather not larch",
+        "cork cannot get wet",
+    ],
+)
+def test_nothing_is_taken_where_that_is_not_certain(reply: str) -> None:
+    assert taken(reply, FLOORS) == []
+
+
+def test_with_an_even_number_of_options_none_is_in_the_middle() -> None:
+    assert taken("the middle one", "Two ways:\n1. by boat\n2. by train") == []
+
+
+def test_options_in_one_line_may_have_letters() -> None:
+    listed = "You can a) keep the old door, b) get a new handle or c) send it back."
+    assert taken("C please", listed) == ["send it back."]
+    assert taken("b", listed) == ["get a new handle"]

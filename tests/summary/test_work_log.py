@@ -351,3 +351,34 @@ def test_an_edit_that_failed_and_was_done_in_another_way_is_not_told() -> None:
     run.sh("sed -i 's/a/b/' src/tiles.py", "").sh("pytest -q", "31 passed")
     assert "Failed" not in log_of(run)
     assert "Changed: src/tiles.py" in log_of(run)
+
+
+def test_another_command_for_the_same_settles_one_that_failed() -> None:
+    run = Run().ask("Please put the ferry service on the new host.").sh("uname -a", "Linux harbour")
+    run.sh("make build", "make: *** No rule to make target 'build'. Stop.")
+    assert "Failed: `make build`" in log_of(run)
+    assert "Failed: " not in log_of(run.sh("go build -o bin/ferry ./cmd/ferry", "built bin/ferry"))
+    run.sh("ssh deploy@harbour uptime", "ssh: connect to host harbour port 22: Connection refused\nexit status 255")
+    assert "Failed: `ssh deploy@harbour uptime`" in log_of(run)
+    assert "Failed: " not in log_of(run.sh("ssh -p 2202 deploy@harbour uptime", "up 91 days"))
+
+
+def test_errors_on_the_way_to_a_task_that_was_done_are_past() -> None:
+    run = Run().ask("Please make the harbour report faster.").sh("redis-cli ping", "Error: Connection refused")
+    done = "The report takes 2 s now instead of 40 s, with a table instead of a cache."
+    run.reply(done).ask("Now add the tides to it.").sh("make tides", "14 tables")
+    told = log_of(run)
+    assert "Failed: " not in told
+    assert "2 s now instead of 40 s" in told
+
+
+def test_an_error_that_the_agent_leaves_open_stays() -> None:
+    run = Run().ask("Please make the harbour report faster.").sh("redis-cli ping", "Error: Connection refused")
+    run.reply("The cache does not work yet: the connection is refused.")
+    assert "Failed: `redis-cli ping`" in log_of(run.ask("Now add the tides to it.").sh("make tides", "14 tables"))
+
+
+def test_what_was_announced_and_done_is_not_left() -> None:
+    run = Run().ask("Please add a flag to the report.")
+    run.call("edit", "ok", "I'll add the flag.", path="main.go", old_string="x", new_string="y")
+    assert "Left: " not in log_of(run.sh("go vet ./...", "ok"))

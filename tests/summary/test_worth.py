@@ -6,6 +6,7 @@ from tests.summary.samples import covered, quarter
 from recto.chat.message import Role
 from recto.chat.priority import BINDING, CHATTER
 from recto.summary.choices import chosen_options, listed_options
+from recto.summary.deadlines import plans_for_day
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.facts import is_passing
 from recto.summary.ledger import mark_corrections, parse_ledger
@@ -17,7 +18,7 @@ from recto.summary.sentence_series import without_passing_series
 from recto.summary.sentences import rate_sentence
 from recto.summary.small_talk import is_platitude
 from recto.summary.source_lines import ScoredSentence
-from recto.summary.statements import is_empty_offer, plans_for_day
+from recto.summary.statements import is_empty_offer
 from recto.summary.worth import is_worth_telling, needs_context, stands_alone
 
 

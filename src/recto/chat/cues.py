@@ -1,4 +1,4 @@
-"""Cues: phrases that classify the sentence they occur in, in five languages, and the search for them."""
+"""Cues: phrases that classify the sentence they occur in, in eight languages, and the search for them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,6 +7,7 @@ from itertools import product
 
 from msgspec import Struct
 
+from recto.chat import cue_phrases
 from recto.text import text_cache
 
 
@@ -65,8 +66,8 @@ let's keep the; let's keep it simple/short/as/in/at/like/under;
 let's call/name it; let's do it in/with; | i/we choose/pick; i've/we've/have chosen/picked; i'll take the;
 let's go for option/plan/the; go/going with option/plan/version; | go with the;
 we'll/i'll/will use/choose/pick/go/stick the/with/option/#; we'll/will switch to; we'll/i'll use;
-decided/agreed to/on/that/against/upon/not; i/we/they/i've/we've/have decided/agreed; was/were/been decided/agreed;
-settled on; we're/i'm/are going with; | decision |; decision is/was;
+decided/agreed to/on/that/against/upon/not; i/we/they/he/she/i've/we've/have decided/agreed;
+was/were/been decided/agreed; settled on; we're/i'm/are going with; | decision |; decision is/was;
 ^ | decided/approved |; ^ | agreed | we/then/#; it's/that's/is/are settled/decided/final/approved; i/i'd/would prefer;
 i'd/would rather; ^ | option/plan/variant/version a/b/c/d/e/# |;
 muss/müssen/darf/dürfen/soll/sollen nicht/nie/nur/immer/bis/unbedingt; darf/dürfen … nicht/kein/keine/keinen;
@@ -85,8 +86,7 @@ ahora somos/son/es #; al final somos/son #; darf nichts/niemand/keiner; haben/ha
 gefällt … besser/besten; abgabe/abgabetermin/termin/stichtag ist; fällig am/bis/#; mir … lieber;
 die/deine/meine/unsere/neue/nächste aufgabe/ziel ist/lautet/|; das ziel ist;
 wurde/ist auf … verschoben/erhöht/gesenkt; möchte/würde/hätte/nehme lieber; doch lieber; ich bevorzuge;
-frist ist/endet/läuft;
-spätestens bis/am/um/#; höchstens/mindestens/maximal #;
+frist ist/endet/läuft; spätestens bis/am/um/#; höchstens/mindestens/maximal #;
 il faut pas/toujours/absolument/utiliser/garder/éviter; il ne faut; ne doit/doivent/dois/devez pas/jamais;
 on/nous/tu/vous/il/elle/ça doit/devons/dois/devez toujours/utiliser/garder/livrer/rester/finir;
 | ne touche/touchez/modifie/modifiez/change/changez/supprime/supprimez/fais/mets pas/jamais/plus; surtout pas;
@@ -98,8 +98,7 @@ n'appelle/n'envoie/n'ouvre/n'écris jamais/pas; me suis trompé/trompée; pas # 
 avons/as/avez jusqu'au/jusqu'à;
 il faut/doit … avant/pour lundi/mardi/mercredi/jeudi/vendredi/samedi/dimanche/le/#; est/sont reporté/reportée à/au;
 la/ta/ma/notre/votre/nouvelle tâche/mission est/|; l'objectif/but est; on prend/choisit/garde; je choisis/préfère;
-on part sur; prenons; partons sur; j'ai/avons/a décidé; date limite;
-au plus tard; au maximum/moins #; maximum #;
+on part sur; prenons; partons sur; j'ai/avons/a décidé; date limite; au plus tard; au maximum/moins #; maximum #;
 decidí/decidió/decidieron/acordamos/acordé/acordaron que/usar/en/no;
 acordamos/acordaron … que; he/hemos/han/se acordado/acordó;
 no/nunca/jamás … antes de/del; | no … a nadie; | no … | sino; | no … sino; en vez/lugar de #; me equivoqué;
@@ -172,8 +171,7 @@ i work at/for/as; i was born; i don't/can't/never eat/drink; i only speak/eat/dr
 react/reacts badly/allergically to;
 can't have gluten/dairy/nuts/lactose/alcohol/meat; i have diabetes/asthma/celiac; am/i'm … intolerant; my … name is;
 ab jetzt/sofort/heute/morgen; von nun an; ^ | künftig; ^ | in zukunft |; in zukunft immer/nie/nur/nicht/keine;
-merk/merke dir;
-denk/denke daran/dran; vergiss nicht; | beachte; | wichtig |; budget ist/beträgt/liegt;
+merk/merke dir; denk/denke daran/dran; vergiss nicht; | beachte; | wichtig |; budget ist/beträgt/liegt;
 mein/meine name/adresse/frist/e-mail/geburtstag ist/lautet; ich wohne/arbeite in/bei/als;
 ich bin allergisch/vegetarier/vegetarierin/veganer/veganerin/vegan/schwanger/diabetiker;
 désormais; dorénavant; à partir de maintenant; à partir d'aujourd'hui/demain; n'oublie/n'oubliez pas; souviens-toi;
@@ -266,8 +264,7 @@ have a great/good/nice/lovely/wonderful/safe; feel free; my pleasure;
 how are/have/about you; good/great/nice to see/hear/meet; what's up; how's it; long time no; good luck; take care;
 | no problem; | go on/ahead |; makes sense; | i see |; | carry on; | keep going |; well done;
 bonne journée/soirée/nuit; guten morgen/abend/tag; gute nacht; bis später/bald/dann; hasta luego/pronto; see you;
-gern geschehen; kein problem; wie geht's; sag bescheid; de rien; avec plaisir; comment vas; de nada; con gusto;
-avísame;
+gern geschehen; kein problem; wie geht's; sag bescheid; de rien; avec plaisir; comment vas; de nada; con gusto; avísame;
 schönen tag/abend/urlaub/feierabend; schönes wochenende; alles gute für/und/|; viel erfolg/spaß/glück; drücke … daumen;
 buen día/viaje/fin; mucha suerte; que te/le/os vaya; bon courage/voyage/week-end; bonne chance/continuation;
 good/great/excellent/nice/wise call/choice/idea/thinking |; gute/tolle/ausgezeichnete wahl/idee/frage/entscheidung |;
@@ -276,11 +273,11 @@ graag gedaan; fijne dag/avond/weekend/vakantie; tot ziens/snel; veel plezier/suc
 congratulations on/to/|; herzlichen glückwunsch; felicidades por/|; félicitations pour/|
 """
 _TABLES = {
-    "binds": _BINDS,
-    "binds even asked": _BINDS_EVEN_ASKED,
-    "likely": _LIKELY,
-    "outcome": _COMES_OUT,
-    "when": _SAYS_WHEN,
+    "binds": f"{_BINDS};{cue_phrases.BINDS}",
+    "binds even asked": f"{_BINDS_EVEN_ASKED};{cue_phrases.BINDS_EVEN_ASKED}",
+    "likely": f"{_LIKELY};{cue_phrases.LIKELY}",
+    "outcome": f"{_COMES_OUT};{cue_phrases.COMES_OUT}",
+    "when": f"{_SAYS_WHEN};{cue_phrases.SAYS_WHEN}",
     "courtesy": _COURTESY,
 }
 _CHATTER = _words("""
@@ -301,9 +298,12 @@ alles guten tag abend beaucoup très c'est à vous toi tout va kein muchas muy e
 """)
 _GREETINGS = _words("hi hello hey hiya thanks thank bye hallo danke hola gracias salut bonjour merci")
 
-_LEADS = _words("please pls but and also then just bitte aber und dann mais et donc pero y maar dus , ; : – — ( !")
+_LEADS = _words(
+    "please pls but and also then just bitte aber und dann mais et donc pero y maar dus però ale mas , ; : – — ( !"
+)
 _READ_AS = dict.fromkeys(_LEADS, "|")
 _READ_AS |= {"nope": "no", "nah": "no", "cannot": "can't", "dont": "don't", "lets": "let's", "im": "i'm", "ive": "i've"}
+_CHATTER |= _words(cue_phrases.CHATTER)
 SMALL_WORDS = _CHATTER | _FILLER | _LEADS
 _COMMON = SMALL_WORDS | _words(
     "| ^ … with have make how what about are this from at be by for in on to we i you they do"
@@ -385,7 +385,7 @@ def _cues() -> Cues:
 
 @cache
 def _harmless() -> Cues:
-    return _by_word({"harmless": _HARMLESS})
+    return _by_word({"harmless": f"{_HARMLESS};{cue_phrases.HARMLESS}"})
 
 
 def _by_word(tables: Mapping[str, str]) -> Cues:

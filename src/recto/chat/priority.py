@@ -1,7 +1,7 @@
 """The priority of a message, 1–10, judged by its role and its words alone. Knows no conversation and no model.
 
 Messages that bind later turns rank high: the task, decisions, constraints, corrections, facts about the user. Cues are
-phrases in English, German, French, Spanish and Dutch; numbers, paths, code and length count in any language.
+phrases in eight European languages; numbers, paths, code and length count in any language.
 """
 
 import re

@@ -22,6 +22,7 @@ from recto.summary.outcome import says_how_it_went
 from recto.summary.sentences import is_question, rate_sentence, sentences
 from recto.summary.small_talk import is_exclamation
 from recto.summary.statements import answers, is_announcement, is_request
+from recto.summary.success import tells_failure
 from recto.summary.task_text import MAX_TASK, find_task, prose
 from recto.summary.tool_use import ToolUse, read_tool_use, read_written_command
 from recto.summary.truncation import cut_text
@@ -60,6 +61,19 @@ _OBSERVED = re.compile(
 )
 _LABEL = re.compile(r"^\W*(?:thoughts?|thinking|reasoning|discussion|gedanken?|pensamiento)\W*:\W*", re.IGNORECASE)
 _CHAINED = re.compile(r" && | ; |; ")
+# What a command is for: another one for the same settles it, as "go build" a "make build" that has no rule.
+_PURPOSE = re.compile(
+    r"\b(?:(?P<test>(?:py)?tests?|vitest|jest|unittest)|(?P<build>build|compile)|(?P<commit>commit)|(?P<push>push)"
+    r"|(?P<install>install)|(?P<deploy>deploy|scp|rsync)|(?P<migrate>migrat\w+)|(?P<lint>lint|eslint|ruff|flake8)"
+    r"|(?P<ssh>ssh))\b"
+)
+# The command itself was wrong, and what it was to do was not even tried.
+_MISTYPED = re.compile(
+    r"no rule to make|command not found|unrecognized|unknown (?:option|command|flag)|not defined: -|no such (?:file"
+    r"|option)"
+    r"|usage:|is not recognized|missing script|no module named pytest",
+    re.IGNORECASE,
+)
 _PLAN_TEXTS = ("content", "step", "title", "text", "task", "description", "name")
 _FINISHED = re.compile(r"complete|done|finish|cancel|skip|closed", re.IGNORECASE)
 
@@ -185,6 +199,8 @@ class _WorkReader:
     """Whether that asks for something, beside a task that was worked on."""
     _was_heard: bool = True
     """Whether the assistant has said anything since then."""
+    _is_carried_out: bool = False
+    """Whether a call that it was said beside has come back."""
     _has_worked: bool = False
     """Whether a tool was used for the task, or the assistant asked back."""
 
@@ -206,7 +222,7 @@ class _WorkReader:
             if message.text.strip() and not self._talk:
                 self._has_worked |= not answers(message.text)
                 self.log = self._told()
-                self._said, self._is_reply = message.text, not is_working
+                self._said, self._is_reply, self._is_carried_out = message.text, not is_working, False
             self._was_heard = True
             self._calls |= {call.id: (call.name, call.arguments) for call in message.calls}
         for result in message.results:
@@ -240,7 +256,10 @@ class _WorkReader:
 
     def _begin(self, asked: str, number: int) -> None:
         """A new task: the one before becomes an earlier one, with what came of it. Mere talk does not."""
+        is_well = self._is_reply and _ends_well(self._said)
         log, had_worked = self._told(), self._has_worked or not self.log.earlier
+        if is_well and log.task:  # an error on the way to a task that was done is past
+            log = replace(log, uses=tuple(use for use in log.uses if not use.is_failed))
         self._talk, self._has_worked = None, False
         if log.task == _POINTER.format(number):
             self.log = replace(log, task=asked)
@@ -255,7 +274,7 @@ class _WorkReader:
     def _add(self, use: ToolUse) -> None:
         if self._talk:
             self._begin(*self._talk)
-        self._has_worked = True
+        self._has_worked = self._is_carried_out = True
         self._open_file = use.opened or self._open_file
         uses = [one for one in _without(self.log.uses, use.families) if not _is_done_otherwise(one, use)]
         uses += [use] if use.command else []
@@ -272,6 +291,8 @@ class _WorkReader:
             return self.log
         state, left = _state_of(self._said) if self._has_worked or self._calls else ("", "")
         self._said = ""
+        if self._is_carried_out and not self._is_reply:
+            left = ""
         # "Calling it now." tells less than what was said before
         if self.log.state and len(state) < (1 if self._is_reply else _MIN_STATE):
             state = self.log.state
@@ -302,9 +323,28 @@ def _without(uses: Iterable[ToolUse], families: frozenset[str]) -> Iterable[Tool
             yield use if left == use.families else replace(use, families=left)
 
 
+def _ends_well(said: str) -> bool:
+    """Whether a reply at the end of a task tells what came of it, and of nothing that is still wrong."""
+    told = sentences(said)
+    return bool(told) and answers(said) and not any(tells_failure(one) or _LEFT_CUE.search(one) for one in told)
+
+
+def _purposes(command: str) -> frozenset[str]:
+    return frozenset(found.lastgroup for found in _PURPOSE.finditer(command) if found.lastgroup)
+
+
 def _is_done_otherwise(earlier: ToolUse, later: ToolUse) -> bool:
-    """Whether an edit that failed was done in another way: its file was changed."""
-    if not earlier.is_failed or earlier.is_shell or not later.changed:
+    """Whether what failed was done in another way: the file of an edit was changed, or another command for the same
+    succeeded."""
+    if not earlier.is_failed or later.is_failed:
+        return False
+    if earlier.is_shell:
+        if not later.is_shell or later.is_looking:
+            return False
+        purposes = _purposes(earlier.command)
+        is_same = bool(purposes) and purposes <= _purposes(later.command)
+        return is_same or (not purposes and _MISTYPED.search(earlier.outcome) is not None)
+    if not later.changed:
         return False
     path = earlier.command.partition(" ")[2]
     return bool(path) and any(is_same_file(path, changed) for changed in later.changed)

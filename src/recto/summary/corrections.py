@@ -25,8 +25,12 @@ _CORRECTION = re.compile(
     r"|passe(?:nt)? (?:de .{1,40} )?à"
     r"|foutje|correctie|rectificatie|vergist|verzet|verplaatst|toch (?:niet|maar)|niet (?:de )?\S+,? maar"
     r"|corrección|en realidad|en vez|en lugar|mejor|cambi\w+|equivo(?:c|qu)\w+|quise decir"
-    r"|(?:sub|baj|aument|mov|aplaz|retras)\w+ a)\b"
-    r"|\d[^.?!]{0,40}, (?:not|nicht|no|pas|and not|und nicht) [€$£]?\d"
+    r"|(?:sub|baj|aument|mov|aplaz|retras)\w+ a"
+    r"|invece|anzi|correzione|spostat[oaie]|rimandat[oa]|annullat[oa]|slittan?o?|non più|sbagliat[oa]|zmiana|jednak"
+    r"|zamiast|poprawka|pomyłka|przesuwa\w*|przesunię\w+|przełożon\w+|odwołan\w+|em vez|na verdade|aliás|correção"
+    r"|mudança|mudou|adiad[oa]|cancelad[oa]|remarcad[oa]|afinal)\b"
+    r"|\d[^.?!]{0,40}, (?:not|nicht|no|pas|non|nie|não|and not|und nicht|a nie|e não|non più)"
+    r" (?:\w+ )?[€$£]?\d"
     r"|, (?:not|nicht|no|pas) (?:when|if|because|in|on|at|from|with|for|the|wenn|weil|im|am|mit|der|die|das|den"
     r"|cuando"
     r"|en|con|el|la|quand|avec|le|les)\b"
@@ -44,7 +48,9 @@ CORRECTION_TERMS = word_set(
     "raised raising lower lowered increas reduce reduced reducin extend extende shorten move moves moving push "
     "pushed pushing bump bumped went senken senkt verschi sube subimos subir suben baja bajamos bajar bajan "
     "aumenta aumentar mover movemos mueve aplazam aplazar retrasa retrasam passent nicht pas miscoun miscalc "
-    "make mach macht machen sean mets-en maak misread sorry foutje correct rectifi vergist verzet verplaa toch niet"
+    "make mach macht machen sean mets-en maak misread sorry foutje correct rectifi vergist verzet verplaa toch niet "
+    "invece anzi correzi spostat spostata rimanda annulla slitta slittan sbaglia zmiana jednak zamiast poprawk nie "
+    "przesuw verdade mudou adiado adiada cancela remarca afinal"
 )
 # "Now" and "new" correct something only where another value of the same kind was said of the same.
 _UPDATE = re.compile(
@@ -71,13 +77,21 @@ _VALUE = re.compile(
     r"|(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lunes"
     r"|martes"
     r"|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
-    r"|(?:maan|dins|woens|donder|vrij|zater|zon)dag)\b",
+    r"|(?:maan|dins|woens|donder|vrij|zater|zon)dag"
+    r"|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|poniedziałe?ku?|wtorek|środ[aęy]|czwartek|piątek"
+    r"|sobot[aęy]|niedziel[aęi]|(?:segunda|terça|quarta|quinta|sexta)-feira)\b",
     re.IGNORECASE,
 )
 # "So 2,900, not 2,400"
-_DENIED = re.compile(r"\d[^.?!]{0,24}, (?:and |und |y |et |en )?(?:not|nicht|no|pas|niet|nie) [€$£]?(\d[\d.,:]*\d|\d)")
+_DENIED = re.compile(
+    r"\d[^.?!]{0,24}, (?:and |und |y |et |en |a |e )?(?:not|nicht|no|pas|niet|nie|non|não) (?:o |più |las? "
+    r"|às )?[€$£]?(\d[\d.,:]*\d|\d)"
+)
 _MIN_DENIED = 3
-_HAS_VALUE = re.compile(r"\d|day\b|[td]ag\b|lunes|martes|jueves|viernes|domingo|mittwoch|di\b|dimanche", re.IGNORECASE)
+_HAS_VALUE = re.compile(
+    r"\d|day\b|[td]ag\b|lunes|martes|jueves|viernes|domingo|mittwoch|di\b|dimanche|sabato|wtorek|sobota|-feira",
+    re.IGNORECASE,
+)
 _TIME_UNITS, _DATE_UNITS = word_set("uhr am pm h heures horas 点 时 時"), word_set("may 月 日 号")
 _WHEN = frozenset(("date", "time", "weekday"))
 _KINDS_OF_ANYTHING = frozenset(("", "€", "$", "%", "date", "time", "weekday"))
@@ -94,7 +108,7 @@ _MIN_COUNTED = 4
 _NO_UNIT = word_set(
     "it now so we i they he she instead please per from by as if jetzt nun ahora maintenant nu and or but to at in "
     "on for of is are with not then the a und oder aber bis am im um auf für von ist sind mit "
-    "nicht y o pero a en con para que no et ou mais à au pour avec de"
+    "nicht y o pero a en con para que no et ou mais à au pour avec de e non più ma nie i o ale não mas"
 )
 _NAME = re.compile(r"(?<=[\w,;–-] )(?:[A-ZÄÖÜÉ][\w-]*)")
 _NO_NAMES = CALENDAR | {"i", "may"}
@@ -159,7 +173,7 @@ def _claimed(whole: str) -> tuple[frozenset[str], frozenset[Value], frozenset[st
     has_values = not text.isascii() or _HAS_VALUE.search(text) is not None
     return (
         _subject_terms(found),
-        _values_in(text) if has_values else frozenset(),
+        values_in(text) if has_values else frozenset(),
         frozenset(name for name in _NAME.findall(text) if name.lower()[:7] not in _NO_NAMES),
         not (text.isascii() and CORRECTION_TERMS.isdisjoint(found)) and corrects(text),
         has_values and _UPDATE.search(text) is not None,
@@ -178,7 +192,7 @@ def _subject_terms(terms: frozenset[str]) -> frozenset[str]:
 
 
 @text_cache(4096)
-def _values_in(text: str) -> frozenset[Value]:
+def values_in(text: str) -> frozenset[Value]:
     """The values, each with what it counts or measures: "not 84 but 91 guests" and "91 guests, not 84" have
     two numbers of guests."""
     found: list[Value] = []

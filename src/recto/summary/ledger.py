@@ -23,7 +23,7 @@ from recto.summary.pasted_dialogue import is_labelled
 from recto.summary.prohibitions import has_prohibition
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.sentences import terms
-from recto.summary.settled import is_answered
+from recto.summary.settled import lifted_prohibitions, outbid_offers, tells_asked
 from recto.summary.source_lines import ScoredSentence
 from recto.summary.statements import asks_politely, leaves_open, says_little
 from recto.summary.term_weights import CALENDAR, TermWeights
@@ -304,6 +304,8 @@ def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     settled = {(entry.number, entry.text) for entry in ordered if entry.is_settled} | _answered(ordered)
     corrections = _corrections({(entry.number, entry.text): entry.role for entry in ordered})
     said = {(entry.number, entry.text): entry.role for entry in ordered}
+    outdated = lifted_prohibitions(place for place, role in said.items() if role == "user")
+    outdated |= outbid_offers([place for place, role in said.items() if role != "tool"])
     correcting = {
         later: AskedQuestion(*earlier, said[earlier])
         if said[later] == "user" and _is_bare(earlier[1], later[1])
@@ -316,6 +318,7 @@ def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
         else entry
         for entry in ordered
         if (entry.number, entry.text) not in corrections
+        and (entry.number, entry.text) not in outdated
         and not entry.is_settled
         and (entry.lasts or (entry.number, entry.text) not in settled)
     ]
@@ -329,12 +332,15 @@ def _is_bare(earlier: str, later: str) -> bool:
 def _answered(ordered: Sequence[LedgerEntry]) -> set[Place]:
     """Questions of which a later item states what they ask."""
     asked = {(entry.number, entry.text) for entry in ordered if entry.fact.kind == "question"}
-    stated = {(entry.number, entry.text) for entry in ordered if not entry.is_open and entry.role != "tool"}
-    contents = [(number, content_terms(text)) for number, text in stated if "?" not in text] if asked else []
+    stated = {(entry.number, entry.text, entry.role) for entry in ordered if not entry.is_open}
+    contents = [one for one in stated if "?" not in one[1] and one[2] != "tool"] if asked else []
     return {
         (number, text)
         for number, text in asked
-        if any(later > number + 1 and is_answered(content_terms(text), content) for later, content in contents)
+        if any(
+            later > number + 1 and (role == "user" or "?" in text) and tells_asked(text, stated)
+            for later, stated, role in contents
+        )
     }
 
 

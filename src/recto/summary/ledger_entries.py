@@ -17,6 +17,7 @@ from recto.chat.priority import BINDING, CHATTER
 from recto.chat.priority import sentence_priority as rate_by_cues
 from recto.summary.asked import MAX_REPEATED, AskedBefore, answer_end, option_entries, repeats_question, taken_option
 from recto.summary.corrections import corrects
+from recto.summary.deadlines import plans_for_day
 from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.introductions import introductions, is_introduction
@@ -48,7 +49,6 @@ from recto.summary.statements import (
     is_draft,
     is_request,
     leaves_open,
-    plans_for_day,
     says_little,
     settles,
 )

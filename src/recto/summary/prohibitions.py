@@ -103,6 +103,8 @@ _RULES = (
         r"\b(?:unterschreib|mach|nehm|zahl|kauf|akzeptier|buch)\w* (?:ich|wir) (?:\w+ )?nicht\b",
         r"\b(?:ich|wir) (?:unterschreib|nehm|zahl|kauf|akzeptier|buch)\w* (?:\w+ ){0,3}(?:nicht|kein(?:e[nmr]?)?)\b",
         r"\b(?:nicht|nie|kein(?:e[nmr]?)?)(?: [^\W\d_]+){1,3} (?:dürfen|darf|sollen|soll)\b|\bgibt(?: es|'s) nicht\b",
+        rf"{_CLAUSE}(?:ruf|sprich|schick|sag|frag|lad|kauf|bestell|öffne|schreib|meld|erzähl|buch|zeig)\w*"
+        r" (?:[^\s.,]+ ){0,5}nicht\b",
         r"\berst (?:ab|nach|um) \d|\bnichts (?:bohren|streichen|wegwerfen|verraten|sagen|posten|löschen|ändern"
         r"|unterschreiben|bestellen)\b",
         r"\b(?:nie|nur) (?:vor|nach|ab|über|mit|per|samstags|sonntags|werktags|abends|morgens|vormittags|nachmittags"
@@ -174,10 +176,11 @@ _FORBIDDING = _words(
     "nada "
     "prohibido prohibida sin solo pas jamais rien personne sans sauf interdit interdite niet nooit geen niets "
     "niemand "
-    "zonder alleen verboden forbidden prohibited banned nigdy tylko"
+    "zonder alleen verboden forbidden prohibited banned nigdy tylko nie żadnych żadnej bez niente senza não sem"
 )
 
-_NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
+# "Non" alone is a refusal in French, before a word it is Italian.
+_NOT = re.compile(r"n['’]t\b|\bnon [^\W\d_]", re.IGNORECASE)
 
 
 @cache
@@ -211,3 +214,58 @@ def qualifies(sentence: str) -> bool:
 def has_prohibition(sentence: str) -> bool:
     """Whether a sentence that binds forbids something, rather than to choose or to correct."""
     return not _FORBIDDING.isdisjoint(words_of(sentence)) or bool(_NOT.search(sentence)) or restricts(sentence)
+
+
+# -- what is allowed
+
+# Who may do now what he might not before.
+_PERMITS = LazyPattern(
+    r"\b(?:(?:you|they|he|she|we|i) (?:can|may)|(?:is|are|it['’]s) (?:fine|ok|okay|allowed|possible)|feel free|go ahead"
+    r"|no longer (?:a )?(?:problem|secret|forbidden|necessary)|anymore"
+    r"|(?:darf|dürfen|darfst|kannst|könnt|kann) (?:\w+ ){0,4}(?:jetzt|wieder|nun|doch|ruhig)|(?:jetzt|wieder"
+    r"|nun) (?:\w+ ){0,3}"
+    r"(?:darf|dürfen|darfst|kannst|erlaubt|ok|okay)|(?:ya|ahora)(?: sí)? (?:\w+ ){0,2}(?:puedes?|podéis|podemos"
+    r"|pueden|vale)"
+    r"|(?:puedes?|podéis) (?:ya|ahora)|(?:peux|pouvez|peut) (?:\w+ ){0,3}(?:maintenant|désormais|de nouveau)"
+    r"|(?:maintenant|désormais),? (?:\w+ ){0,2}(?:peux|pouvez|peut)|(?:mag|kan|mogen|kunnen) (?:\w+ ){0,4}(?:nu|weer"
+    r"|toch|gerust)"
+    r"|(?:nu|weer) (?:mag|kan)|(?:puoi|potete|può|si può) (?:\w+ ){0,3}(?:ora|adesso|ormai|di nuovo|tranquillamente)"
+    r"|(?:ora|adesso|ormai) (?:\w+ ){0,2}(?:puoi|potete|si può|può)|może(?:sz|cie|my)? (?:\w+ ){0,2}(?:już|teraz"
+    r"|znowu)|już (?:\w+ ){0,3}"
+    r"(?:można|możesz|wolno)|(?:já|agora) (?:\w+ ){0,2}(?:pode|podes|podem|podemos))\b|てもいい|ても大丈夫|てもよ|해도"
+)
+_PERMITTING = _words(
+    "can may fine ok okay allowed possible free ahead longer anymore darf dürfen darfst kannst könnt kann erlaubt "
+    "puedes "
+    "puede podéis podemos pueden peux pouvez peut mag kan mogen kunnen puoi potete può możesz możecie możemy może "
+    "można "
+    "wolno pode podes podem podemos vale"
+)
+_NEGATION = _words(
+    "not no never don don't nothing nicht kein keine nie niemals nunca pas jamais niet geen nooit non mai nie não nem"
+)
+_AGAIN = _words(
+    "now again already jetzt wieder nun inzwischen ya ahora maintenant désormais nu weer ora adesso ormai già już "
+    "teraz "
+    "znowu já agora"
+)
+
+
+@text_cache(8192)  # the summary and the ledger ask
+def permits(sentence: str) -> bool:
+    """Whether it says that somebody may do something."""
+    is_east_asian = not sentence.isascii() and _EAST_ASIAN.search(sentence) is not None
+    if _PERMITTING.isdisjoint(words_of(sentence)) and not is_east_asian:
+        return False
+    return _PERMITS.search(sentence.lower()) is not None and not negates(sentence)
+
+
+def permits_now(sentence: str) -> bool:
+    """Whether it lifts what was forbidden before: "you can call her now"."""
+    if _AGAIN.isdisjoint(words_of(sentence)) and (sentence.isascii() or not _EAST_ASIAN.search(sentence)):
+        return False  # by far the most
+    return permits(sentence)
+
+
+def negates(sentence: str) -> bool:
+    return not _NEGATION.isdisjoint(words_of(sentence)) or _NOT.search(sentence) is not None

@@ -50,7 +50,7 @@ _SHORT_MESSAGE = 160
 _MIN_OPTION, _MAX_OPTION, _MIN_PART = 40, 200, 3
 _LIST_MARK = re.compile(r"(?:\*\*)?(?:\d{1,2}[.)]|[A-H][.)]|[-*•])(?:\*\*)? +")
 _YES_OR_NO = re.compile(
-    r"(?:yes|no|yep|nope|ja|nein|doch|oui|non|s[ií])\b|是|不是|对|はい|いいえ|네|아니", re.IGNORECASE
+    r"(?:yes|no|yep|nope|ja|nein|doch|oui|non|s[iíì]|sim|não|tak|nie)\b|是|不是|对|はい|いいえ|네|아니", re.IGNORECASE
 )
 # What is right comes next: "Oh wait, I must correct."
 _ANNOUNCES = re.compile(

@@ -13,15 +13,17 @@ from msgspec import Struct
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
 from recto.summary.case_report import reports_case
 from recto.summary.choices import chosen_options
+from recto.summary.deadlines import plans_for_day
 from recto.summary.facts import is_fenced_command
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
 from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
+from recto.summary.people import names_role
 from recto.summary.prohibitions import has_prohibition
 from recto.summary.reference import PRONOUNS, leans_back, refers_back
 from recto.summary.sentences import UNSPACED_NUMBER, is_heading, is_question, rate_sentence
 from recto.summary.small_talk import FULL_NAME, SPECIFIC
 from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineSentence, ScoredSentence, SourceLine
-from recto.summary.statements import is_announcement, is_request, plans_for_day, says_little
+from recto.summary.statements import is_announcement, is_request, says_little, wants_answers_so
 from recto.summary.success import is_thin_success
 from recto.summary.term_weights import CALENDAR, HAS_NUMBER, TermWeights, numeric_terms
 from recto.summary.worth import is_about_self, is_advice, is_of_case, is_result, is_worth_telling, reports, stands_alone
@@ -35,7 +37,7 @@ LEADING_SENTENCES = 3
 """How many sentences of the task count as its beginning."""
 
 # Tuned by eye on chats and agent runs; the order of the numbers matters more than their values.
-_PRIORITY_BONUS, _PROHIBITION_BONUS = {BINDING: 0.8, TELLING: 0.4}, 0.3
+_PRIORITY_BONUS, _PROHIBITION_BONUS, _ROLE_BONUS = {BINDING: 0.8, TELLING: 0.4}, 0.3, 0.5
 _BOLD_BONUS, _CHOICE_BONUS, _ANSWER_BONUS = 0.4, 0.8, 0.4
 _FACT_BONUS = (0.0, 0.2, 0.3, 0.4)
 _MIN_BASE = 0.2
@@ -52,7 +54,7 @@ _ANNOUNCEMENT_FACTOR = 0.7
 # What an assistant proposes counts for less as long as the user has not agreed to it.
 _ADVICE_FACTOR = 0.06
 # What it knows can be asked again.
-_KNOWLEDGE_FACTOR = 0.6
+_KNOWLEDGE_FACTOR = 0.4
 # Where an assistant tells of itself, it is a person or tells what it did.
 _SELF_FACTOR = 1.4
 _REACTION_FACTOR = 0.4
@@ -138,10 +140,15 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
     if label == ASSISTANT and not _may_be_told(line, start):
         return Promise(line.weight * UNWORTHY_FACTOR * base / _length(text), base, facts, label)
     highest = base + _highest_bonus(start, line, label) if label != TOOL else _score_event(base, start)
-    if facts is None and "**" not in start:  # a row
+    if facts is None and "**" not in start and not _is_sum(start, label):  # a row
         highest = max(_ROW_FACTOR * highest, UNWORTHY_FACTOR * base)
     factor = (_TASK_START_FACTOR if line.is_task else 1.0) * (_SELF_FACTOR if label == ASSISTANT else 1.0)
     return Promise(line.weight * factor * (highest + _ROUNDING) / _length(text), base, facts, label)
+
+
+def _is_sum(start: str, label: str) -> bool:
+    """Whether an assistant tells what many figures come to, which is more than a row of a table."""
+    return label == ASSISTANT and reports_case(start)
 
 
 def cannot_be_worth(sentence: LineSentence, line: SourceLine) -> bool:
@@ -173,8 +180,9 @@ def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
 
 
 def _priority_bonus(start: str, priority: int) -> float:
-    is_forbidden = priority == BINDING and has_prohibition(start)
-    return _PRIORITY_BONUS.get(priority, 0.0) + _PROHIBITION_BONUS * is_forbidden
+    is_rule = priority == BINDING and (has_prohibition(start) or wants_answers_so(start))
+    bonus = _ROLE_BONUS if CHATTER < priority < BINDING and names_role(start) else _PROHIBITION_BONUS * is_rule
+    return _PRIORITY_BONUS.get(priority, 0.0) + bonus
 
 
 def _length(text: str) -> float:
@@ -376,7 +384,9 @@ def _form_factor(sentence: LineSentence, start: str, facts: int | None, is_task:
     is_result = "**" in start and _BOLD_FIGURE.search(start) is not None
     if not is_result and (sentence.is_code or _NUMBERED.match(start) or has_code_punctuation(start)):
         factor *= _LISTING_FACTOR
-    if (facts is None and not is_result) or (any(mark in start for mark in "|\t") and is_row(start)):
+    if (facts is None and not is_result and not reports_case(start)) or (
+        any(mark in start for mark in "|\t") and is_row(start)
+    ):
         factor *= _ROW_FACTOR
     if is_heading(start):
         factor *= _SHORT_HEADING_FACTOR if len(start) < _MAX_SHORT_HEADING else _LONG_HEADING_FACTOR

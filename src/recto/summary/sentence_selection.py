@@ -33,6 +33,8 @@ _REPETITION = 0.85
 _MIN_ECHO, _ECHO_SIMILARITY = 0.3, 0.7
 # A sentence that was corrected later keeps this much of its score.
 _OUTDATED_FACTOR = 0.6
+# ... and less where the correction names the old value too: "52, not 45".
+_RETOLD_FACTOR = 0.3
 # A third of the time without a sentence of this score is not worth telling.
 _MIN_REQUIRED = 0.4
 # Selects more than fits, because the caller leaves some out.
@@ -120,7 +122,9 @@ class SentenceSelection:
         score = sentence.score * self._novelty(at) / crowding / (1 + _LINE_PENALTY * self._in_line[sentence.line])
         if self.context and sentence.key in self.context.corrections:
             # what an assistant got wrong is told by its correction
-            score *= 0.0 if self.context.reader.lines[sentence.line].label == ASSISTANT else _OUTDATED_FACTOR
+            is_own = self.context.reader.lines[sentence.line].label != ASSISTANT
+            is_repeated = bool(numeric_terms(sentence.terms & self.context.corrections[sentence.key].terms))
+            score *= (_RETOLD_FACTOR if is_repeated else _OUTDATED_FACTOR) if is_own else 0.0
         return score * self._context_factor(at) if at in self._contexts else score
 
     def fill(self, size: float) -> None:

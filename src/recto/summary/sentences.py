@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
+from recto.summary.deadlines import sets_deadline
 from recto.summary.machine_output import FENCES
-from recto.summary.prohibitions import restricts
-from recto.summary.statements import asks_unmarked, forbids, sets_deadline
+from recto.summary.prohibitions import permits_now, restricts
+from recto.summary.statements import asks_unmarked, forbids, wants_answers_so
 from recto.text import text_cache
 
 # Scripts without spaces between words: pairs of characters serve as words there.
@@ -60,7 +61,8 @@ _BEFORE_DAYS = _BEFORE_ORDINALS | word_set("am vom zum ab bis seit und oder")
 # Words that seldom follow an abbreviation.
 _OPENER = re.compile(
     r"\s+(?:don['’]?t|do not|not|no|never|nothing|and|but|so|also|please|only|i|we|he|she|they|you|it['’]?s|it"
-    r"|that['’]?s|then|ok|nicht|keine?n?|bitte|und|aber|nur|ich|wir|das|pero|y|ojo|nada|pas|mais|et|on|je|niet|geen|maar|en|ik|ale"
+    r"|that['’]?s|then|ok|nicht|keine?n?|bitte|und|aber|nur|ich|wir|das|pero|y|ojo|nada|pas|mais|et|on|je|niet|geen"
+    r"|maar|en|ik|ale"
     r"|nie|tylko)\b"
 )
 _MIN_LAST = 3
@@ -295,14 +297,14 @@ def decision_start(sentence: str) -> int | None:
 
 
 _CLOSING = "\"'”’)]*_ 」』）"
-_UNSPACED_QUESTION = re.compile(r"(?:吗|呢|ですか|ますか)[。.]?$")
+_UNSPACED_QUESTION = re.compile(r"(?:吗|呢|ですか|ますか|でしょうか|ましょうか|ませんか|かな)[。.]?$")
 
 # `recto.chat.priority` knows the cues of languages with spaces; these are for languages without.
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _UNSPACED_BINDING = re.compile(
     "必须|务必|不要|不能|不许|不准|禁止|一定要|绝对|决定|定为|定在|改成|改为|改到|更正|不是.+而是|只能|最多|至少|过敏|预算|截止"
     "|记得|别忘|不可|不得|请勿|取消|推迟|提前到|换成|就[订定选用买要住]|继续用|(?<![特区级分告个性类识差])别(?![人的处墅扭致名样])"
-    "|絶対|必ず|決め|決まり|決定|変更|変わり|ではなく|じゃなくて|しないで|出さないで|使わないで|までに|以内|予算|アレルギー|締め切り|訂正|반드시|절대|결정|변경|아니라|마세요|예산|까지"
+    "|絶対|必ず|決め|決まり|決定|変更|変わり|ではなく|じゃなくて|ないでください|ないでね|しないで|出さないで|使わないで|ことにし|にします(?!か)|にしました|までに|まで(?:です|の)|のほうがいい|の方がいい|がいいです|にしたい|短くし|簡潔に|延期|中止|キャンセル|未定|まだ決|以内|予算|アレルギー|締め切り|訂正|반드시|절대|결정|변경|아니라|마세요|예산|까지"
 )
 _UNSPACED_SMALL_TALK = re.compile(
     r"(?:(?:谢谢|多谢|感谢|不客气|你好|您好|哈+|好的?|嗯+|是啊|是的|对的?|明白了?|知道了|没问题|再见|太好了|当然(?:可以)?|不错|了|你|您|啊|呀|吧"
@@ -339,8 +341,13 @@ def rate_sentence(sentence: str) -> int:
         return priority
     if len(sentence) < _MAX_GREETING and _GREETING.fullmatch(sentence):
         return CHATTER
-    if decision_start(sentence) is not None or (
-        (restricts(sentence) or (priority == TELLING and sets_deadline(sentence))) and not is_question(sentence)
+    if (
+        wants_answers_so(sentence)
+        or decision_start(sentence) is not None
+        or (
+            (restricts(sentence) or permits_now(sentence) or (priority == TELLING and sets_deadline(sentence)))
+            and not is_question(sentence)
+        )
     ):
         return BINDING
     if priority == NORMAL and len(sentence) < _MAX_GREETING and (addressed := _VOCATIVE.search(sentence)):

@@ -1,6 +1,6 @@
-"""Statements that bind without a verb of deciding: nouns with a "no", and what is to be done by a day or an hour.
+"""Statements that bind without a verb of deciding: nouns with a "no".
 
-They complete the decisions of `recto.summary.sentences`, in five languages. Knows one at a time.
+They complete the decisions of `recto.summary.sentences`, in several languages. Knows one at a time.
 """
 
 import re
@@ -27,70 +27,55 @@ _NO_NOUN = re.compile(
     r"[\w-]+(?: [\w-]+)?(?:,? (?:bitte|please|por favor|s'il \w+ pla[iî]t))?[.!]*$)",
     re.IGNORECASE,
 )
-_WEEKDAY_OR_MONTH = (
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|lunes"
-    r"|martes"
-    r"|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|tomorrow|tonight"
-    r"|noon"
-    r"|midnight|january|february|march|april|may|june|july|august|september|october|november|december|morgen|übermorgen"
-    r"|heute|mittag|januar|jänner|februar|märz|mai|juni|juli|oktober|dezember|mañana|demain|midi|mediodía"
-    r"|(?:maan|dins|woens|donder|vrij|zater|zon)dag|januari|februari|maart|mei|augustus|overmorgen"
-)
-# "Anna does it by Friday"; "from Monday until Friday" and "was built by June" are none.
-_DEADLINE = re.compile(
-    r"(?<!from )\b(?:by|before|until|no later than|bis|vor|voor|uiterlijk|tot|antes del?|para|hasta|avant|d'ici|pour"
-    r"|jusqu'(?:au|à)) (?:the |next |this |spätestens |zum |zur |kommenden? |nächsten? |el |la |le |au )*"
-    r"(?:end of |ende |fin de |finales de )?"
-    rf"(?:(?:{_WEEKDAY_OR_MONTH})\b|\d{{1,2}}(?:st|nd|rd|th|er)?\.? (?:de )?[^\W\d_]{{3}}"
-    r"|\d{1,2}(?::\d\d| ?[ap]\.?m\b| uhr)"
-    r"|\d{1,2}\.\d{1,2}\.|\d{4}-\d\d-\d\d|(?:week|month|year|woche|monats?|jahres|semana|mes|año|semaine|mois)\b)",
-    re.IGNORECASE,
-)
-_DEADLINE_WORDS = _words(
-    "by before until later bis vor voor uiterlijk tot antes para hasta avant d'ici pour jusqu'au jusqu'à"
-)
-_PAST = re.compile(
-    r"\b(?:was|were|had|did|been|from (?:mon|tues|wednes|thurs|fri|satur|sun)day|hatte|wurde|von|fue|era|había|desde"
-    r"|war|était|avait|depuis)\b",
-    re.IGNORECASE,
-)
-_MIN_DEADLINE_WORDS = 4
-
-
-def sets_deadline(sentence: str) -> bool:
-    """Whether something is to be done by a day or an hour. A greeting such as "bis morgen" is too short."""
-    words = sentence.lower().split()
-    if len(words) < _MIN_DEADLINE_WORDS or _DEADLINE_WORDS.isdisjoint(words):
-        return False
-    return _DEADLINE.search(sentence.replace("’", "'")) is not None and not _PAST.search(sentence)
-
-
-_DAY = re.compile(
-    rf"\b(?:{_WEEKDAY_OR_MONTH}|weekend|wochenende|fin de semana|week-end)\b|\b\d{{1,2}}(?:st|nd|rd|th|er)\b"
-    r"|\b\d{1,2}\.\d{1,2}\.|\d{4}-\d\d-\d\d|\bel (?:día )?\d{1,2}\b|\ble \d{1,2}\b|\bam \d{1,2}\.",
-    re.IGNORECASE,
-)
-_HAPPENED = re.compile(
-    r"\b(?:yesterday|last|ago|gestern|letzte\w*|ayer|pasad[oa]|hier|derni[eè]re?|went|got|came|saw|ate|haben|hat|habe"
-    r"|hab|hemos|han|[a-z]{3,}ed|ge[a-zäöü]{3,}(?:t|en))\b",
-    re.IGNORECASE,
-)
-
-
-def plans_for_day(sentence: str) -> bool:
-    """Whether it says what will be on a day: "We sail to Fowey on the second weekend of June"."""
-    days = {found[0].lower() for found in _DAY.finditer(sentence)} - {"heute", "tonight"}
-    if not days or sentence.endswith(("?", "？")):
-        return False
-    return not (_PAST.search(sentence) or _HAPPENED.search(sentence))
-
-
 _NO_HINTS = ("no ", "pas d", "ohne ", "sin ", "sans ", "without ", "zero ")
 
 
 def forbids(sentence: str) -> bool:
     lower = sentence.lower()
     return any(hint in lower for hint in _NO_HINTS) and _NO_NOUN.search(sentence) is not None
+
+
+# How the user wants to be answered: "short answers please", "no emojis", "antworte auf Deutsch".
+_ANSWERING = _words(
+    "answer answers answering reply replies respond response responses explain explanations write emoji emojis bullet "
+    "bullets bullet-points table tables antworte antworten antwort schreib schreibe erkläre emojis stichpunkte "
+    "stichpunkten tabelle responde respondas respuesta respuestas contesta contéstame escribe escríbeme explícame "
+    "tabla "
+    "réponds répondez réponse réponses écris écrivez explique tableau antwoord antwoorden schrijf leg tabel rispondi "
+    "rispondimi risposte risposta scrivi scrivimi spiega tabella odpowiadaj odpowiedzi pisz tabeli emotikonów responda "
+    "respostas escreva tabela"
+)
+_MANNER = (
+    r"(?:short(?:er|ly)?|brief(?:ly)?|concise(?:ly)?|simple|simply|formal(?:ly)?|(?:short )?bullets?|bullet-points"
+    r"|points"
+    r"|tables?|steps?|metric|english|german|spanish|french|dutch|italian|polish|portuguese|japanese|kurz\w*|knapp\w*"
+    r"|einfach|stichpunkte\w*|tabelle|deutsch|englisch|cort[oa]s?|breves?|brevemente|sencill\w+|tabla|español|inglés"
+    r"|courtes?|courts?|bref|brièvement|simplement|tableau|français|anglais|kort\w*|bondig|simpel|tabel|nederlands"
+    r"|brev[ei]|semplice|tabella|italiano|inglese|krótk\w+|prosto|tabeli|polsku|curt[ao]s?|simples|tabela|português)"
+)
+_ANSWER_STYLE = re.compile(
+    r"\b(?:answers?|answering|repl(?:y|ies)|respon[ds]\w*|antwort\w*|respuestas?|contesta|contéstame|répon\w+"
+    rf"|antwoord\w*|rispo\w+|odpowi\w+|respost\w+)\b[^.?!]{{0,40}}?\b{_MANNER}\b"
+    # what one text is to be like is no rule: "explain wool briefly"
+    r"|\b(?:write|explain|schreib\w*|erkläre?|escr[ií]b\w+|écri\w+|explique|schrijf|scriv\w+|spiega|pisz|escreva)"
+    r"(?: (?:me|to me|mir|moi|only|always|please|bitte|immer|nur|siempre|solo|toujours|altijd|sempre|zawsze|tylko|in"
+    r"|auf"
+    rf"|en|po|em|a|una|eine))* {_MANNER}\b(?! [^\W\d_])"
+    r"|\b(?:short(?:er)?|brief|concise|simple|kurze|knappe|cortas|breves|courtes|korte|brevi|krótkie|curtas)"
+    r" (?:answers|replies|responses|antworten|respuestas|réponses|antwoorden|risposte|odpowiedzi|respostas)\b"
+    r"|\b(?:no|without|keine|ohne|sin|nada de|pas d['’]|sans|geen|zonder|niente|senza|bez|sem) (?:emojis?|emoticonos"
+    r"|emotikonów|emoticon)\b",
+    re.IGNORECASE,
+)
+_MAX_STYLE = 120
+
+
+@text_cache(8192)  # the summary and the ledger ask
+def wants_answers_so(sentence: str) -> bool:
+    """Whether the user says how to be answered, once and for all."""
+    if len(sentence) > _MAX_STYLE or sentence.endswith(("?", "？")) or _ANSWERING.isdisjoint(words_of(sentence)):
+        return False
+    return _ANSWER_STYLE.search(sentence) is not None
 
 
 # -- requests and questions, and whether a reply settles them
@@ -100,7 +85,7 @@ _ASKS = re.compile(
     r"(?:please|pls|bitte|graag|alsjeblieft|kun(?:nen|t)? (?:je|u|jullie)|zou(?:den)? (?:je|u)|por favor"
     r"|s['’]il (?:te|vous) pla[iî]t|i need you to|i want you to|remind me|"
     r"(?:can|could|would|will) you|k(?:a|ö)nn(?:st|test|en|ten) (?:du|sie)|puedes?|podr[ií]as?"
-    r"|peux-tu|pou(?:v|rr)\w+[- ]\w+)\b"
+    r"|peux-tu|pou(?:v|rr)\w+[- ]\w+|puoi|potresti|per favore|może(?:sz|cie)|mógłbyś|mogłabyś|proszę|pode(?:s|ria)?)\b"
 )
 _ORDERS = re.compile(
     r"(?:(?:ok|okay|so|and|now|then|also|und|y|et|jetzt|ahora)[,.]? )?"
@@ -110,7 +95,8 @@ _ORDERS = re.compile(
     r"|erklär\w*|erzähl\w*|zeig\w*|schreib\w*|gib|hilf|nenn\w*|fass\w*|übersetz\w*|vergleich\w*|such\w*|mach\w*"
     r"|explica\w*|cuénta\w*|muéstra\w*|dime|dame|escribe|ayúda\w*|resume|traduce|compara|busca|haz"
     r"|explique\w*|raconte\w*|montre\w*|dis-moi|donne\w*|écris|aide\w*|résume\w*|traduis|compare\w*|cherche\w*"
-    r"|rédige\w*|redacta\w*|formulier\w*|verfass\w*|schrijf\w*)\b"
+    r"|rédige\w*|redacta\w*|formulier\w*|verfass\w*|schrijf\w*|spiega\w*|scrivi\w*|dimmi|fammi|aiutami|cercami"
+    r"|napisz|wyjaśnij|pokaż|powiedz|pomóż|znajdź|sprawdź|policz|escreve\w*|mostra\w*|diz-me|ajuda\w*|procura)\b"
 )
 _UNSPACED_ORDER = re.compile("^(?:请|帮我|告诉我|给我|介绍|解释|教えて|説明)")
 _LEAVES_OPEN = re.compile(
@@ -121,20 +107,28 @@ _LEAVES_OPEN = re.compile(
     r"|keine ahnung|(?:noch )?offen|klären|herausfinden|nachfragen|mal sehen|no (?:lo )?s(?:é|abemos)|ni idea"
     r"|nadie (?:lo )?sabe|pendiente|averiguar|habrá que|ya veremos|sai[st] pas|savons pas|aucune idée|on verra|à voir"
     r"|personne ne sait|en suspens|(?:weet|weten) (?:ik |we |het )*(?:nog )?niet|geen idee|nog (?:open|niet (?:zeker"
-    r"|duidelijk))|moet (?:ik|ik nog|nog) (?:vragen|uitzoeken))\b|不知道|不清楚|待定|再说"
+    r"|duidelijk))|moet (?:ik|ik nog|nog) (?:vragen|uitzoeken)"
+    r"|non (?:lo |si )?(?:so|sappiamo|sa)|da (?:decidere|chiarire|definire)|vedremo|devo chiedere"
+    r"|nie (?:wiem|wiemy|wiadomo)|do ustalenia|zobaczymy|muszę zapytać|não (?:sei|sabemos|se sabe)|vamos ver"
+    r"|em aberto|por decidir|a definir|tenho de perguntar)\b|不知道|不清楚|待定|再说"
+    r"|未定|まだ(?:決|わか|分か|知ら)|(?:わか|分か)りません|検討中|確認中"
 )
 # Every match has one of these words, or is Chinese.
 _OPEN_WORDS = _words(
     "know say tell find idea clue yet nobody knows unclear undecided decided clarified open back ask see weiß ahnung "
     "offen klären herausfinden nachfragen sehen sé sabemos nadie pendiente averiguar habrá veremos sais sait savons "
-    "idée verra voir personne suspens weet weten geen nog moet"
+    "idée verra voir personne suspens weet weten geen nog moet non "
+    "decidere chiarire definire vedremo wiem wiemy wiadomo ustalenia zobaczymy muszę sei sabemos ver aberto decidir "
+    "definir "
+    "perguntar"
 )
-_UNSPACED_OPEN = re.compile("不知道|不清楚|待定|再说")
+_UNSPACED_OPEN = re.compile("不知道|不清楚|待定|再说|未定|まだ|りません|検討中|確認中")
 _PUTS_OFF = re.compile(
     r"(?:i['’]ll|i will|will do|noted|sure|okay|ok|understood|alright|all right|fine|good|yes|got it|happy to|gladly"
     r"|ik zal|genoteerd|begrepen|prima|komt goed|(?:das )?mach(?:e)? ich|ich werde|notiert|gern\w*|klar|verstanden"
     r"|in ordnung|alles klar|gut"
     r"|lo haré|voy a|anotado|apuntado|claro|vale|de acuerdo|entendido|je vais|noté|d['’]accord|bien sûr|compris"
+    r"|va bene|capito|certo|segnato|d['’]accordo|dobrze|jasne|rozumiem|zapisane|zanotowane|está bem|combinado|anotado"
     r"|好的?|明白|已记下)\b",
     re.IGNORECASE,
 )
@@ -309,7 +303,10 @@ _LITTLE = _words(
     "lassen bitte gut genau nur nicht lieber meine meinte el la los las lo un una ese esa este esta esos ambos "
     "ambas todos primero segundo primera segunda último otra otro entonces mejor vale bueno quiero digo dije por "
     "favor le les une celui celle ceux ça tous deux premier première deuxième dernier autre alors je veux prends "
-    "d'accord bien plutôt sure wait actually ah oh hm wrong and und et dan de het tweede eerste derde"
+    "d'accord bien plutôt sure wait actually ah oh hm wrong and und et dan de het tweede eerste derde "
+    "il gli quella quello prima seconda terza ultima sì va bene allora druga pierwsza trzecia ostatnia opcja tak "
+    "nie ta ten "
+    "tę to tylko dobrze wolę biorę primeira terceira essa esse sim não então só o opção"
 )
 _MAX_LITTLE = 60
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -321,17 +318,23 @@ _AGREES = _words(
     "ok okay yes yep yeah ja sí si oui the then it do go with please thanks fine good right alright sure bitte gut "
     "genau vale bueno bien favor por d'accord alors dann ah oh so also too mach entonces claro klar is goed prima "
     "graag "
-    "hoor dan doe maar zeker natuurlijk"
+    "hoor dan doe maar zeker natuurlijk sì certo va bene perfetto grazie allora tak dobrze jasne proszę sim claro "
+    "certo "
+    "está bem pode"
 )
 
 
-_SAYS_YES = re.compile(r"(?:ok(?:ay)?|yes|yep|yeah|fine|ja|gut|goed|vale|sí|oui)\b[,.!:]? *", re.IGNORECASE)
+_SAYS_YES = re.compile(
+    r"(?:ok(?:ay)?|yes|yep|yeah|fine|ja|gut|goed|vale|sí|oui|sì|va bene|tak|dobrze|sim)\b[,.!:]? *", re.IGNORECASE
+)
 # After a mere yes, what shows that something is taken: "ok the flat one then", but not "ok let me ask my sister".
 _TAKES = re.compile(
     r"\b(?:take|use|do (?:it|that|so)|keep|go (?:for|with|ahead)|book|buy|then|it is|please|that one|works|deal|nehm\w*"
     r"|nimm|mach(?:en?)?|dan|graag|is goed|dann|behalt\w*|bleib\w*|buch\w*|bitte|passt|prends?|prenons|garde|fais"
     r"|faisons|alors|va pour|coge"
-    r"|cogemos|usa|usamos|haz|hacemos|entonces|quédate|por favor|me quedo)\b",
+    r"|cogemos|usa|usamos|haz|hacemos|entonces|quédate|por favor|me quedo|prend(?:o|iamo)|facciamo|allora|bierz\w*"
+    r"|biorę"
+    r"|róbmy|zrób|fic(?:o|amos)|então)\b",
     re.IGNORECASE,
 )
 _ACCEPTS = re.compile(
@@ -341,7 +344,9 @@ _ACCEPTS = re.compile(
     r"|perfekt|so machen wir|machen wir|nehmen wir|einverstanden|die (?:erste|zweite|dritte)|perfecto"
     r"|exacto|de acuerdo|tienes razón|buena idea|me gusta|el (?:primero|segundo)"
     r"|parfait|exactement|on (?:garde|prend|fait)|magnifique|d['’]accord|tu as raison|bonne idée"
-    r"|le (?:premier|deuxième|second)|doe maar|doen we|prima|goed idee|klopt|akkoord|de (?:eerste|tweede|derde))\b",
+    r"|le (?:premier|deuxième|second)|doe maar|doen we|prima|goed idee|klopt|akkoord|de (?:eerste|tweede|derde)"
+    r"|perfetto|buona idea|facciamo così|d['’]accordo|mi piace|dobry pomysł|zgoda|podoba mi się|bierzemy|perfeito"
+    r"|boa ideia|combinado|gosto)\b",
     re.IGNORECASE,
 )
 _REFUSES = re.compile(r"\b(?:but|no|not|aber|nein|nicht|pero|mais|non|pas)\b|[?？]", re.IGNORECASE)
@@ -363,7 +368,9 @@ _ACKNOWLEDGES = re.compile(
     r"|ich verstehe|verständlich|(?:lo )?entiendo|je comprends"
     r"|noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
     r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
-    r"|d['’]accord)\b|(?:right|exactly|genau|richtig|exacto|exactement|precies|klopt)(?=[,.!])"
+    r"|d['’]accord|va bene|capito|segnato|dobrze|rozumiem|zapisane"
+    r"|zanotowane|zapamiętam|jasne|está bem|anotado|combinado)\b|(?:right|exactly|genau|richtig|exacto|exactement"
+    r"|precies|klopt)(?=[,.!])"
     r"|(?:thanks|thank you|danke|gracias|merci|dank|bedankt) (?:for|für|por|pour|de|voor|u|je)\b"
     r"|(?:of course|certainly|natürlich|selbstverständlich|por supuesto|bien sûr|uiteraard|akkoord|dat spreekt)\b"
     r"|.{0,40}[,:–—] (?:noted|understood|got it|notiert|verstanden|anotado|entendido|noté|compris)[.!]*$)",

@@ -10,13 +10,17 @@ from itertools import chain
 from recto.summary.sentences import word_set
 
 HAS_NUMBER = re.compile("[\\d〇零二三四五六七八九十百千万亿億]|一[年月日号点时時]|[年月]一")
-# Days and months in four languages, cut to the length of terms; "may" is more often a verb.
+# Days and months in eight languages, cut to the length of terms; "may" is more often a verb.
 CALENDAR = word_set("""
 monday tuesday wednesd thursda friday saturda sunday january februar march april june july august septemb october
 novembe decembe jan feb apr jun jul aug sep sept oct nov dec montag diensta mittwoc donners freitag samstag sonntag
 januar märz juni juli oktober dezembe lundi mardi mercred jeudi vendred samedi dimanch janvier février avril juin
 juillet août octobre lunes martes miércol jueves viernes sábado domingo enero febrero marzo abril mayo junio julio
 agosto octubre noviemb diciemb maandag dinsdag woensda donderd vrijdag zaterda zondag maart mei
+lunedì martedì mercole giovedì venerdì sabato domenic
+gennaio febbrai aprile maggio giugno luglio settemb ottobre novembr dicembr poniedz wtorek środa środę czwarte piątek
+sobota sobotę niedzie styczni lutego marca kwietni maja czerwca lipca sierpni wrześni paździe listopa grudnia janeiro
+feverei março maio junho julho setembr outubro dezembr
 """)
 
 

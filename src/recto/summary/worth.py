@@ -230,7 +230,9 @@ def is_worth_telling(
     """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done, `is_accepted` that
     the user took what an assistant proposes."""
     priority = rate_sentence(text)
-    if is_assistant and (is_quoted or _CALL.match(text) or not (SPECIFIC.search(text) or stands_alone(text))):
+    if is_assistant and (
+        is_quoted or _CALL.match(text) or not (SPECIFIC.search(text) or stands_alone(text) or reports_case(text))
+    ):
         return False
     if is_assistant and not _is_news(text):
         return False
@@ -333,7 +335,7 @@ def _is_news(text: str) -> bool:
     """Whether an assistant's sentence holds more than advice, knowledge and praise: a figure, a name, what was done."""
     text = _DONE.sub("", text, count=1) if _DONE.match(text) else text
     priority = rate_sentence(text)
-    is_plan = priority < BINDING and is_announcement(text)
+    is_plan = priority < BINDING and is_announcement(text) and not reports_case(text)
     if is_question(text) or is_plan or acknowledges(text) or says_little(text):
         return False
     if SPECIFIC.search(text) or reports_case(text):

@@ -1,0 +1,110 @@
+"""Cue phrases in Italian, Polish and Portuguese, in the notation of `recto.chat.cues`, which holds those of the other
+five languages and knows how they are searched for.
+"""
+
+BINDS = """
+non si può/possono/deve/devono; non deve/devono/devi/puoi/potete/può/possono/possiamo/vogliamo/voglio;
+| non chiamare/usare/toccare/cambiare/cancellare/dire/dirlo/mandare/inviare/invitare/invitate/pubblicare/prenotare;
+| non comprare/mettere/aprire/spostare/scrivere/aggiungere/parlare/ditelo/chiamate/usate/dite/scrivete; | niente;
+vietato; vietata; | mai prima/dopo/senza/di/più; solo/soltanto/solamente con/se/dopo/prima/per/quando/via;
+è/sono obbligatorio/obbligatoria/obbligatori; abbiamo/ho/hanno/ha/hai deciso/scelto/concordato/prenotato/firmato;
+abbiamo/ho/hanno/ha accettato/stabilito/disdetto/confermato; mi sono deciso/decisa; | deciso |; decisione |;
+| prendiamo; | prendo; si è deciso; andiamo/vado/vada/restiamo/resto/rimaniamo/rimango con/su/da; facciamo con/così;
+va/vada per; preferisco; preferiamo; preferirei; preferisce; preferirebbe; ^ | cambio |;
+cambio di programma/piano/piani; correzione |; mi sono sbagliato/sbagliata; mi ero sbagliato/sbagliata; | anzi;
+invece di/che #; # | non #; # non #; non # | ma; non # ma;
+è/sono/viene stato/stata/spostato/spostata/rimandato/rimandata/annullato/annullata al/alla/a/|;
+slitta/slittano al/alla/a; è/sono adesso/ora #; adesso/ora siamo/sono/è #; | non più il/la/le/i/#; entro e non oltre;
+entro il/la/le/fine/#; entro lunedì/martedì/mercoledì/giovedì/venerdì/sabato/domenica/domani/stasera; la scadenza;
+scade il; al massimo; al più tardi; non più/meno di; almeno #; fino a un massimo; ^ | ricorda/ricordati/ricordatevi;
+devo ricordarmi; ricordami; d'ora/da in poi; da adesso/ora/oggi; tieni/tenete presente; ^ | attenzione |;
+^ | importante |; | regola |; rispondi/rispondimi/scrivi/scrivimi/risposte solo/sempre/brevi/breve/in/senza;
+dammi/dimmi sempre/solo; ho/abbiamo bisogno … entro; non mangia/mangio/beve/bevo/mangiano; rinuncio/rinunciamo a;
+escluso; esclusa; niente da fare; nie wolno/można/wchodzi/chcę/chcemy/zgadzam/zgadzamy;
+nie może/mogą/możemy/możesz/mogę/powinien/powinna/powinno;
+| nie dzwoń/dzwońcie/pisz/piszcie/używaj/używajcie/ruszaj/zmieniaj/zmieniajcie/kasuj/usuwaj/mów/mówcie/wysyłaj/kupuj;
+| nie rezerwuj/zapraszaj/publikuj/dodawaj/podawaj/otwieraj/bierz/rób/róbcie/proponuj/pytaj/tłumacz; nigdy nie; | nigdy;
+| żadnych/żadnego/żadnej/żaden/żadna; tylko po/przed/jeśli/gdy/przez/do/od/dla/mailem/gotówką; zdecydowałem;
+zdecydowałam; zdecydowaliśmy; zdecydowałyśmy; zdecydował; zdecydowała; zdecydowali; postanowiliśmy; postanowiłam;
+postanowiłem; postanowili; ustaliliśmy; ustaliłyśmy; ustaliłam; ustaliłem; ustalili; ustalone; ustalono; uzgodniliśmy;
+uzgodniłam; uzgodniłem; wybraliśmy; wybrałam; wybrałem; wybrałyśmy; zarezerwowałam; zarezerwowałem; zarezerwowaliśmy;
+podpisałam; podpisałem; podpisaliśmy; umówiłam; umówiłem; umówiliśmy; | bierzemy; | biorę; | wybieram; wybieramy;
+zostajemy/zostaję/zostańmy przy; | decyzja |; decydujemy/decyduję się; niech będzie; stanęło na; | wolę; wolimy;
+wolałbym; wolałabym; ^ | zmiana |; zmiana planów; | poprawka |; | korekta |; | pomyłka |; pomyliłam/pomyliłem się;
+^ | jednak; zamiast #; # | nie #; # nie #; # | a nie #; nie # | a/tylko/lecz/ale; nie # tylko/lecz; teraz jest/to #;
+przesunięty/przesunięta/przesunięte/przesuwam/przesuwamy/przesunęli/przełożony/przełożone/przełożyli/przekładamy … na;
+odwołany/odwołana/odwołane/odwołali; najpóźniej; ostateczny termin; termin to/jest/mija; co najmniej/najwyżej;
+najwyżej/maksymalnie/minimum/najmniej #; muszę/musimy/musi/muszą/trzeba/mam/mamy … do #; ^ | pamiętaj/pamiętajcie;
+przypomnij mi; nie zapomnij/zapomnijcie; od teraz/dziś/dzisiaj/jutra; ^ | ważne |; | zasada |;
+pisz/odpowiadaj/odpisuj/odpowiedzi krótko/krótkie/tylko/zawsze/bez/po/na/w; nie je/jem/jada/pije/piję;
+rezygnuję/rezygnujemy z;
+não podes/vou/vamos aceitar/pagar/usar/comprar/saber/comer/beber/ser/ir/mexer;
+não quero/queremos/posso/pode/podem/podemos/deve/devem/devemos; | não ligue/ligues/use/uses/mexa/mexas/mude/mudes;
+| não apague/apagues/diga/digas/mande/mandes/convide/convides/envie/envies/compre/compres/reserve/reserves/publique;
+só/somente/apenas com/se/depois/antes/por/até/quando/em; proibido; proibida; é obrigatório; decidimos; decidi; decidiu;
+decidiram; resolvemos; combinamos que/de/às/para/com; combinámos; combinei; ficou/fica/está combinado/decidido;
+ficou/fica/está acertado/fechado/marcado; | combinado |; escolhi; escolhemos; vamos/vou ficar com; vamos/vou com;
+fico/ficamos com; reservei; reservamos; reservámos; assinei; assinamos; assinámos; aceitei; aceitamos; prefiro;
+preferimos; preferia; prefere; ^ | mudança |; mudança de planos; | correção |; enganei-me; me enganei; | errei;
+^ | aliás; na verdade; ^ | afinal; em vez de #; # | não #; # não #; # | e não #; não # | mas/e; não # mas;
+agora somos/são/é #; mudou/passou/passa/muda para;
+foi/está/ficou adiado/adiada/cancelado/cancelada/remarcado/remarcada; o prazo; prazo é/termina/acaba;
+até o/a/ao/às/dia #;
+até segunda/terça/quarta/quinta/sexta/sábado/domingo/amanhã;
+até segunda-feira/terça-feira/quarta-feira/quinta-feira/sexta-feira;
+no máximo; no mínimo; pelo menos #; o mais tardar; não mais/menos de; não mais/menos que;
+^ | lembra-te/lembre-se/lembra; lembre-me/lembra-me; me lembre/lembra; não esqueça/esqueças/esquece/te;
+a partir de agora/hoje/amanhã; de agora em diante;
+responda/responde/responde-me/escreva/escreve/respostas só/sempre/curto/curtas/curta/em/sem; ^ | importante |;
+| regra |; não come/como/bebe/bebo/comem; fora de questão; desisto/desistimos de
+"""
+
+BINDS_EVEN_ASKED = """
+non sappiamo/so/sa/si ancora; ancora non sappiamo/so/sa/si; ancora da decidere/definire/chiarire/capire; resta da;
+da decidere |; da chiarire |; da definire |; non è/abbiamo/ho ancora chiaro/deciso/scelto/stabilito; mi chiamo;
+abito a/in;
+sono/è/siamo allergico/allergica/celiaco/celiaca/vegetariano/vegetariana/vegano/vegana/diabetico/diabetica/intollerante;
+sono/è incinta; allergia a/al/alle/alla/ai; budget è/di/#; il mio/nostro indirizzo/numero/nome è;
+jeszcze nie wiem/wiemy/wiadomo/zdecydowaliśmy/ustaliliśmy/wybraliśmy/zdecydowane;
+nie wiem/wiemy/wiadomo jeszcze/czy/kto; nie wiadomo |/kiedy/ile/gdzie; do ustalenia;
+trzeba/muszę/musimy jeszcze ustalić/sprawdzić/zapytać/zdecydować; otwarte pytanie;
+uczulony/uczulona/uczuleni/uczulenie na; alergię/alergia/alergii na;
+jest/jestem wegetarianinem/wegetarianką/weganką/weganinem; jest/jestem cukrzykiem/diabetykiem/diabetyczką;
+nie toleruje/toleruję; budżet to/wynosi/jest/#/|; nazywam się; mieszkam w; ainda não sabemos/sei/decidimos/está/foi/se;
+não sabemos/sei ainda; falta/resta decidir/saber/definir; por decidir/definir; em aberto |; a definir |;
+sou/é/são/somos alérgico/alérgica/celíaco/celíaca/vegetariano/vegetariana/vegano/vegana/diabético;
+sou/é diabética/intolerante; alergia a/ao/à; orçamento é/de/#/|; meu/minha/o nome/endereço/número é; moro em/no/na
+"""
+
+COMES_OUT = """
+ho/abbiamo ordinato/comprato/pagato/inviato/spedito/consegnato; il problema è/era; la causa è/era; kupiłam; kupiłem;
+kupiliśmy; zamówiłam; zamówiłem; zamówiliśmy; zapłaciłam; zapłaciłem; zapłaciliśmy; wysłałam; wysłałem;
+problemem jest/był; przyczyną jest/była; comprei; compramos; paguei; pagamos; enviei; enviamos; encomendei;
+encomendamos; o problema é/era; a causa é/era
+"""
+
+SAYS_WHEN = """
+ieri; domani; stasera; dopodomani; lunedì; martedì; mercoledì; giovedì; venerdì; sabato; domenica; gennaio; febbraio;
+aprile; maggio; giugno; luglio; settembre; ottobre; dicembre; settimana/mese/anno scorsa/scorso/prossima/prossimo;
+wczoraj; jutro; pojutrze; poniedziałek; poniedziałku; wtorek; środa; środę; czwartek; piątek; sobota; sobotę;
+niedziela; niedzielę; stycznia; lutego; marca; kwietnia; maja; czerwca; lipca; sierpnia; września; października;
+listopada; grudnia; ontem; amanhã; segunda-feira; terça-feira; quarta-feira; quinta-feira; sexta-feira; janeiro;
+fevereiro; março; maio; junho; julho; setembro; outubro; dezembro; semana/mês/ano passada/passado/próxima/próximo
+"""
+
+LIKELY = """
+| senza; | bez; | sem; | só
+"""
+
+HARMLESS = """
+senza dubbio/problemi/problema/fretta/parole/contare/dire; mai visto/sentito/stato/stata/pensato/dire;
+bez problemu/sensu/przesady/pośpiechu/wątpienia; sem problema/problemas/dúvida/pressa/dizer/falta;
+só que/um/isso/assim;
+nie wiem/ma/mam/jest/rozumiem/szkodzi/pamiętam/trzeba/wiedziałam/wiedziałem/mogę/sądzę/było/tak/bardzo/do/ja/to
+"""
+
+CHATTER = """
+grazie ciao prego perfetto ottimo ottima bene benissimo bello certo volentieri capito figurati buongiorno buonasera
+dziękuję dzięki cześć hej dobrze świetnie jasne rozumiem super spoko miło obrigado obrigada olá oi tchau ótimo ótima
+perfeito entendido beleza valeu certo tranquilo
+"""
