@@ -126,7 +126,7 @@ def test_another_statement_about_it_does_not(question: str, statement: str) -> N
         ("No llames a la abuela todavía.", "Ya puedes llamar a la abuela."),
         ("N'appelle pas le notaire avant lundi.", "Tu peux appeler le notaire maintenant."),
         ("Bel de makelaar niet.", "Je mag de makelaar nu weer bellen."),
-        ("Non invitate i Bruni, hanno litigato.", "I Bruni li invitiamo, hanno fatto pace."),
+        ("Non invitate i Bruni, hanno litigato.", "Ora potete invitare i Bruni, hanno fatto pace."),
         ("Nie dzwoń do sąsiadki.", "Możesz już dzwonić do sąsiadki."),
         ("Não convide o Rui.", "Agora pode convidar o Rui."),
         ("まだ部長には話さないでください。", "部長に話しても大丈夫です。"),
@@ -139,6 +139,11 @@ def test_a_prohibition_that_was_lifted_is_past(forbidden: str, allowed: str) -> 
     said = covered((("user", forbidden), ("assistant", "Noted."), ("user", allowed), ("assistant", "Good.")))
     lines = ledger_lines(verify_summary("Nothing.", said, FormerSummary()).lost, 200, quarter)
     assert forbidden.rstrip(".") not in "\n".join(lines)
+
+
+def test_a_plan_that_goes_against_a_prohibition_does_not_lift_it() -> None:
+    said = [(1, "Never deploy the shop on a Friday."), (9, "We deploy the shop, then the blog.")]
+    assert lifted_prohibitions(said) == set()
 
 
 def test_other_prohibitions_stay() -> None:

@@ -74,11 +74,6 @@ def sets_deadline(sentence: str) -> bool:
     return _DEADLINE.search(sentence.replace("’", "'")) is not None and not _PAST.search(sentence)
 
 
-def tells_past(sentence: str) -> bool:
-    """Whether it has a word of what was."""
-    return _PAST.search(sentence) is not None or _HAPPENED.search(sentence) is not None
-
-
 _DAY = re.compile(
     rf"\b(?:{_WEEKDAY_OR_MONTH}|weekend|wochenende|fin de semana|week-end)\b|\b\d{{1,2}}(?:st|nd|rd|th|er)\b"
     r"|\b\d{1,2}\.\d{1,2}\.|\d{4}-\d\d-\d\d|\bel (?:día )?\d{1,2}\b|\ble \d{1,2}\b|\bam \d{1,2}\.",

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from recto.chat.cues import words_of
 from recto.chat.priority import BINDING
 from recto.summary.corrections import values_in
-from recto.summary.deadlines import tells_past
 from recto.summary.decisions import content_terms
 from recto.summary.prohibitions import has_prohibition, negates, permits
 from recto.summary.sentence_score import UNWORTHY_FACTOR
@@ -52,7 +51,6 @@ _NAMES = re.compile(r"[A-ZÄÖÜÉŁŚŻ][^\W\d_]+(?: [A-ZÄÖÜÉŁŚŻ]|.*さ�
 _SELF = word_set("i i'm we my me ich wir yo nosotros je nous ik wij io noi ja my eu nós me faccio robię faço hago fais")
 _RUN = re.compile(r"[\u3400-\u9fff]{2,}|[\u30a0-\u30ff]{2,}")
 
-_MAX_PLAN = 80
 _CLAUSE_END = re.compile(r"[,;:(–—]| because | weil | porque | parce que | omdat | perché | bo ")
 
 _AGREES = LazyPattern(
@@ -193,7 +191,7 @@ def lifted_prohibitions(said: Iterable[tuple[int, str]]) -> set[tuple[int, str]]
         return set()
     index: dict[str, list[tuple[int, str]]] = {}
     for at, text in said:
-        if at > forbidden[0][0] and _allows(text):
+        if at > forbidden[0][0] and not is_question(text) and permits(text):
             for term in topic_stems(text):
                 index.setdefault(term, []).append((at, text))
     found: set[tuple[int, str]] = set()
@@ -212,19 +210,8 @@ def _forbidden_matter(text: str) -> frozenset[str]:
 
 
 def _lifts(later: str, matter: frozenset[str]) -> bool:
-    """Whether a sentence allows what was forbidden: by a word of allowing and a part of its matter, or by all of its
-    matter without a no."""
-    shared = len(matter & topic_stems(later))
-    if permits(later):
-        return shared >= _MIN_KIND_SHARE * len(matter)
-    is_plan = len(later) <= _MAX_PLAN and not tells_past(later)
-    return is_plan and shared >= _MIN_ANSWER and shared == len(matter)
-
-
-def _allows(text: str) -> bool:
-    if is_question(text):
-        return False
-    return permits(text) or ((text.isascii() or not IS_UNSPACED.search(text)) and not negates(text))
+    """Whether a sentence allows a part of what was forbidden."""
+    return len(matter & topic_stems(later)) >= _MIN_KIND_SHARE * len(matter)
 
 
 # -- offers
