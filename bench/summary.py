@@ -130,6 +130,7 @@ def small_untimed(home: Path) -> Iterator[Figure]:
 
 
 def small(home: Path) -> Iterator[Figure]:
+    _seconds(SPEED_TOKENS // 20, 1)  # a process compiles its patterns once
     yield cost("summary: extractive, with its ledger", _seconds(SPEED_TOKENS // 5, 0))
 
 

@@ -156,15 +156,12 @@ def main(quick: bool) -> None:
 
 
 def prepare_small_chats(home: Path) -> None:
-    """A conversation as an import leaves it, and one after some turns, with all its vectors."""
+    """A conversation as an import leaves it, and the same after its first turn, with all its vectors."""
     import_history(home / "chat", SMALL_SIZE)
     shutil.copytree(home / "chat", home / "later")
-    later, speaker = imported(home / "later"), corpus.Speaker(2)
+    later = imported(home / "later")
     first_turn(later)
     make_vectors(later)
-    with later.open() as desk:
-        for _ in range(2 * SMALL_TURNS):
-            desk.conversation(later.conversation).ask(speaker.message())
 
 
 small_prepared = prepare_small_chats
@@ -175,7 +172,7 @@ def small(home: Path) -> Iterator[Figure]:
     size = SMALL_SIZE
     yield cost("turn: first on an import", first_turn(imported(home / "chat")).to_sent)
     chats = {size: imported(home / "later")}
-    rows, trim = later_turns(chats, SMALL_TURNS, (OPEN,)), _trim(home / "lines.jsonl", size)["exact"]
+    rows, trim = later_turns(chats, SMALL_TURNS), _trim(home / "lines.jsonl", size)["exact"]
     recalling = rows[OPEN, NOTHING][size] + rows[OPEN, RECALLED][size]
     for name, turns in ((OFF, rows[OPEN, OFF][size]), ("recall on", recalling)):
         yield cost(f"turn: desk left open, {name}", _both(turns).p50, "trim_messages", Times(tuple(trim)).p50)
@@ -266,15 +263,14 @@ def make_vectors(chat: Chat) -> None:
         desk.index(vectors=True)
 
 
-def later_turns(chats: dict[int, Chat], turns: int, ways: Sequence[str] = (COLD, OPEN)) -> Rows:
+def later_turns(chats: dict[int, Chat], turns: int) -> Rows:
     """On stores opened anew for each turn, then on desks that stay open, with recall and without; the sizes in turn, so
     that all have the same share of whatever else this machine does."""
     without = {size: replace(chat, settings=NO_RECALL) for size, chat in chats.items()}
     rows: Rows = {}
     speaker = corpus.Speaker(1)  # one for all: what was said before and stands in the window is not recalled
     with recorded() as recorder:
-        for way in ways:
-            take = {COLD: _cold_turns, OPEN: _warm_turns}[way]
+        for way, take in ((COLD, _cold_turns), (OPEN, _warm_turns)):
             off = asyncio.run(take(without, turns, speaker, recorder))
             taken = asyncio.run(take(chats, turns, speaker, recorder))
             rows[way, OFF] = _those(off, OFF)

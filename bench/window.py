@@ -98,10 +98,10 @@ small_prepared = prepare_small_chats
 def small(home: Path) -> Iterator[Figure]:
     """Windows on a few hundred messages with all their vectors, beside trim_messages on the same."""
     first_turn(imported(home / "chat"))  # what a process loads once
-    chats, speaker = {SMALL_SIZE: imported(home / "later")}, corpus.Speaker(1)
-    trim = _peer(home / "history.json", SMALL_SIZE, "trim_messages", "exact").next
-    for way, make in ((COLD, cold_windows), (OPEN, warm_windows)):
-        made = make(chats, SMALL_RUNS, speaker)[SMALL_SIZE]
+    chats = {SMALL_SIZE: imported(home / "later")}
+    rows, trim = windows(chats, SMALL_RUNS), _peer(home / "history.json", SMALL_SIZE, "trim_messages", "exact").next
+    for way in (COLD, OPEN):
+        made = rows[way, NOTHING][SMALL_SIZE] + rows[way, RECALLED][SMALL_SIZE]
         yield cost(f"window: {way}", _times(made).p50, "trim_messages", trim.p50)
 
 

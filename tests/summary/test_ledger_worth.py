@@ -5,9 +5,9 @@ from tests.summary.test_ledger import Said, ledger
 
 from recto.chat.blocks import Text, ToolCall, ToolResult
 from recto.chat.message import Message
-from recto.summary.introductions import introductions
 from recto.summary.ledger import ledger_items, ledger_quotations, parse_ledger
 from recto.summary.ledger_selection import ledger_lines
+from recto.summary.people import introductions
 from recto.summary.verification import CoveredFacts, FormerSummary, verify_summary
 
 

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from recto.summary.corrections import CORRECTION_TERMS, corrects, find_corrections
 from recto.summary.decisions import content_terms, find_decisions
 from recto.summary.facts import Fact, find_facts
-from recto.summary.introductions import introductions, is_introduction
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.pasted_dialogue import is_labelled
+from recto.summary.people import introductions, is_introduction
 from recto.summary.prohibitions import has_prohibition
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.sentences import terms

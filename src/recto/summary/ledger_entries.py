@@ -20,12 +20,12 @@ from recto.summary.corrections import corrects
 from recto.summary.deadlines import plans_for_day
 from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
-from recto.summary.introductions import introductions, is_introduction
 from recto.summary.ledger import UNLISTED, VALUE_KINDS, LedgerEntry, is_reported
 from recto.summary.ledger_worth import answers_in_part, answers_with_list, is_torn, list_rows
 from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, has_cells, mark_pasted
 from recto.summary.model_orders import SOMEBODY, is_order
 from recto.summary.pasted_text import SpokenPart, is_personal, mark_quoted, quotation_runs, quoted_lines, spoken_parts
+from recto.summary.people import introductions, is_introduction
 from recto.summary.quotation import (
     Quoted,
     Sentences,

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from recto.summary.decisions import content_terms
 from recto.summary.facts import find_facts, is_passing
-from recto.summary.introductions import is_introduction
 from recto.summary.ledger import ANSWER_SIGN, FIGURES, UNLISTED, AskedQuestion, LedgerEntry, topic_terms
 from recto.summary.ledger_worth import OF_TOOLS, is_worth_a_line, without_needless_question
 from recto.summary.machine_output import PROSE
+from recto.summary.people import is_introduction
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.quotation import count_topic_words
 from recto.summary.truncation import CountTokens

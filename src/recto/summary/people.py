@@ -1,46 +1,93 @@
-"""People: sentences that tell who somebody is, by name and role: "her paediatrician is Dr. Lund". Knows one "
-"sentence."""
+"""People: who is who, as somebody tells it: "Uwe is our treasurer", "the landlord is called Brandes".
+
+A single name says nothing alone; with the role it is what a later message needs. Knows one sentence at a time.
+"""
 
 import re
+from collections.abc import Iterator
+from functools import cache
 
 from recto.chat.cues import words_of
+from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.sentences import word_set
 from recto.text import text_cache
 
-_CAPITAL = "[A-ZÄÖÜÉŁŚŻ]"
-_OWNERS = word_set(
-    "my our her his their the your mein meine meiner unser unsere ihr ihre sein seine der die das mi nuestro "
-    "nuestra el "
-    "la mon ma notre le mijn onze ons de het il lo mio mia nostro nostra o a meu minha nosso nossa mój moja nasz nasza"
+_TITLE = (
+    r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Herrn?|Frau|[Ss]ra?|[Ss]eñora?|Don|Doña|[Dd]octora?|M|Mme|[Mm]onsieur|[Mm]adame|[Mm]aître"
+    r"|[Mm]eneer|[Mm]evrouw|dhr|mevr|[Ss]ignora?|[Ss]ig|[Pp]an(?:i|ią|ia)?|[Ss]enhora?|[Dd]ona|Dott|[Dd]ottor(?:essa)?)"
+    r"\.? "
 )
-_OWNER = f"(?:{'|'.join(sorted(_OWNERS))})"
-_IS = (
-    r"(?:is|are|was|will be|ist|wird|heißt|es|será|se llama|est|sera|s['’]appelle|wordt|heet|è|sarà|si chiama|é"
-    r"|chama-se|jest|będzie|nazywa się)"
+_NAME = r"[A-ZÀ-ÖØ-ÞŁŚŻŹĆ][^\W\d_]+(?:-[^\W\d_]+)?"
+_OURS = (
+    r"(?:my|our|his|her|their|the|meine?[rnms]?|unsere?[rnms]?|mi|nuestr[oa]|el|la|mon|ma|notre|le|mijn|onze?|de|il mio"
+    r"|la mia|il nostro|la nostra|il|l['’]|mój|moja|nasz|nasza|o meu|a minha|o nosso|a nossa|o|a)"
 )
-# "… is called Femke": of what, the words before it tell.
-_IS_NAMED = re.compile(rf"\b{_IS} (?:called |now |an? |the )?(?:[a-z]+ )?(?={_CAPITAL}[^\W\d_])")
-_NAMED_IS = re.compile(rf"{_CAPITAL}[^\W\d_]+,? {_IS} (?:now |jetzt )?{_OWNER}\b")
-_APPOSED = re.compile(rf"{_CAPITAL}[^\W\d_]+ {_CAPITAL}[^\W\d_]+,? {_OWNER} [^\W\d_]{{4}}")
-_HEADED = re.compile(rf"[^\W\d_][\w -]{{2,24}}: {_CAPITAL}[^\W\d_]+ {_CAPITAL}")
-_TITLED = re.compile(
-    r"\b(?:Dr|Prof|Mr|Mrs|Ms|Frau|Herrn?|Sra?|Mme|[Mm]evrouw|[Mm]eneer|[Ss]ignora?|[Pp]an[ią]?|[Dd]ott\w*|[Dd]octora?"
-    rf"|[Mm]aître)\.? {_CAPITAL}\w|[\u3400-\u9fff]{{1,4}}さん"
+_ROLE = r"[^\W\d_][\w-]{2,}"
+_IS = r"(?:is|ist|es|est|è|jest|é)"
+# In German every noun begins like a name: there it is "heißt", or a title before it.
+_CALLED = (
+    r"(?:is called|is named|heißt|se llama|s['’]appelle|heet|si chiama|nazywa się|ma na imię|chama-se|se chama|is"
+    r"|es|est|è"
+    rf"|é|to|ist (?={_TITLE}))"
 )
-# Looked for first, since most sentences have none.
-_MAY_NAME = re.compile(rf"{_CAPITAL}(?<=[^.!?] {_CAPITAL})[^\W\d_]|さ(?=ん)")
-_FIRST_NAME = re.compile(rf"{_CAPITAL}[^\W\d_]+ (?:is|ist|es|est|è|é|jest) ")
-_MAX_SENTENCE = 140
+_INTRODUCED = (
+    rf"(?:{_TITLE})?({_NAME}) {_IS} {_OURS} ?{_ROLE}"
+    rf"|(?:{_TITLE})?({_NAME}), (?:my|our|meine?|unsere?|mi|nuestr[oa]|mon|ma|notre|mijn|onze|il mio|la mia|il nostro"
+    rf"|la nostra|mój|moja|nasz|nasza|o nosso|a nossa) {_ROLE}"
+    rf"|(?:\b(?i:{_OURS}) ?|^){_ROLE}(?: {_ROLE}){{0,3}} {_CALLED} (?:{_TITLE})?({_NAME})"
+    r"|[\u3040-\u30ff\u3400-\u9fff]{2,12}[はの][\u3400-\u9fff]{1,4}(?:さん|様|氏)"
+)
+# Every introduction has one of these words, or an honorific behind the name.
+_LINKS = word_set(
+    "is ist es est è jest é heißt llama appelle heet chiama nazywa imię chama to my our meine mein unsere unser mi "
+    "nuestro nuestra mon ma notre mijn onze mio mia nostro nostra mój moja nasz nasza nosso nossa"
+)
+_HONORIFIC = re.compile("さん|様|氏")
+_NO_NAME = re.compile(
+    r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|January|February|March|April|May|June|July|August"
+    r"|September|October|November|December|It|This|That|There|Here|What|Who|He|She|The|Das|Es|Dies|Sie|Er|Todo|Esto|Eso"
+    r"|Questo|Dit|Dat|Ce|Il|Elle|To)"
+)
+_MAX_LENGTH, _MIN_GAPS = 140, 2
+
+
+_HEADED = re.compile(rf"[^\W\d_][\w -]{{2,24}}: {_NAME} [A-ZÀ-ÖØ-Þ]")
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """Compiled when first needed: few commands ever summarise."""
+    return re.compile(_INTRODUCED)
+
+
+def introductions(sentence: str, start: int = 0) -> Iterator[Fact]:
+    """Who is introduced in a sentence that starts at this place: the words with the name and the role."""
+    if len(sentence) > _MAX_LENGTH or sentence.endswith(("?", "？")) or sentence.islower():
+        return
+    if _LINKS.isdisjoint(words_of(sentence)) and (sentence.isascii() or not _HONORIFIC.search(sentence)):
+        return
+    found = _pattern().search(sentence)
+    if found and not _NO_NAME.fullmatch(found[1] or found[2] or found[3] or ""):
+        yield Fact("name", found[0], normalize_fact_text(found[0]), start + found.start(), start + found.end())
+
+
+def is_introduction(words: str) -> bool:
+    """Whether these words are a name with its role, and no more."""
+    if words.count(" ") < _MIN_GAPS and (words.isascii() or not _HONORIFIC.search(words)):
+        return False
+    return _pattern().fullmatch(words) is not None
+
+
+@cache
+def _titled() -> re.Pattern[str]:
+    return re.compile(rf"\b{_TITLE}{_NAME}")
 
 
 @text_cache(8192)  # asked for the promise of a sentence, and for its score
-def names_role(text: str) -> bool:
+def names_role(sentence: str) -> bool:
     """Whether it says who somebody is, or names a person with a title."""
-    if len(text) > _MAX_SENTENCE or text.endswith(("?", "？")):
+    if len(sentence) > _MAX_LENGTH or sentence.endswith(("?", "？")) or sentence.islower():
         return False
-    if not (_MAY_NAME.search(text) or _FIRST_NAME.match(text)):
-        return False
-    if _TITLED.search(text) or _NAMED_IS.search(text) or _APPOSED.search(text) or _HEADED.match(text):
+    if _HEADED.match(sentence) or _titled().search(sentence):
         return True
-    named = _IS_NAMED.search(text)
-    return named is not None and not _OWNERS.isdisjoint(words_of(text[: named.start()]))
+    return next(introductions(sentence), None) is not None
