@@ -26,6 +26,7 @@ from recto.chat.blocks import Compaction
 from recto.chat.message import Message, Usage
 from recto.providers.model import Done, ReplyPart, TextPart
 from recto.recall.recall_tool import recall_tool
+from recto.turn.context import LARGEST_SUMMARY, SMALL_ROOM
 
 SYSTEM = "You help with whatever comes up."
 RESERVE, SUMMARY_SHARE = 512, 0.2
@@ -73,7 +74,8 @@ class Compacted:
 
 def cap(window: int) -> int:
     """The room of a summary and its ledger, as the settings have it unless told otherwise."""
-    return int((window - RESERVE) * SUMMARY_SHARE)
+    room = window - RESERVE
+    return min(int(max(room, SMALL_ROOM) * SUMMARY_SHARE), int(room * LARGEST_SUMMARY))
 
 
 def told(block: Compaction) -> str:

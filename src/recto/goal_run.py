@@ -239,12 +239,13 @@ class GoalRun:
 
 
 def _modified(path: str, folders: Sequence[Path]) -> float | None:
-    """When a file was last changed; None for one that is not there, or elsewhere."""
+    """When a file was last changed; None for one that is not there, or elsewhere, and for a folder, whose time changes
+    with its files."""
     for folder in folders:
         with suppress(OSError, ValueError):
-            real = os.path.realpath(folder / path)
-            if Path(real).is_relative_to(os.path.realpath(folder)):
-                return os.stat(real).st_mtime
+            real = Path(os.path.realpath(folder / path))
+            if real.is_relative_to(os.path.realpath(folder)):
+                return real.stat().st_mtime if real.is_file() else None
     return None
 
 

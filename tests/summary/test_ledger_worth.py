@@ -29,6 +29,7 @@ def listed(*said: Said, summary: str = "Nothing.") -> str:
         ("Quanti posti ha il furgone?", "9 posti"),
         ("Jaka jest cena działki?", "184 000"),
         ("Where does the smoke come out?", "at the back, near the hinge"),
+        ("Who keeps the register?", "that'd be Ines Haddad, she's the deputy of the archive"),
     ],
 )
 def test_a_short_answer_is_one_line_with_its_question(question: str, answer: str) -> None:

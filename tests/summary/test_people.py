@@ -5,10 +5,10 @@ from tests.summary.samples import quarter
 from tests.summary.test_prohibitions import chat
 
 from recto.chat.priority import BINDING
+from recto.summary.answer_style import wants_answers_so
 from recto.summary.extractive_summary import extract
 from recto.summary.people import names_role
 from recto.summary.sentences import rate_sentence
-from recto.summary.statements import wants_answers_so
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,9 @@ def test_other_sentences_name_nobody(text: str) -> None:
         "Risposte brevi, per favore.",
         "Pisz krótko.",
         "Respostas curtas, por favor.",
+        "When you give me temperatures, use Fahrenheit.",
+        "Wenn du mir Preise nennst, nimm bitte Franken.",
+        "Cuando me des distancias, usa millas.",
     ],
 )
 def test_how_to_answer_binds(text: str) -> None:
@@ -60,7 +63,9 @@ def test_how_to_answer_binds(text: str) -> None:
     assert rate_sentence(text) == BINDING
 
 
-@pytest.mark.parametrize("text", ["The answer was yes.", "Write a short poem about it?"])
+@pytest.mark.parametrize(
+    "text", ["The answer was yes.", "Write a short poem about it?", "When you write a loop, it runs."]
+)
 def test_an_answer_that_was_given_does_not(text: str) -> None:
     assert not wants_answers_so(text)
 

@@ -174,6 +174,8 @@ def answers_in_part(answer: str, question: str) -> bool:
     """Whether an answer is too short to stand alone: "May 2024", "at the door, bottom left"."""
     if says_little(answer) or IS_UNSPACED.search(answer):
         return len(answer) < _MIN_RUN * 2 or says_little(answer)
+    if _IT.match(answer):  # "that'd be Yuki, she's the head of it"
+        return True
     words = len(answer.split())
     if words < _MIN_SENTENCE or (words < _MAX_PART and _PART.match(answer)):
         return not (words >= _MIN_SENTENCE - 2 and _names_topic_of(answer, question))

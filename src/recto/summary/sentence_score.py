@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
+from recto.summary.answer_style import wants_answers_so
 from recto.summary.case_report import reports_case
 from recto.summary.choices import chosen_options
 from recto.summary.deadlines import plans_for_day
@@ -23,7 +24,7 @@ from recto.summary.reference import PRONOUNS, leans_back, refers_back
 from recto.summary.sentences import UNSPACED_NUMBER, is_heading, is_question, rate_sentence
 from recto.summary.small_talk import FULL_NAME, SPECIFIC
 from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineSentence, ScoredSentence, SourceLine
-from recto.summary.statements import is_announcement, is_request, says_little, wants_answers_so
+from recto.summary.statements import is_announcement, is_request, says_little
 from recto.summary.success import is_thin_success
 from recto.summary.term_weights import CALENDAR, HAS_NUMBER, TermWeights, numeric_terms
 from recto.summary.worth import is_about_self, is_advice, is_of_case, is_result, is_worth_telling, reports, stands_alone

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
+from recto.summary.answer_style import wants_answers_so
 from recto.summary.deadlines import sets_deadline
 from recto.summary.machine_output import FENCES
 from recto.summary.prohibitions import permits_now, restricts
-from recto.summary.statements import asks_unmarked, forbids, wants_answers_so
+from recto.summary.statements import asks_unmarked, forbids
 from recto.text import text_cache
 
 # Scripts without spaces between words: pairs of characters serve as words there.

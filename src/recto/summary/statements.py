@@ -35,49 +35,6 @@ def forbids(sentence: str) -> bool:
     return any(hint in lower for hint in _NO_HINTS) and _NO_NOUN.search(sentence) is not None
 
 
-# How the user wants to be answered: "short answers please", "no emojis", "antworte auf Deutsch".
-_ANSWERING = _words(
-    "answer answers answering reply replies respond response responses explain explanations write emoji emojis bullet "
-    "bullets bullet-points table tables antworte antworten antwort schreib schreibe erkläre emojis stichpunkte "
-    "stichpunkten tabelle responde respondas respuesta respuestas contesta contéstame escribe escríbeme explícame "
-    "tabla "
-    "réponds répondez réponse réponses écris écrivez explique tableau antwoord antwoorden schrijf leg tabel rispondi "
-    "rispondimi risposte risposta scrivi scrivimi spiega tabella odpowiadaj odpowiedzi pisz tabeli emotikonów responda "
-    "respostas escreva tabela"
-)
-_MANNER = (
-    r"(?:short(?:er|ly)?|brief(?:ly)?|concise(?:ly)?|simple|simply|formal(?:ly)?|(?:short )?bullets?|bullet-points"
-    r"|points"
-    r"|tables?|steps?|metric|english|german|spanish|french|dutch|italian|polish|portuguese|japanese|kurz\w*|knapp\w*"
-    r"|einfach|stichpunkte\w*|tabelle|deutsch|englisch|cort[oa]s?|breves?|brevemente|sencill\w+|tabla|español|inglés"
-    r"|courtes?|courts?|bref|brièvement|simplement|tableau|français|anglais|kort\w*|bondig|simpel|tabel|nederlands"
-    r"|brev[ei]|semplice|tabella|italiano|inglese|krótk\w+|prosto|tabeli|polsku|curt[ao]s?|simples|tabela|português)"
-)
-_ANSWER_STYLE = re.compile(
-    r"\b(?:answers?|answering|repl(?:y|ies)|respon[ds]\w*|antwort\w*|respuestas?|contesta|contéstame|répon\w+"
-    rf"|antwoord\w*|rispo\w+|odpowi\w+|respost\w+)\b[^.?!]{{0,40}}?\b{_MANNER}\b"
-    # what one text is to be like is no rule: "explain wool briefly"
-    r"|\b(?:write|explain|schreib\w*|erkläre?|escr[ií]b\w+|écri\w+|explique|schrijf|scriv\w+|spiega|pisz|escreva)"
-    r"(?: (?:me|to me|mir|moi|only|always|please|bitte|immer|nur|siempre|solo|toujours|altijd|sempre|zawsze|tylko|in"
-    r"|auf"
-    rf"|en|po|em|a|una|eine))* {_MANNER}\b(?! [^\W\d_])"
-    r"|\b(?:short(?:er)?|brief|concise|simple|kurze|knappe|cortas|breves|courtes|korte|brevi|krótkie|curtas)"
-    r" (?:answers|replies|responses|antworten|respuestas|réponses|antwoorden|risposte|odpowiedzi|respostas)\b"
-    r"|\b(?:no|without|keine|ohne|sin|nada de|pas d['’]|sans|geen|zonder|niente|senza|bez|sem) (?:emojis?|emoticonos"
-    r"|emotikonów|emoticon)\b",
-    re.IGNORECASE,
-)
-_MAX_STYLE = 120
-
-
-@text_cache(8192)  # the summary and the ledger ask
-def wants_answers_so(sentence: str) -> bool:
-    """Whether the user says how to be answered, once and for all."""
-    if len(sentence) > _MAX_STYLE or sentence.endswith(("?", "？")) or _ANSWERING.isdisjoint(words_of(sentence)):
-        return False
-    return _ANSWER_STYLE.search(sentence) is not None
-
-
 # -- requests and questions, and whether a reply settles them
 
 _ASKS = re.compile(

@@ -33,6 +33,9 @@ DEFAULT_REPLY = 4096
 # A share of a large window would be a book; nobody writes or reads one between two messages.
 LONGEST_SUMMARY = 4096
 LARGEST_SUMMARY = 0.3
+# A smaller room gets the summary of this one, as far as it may: what a chat has decided takes no less to tell. Not
+# where messages that matter are still sent in full: they need the room.
+SMALL_ROOM = 5120
 TIGHTER = 0.75
 # A tool that takes more of the room is not worth its place: in a small window everything is near anyway.
 LARGEST_TOOL = 0.04
@@ -209,7 +212,8 @@ def tightened(context: TurnContext) -> TurnContext:
 
 def _summary(room: int, context: ContextSettings) -> int:
     """The longest summary as sent: what is asked for, no more than 30 % of the room, and enough to say something."""
-    asked = context.summary_tokens or min(int(room * context.summary_ratio), LONGEST_SUMMARY)
+    whole = room if STRATEGIES[context.strategy].bands else max(room, SMALL_ROOM)
+    asked = context.summary_tokens or min(int(whole * context.summary_ratio), LONGEST_SUMMARY)
     return max(SMALLEST_SUMMARY, min(asked, int(room * LARGEST_SUMMARY)))
 
 
