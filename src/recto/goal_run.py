@@ -245,7 +245,8 @@ def _modified(path: str, folders: Sequence[Path]) -> float | None:
         with suppress(OSError, ValueError):
             real = Path(os.path.realpath(folder / path))
             if real.is_relative_to(os.path.realpath(folder)):
-                return real.stat().st_mtime if real.is_file() else None
+                modified = real.stat().st_mtime  # raises where it is not in this folder
+                return None if real.is_dir() else modified
     return None
 
 
