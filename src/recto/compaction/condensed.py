@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import File, Image, Text, ToolResult
 from recto.chat.message import Message
-from recto.compaction.summary_input import MOST_READ, PLACES, SummaryInput, UnreadMessages
+from recto.compaction.summary_input import PLACES, SummaryInput, UnreadMessages
 from recto.search.terms import topic_words
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.machine_output import FENCES, PROSE, classify_lines, readable_output
@@ -57,6 +57,8 @@ LED_SHARE, LONGEST_SENTENCE = 0.4, 400
 STEM, COMMON = 6, 12
 # The middle is given to `extract` in parts of about so many characters, so that each of them can have a say.
 PART = 1200
+# How much of a longer text is read.
+MOST_CONDENSED = 120_000
 
 
 class Division(Struct, frozen=True):
@@ -113,9 +115,9 @@ def extract_middle(text: str, question: str, limit: int, count: CountTokens, abo
 
 def _readable(text: str) -> str:
     """As much of it as there is time to read: all, or places all over it."""
-    if len(text) <= MOST_READ:
+    if len(text) <= MOST_CONDENSED:
         return text
-    share = MOST_READ // PLACES
+    share = MOST_CONDENSED // PLACES
     starts = (len(text) * place // PLACES for place in range(PLACES))
     return "\n".join(text[start : start + share] for start in starts)
 

@@ -35,7 +35,7 @@ from recto.window.plan import Cut
 
 # How many characters one compaction reads: about half a second of work. A budget of work, not of time, so that the same
 # conversation gives the same window on every machine.
-MOST_READ = 120_000
+MOST_READ = 100_000
 # A first summary also reads the beginning, which has the task and its conditions, and places all over the rest, so that
 # it tells something of every period. The newest messages get what is left: the chat goes on from them.
 OLDEST_SHARE, SPREAD_SHARE, PLACES = 1 / 6, 1 / 3, 8

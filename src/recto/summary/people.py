@@ -51,6 +51,11 @@ _NO_NAME = re.compile(
 _MAX_LENGTH, _MIN_GAPS = 140, 2
 
 
+# In lower case, what a title may be.
+_TITLES = word_set(
+    "mr mrs ms miss dr prof herr herrn frau sr sra señor señora don doña doctor doctora m mme monsieur madame maître "
+    "meneer mevrouw dhr mevr signor signora sig pan pani panią pania senhor senhora dona dott dottor dottoressa"
+)
 _HEADED = re.compile(rf"[^\W\d_][\w -]{{2,24}}: {_NAME} [A-ZÀ-ÖØ-Þ]")
 
 
@@ -88,6 +93,6 @@ def names_role(sentence: str) -> bool:
     """Whether it says who somebody is, or names a person with a title."""
     if len(sentence) > _MAX_LENGTH or sentence.endswith(("?", "？")) or sentence.islower():
         return False
-    if _HEADED.match(sentence) or _titled().search(sentence):
+    if _HEADED.match(sentence) or (not _TITLES.isdisjoint(words_of(sentence)) and _titled().search(sentence)):
         return True
     return next(introductions(sentence), None) is not None
