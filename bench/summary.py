@@ -191,7 +191,7 @@ def _theirs(jobs: Sequence[Job]) -> list[Verdict]:
     runs = [run_of(chat.turns).wire() for chat in chats]
     task = {"limits": limits.to_json(), "runs": runs, "cap": cap(window), "least": COMPACTIONS}
     task["seeds"] = [job.seed for job in jobs]
-    with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
+    with tempfile.TemporaryDirectory(dir=peers.FOLDER, ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "task.json"
         path.write_text(json.dumps(task), "utf-8")
         answers = peers.ask("summary", PEER_NAME, path)["runs"]
@@ -233,7 +233,7 @@ def _named(job: RunJob) -> Named:
     run, state = job.run()
     writer = Lossy(job.number) if job.lossy else None
     with (
-        tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder,
+        tempfile.TemporaryDirectory(dir=peers.FOLDER, ignore_cleanup_errors=True) as folder,
         compacted(Path(folder) / "home", run, RUN_WINDOW, COMPACTIONS, writer) as found,
     ):
         return named(state(len(found.covered())), found.sent, found.lifted)

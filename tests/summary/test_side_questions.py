@@ -140,3 +140,9 @@ def test_a_question_that_led_to_a_call_is_no_side_question() -> None:
     said = [Said(role, text) for role, text in conversation("en", ("how warm is the sea at Sylt", "I look it up."))]
     said[7] = Said("assistant", "I look it up.", is_working=True)
     assert find_side_questions(said) == set()
+
+
+def test_an_order_that_was_only_acknowledged_is_no_side_question() -> None:
+    asked = ("please prepare a short leaflet about lavender, any day this month is fine.", "Any day this month, good.")
+    said = [Said(role, text) for role, text in conversation("en", asked)]
+    assert find_side_questions(said) == set()

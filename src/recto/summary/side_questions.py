@@ -16,9 +16,9 @@ from recto.chat.cues import words_of
 from recto.chat.priority import BINDING, CHATTER
 from recto.summary.quotation import DANGLING_WORDS
 from recto.summary.reference import leans_back, leans_on_another, refers_back
-from recto.summary.sentences import IS_UNSPACED, is_question, rate_sentence, sentences, word_set
+from recto.summary.sentences import IS_UNSPACED, is_question, rate_sentence, sentences, terms, word_set
 from recto.summary.small_talk import FULL_NAME, SPECIFIC
-from recto.summary.statements import accepts, answers, is_request
+from recto.summary.statements import accepts, answers, is_request, settles
 from recto.summary.term_weights import CALENDAR
 from recto.summary.worth import is_about_self
 from recto.text import text_cache
@@ -108,6 +108,10 @@ def _pattern(words: str) -> re.Pattern[str]:
     return re.compile(words, re.IGNORECASE)
 
 
+# Words of a short reply that the order has not: fewer only repeat it.
+_MIN_DONE = 4
+
+
 class Said(Struct, frozen=True):
     """A message, as far as it matters here."""
 
@@ -145,9 +149,16 @@ def _may_be_aside(said: Sequence[Said], at: int) -> bool:
     if len(question.text) > _MAX_QUESTION or reply.role != "assistant" or reply.is_working:
         return False
     after = said[at + 2] if at + 2 < len(said) else None
-    if (after and after.role != "user") or not asks_only(question.text) or not answers(reply.text):
+    if (after and after.role != "user") or not asks_only(question.text) or not _is_done(question.text, reply.text):
         return False
     return after is None or not accepts(next(iter(sentences(after.text[:_MAX_ACCEPTED])), ""))
+
+
+def _is_done(asked: str, reply: str) -> bool:
+    """Whether a question was answered, or an order carried out: one that was only acknowledged is open."""
+    if asked.rstrip().endswith(("?", "？")) or settles(reply) or not any(map(is_request, sentences(asked))):
+        return answers(reply)
+    return len(terms(reply) - terms(asked)) >= _MIN_DONE
 
 
 @text_cache(4096)
