@@ -22,7 +22,6 @@ from recto.summary.outcome import says_how_it_went
 from recto.summary.sentences import is_question, rate_sentence, sentences
 from recto.summary.small_talk import is_exclamation
 from recto.summary.statements import answers, is_announcement, is_request
-from recto.summary.success import tells_failure
 from recto.summary.task_text import MAX_TASK, find_task, prose
 from recto.summary.tool_use import ToolUse, read_tool_use, read_written_command
 from recto.summary.truncation import cut_text
@@ -256,10 +255,7 @@ class _WorkReader:
 
     def _begin(self, asked: str, number: int) -> None:
         """A new task: the one before becomes an earlier one, with what came of it. Mere talk does not."""
-        is_well = self._is_reply and _ends_well(self._said)
         log, had_worked = self._told(), self._has_worked or not self.log.earlier
-        if is_well and log.task:  # an error on the way to a task that was done is past
-            log = replace(log, uses=tuple(use for use in log.uses if not use.is_failed))
         self._talk, self._has_worked = None, False
         if log.task == _POINTER.format(number):
             self.log = replace(log, task=asked)
@@ -323,27 +319,21 @@ def _without(uses: Iterable[ToolUse], families: frozenset[str]) -> Iterable[Tool
             yield use if left == use.families else replace(use, families=left)
 
 
-def _ends_well(said: str) -> bool:
-    """Whether a reply at the end of a task tells what came of it, and of nothing that is still wrong."""
-    told = sentences(said)
-    return bool(told) and answers(said) and not any(tells_failure(one) or _LEFT_CUE.search(one) for one in told)
-
-
 def _purposes(command: str) -> frozenset[str]:
     return frozenset(found.lastgroup for found in _PURPOSE.finditer(command) if found.lastgroup)
 
 
 def _is_done_otherwise(earlier: ToolUse, later: ToolUse) -> bool:
-    """Whether what failed was done in another way: the file of an edit was changed, or another command for the same
-    succeeded."""
+    """Whether what failed was done in another way: the file of an edit was changed, or a command that was wrong itself
+    was followed by one for the same that is right."""
     if not earlier.is_failed or later.is_failed:
         return False
     if earlier.is_shell:
         if not later.is_shell or later.is_looking:
             return False
-        purposes = _purposes(earlier.command)
-        is_same = bool(purposes) and purposes <= _purposes(later.command)
-        return is_same or (not purposes and _MISTYPED.search(earlier.outcome) is not None)
+        # the last outcome of a command that did run is told, whatever another one came to
+        is_mistyped = _MISTYPED.search(earlier.outcome) is not None
+        return is_mistyped and _purposes(earlier.command) <= _purposes(later.command)
     if not later.changed:
         return False
     path = earlier.command.partition(" ")[2]
