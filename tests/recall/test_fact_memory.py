@@ -161,6 +161,25 @@ def test_facts_of_another_process_are_found(memory: FactMemory, store: Store, tm
     assert texts(memory, "trains?") == ["The second one is about trains"]
 
 
+def test_a_fact_that_another_process_indexes_meanwhile_stays_in_the_index(
+    memory: FactMemory, store: Store, tmp_path: Path
+) -> None:
+    memory.learn("The first one is about boats")
+    assert texts(memory, "boats?")
+    other, index = FactMemory(store, tmp_path / "facts.db", lambda: None), memory._index
+    changes = index._changes
+
+    def overtaken(reached: int, most: int) -> Any:
+        found = changes(reached, most)
+        other._index.fill()
+        return found
+
+    index._changes = overtaken
+    other.learn("The second one is about trains")
+    assert texts(memory, "trains?") == ["The second one is about trains"]
+    other.close()
+
+
 def test_an_index_of_another_store_is_made_anew(memory: FactMemory, tmp_path: Path) -> None:
     for number in range(5):
         memory.learn(f"Planet number {number} has rings")

@@ -81,17 +81,17 @@ class FactIndex:
             return True
 
     def _put(self, reached: int, changed: Sequence[tuple[int, MemoryFact | None]], revision: int) -> None:
-        keywords = self._index.keywords
-        if reached:
-            keywords.remove([number for number, _ in changed])
         items = [
             IndexItem(number, fact.text, position=number, time=fact.created)
             for number, fact in changed
             if fact is not None and fact.replaced_by is None
         ]
-        # another process may have done the same meanwhile
-        keywords.add(
-            {PARTITION: items}, {_REVISION: str(revision)}, expected={_REVISION: str(reached) if reached else ""}
+        # all in one step: another process may have done the same meanwhile
+        self._index.keywords.add(
+            {PARTITION: items},
+            {_REVISION: str(revision)},
+            expected={_REVISION: str(reached) if reached else ""},
+            removed=[number for number, _ in changed] if reached else (),
         )
 
     def _texts(self, passages: Sequence[Passage]) -> Mapping[int, str]:

@@ -90,9 +90,10 @@ class KeywordIndex:
         partitions: Mapping[str, Sequence[IndexItem]],
         marks: Mapping[str, str] | None = None,
         expected: Mapping[str, str] | None = None,
+        removed: Sequence[int] = (),
     ) -> None:
-        """Adds items to their partitions, in order, and sets the marks, in one transaction. Does nothing if another
-        process has changed a mark that is `expected` to have a certain value."""
+        """Removes items, adds others to their partitions, in order, and sets the marks, in one transaction. Does
+        nothing if another process has changed a mark that is `expected` to have a certain value."""
         # before the transaction: no other process waits for it
         cut = {
             partition: [cut_item(item, keeps_text=self.keeps_texts) for item in items]
@@ -101,14 +102,14 @@ class KeywordIndex:
         with self.file.write() as db:
             if any(_read_mark(db, name) != value for name, value in (expected or {}).items()):
                 return
+            _remove(db, removed)
             write_items(db, cut)
             _write_marks(db, marks or {})
 
     def remove(self, items: Sequence[int]) -> None:
         """Removes items. Their words stay until the index is cleared, but lead nowhere."""
         with self.file.write() as db:
-            db.executemany("DELETE FROM passages WHERE item = ?", [(item,) for item in items])
-            _write_marks(db, {"removed": new_id()})
+            _remove(db, items)
 
     def clear(self, kept_items: Iterable[int], marks: Mapping[str, str], forgotten_prefix: str) -> None:
         """Removes everything except the vectors of `kept_items`, which will be added again, and the marks that do not
@@ -267,6 +268,12 @@ def read_passages(file: IndexFile, numbers: Iterable[int]) -> dict[int, Passage]
     wanted = f"[{','.join(map(str, numbers))}]"
     query = f"SELECT {COLUMNS} FROM passages WHERE n IN (SELECT value FROM json_each(?))"
     return {row[0]: Passage(*row) for row in file.read(query, (wanted,))}
+
+
+def _remove(db: sqlite3.Connection, items: Sequence[int]) -> None:
+    if items:
+        db.executemany("DELETE FROM passages WHERE item = ?", [(item,) for item in items])
+        _write_marks(db, {"removed": new_id()})
 
 
 def _read_mark(db: sqlite3.Connection, name: str) -> str:
