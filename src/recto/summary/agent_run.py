@@ -68,8 +68,7 @@ _PURPOSE = re.compile(
 )
 # The command itself was wrong, and what it was to do was not even tried.
 _MISTYPED = re.compile(
-    r"no rule to make|command not found|unrecognized|unknown (?:option|command|flag)|not defined: -|no such (?:file"
-    r"|option)"
+    r"no rule to make|command not found|unrecognized|unknown (?:option|command|flag)|not defined: -|no such option"
     r"|usage:|is not recognized|missing script|no module named pytest",
     re.IGNORECASE,
 )

@@ -8,7 +8,6 @@ ledger is decided in `ledger_selection`.
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -207,16 +206,12 @@ def parse_ledger(lines: Iterable[str]) -> list[LedgerEntry]:
     for line in lines:
         if match := _ANSWERED.fullmatch(line):
             asked = AskedQuestion(int(match[1]), match[3], match[2] or "user")
-            first, *others = ledger_quotations([match[4]])
-            found += [replace(entry, question=asked) for entry in _parse_quotation(*first)]
-            found += chain.from_iterable(_parse_quotation(*other) for other in others)
+            for at, (number, role, item) in enumerate(ledger_quotations([match[4]])):
+                entries = parse_item(item, number, role)
+                found += entries if at else [replace(entry, question=asked) for entry in entries]
         else:
             plain.append(line)
     return [*found, *_parse_plain(plain)]
-
-
-def _parse_quotation(number: int, role: str, item: str) -> list[LedgerEntry]:
-    return parse_item(item, number, role)
 
 
 def _parse_plain(lines: Iterable[str]) -> list[LedgerEntry]:
