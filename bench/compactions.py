@@ -26,10 +26,11 @@ from recto.chat.blocks import Compaction
 from recto.chat.message import Message, Usage
 from recto.providers.model import Done, ReplyPart, TextPart
 from recto.recall.recall_tool import recall_tool
-from recto.turn.context import LARGEST_SUMMARY, SMALL_ROOM
+from recto.settings import ContextSettings
+from recto.turn.context import longest_summary
 
 SYSTEM = "You help with whatever comes up."
-RESERVE, SUMMARY_SHARE = 512, 0.2
+RESERVE = 512
 TOKENS_PER_WORD = 1 / 0.6
 J = TypeVar("J")
 V = TypeVar("V")
@@ -74,8 +75,7 @@ class Compacted:
 
 def cap(window: int) -> int:
     """The room of a summary and its ledger, as the settings have it unless told otherwise."""
-    room = window - RESERVE
-    return min(int(max(room, SMALL_ROOM) * SUMMARY_SHARE), int(room * LARGEST_SUMMARY))
+    return longest_summary(window, window - RESERVE, ContextSettings(), has_writer=True)
 
 
 def told(block: Compaction) -> str:

@@ -187,7 +187,7 @@ def test_a_work_log_stands_before_a_models_summary_and_goes_on(desk: Open, scrip
     (vault / "Page.md").write_text("A page with some words about 14 boats. " * 8)
     call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Page.md"}}]}
     rounds = [call, {"text": "The page says that there are 14 boats in the harbour of Lund."}] * 40
-    at = desk(script(*rounds, summary("Facts: 14 boats."), limit=2400), vault=vault)
+    at = desk(script(*rounds, summary("Facts: 14 boats."), limit=3200), vault=vault)
     talk = at.conversation()
     blocks = []
     for number in range(40):

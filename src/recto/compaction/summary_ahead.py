@@ -46,7 +46,7 @@ def is_due_soon(turn: Turn) -> bool:
     """Whether the next compaction comes near, so that its summary can be written ahead by a model."""
     size, context = turn.window.total, turn.context
     is_near = 0 < context.settings.prepare_at * turn.window.limit <= size
-    has_writer = context.model.summarizes or bool(context.settings.summary_model)
+    has_writer = context.resolved.has_summary_writer
     return context.compacts and has_writer and is_near and not is_held(turn.loaded.view.compaction, size)
 
 

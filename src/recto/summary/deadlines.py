@@ -32,32 +32,11 @@ _DEADLINE = re.compile(
     rf"|\bdo (?:\d{{1,2}}\.? )?(?:{_POLISH}|końca)\b",
     re.IGNORECASE,
 )
-_DEADLINE_WORDS = frozenset(
-    [
-        "by",
-        "before",
-        "until",
-        "later",
-        "bis",
-        "vor",
-        "voor",
-        "uiterlijk",
-        "tot",
-        "antes",
-        "para",
-        "hasta",
-        "avant",
-        "d'ici",
-        "pour",
-        "jusqu'au",
-        "jusqu'à",
-        "entro",
-        "prima",
-        "do",
-        "até",
-        "przed",
-    ]
+_DEADLINE_PREPOSITIONS = (
+    "by before until later bis vor voor uiterlijk tot antes para hasta avant d'ici pour jusqu'au jusqu'à entro prima "
+    "do até przed"
 )
+_DEADLINE_WORDS = frozenset(_DEADLINE_PREPOSITIONS.split())
 _PAST = re.compile(
     r"\b(?:was|were|had|did|been|from (?:mon|tues|wednes|thurs|fri|satur|sun)day|hatte|wurde|von|fue|era|había|desde"
     r"|war|était|avait|depuis)\b",

@@ -5,7 +5,8 @@ answer is too short to be understood alone. Knows one entry at a time, in whatev
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 
 from msgspec.structs import replace
 
@@ -13,6 +14,7 @@ from recto.summary.corrections import corrects
 from recto.summary.facts import Fact
 from recto.summary.ledger import FIGURES, LedgerEntry, has_marks_of_lines, topic_terms
 from recto.summary.machine_output import PROSE, LineKinds, has_code_punctuation, is_machine_made
+from recto.summary.past_plans import is_only_plan, is_over
 from recto.summary.prohibitions import has_prohibition
 from recto.summary.quotation import count_topic_words, is_topic_word
 from recto.summary.sentences import IS_UNSPACED, terms, word_set
@@ -356,6 +358,19 @@ def without_denied(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     # "the budget is 14,000 and we start on 7 May" still tells the budget
     past -= {(entry.number, entry.text) for entry in entries if entry.fact.kind == "number"} if past else set()
     return [entry for entry in entries if (entry.number, entry.text) not in past] if past else list(entries)
+
+
+def without_past(entries: Sequence[LedgerEntry], days: Mapping[int, date]) -> list[LedgerEntry]:
+    """The entries without what was to be on a day that is over by the last message. `days` tells when each message was
+    said; of those that a former ledger lists it is not known."""
+    today = max(days.values(), default=None)
+    return [
+        entry
+        for entry in entries
+        if entry.role == "tool"
+        or not is_over(entry.text, days.get(entry.number), today)
+        or not is_only_plan(entry.text)
+    ]
 
 
 def _denies(entry: LedgerEntry) -> bool:

@@ -12,6 +12,7 @@ from recto.chat.cues import words_of
 from recto.chat.priority import BINDING
 from recto.summary.corrections import values_in
 from recto.summary.decisions import content_terms
+from recto.summary.past_plans import is_only_plan, is_over
 from recto.summary.prohibitions import has_prohibition, negates, permits
 from recto.summary.sentence_score import UNWORTHY_FACTOR
 from recto.summary.sentences import IS_UNSPACED, is_question, rate_sentence, word_set
@@ -23,6 +24,8 @@ from recto.text import LazyPattern, text_cache
 
 # What does not hold any more would mislead: it is told less than what is merely not worth it.
 _OUTDATED_FACTOR = 0.005
+# What was to be on a day that is over, and tells more than that.
+_OVER_FACTOR = 0.5
 # An error is past if it works within so many messages.
 _MAX_UNTIL_WORKS = 14
 # Of what a question asks, so much must be in one later statement; a single word may be anything.
@@ -84,6 +87,7 @@ def lower_past(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> l
     """Errors that were mended, questions that were answered, prohibitions that were lifted and offers that others took
     the place of are hardly worth telling; what else binds stays."""
     worked = [one.line for one in pool if works_now(one.text)]
+    today = max((line.day for line in lines if line.day), default=None)
     own = [one for one in pool if lines[one.line].label != TOOL and one.speaker is None and not lines[one.line].is_task]
     past, outdated = _answered(own, lines), _lifted(own, lines) | _outbid(own)
 
@@ -96,9 +100,17 @@ def lower_past(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> l
             return False
         return any(one.line < line <= one.line + _MAX_UNTIL_WORKS for line in worked)
 
-    factors = {
-        one.key: _OUTDATED_FACTOR if one.key in outdated else UNWORTHY_FACTOR if is_past(one) else 1 for one in pool
-    }
+    def factor(one: ScoredSentence) -> float:
+        if one.key in outdated:
+            return _OUTDATED_FACTOR
+        if is_past(one):
+            return UNWORTHY_FACTOR
+        line = lines[one.line]
+        if line.is_task or line.label == TOOL or not is_over(one.text, line.day, today):
+            return 1.0
+        return _OUTDATED_FACTOR if is_only_plan(one.text) else _OVER_FACTOR
+
+    factors = {one.key: factor(one) for one in pool}
     return [replace(one, score=one.score * factors[one.key]) if factors[one.key] < 1 else one for one in pool]
 
 

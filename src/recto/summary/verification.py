@@ -5,6 +5,7 @@ Unsupported facts are marked in the text. Lost ones go into the ledger, as far a
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import date
 from itertools import chain
 
 from msgspec import Struct, field
@@ -25,7 +26,7 @@ from recto.summary.ledger import (
     parse_place,
 )
 from recto.summary.ledger_entries import entries_of_output, entries_of_prose, entries_settled, has_entries
-from recto.summary.ledger_worth import without_denied
+from recto.summary.ledger_worth import without_denied, without_past
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines, readable_output
 from recto.summary.marks import (
     MARK,
@@ -37,6 +38,7 @@ from recto.summary.marks import (
     quote_marks,
     strip_marks,
 )
+from recto.summary.relative_dates import day_of
 from recto.summary.sentences import sentence_positions, sentences
 from recto.summary.side_questions import Said, find_side_questions
 from recto.summary.success import tells_failure, works_now
@@ -78,6 +80,8 @@ class CoveredFacts(Struct):
     _waiting_size: int = 0
     _said: dict[int, Said] = field(default_factory=dict)
     """The messages so far, by number."""
+    days: dict[int, date] = field(default_factory=dict)
+    """When each was said."""
 
     def told(self, known: str = "") -> list[LedgerEntry]:
         """The entries without those of side questions. `known` is what a former summary tells."""
@@ -105,6 +109,8 @@ class CoveredFacts(Struct):
         for message in messages:
             if message.role != "tool" and message.text.strip():
                 self._said[message.said] = Said(message.role, message.text, bool(message.calls))
+                if day := day_of(message.created):
+                    self.days[message.said] = day
             for text, author in _texts_of(message):
                 self._add_text(text, author, message)
                 if message.role == "user" and MARK.strip() in text:
@@ -258,6 +264,7 @@ def verify_summary(
     former_entries = former.entries
     entries = _merge_entries(former_entries, covered.told(former.summary))
     current = without_denied(mark_corrections(entries))
+    current = without_past(current, covered.days)
     kept, lost = _split_stated(text, current)
     before = max(len(former_entries), former.facts or 0)
     added = len(entries) - len(former_entries) + covered.dropped

@@ -36,6 +36,8 @@ LARGEST_SUMMARY = 0.3
 # A smaller room gets the summary of this one, as far as it may: what a chat has decided takes no less to tell. Not
 # where messages that matter are still sent in full: they need the room.
 SMALL_ROOM = 5120
+# Sentences of the originals take more than a model's own words. Low water still leaves this to the latest messages.
+SMALL_ROOM_OF_SENTENCES, LARGEST_OF_SENTENCES, LATEST = 8192, 0.4, 448
 TIGHTER = 0.75
 # A tool that takes more of the room is not worth its place: in a small window everything is near anyway.
 LARGEST_TOOL = 0.04
@@ -76,6 +78,11 @@ class ResolvedModel(Struct, frozen=True):
     @property
     def room(self) -> int:
         return self.limit - self.reserve
+
+    @property
+    def has_summary_writer(self) -> bool:
+        """False: summaries consist of sentences of the originals."""
+        return self.model.summarizes or bool(self.settings.summary_model)
 
     @property
     def is_known(self) -> bool:
@@ -185,7 +192,7 @@ def budget_for(resolved: ResolvedModel, preamble: Preamble, *, compacts: bool) -
         # of the room, not of the limit: where the reserve is half of a small window, the next turn would cut again
         low_water=int(room * settings.low_water),
         trigger=math.ceil(limit * settings.threshold - 1e-9) if compacts else None,
-        summary=_summary(room, settings),
+        summary=longest_summary(limit, room, settings, has_writer=resolved.has_summary_writer),
         recent=settings.recent_messages_to_keep,
         least_recent=settings.min_recent_messages_to_keep,
         shares=Shares(shares.system, shares.tools, shares.messages),
@@ -210,11 +217,15 @@ def tightened(context: TurnContext) -> TurnContext:
     return replace(context, budget=tighter, tightened=context.tightened + 1)
 
 
-def _summary(room: int, context: ContextSettings) -> int:
-    """The longest summary as sent: what is asked for, no more than 30 % of the room, and enough to say something."""
-    whole = room if STRATEGIES[context.strategy].bands else max(room, SMALL_ROOM)
+def longest_summary(limit: int, room: int, context: ContextSettings, *, has_writer: bool) -> int:
+    """In tokens as sent: what is asked for, no more than 30 % of the window, and enough to say something."""
+    whole, most = room, LARGEST_SUMMARY * room
+    if not STRATEGIES[context.strategy].bands:
+        whole = max(room, SMALL_ROOM if has_writer else SMALL_ROOM_OF_SENTENCES)
+        of_sentences = min(LARGEST_OF_SENTENCES * room, context.low_water * room - LATEST)
+        most = most if has_writer else min(LARGEST_SUMMARY * limit, max(most, of_sentences))
     asked = context.summary_tokens or min(int(whole * context.summary_ratio), LONGEST_SUMMARY)
-    return max(SMALLEST_SUMMARY, min(asked, int(room * LARGEST_SUMMARY)))
+    return max(SMALLEST_SUMMARY, min(asked, int(most)))
 
 
 Summarizer = Callable[[list[dict[str, Any]]], Awaitable[str]]
