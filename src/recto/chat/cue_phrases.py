@@ -1,5 +1,21 @@
-"""Cue phrases in Italian, Polish and Portuguese, in the notation of `recto.chat.cues`, which holds those of the other
-five languages and knows how they are searched for.
+"""Cue phrases in Italian, Polish and Portuguese, and those that end a matter in any language, in the notation of
+`recto.chat.cues`, which holds those of the other five languages and knows how they are searched for.
+"""
+
+# "Decision: …", "…, final", and what is given up.
+ENDS_MATTER = """
+^ | decisión/decisão/beslissing/beschluss/entscheidung/decidido/decidida/décision/décidé/besluit |;
+| final/decided/decidido/décidé/entschieden/beschlossen/beslist/besloten/postanowione/fix/punktum/basta |;
+that's/is/c'est/está/è/es decided/décidé/decidido/deciso; das/es steht fest;
+i/we/i'll/we'll go with; ich/wir nehme/nehmen #; ik/we neem/nemen #;
+^ | max #; ok/so/then max #; # max |/for/per/pp; a/the/our/my cap of #; | limit #; limit of #; no further/farther than;
+on/je/nous s'interdit/m'interdis; ich/wir verzichte/verzichten auf; renuncio/renunciamos a/al;
+rinuncio/rinunciamo a/al/alla/ai/alle/allo; desisto/desistimos de/do/da; we/i scrap/drop/skip/ditch the/our/my/this;
+wir streichen/kippen; on supprime/enlève/annule/abandonne; quitamos/eliminamos/suprimimos el/la/los/las;
+togliamo/eliminiamo/tagliamo il/la/lo/i/le/gli; skreślamy; wyrzucamy; cortamos/cancelamos o/a/os/as; laten we weg;
+non si stampa/pubblica/usa/fa/tocca/invita/vende/serve/mette/apre/compra;
+on/nous/je n'invite/n'achète/n'utilise/n'appelle/n'ouvre/n'accepte pas/jamais/plus;
+on/nous ne prend/prenons/met/mettons/paie/payons/vend/vendons pas/jamais/plus; ik ben vega/vegetarisch/veganistisch
 """
 
 BINDS = """
@@ -93,13 +109,18 @@ fevereiro; março; maio; junho; julho; setembro; outubro; dezembro; semana/mês/
 """
 
 LIKELY = """
-| senza; | bez; | sem; | só
+| senza; | bez; | sem; | só; ^ | mai; | mai; so/ok/okay never; ^ | zero;
+^ | nessun/nessuno/nessuna/nessun'altra/nenhum/nenhuma
 """
 
 HARMLESS = """
 senza dubbio/problemi/problema/fretta/parole/contare/dire; mai visto/sentito/stato/stata/pensato/dire;
 bez problemu/sensu/przesady/pośpiechu/wątpienia; sem problema/problemas/dúvida/pressa/dizer/falta;
 só que/um/isso/assim;
+mai più/una/un/avuto/fatto/provato/successo/come/e; zero idea/ideas/clue/chance/chances/problem/problems/problemas;
+zero errors/warnings/pain/bugs/issues/stress/results/hits/failures/tolerance/sense/dolore/dor/dolor/degrees;
+nessun/nessuno/nessuna problema/idea/notizia/risposta/fretta/dubbio/novità/dolore/errore/lo/sa/ha/mi;
+nenhum/nenhuma problema/ideia/notícia/resposta/pressa/dúvida/novidade/dor/erro;
 nie wiem/ma/mam/jest/rozumiem/szkodzi/pamiętam/trzeba/wiedziałam/wiedziałem/mogę/sądzę/było/tak/bardzo/do/ja/to
 """
 

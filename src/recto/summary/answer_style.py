@@ -12,7 +12,7 @@ bullet bullets bullet-points table tables antworte antworten antwort schreib sch
 stichpunkten tabelle responde respondas respuesta respuestas contesta contéstame escribe escríbeme
 explícame tabla réponds répondez réponse réponses écris écrivez explique tableau antwoord antwoorden
 schrijf leg tabel rispondi rispondimi risposte risposta scrivi scrivimi spiega tabella odpowiadaj
-odpowiedzi pisz tabeli emotikonów responda respostas escreva tabela schreibst gibst nennst antwortest
+odpowiedzi pisz tabeli emotikonów responda respostas escreva escreve tabela schreibst gibst nennst antwortest
 escribas pongas donnes proposes schrijft geeft antwoordt noemt dai proponi piszesz podajesz odpowiadasz
 escreveres escrever responderes responder quote list show give name suggest des tell
 """
@@ -29,8 +29,9 @@ _ANSWER_STYLE = re.compile(
     r"\b(?:answers?|answering|repl(?:y|ies)|respon[ds]\w*|antwort\w*|respuestas?|contesta|contéstame|répon\w+"
     rf"|antwoord\w*|rispo\w+|odpowi\w+|respost\w+)\b[^.?!]{{0,40}}?\b{_MANNER}\b"
     # what one text is to be like is no rule: "explain wool briefly"
-    r"|\b(?:write|explain|schreib\w*|erkläre?|escr[ií]b\w+|écri\w+|explique|schrijf|scriv\w+|spiega|pisz|escreva)"
-    r"(?: (?:me|to me|mir|moi|only|always|please|bitte|immer|nur|siempre|solo|toujours|altijd|sempre|zawsze|tylko|in"
+    r"|\b(?:write|explain|schreib\w*|erkläre?|escr[ií]b\w+|écri\w+|explique|schrijf|scriv\w+|spiega|pisz|escrev[ae])(?:-me)?"
+    r"(?: (?:me|to me|mir|moi|mi|frases|sentences|sätze|only|always|please|bitte|immer|nur|siempre|solo|toujours|altijd"
+    r"|sempre|zawsze|tylko|in"
     r"|auf"
     rf"|en|po|em|a|una|eine))* {_MANNER}\b(?! [^\W\d_])"
     r"|\b(?:short(?:er)?|brief|concise|simple|kurze|knappe|cortas|breves|courtes|korte|brevi|krótkie|curtas)"

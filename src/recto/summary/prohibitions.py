@@ -78,6 +78,24 @@ _RULES = (
         r"\b(?:keep|stays?|it['’]s|is) (?:it |this |that |all )?(?:a )?(?:secret|surprise|confidential)\b",
         r"\b(?:so|and|then) none of (?:that|those|them|it|the)\b",
     ),
+    # "prices in euros please, not dollars"
+    _rule(
+        "please pls bitte favor graag favore proszę",
+        r"\b(?:please|pls|bitte|por favor|graag|per favore|proszę),? (?:and |und |y |en |e )?(?:not|nicht|no|niet|non"
+        r"|nie|não) (?!(?:now|yet|that|so|jetzt|problem|worries)\b)[^\W_]",
+    ),
+    _rule(
+        "not",
+        r"\b(?:i|we)(?:['’]d like| want| need| prefer)\b[^.?!]{3,60}?,? not (?!(?:sure|only|just|to|that|the|a|because"
+        r"|so|yet|too)\b)\w",
+    ),
+    # "only cash"
+    _rule(
+        "only nur solo sólo tylko apenas só alleen enkel seulement",
+        r"^(?:ok(?:ay)?,? |so |and |but |y |und |e |en )?(?:only|nur|solo|sólo|tylko|apenas|só|alleen|enkel|seulement)"
+        r" (?!(?:one|me|a|kidding|joking|so|kurz|gut|problem|thing|question|if|when|the|un|una|que|um|if|noch|mal"
+        r"|eine?)\b)[^\W\d_]+(?: [^\W\d_]+)?[.!]*$",
+    ),
     _rule(
         "only",
         r"^(?:[\w'’-]+ ){1,3}only(?: please)?[.!]*$",
@@ -101,7 +119,8 @@ _RULES = (
         r"\b(?:bloß|ja|also|will|wollen|möchten?) kein(?:e[nmr]?)? (?!(?:ahnung|problem|sorge|zeit|lust|stress"
         r"|angst)\b)\w",
         r"\b(?:unterschreib|mach|nehm|zahl|kauf|akzeptier|buch)\w* (?:ich|wir) (?:\w+ )?nicht\b",
-        r"\b(?:ich|wir) (?:unterschreib|nehm|zahl|kauf|akzeptier|buch)\w* (?:\w+ ){0,3}(?:nicht|kein(?:e[nmr]?)?)\b",
+        r"\b(?:ich|wir) (?:unterschreib|nehm|zahl|kauf|akzeptier|buch|lad|miet|bestell|verkauf|verwend)\w*"
+        r" (?:\w+ ){0,3}(?:nicht|kein(?:e[nmr]?)?)\b",
         r"\b(?:nicht|nie|kein(?:e[nmr]?)?)(?: [^\W\d_]+){1,3} (?:dürfen|darf|sollen|soll)\b|\bgibt(?: es|'s) nicht\b",
         rf"{_CLAUSE}(?:ruf|sprich|schick|sag|frag|lad|kauf|bestell|öffne|schreib|meld|erzähl|buch|zeig)\w*"
         r" (?:[^\s.,]+ ){0,5}nicht\b",

@@ -24,7 +24,7 @@ from recto.summary.reference import PRONOUNS, leans_back, refers_back
 from recto.summary.sentences import UNSPACED_NUMBER, is_heading, is_question, rate_sentence
 from recto.summary.small_talk import FULL_NAME, SPECIFIC
 from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineSentence, ScoredSentence, SourceLine
-from recto.summary.statements import is_announcement, is_request, says_little
+from recto.summary.statements import is_announcement, is_request, leaves_open, says_little
 from recto.summary.success import is_thin_success
 from recto.summary.term_weights import CALENDAR, HAS_NUMBER, TermWeights, numeric_terms
 from recto.summary.worth import is_about_self, is_advice, is_of_case, is_result, is_worth_telling, reports, stands_alone
@@ -49,16 +49,14 @@ _SMALL_TALK_FACTOR, UNWORTHY_FACTOR, _PASTED_OUTPUT_FACTOR = 0.01, 0.04, 0.5
 # What others said is told after what its author says of it, and their orders to a model bind nobody.
 _QUOTED_FACTOR = 0.4
 _ORDER_FACTOR = 0.002
-_LISTING_FACTOR, _ROW_FACTOR = 0.35, 0.02
-_SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.5, 0.85
-_ANNOUNCEMENT_FACTOR = 0.7
+_LISTING_FACTOR, _ROW_FACTOR, _SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.35, 0.02, 0.5, 0.85
+_ANNOUNCEMENT_FACTOR, _REACTION_FACTOR = 0.7, 0.4
 # What an assistant proposes counts for less as long as the user has not agreed to it.
 _ADVICE_FACTOR = 0.06
 # What it knows can be asked again.
 _KNOWLEDGE_FACTOR = 0.4
 # Where an assistant tells of itself, it is a person or tells what it did.
 _SELF_FACTOR = 1.4
-_REACTION_FACTOR = 0.4
 _BACK_REFERENCE_FACTOR, _VAGUE_REFERENCE_FACTOR = 0.85, 0.55
 _QUESTION_FACTORS = {USER: 0.8, ASSISTANT: 0.4}
 # What the user asked and got is worth little, what is still open much.
@@ -176,7 +174,7 @@ def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
     if label == ASSISTANT:
         return bonus
     replies = _CHOICE_BONUS if line.chosen else _ANSWER_BONUS if line.is_answer else 0.0
-    may_be_open = not line.is_settled and (is_question(start) or is_request(start))
+    may_be_open = leaves_open(start) or (not line.is_settled and (is_question(start) or is_request(start)))
     return bonus + replies + (_OPEN_BONUS if may_be_open else 0.0)
 
 
@@ -324,7 +322,7 @@ def _is_repeated(sentence: LineSentence, line: SourceLine) -> bool:
 
 
 def is_binding(sentence: ScoredSentence) -> bool:
-    """Whether it binds, and is more than the frame of a prompt."""
+    """And is more than the frame of a prompt."""
     return sentence.score >= _MIN_BINDING_SCORE and rate_sentence(sentence.text[:_MAX_INSPECTED]) == BINDING
 
 
@@ -376,7 +374,9 @@ def _score_speech(score: float, start: str, label: str, *, is_quoted: bool, is_s
         score += _BOLD_BONUS
     if label == USER and priority != BINDING and (is_question(start) or is_request(start)):
         return score * _SETTLED_FACTOR if is_settled else _QUESTION_FACTORS[USER] * score + _OPEN_BONUS
-    return score * _QUESTION_FACTORS.get(label, 1.0) if is_question(start) else score
+    if is_question(start):
+        return score * _QUESTION_FACTORS.get(label, 1.0)
+    return score + _OPEN_BONUS if label == USER and leaves_open(start) else score
 
 
 def _form_factor(sentence: LineSentence, start: str, facts: int | None, is_task: bool) -> float:

@@ -67,7 +67,20 @@ _LEAVES_OPEN = re.compile(
     r"|duidelijk))|moet (?:ik|ik nog|nog) (?:vragen|uitzoeken)"
     r"|non (?:lo |si )?(?:so|sappiamo|sa)|da (?:decidere|chiarire|definire)|vedremo|devo chiedere"
     r"|nie (?:wiem|wiemy|wiadomo)|do ustalenia|zobaczymy|muszę zapytać|não (?:sei|sabemos|se sabe)|vamos ver"
-    r"|em aberto|por decidir|a definir|tenho de perguntar)\b|不知道|不清楚|待定|再说"
+    r"|em aberto|por decidir|a definir|tenho de perguntar"
+    # nobody has answered yet
+    r"|(?:has|have)(?:n't| not) (?:yet )?(?:answered|replied|responded|decided|confirmed|given|called back|got back"
+    r"|come back)|you haven't (?:told|said|mentioned)|still (?:no (?:answer|reply|word|news)|waiting)"
+    r"|waiting (?:for|on) (?:\S+ ){0,3}(?:answer"
+    r"|reply|decision|quote|confirmation|approval)|no (?:answer|reply|response|word|news) (?:\S+ ){0,3}yet"
+    r"|noch keine (?:antwort|zusage|rückmeldung|entscheidung)|warten? noch auf|hast du mir nicht gesagt"
+    r"|(?:todavía|aún) no (?:ha|han|hay)|no me lo has dicho|(?:n'a|n'ont|n'ai|n'avons) pas encore"
+    r"|(?:ha|hanno|abbiamo|ho) ancora (?:non )?(?:risposto|deciso|confermato|dato)|ancora nessuna risposta"
+    r"|(?:nie \w+ jeszcze|jeszcze nie) (?:odpowie\w+|potwierdz\w+|zdecydowa\w+)|nie odpowie\w+ jeszcze|brak odpowiedzi"
+    r"|ainda não (?:respond\w+|confirm\w+|decid\w+|deram|deu)|nog (?:niet (?:geantwoord|beslist|bevestigd)"
+    r"|geen antwoord))\b"
+    r"|^(?:still |noch |nog )?(?:open(?: [^\W\d_]+)?|offen|abierto|aperto|otwarte) ?:"
+    r"|まだ(?:返事|回答|連絡)|不知道|不清楚|待定|再说"
     r"|未定|まだ(?:決|わか|分か|知ら)|(?:わか|分か)りません|検討中|確認中"
 )
 # Every match has one of these words, or is Chinese.
@@ -77,7 +90,8 @@ _OPEN_WORDS = _words(
     "idée verra voir personne suspens weet weten geen nog moet non "
     "decidere chiarire definire vedremo wiem wiemy wiadomo ustalenia zobaczymy muszę sei sabemos ver aberto decidir "
     "definir "
-    "perguntar"
+    "perguntar hasn haven has have still waiting noch warten warte hast todavía aún dicho encore ancora jeszcze brak "
+    "ainda abierto aperto otwarte"
 )
 _UNSPACED_OPEN = re.compile("不知道|不清楚|待定|再说|未定|まだ|りません|検討中|確認中")
 _PUTS_OFF = re.compile(

@@ -11,6 +11,7 @@ from recto.chat.cues import cues_in, words_of
 from recto.chat.priority import BINDING, CHATTER, NORMAL, sentence_priority
 from recto.summary.case_report import reports_case
 from recto.summary.facts import is_passing
+from recto.summary.prohibitions import has_prohibition
 from recto.summary.quotation import count_topic_words
 from recto.summary.reference import leans_back, leans_on_another
 from recto.summary.relative_dates import is_german
@@ -241,7 +242,8 @@ def is_worth_telling(
     if is_assistant:
         return is_accepted or not estimates(text)
     if priority == BINDING:
-        is_light = is_remark(text) and count_topic_words(text) <= _MAX_THIN
+        is_rule = has_prohibition(text) or _DIGIT.search(text)  # "haha ok, no dogs then"
+        is_light = is_remark(text) and not is_rule and count_topic_words(text) <= _MAX_THIN
         return not is_light or decision_start(text) is not None  # "Kettle it is lol"
     if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
         is_settled = is_settled and not (leaves_open(text) or _LASTS.search(text.lower()))
