@@ -1,8 +1,10 @@
 """Words that end a matter, and words that leave it open, in the languages of the cues."""
 
 import pytest
+from tests.summary.test_worth import quarter
 
 from recto.chat.priority import BINDING
+from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.sentences import rate_sentence
 from recto.summary.statements import leaves_open
 from recto.summary.worth import is_worth_telling
@@ -103,3 +105,40 @@ def test_what_nobody_has_answered_is_open(text: str) -> None:
 def test_a_pain_that_is_gone_is_no_open_matter() -> None:
     assert not leaves_open("still no pain in the knee")
     assert not leaves_open("the door is open")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "old"),
+    [
+        ("The translation is due on 20 March.", "they want the translation earlier: Thursday 19 March", "20 March"),
+        ("Budget for the kitchen is 9,000.", "kitchen budget is 8,500 now", "9,000"),
+        ("Golive is on 14 September.", "so golive 28 sept. not 14. tell the others", "14 September"),
+        ("Die Miete beträgt 900 Euro.", "die Miete ist jetzt doch 930", "900"),
+        ("La reunión es el martes a las 10.", "la reunión pasa al jueves a las 10", "martes"),
+        ("Le mariage est le 12 juin.", "le mariage est repoussé au 19 juin", "12 juin"),
+        ("La cena è il 4 maggio.", "la cena slitta all'11 maggio", "4 maggio"),
+        ("Ślub jest 4 maja.", "ślub jednak 11 maja", "4 maja"),
+        ("Paint the hall in grey.", "the hall in blue instead, not grey", "hall in grey"),
+    ],
+)
+def test_where_the_correction_says_it_all_the_former_value_is_not_told(before: str, after: str, old: str) -> None:
+    others = ("The shed needs new boards.", "I bought 12 brushes.", "The neighbour lends us a ladder.")
+    told = extract([PlainMessage("user", text) for text in (*others[:1], before, *others[1:], after)], 400, quarter)
+    assert old not in told
+    assert after[:20] in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mornings suit me best",
+        "tutoie-moi",
+        "trata-me por tu",
+        "ich mag keine Anrufe",
+        "as a table, always",
+        "skip the intro",
+        "I can't stand phone calls",
+    ],
+)
+def test_what_somebody_likes_binds(text: str) -> None:
+    assert rate_sentence(text) == BINDING

@@ -18,6 +18,17 @@ on/nous/je n'invite/n'achète/n'utilise/n'appelle/n'ouvre/n'accepte pas/jamais/p
 on/nous ne prend/prenons/met/mettons/paie/payons/vend/vendons pas/jamais/plus; ik ben vega/vegetarisch/veganistisch
 """
 
+# What somebody likes, and how he wants to be spoken to.
+WISHES = """
+suits/suit me best/better; address me as; use du/sie/tú/usted/vous/tu/lei with/for me; | duzen/siezen |; trátame de;
+tutéame; tutoie-moi; vouvoie-moi; dammi/diamoci del tu/lei; trata-me por; mów/mówcie mi; mag/kunt me tutoyeren;
+ich mag kein/keine/keinen/nicht; ik hou niet van; no me gusta/gustan; je n'aime pas; non mi piace/piacciono; nie lubię;
+não gosto de; | liever; lieber morgens/abends/vormittags/nachmittags/später/früher/nicht;
+^ | in/as/with tables/bullets |; as a table |; no need to apologise/apologize/explain/repeat; don't say sorry;
+explain … like/as i'm/if;
+skip/drop/omit the intro/introduction/introductions/preamble/greeting/greetings/pleasantries/apologies/explanations
+"""
+
 BINDS = """
 non si può/possono/deve/devono; non deve/devono/devi/puoi/potete/può/possono/possiamo/vogliamo/voglio;
 | non chiamare/usare/toccare/cambiare/cancellare/dire/dirlo/mandare/inviare/invitare/invitate/pubblicare/prenotare;
@@ -110,13 +121,15 @@ fevereiro; março; maio; junho; julho; setembro; outubro; dezembro; semana/mês/
 
 LIKELY = """
 | senza; | bez; | sem; | só; ^ | mai; | mai; so/ok/okay never; ^ | zero;
+i hate/dislike; can't stand; odio el/la/los/las; je déteste; ik haat;
 ^ | nessun/nessuno/nessuna/nessun'altra/nenhum/nenhuma
 """
 
 HARMLESS = """
 senza dubbio/problemi/problema/fretta/parole/contare/dire; mai visto/sentito/stato/stata/pensato/dire;
 bez problemu/sensu/przesady/pośpiechu/wątpienia; sem problema/problemas/dúvida/pressa/dizer/falta;
-só que/um/isso/assim;
+só que/um/isso/assim; hate/haat this/that/these/those/it/you/him/her/them/to/when/my/the/being/dit/dat/het/deze;
+déteste ça/cela/le/la/quand; can't stand this/it/him/her/them/the/you;
 mai più/una/un/avuto/fatto/provato/successo/come/e; zero idea/ideas/clue/chance/chances/problem/problems/problemas;
 zero errors/warnings/pain/bugs/issues/stress/results/hits/failures/tolerance/sense/dolore/dor/dolor/degrees;
 nessun/nessuno/nessuna problema/idea/notizia/risposta/fretta/dubbio/novità/dolore/errore/lo/sa/ha/mi;

@@ -273,7 +273,7 @@ graag gedaan; fijne dag/avond/weekend/vakantie; tot ziens/snel; veel plezier/suc
 congratulations on/to/|; herzlichen glückwunsch; felicidades por/|; félicitations pour/|
 """
 _TABLES = {
-    "binds": f"{_BINDS};{cue_phrases.BINDS};{cue_phrases.ENDS_MATTER}",
+    "binds": f"{_BINDS};{cue_phrases.BINDS};{cue_phrases.ENDS_MATTER};{cue_phrases.WISHES}",
     "binds even asked": f"{_BINDS_EVEN_ASKED};{cue_phrases.BINDS_EVEN_ASKED}",
     "likely": f"{_LIKELY};{cue_phrases.LIKELY}",
     "outcome": f"{_COMES_OUT};{cue_phrases.COMES_OUT}",

@@ -34,7 +34,14 @@ _CORRECTION = re.compile(
     r"|, (?:not|nicht|no|pas) (?:when|if|because|in|on|at|from|with|for|the|wenn|weil|im|am|mit|der|die|das|den"
     r"|cuando"
     r"|en|con|el|la|quand|avec|le|les)\b"
-    r"|\d[^.?!]{0,24}, sorry\b|^sorry[,.:] "
+    r"|\d[^.?!]{0,24}, sorry\b|^sorry[,.:] |\d[^.?!]{0,30} after all\b|\bturns out\b|\bmeant to say\b|^ach nein\b"
+    r"|\bi said [^.?!]{1,30} it['’]s \d|^perdón[,:] |\bal final (?:son|es|somos|será)\b|\btoch \d|\bhad het mis\b"
+    r"|\b(?:earlier|later|sooner)\b[^.?!]{0,20}\d|\bbeen saying\b|\bswitch\w* (?:\S+ ){1,4}to\b|\bpasan? (?:al?|para)\b"
+    r"|\bpassa (?:para|a|al|alle)\b|\bprzenos\w+\b"
+    r"|\bpomyli\w+ się\b|\benganei-me\b|\b(?:and|und|y|et|e|a|en) (?:not|nicht|no|pas|non|nie|não|niet) \d|やっぱり"
+    # "not the 9th, the 10th"
+    r"|\b(?:not|nicht|no|pas|non|nie|niet|não)(?: é)? (?:the |am |el |le |il |de |dia |on )?\d[\w.]*,?"
+    r" (?:but |sondern |sino |mais |ma |maar |mas |tylko |lecz )?(?:é )?(?:the |am |el |le |il |de |dia |on )\d"
     r"|^no[,.] |^nein[,.] |^non[,.] |改成|改为|改到|更正|不对|而是|其实|推迟|提前|取消|换成"
     r"|ではなく|じゃなくて|変更|変わり|訂正|아니라|변경"
 )
@@ -50,7 +57,8 @@ CORRECTION_TERMS = word_set(
     "aumenta aumentar mover movemos mueve aplazam aplazar retrasa retrasam passent nicht pas miscoun miscalc "
     "make mach macht machen sean mets-en maak misread sorry foutje correct rectifi vergist verzet verplaa toch niet "
     "invece anzi correzi spostat spostata rimanda annulla slitta slittan sbaglia zmiana jednak zamiast poprawk nie "
-    "przesuw verdade mudou adiado adiada cancela remarca afinal"
+    "przesuw verdade mudou adiado adiada cancela remarca afinal turns after ach said final mis pomyli enganei "
+    "enganei-me earlier later sooner saying switch switche pasa pasan passa przenos"
 )
 # "Now" and "new" correct something only where another value of the same kind was said of the same.
 _UPDATE = re.compile(
@@ -59,6 +67,9 @@ _UPDATE = re.compile(
     re.IGNORECASE,
 )
 # Words around a value that do not tell what it is a value of.
+# "4 attempts then"
+_THEN = re.compile(r"\b(?:then|dann|entonces|alors|dan|allora|então|wtedy)\b", re.IGNORECASE)
+_MAX_THEN = 9
 _VAGUE_TERMS = word_set(
     "keinen keine mehr weniger höchste mindest maximal máximo mínimo most least more than less cost costs price "
     "prices kosten kostet preis cuesta cuestan vale precio coûte coûtent prix must should need needs will would "
@@ -176,9 +187,14 @@ def _claimed(whole: str) -> tuple[frozenset[str], frozenset[Value], frozenset[st
         values_in(text) if has_values else frozenset(),
         frozenset(name for name in _NAME.findall(text) if name.lower()[:7] not in _NO_NAMES),
         not (text.isascii() and CORRECTION_TERMS.isdisjoint(found)) and corrects(text),
-        has_values and _UPDATE.search(text) is not None,
+        has_values and (_UPDATE.search(text) is not None or _concludes(text)),
         frozenset(_DENIED.findall(text.lower())) if has_values else frozenset(),
     )
+
+
+def _concludes(text: str) -> bool:
+    """Whether a few words say what follows from the talk, with a value."""
+    return text.count(" ") < _MAX_THEN and _THEN.search(text) is not None
 
 
 def _subject_terms(terms: frozenset[str]) -> frozenset[str]:
@@ -292,7 +308,8 @@ def _takes_place(earlier: Claim, later: Claim, shared: int) -> bool:
     repeated = {kind for kind, _ in earlier.values & later.values} if later.is_explicit else set()
     if any(kind in repeated for kind, _ in later.values - earlier.values):
         return shared > 0 or not repeated <= _KINDS_OF_ANYTHING  # "not 84 but 91 guests"
-    if not _has_other_value(earlier.values, later.values):
+    is_bare = later.is_explicit and _is_bare_change(earlier, later)  # "the rent is 930 after all"
+    if not (is_bare or _has_other_value(earlier.values, later.values)):
         return False
     if (later.is_explicit or later.is_update) and _is_new_arrival(earlier, later):
         return True

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from recto.chat.priority import TELLING
+from recto.summary.corrections import values_in
+from recto.summary.decisions import content_terms
 from recto.summary.quotation import count_topic_words
 from recto.summary.sentence_context import SentenceContext
 from recto.summary.sentence_score import LEADING_SENTENCES, MIN_USEFUL_SCORE, MIN_WORTH_SCORE, is_binding
@@ -35,6 +37,8 @@ _MIN_ECHO, _ECHO_SIMILARITY = 0.3, 0.7
 _OUTDATED_FACTOR = 0.6
 # ... and less where the correction names the old value too: "52, not 45".
 _RETOLD_FACTOR = 0.3
+# ... and nothing where the correction says all else that it says, but for so many words.
+_MAX_UNSAID = 2
 # A third of the time without a sentence of this score is not worth telling.
 _MIN_REQUIRED = 0.4
 # Selects more than fits, because the caller leaves some out.
@@ -123,8 +127,7 @@ class SentenceSelection:
         if self.context and sentence.key in self.context.corrections:
             # what an assistant got wrong is told by its correction
             is_own = self.context.reader.lines[sentence.line].label != ASSISTANT
-            is_repeated = bool(numeric_terms(sentence.terms & self.context.corrections[sentence.key].terms))
-            score *= (_RETOLD_FACTOR if is_repeated else _OUTDATED_FACTOR) if is_own else 0.0
+            score *= _correction_factor(sentence, self.context.corrections[sentence.key]) if is_own else 0.0
         return score * self._context_factor(at) if at in self._contexts else score
 
     def fill(self, size: float) -> None:
@@ -214,6 +217,17 @@ class SentenceSelection:
             highest = max(highest, similarity)
         self._similarities[at] = len(self.selected_terms), highest, numbers, total
         return 1 - highest * highest
+
+
+def _correction_factor(sentence: ScoredSentence, later: ScoredSentence) -> float:
+    """What is left of the score of a sentence that a later one corrects."""
+    topic, said = content_terms(sentence.text), content_terms(later.text)
+    values = values_in(sentence.text) - values_in(later.text)
+    numbers = {term for term in topic if not term.isalpha()}
+    is_replaced = len(values) <= 1 and topic & said - numbers and len(topic - said - numbers) <= _MAX_UNSAID
+    if is_replaced:
+        return 0.0
+    return _RETOLD_FACTOR if numeric_terms(sentence.terms & later.terms) else _OUTDATED_FACTOR
 
 
 class SentenceRanking(Struct, frozen=True):
