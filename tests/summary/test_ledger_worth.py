@@ -306,3 +306,14 @@ def test_a_count_that_corrects_is_a_line() -> None:
         ("assistant", "Noted."), ("user", "I miscounted the chairs btw. It's 968 chairs."), ("assistant", "Noted."),
     )  # fmt: skip
     assert "It's 968 chairs" in listed(*said)
+
+
+@pytest.mark.parametrize(
+    ("said", "item"),
+    [
+        ("wages typed in for the watch. 41 years", "wages typed in for the watch. 41 years"),
+        ("ok. the rent is 930 euros", "the rent is 930 euros"),
+    ],
+)
+def test_a_figure_brings_the_sentence_before_it_that_names_what_it_is_of(said: str, item: str) -> None:
+    assert ledger(("user", said), ("assistant", "Good.")) == [f"#1: {item}"]

@@ -1,19 +1,23 @@
-"""What a message asks, and what the reply to it takes up: a short answer is understood together with its question."""
+"""What an item of the ledger needs to be understood: the question that a short answer answers, and what its message
+says before.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from recto.chat.message import Message
-from recto.chat.priority import BINDING, sentence_priority
+from recto.chat.priority import BINDING, CHATTER, sentence_priority
 from recto.summary.choices import chosen_options, listed_options
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.ledger import AskedQuestion, LedgerEntry
 from recto.summary.quotation import count_topic_words, quote_words, sentences_of
-from recto.summary.sentences import is_question, terms
-from recto.summary.statements import accepts, asks_of_unnamed, asks_politely, is_empty_offer
+from recto.summary.reference import refers_back
+from recto.summary.sentences import is_question, rate_sentence, sentence_positions, terms
+from recto.summary.small_talk import is_remark
+from recto.summary.statements import accepts, agrees, asks_of_unnamed, asks_politely, is_empty_offer
 
 _MAX_QUESTION, _MAX_ANSWER = 140, 80
 # What a statement must name to be taken up by a reply.
@@ -21,6 +25,13 @@ _MIN_TOPIC = 2
 # The assistant repeats what the user said in so many characters, if this much of it is the same.
 MAX_REPEATED, _REPEATED_SHARE = 400, 0.6
 
+# A message that is no longer than this is one thought.
+_MAX_WITH_BEGINNING, _MAX_THIN = 140, 3
+_NAMES_SUBJECT = re.compile(
+    r"(?:the|my|our|his|her|their|i|we|der|die|das|mein|meine|unser|unsere|ich|wir|el|la|los|las|mi|le|les|mon|ma"
+    r"|notre|il|lo|gli|mio|mia|de|het|mijn|o|a|os|as|meu|minha)\b",
+    re.IGNORECASE,
+)
 # Who says whether an answer is right knows it: the question was for practice, unless it is about the one who is asked.
 _VERDICT = re.compile(
     r"\W*(?:yes|no|oui|non|ja|nein|nee|sí|si|almost|hm)?\W*(?:that['’]s |that is |c['’]est |das ist |dat is |es )?"
@@ -137,3 +148,25 @@ def repeats_question(item: str, before: AskedBefore | None) -> bool:
     known = content & before.content
     has_news = any(char.isdigit() for term in content - known for char in term)
     return not has_news and len(known) >= _REPEATED_SHARE * max(1, len(content))
+
+
+def with_beginning(entries: Iterable[LedgerEntry], text: str) -> list[LedgerEntry]:
+    """The entries of a user's short message, each with the sentences before it, which name what it is about: "labelled.
+    G1 to G4" rather than "G1 to G4"."""
+    found = list(sentence_positions(text)) if len(text) <= _MAX_WITH_BEGINNING and "\n" not in text else []
+    places = [start for start, sentence in found if not _is_light(sentence)][:1] + [start for start, _ in found[1:]][:1]
+    return [_with_beginning(entry, text, *places) if len(places) > 1 else entry for entry in entries]
+
+
+def _with_beginning(entry: LedgerEntry, text: str, first: int, second: int) -> LedgerEntry:
+    at = text.find(entry.text)
+    item = text[first : at + len(entry.text)] if first < second <= at else ""
+    is_clear = count_topic_words(entry.text) > _MAX_THIN or _NAMES_SUBJECT.match(entry.text)
+    if not item or is_clear or entry.question or quote_words(item) != item:
+        return entry
+    return replace(entry, text=item, short=entry.short or entry.text)
+
+
+def _is_light(sentence: str) -> bool:
+    is_empty = rate_sentence(sentence) == CHATTER or is_remark(sentence) or agrees(sentence)
+    return is_empty or refers_back(sentence) or not count_topic_words(sentence)

@@ -362,15 +362,15 @@ def without_denied(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
 
 def without_past(entries: Sequence[LedgerEntry], days: Mapping[int, date]) -> list[LedgerEntry]:
     """The entries without what was to be on a day that is over by the last message. `days` tells when each message was
-    said; of those that a former ledger lists it is not known."""
-    today = max(days.values(), default=None)
-    return [
-        entry
-        for entry in entries
-        if entry.role == "tool"
-        or not is_over(entry.text, days.get(entry.number), today)
-        or not is_only_plan(entry.text)
-    ]
+    said; what a former ledger lists was said before them."""
+    first, today = min(days.values(), default=None), max(days.values(), default=None)
+
+    def is_past(entry: LedgerEntry) -> bool:
+        said = days.get(entry.number)
+        is_planned = entry.role != "tool" and is_over(entry.text, said or first, today, is_former=said is None)
+        return is_planned and is_only_plan(entry.text)
+
+    return [entry for entry in entries if not is_past(entry)]
 
 
 def _denies(entry: LedgerEntry) -> bool:

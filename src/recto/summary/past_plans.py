@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 
-from recto.summary.deadlines import plans_for_day, sets_deadline
 from recto.summary.entities import MONTHS
 from recto.summary.relative_dates import add_dates
 from recto.summary.small_talk import FULL_NAME, SPECIFIC
@@ -29,7 +28,6 @@ _NAMED_DAY = LazyPattern(
     r"(?P<year3>\d{4})?"
     r"|(?P<month4>\d{1,2})月(?P<day4>\d{1,2})日"
 )
-_DIGIT = re.compile(r"\d")
 # From that day on something holds: it is not over after it.
 _FROM = LazyPattern(
     r"(?:\b(?:from|since|as of|starting|effective|ab|seit|vom|von|desde|a partir del?|à partir d[ue]|depuis|vanaf|sinds"
@@ -37,7 +35,7 @@ _FROM = LazyPattern(
 )
 _STARTS_AFTER = ("から", "以降")
 # Of a day without its year, the one that is meant: at most so long before it was said, or else in the year after.
-_DAYS_BACK, _DAYS_BACK_FROM_NOW = 90, 120
+_DAYS_BACK = 90
 # What was due yesterday may not be done yet.
 _GRACE = timedelta(days=2)
 
@@ -52,29 +50,28 @@ def is_only_plan(sentence: str) -> bool:
 
 
 @text_cache(8192)  # the summary and the ledger ask
-def is_over(sentence: str, said: date | None, today: date | None) -> bool:
+def is_over(sentence: str, said: date | None, today: date | None, *, is_former: bool = False) -> bool:
     """Whether it tells what was to be on a day, and that day is over. What was over already when it was said is
-    history, and stays as it is. `said` is None where a former summary tells it."""
-    if today is None or (said is None and not _DIGIT.search(sentence)) or (said is not None and said + _GRACE >= today):
+    history, and stays as it is. `is_former`: it was said before that day, and was not over then."""
+    if said is None or today is None or said + _GRACE >= today:
         return False
-    days = list(_named_days(add_dates(sentence, said), said, today))
-    if not days or max(days) > today - _GRACE:
-        return False
-    return max(days) > said if said else sets_deadline(sentence) or plans_for_day(sentence)
+    text = sentence if is_former else add_dates(sentence, said)
+    days = list(_named_days(text, said - (_GRACE if is_former else timedelta(days=_DAYS_BACK))))
+    return bool(days) and said < max(days) <= today - _GRACE
 
 
-def _named_days(sentence: str, said: date | None, today: date) -> Iterator[date]:
+def _named_days(sentence: str, earliest: date) -> Iterator[date]:
     lower = sentence.lower()
     for match in _NAMED_DAY.finditer(lower):
         is_start = _FROM.search(lower[max(0, match.start() - 24) : match.start()])
         if is_start or lower.startswith(_STARTS_AFTER, match.end()):
             # never over
             yield date.max
-        elif (found := _day(match, said, today)) is not None:
+        elif (found := _day(match, earliest)) is not None:
             yield found
 
 
-def _day(match: re.Match[str], said: date | None, today: date) -> date | None:
+def _day(match: re.Match[str], earliest: date) -> date | None:
     part = match.groupdict()
     try:
         if part["iso"]:
@@ -87,7 +84,6 @@ def _day(match: re.Match[str], said: date | None, today: date) -> date | None:
         day = int(part["day"] or part["day2"] or part["day3"] or part["day4"])
         if year := part["year"] or part["year2"] or part["year3"]:
             return date(int(year), month, day)
-        earliest = said - timedelta(days=_DAYS_BACK) if said else today - timedelta(days=_DAYS_BACK_FROM_NOW)
         found = date(earliest.year, month, day)
         return found if found >= earliest else found.replace(year=earliest.year + 1)
     except (ValueError, OverflowError):

@@ -87,7 +87,8 @@ def lower_past(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> l
     """Errors that were mended, questions that were answered, prohibitions that were lifted and offers that others took
     the place of are hardly worth telling; what else binds stays."""
     worked = [one.line for one in pool if works_now(one.text)]
-    today = max((line.day for line in lines if line.day), default=None)
+    days = [line.day for line in lines if line.day]
+    first, today = min(days, default=None), max(days, default=None)
     own = [one for one in pool if lines[one.line].label != TOOL and one.speaker is None and not lines[one.line].is_task]
     past, outdated = _answered(own, lines), _lifted(own, lines) | _outbid(own)
 
@@ -106,7 +107,11 @@ def lower_past(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> l
         if is_past(one):
             return UNWORTHY_FACTOR
         line = lines[one.line]
-        if line.is_task or line.label == TOOL or not is_over(one.text, line.day, today):
+        if (
+            line.is_task
+            or line.label == TOOL
+            or not is_over(one.text, line.day or first, today, is_former=line.day is None)
+        ):
             return 1.0
         return _OUTDATED_FACTOR if is_only_plan(one.text) else _OVER_FACTOR
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role
-from recto.summary.asked import AskedBefore, asked_in, is_impersonal, was_for_practice
+from recto.summary.asked import AskedBefore, asked_in, is_impersonal, was_for_practice, with_beginning
 from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact, facts_on_lines, find_facts
 from recto.summary.ledger import (
@@ -173,7 +173,8 @@ def _read_text(
     facts = facts_on_lines(text, lines)
     if author == MACHINE:
         return facts, tuple(entries_of_output(text, facts, message))
-    return facts, tuple(entries_of_prose(text, facts, lines, message, before))
+    entries = entries_of_prose(text, facts, lines, message, before)
+    return facts, tuple(with_beginning(entries, text) if role == "user" else entries)
 
 
 def _texts_of(message: Message) -> list[tuple[str, str]]:
