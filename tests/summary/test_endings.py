@@ -43,6 +43,8 @@ def test_what_ends_a_matter_binds(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "You're not to give me diagnoses please",
+        "Allergies: PENICILLIN, proper one",
         "ok so never bleach on the deck.",
         "mai aggiungere zucchero",
         "nessuna foto dei bambini",
@@ -74,6 +76,11 @@ def test_rules_and_wishes_bind(text: str) -> None:
         "only kidding",
         "the semi-final is on TV",
         "no problem!!",
+        "no antibiotics needed",
+        "calf nothing, no pain",
+        "keine Schmerzen mehr im Knie",
+        "geen pijn bij 40 km",
+        "letter says not to worry",
     ],
 )
 def test_what_only_sounds_so_does_not(text: str) -> None:

@@ -15,7 +15,9 @@ wir streichen/kippen; on supprime/enlève/annule/abandonne; quitamos/eliminamos/
 togliamo/eliminiamo/tagliamo il/la/lo/i/le/gli; skreślamy; wyrzucamy; cortamos/cancelamos o/a/os/as; laten we weg;
 non si stampa/pubblica/usa/fa/tocca/invita/vende/serve/mette/apre/compra;
 on/nous/je n'invite/n'achète/n'utilise/n'appelle/n'ouvre/n'accepte pas/jamais/plus;
-on/nous ne prend/prenons/met/mettons/paie/payons/vend/vendons pas/jamais/plus; ik ben vega/vegetarisch/veganistisch
+on/nous ne prend/prenons/met/mettons/paie/payons/vend/vendons pas/jamais/plus; ik ben vega/vegetarisch/veganistisch;
+you're/are not to give/tell/call/write/use/send/share/say/ask/contact/mention/change/touch;
+^ | allergy/allergies/allergie/allergien/alergia/alergias/allergia/allergies/alergie |
 """
 
 # What somebody likes, and how he wants to be spoken to.
@@ -130,6 +132,9 @@ senza dubbio/problemi/problema/fretta/parole/contare/dire; mai visto/sentito/sta
 bez problemu/sensu/przesady/pośpiechu/wątpienia; sem problema/problemas/dúvida/pressa/dizer/falta;
 só que/um/isso/assim; hate/haat this/that/these/those/it/you/him/her/them/to/when/my/the/being/dit/dat/het/deze;
 déteste ça/cela/le/la/quand; can't stand this/it/him/her/them/the/you;
+kein/keine/keinen schmerzen/fieber/antwort/probleme/fehler/beschwerden/reaktion/nachricht/rückmeldung/schwellung;
+geen pijn/koorts/klachten/problemen/fouten/lek/zwelling; niente febbre/dolore/dolori/tosse/errori;
+bez bólu/gorączki/zmian/błędów; żadnego/żadnych bólu/błędów/objawów/problemów; sem dor/dores/febre/resposta/erros;
 mai più/una/un/avuto/fatto/provato/successo/come/e; zero idea/ideas/clue/chance/chances/problem/problems/problemas;
 zero errors/warnings/pain/bugs/issues/stress/results/hits/failures/tolerance/sense/dolore/dor/dolor/degrees;
 nessun/nessuno/nessuna problema/idea/notizia/risposta/fretta/dubbio/novità/dolore/errore/lo/sa/ha/mi;

@@ -59,7 +59,8 @@ _RULES = (
     ),
     _rule(
         "not never",
-        r"\b(?:said|says|told|asked|warned|wants?|advised?|ordered)(?: \w+){0,3} (?:not|never) to ",
+        r"\b(?:said|says|told|asked|warned|wants?|advised?|ordered)(?: \w+){0,3} (?:not|never) to"
+        r" (?!(?:worry|panic|mention it|be afraid)\b)",
         rf"{_CLAUSE}(?:absolutely |definitely |just )?(?:not|never) (?:before|after|until|unless|without|on|in|to|for"
         r"|with|by|from|via|below|above|during|again)(?! (?:all|sure|least|time|once|fact|that|so|me|bad)\b)\b",
         r"^(?:and |but |so )?not (?!(?:sure|really|only|that|so|too|bad|yet|much|quite|even|just|all|a|going|in)\b)"

@@ -313,7 +313,7 @@ def _is_rejected(text: str, line: SourceLine) -> bool:
 def _is_repeated(sentence: LineSentence, line: SourceLine) -> bool:
     """Whether an assistant only says what the user has just said."""
     content = {term for term in sentence.terms if len(term) >= _MIN_TERM or not term.isalpha()}
-    known = content & line.repeated
+    known = {term for term in content if term in line.repeated or (term in CALENDAR and term[:3] in line.repeated)}
     if not known or (figures := numeric_terms(content)) - known:
         return False
     share = _CONFIRMED_SHARE if _CONFIRMS.match(sentence.text) else _REPEATED_SHARE

@@ -20,10 +20,16 @@ _NO_NOUN = re.compile(
     r"|luck|offen[cs]e|pressure|hurry|point|reason|time|chance|jok|sign|difference|body|not|but|sé|pued[eo]n?|tengo"
     r"|quiero|creo|hay"
     r"|es|está|fue|era|soy|estoy|voy|va|me|te|se|lo|la|le|importa|pasa|gracias|hard|harm|question|news|change|comment"
-    r"|surprise|excuse|regrets|good|great|sir|ma'am)s?\b)[a-z][\w'-]+(?: [a-z][\w'-]+){0,2}"
+    r"|surprise|excuse|regrets|good|great|sir|ma'am)s?\b)"
+    r"(?![^,.;!]{0,30}\b(?:needed|necessary|required|found|left|reported|detected|yet)\b)"
+    r"(?!(?:pain|leak|swelling|fever|cough|error|warning|symptom|complaint|result|effect|trouble|delay|internet|signal"
+    r"|answer|reply|response|bleeding|infection|rash|reaction|crash|crashe|failure|bug|damage|injurie)s?\b)"
+    r"[a-z][\w'-]+(?: [a-z][\w'-]+){0,2}"
     r"(?=\s*(?:[,.;!)]|$)| (?:on|in|at|before|after|during|for|with|without|or|from|inside|please|whatsoever)\b)"
-    r"|pas d(?:e |')(?!(?:problème|souci|quoi|chance|panique|doute|raison|mal|nouvelle)s?\b)\w+"
-    r"|(?:ohne|sin|sans|without|zero) (?!(?:embargo|dud|problem|más|prisa|frage|zweifel|worte|weitere|dout|souci)\w*\b)"
+    r"|pas d(?:e |')(?!(?:problème|souci|quoi|chance|panique|doute|raison|mal|nouvelle|fièvre|douleur"
+    r"|réponse|fuite|erreur)s?\b)\w+"
+    r"|(?:ohne|sin|sans|without|zero) (?!(?:embargo|dud|problem|dolor|fiebre|respuest|schmerz|fieber"
+    r"|antwort|douleur|fièvre|pain|más|prisa|frage|zweifel|worte|weitere|dout|souci)\w*\b)"
     r"[\w-]+(?: [\w-]+)?(?:,? (?:bitte|please|por favor|s'il \w+ pla[iî]t))?[.!]*$)",
     re.IGNORECASE,
 )
