@@ -4,8 +4,9 @@ import pytest
 from tests.summary.samples import quarter
 from tests.summary.test_prohibitions import FILLING, chat, ledger
 
-from recto.summary.choices import chosen_options, listed_options
-from recto.summary.extractive_summary import extract
+from recto.chat.message import Role
+from recto.summary.choices import asked_alternatives, chosen_options, listed_options, takes_alternative
+from recto.summary.extractive_summary import PlainMessage, extract
 
 ROUTES = (
     "Three routes:\n1. Over Basel, 6 hours\n2. Over Lyon, 7 hours\n3. Over Turin, 9 hours\n"
@@ -120,3 +121,29 @@ def test_options_in_one_line_may_have_letters() -> None:
     listed = "You can a) keep the old door, b) get a new handle or c) send it back."
     assert taken("C please", listed) == ["send it back."]
     assert taken("b", listed) == ["get a new handle"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "reply", "taken"),
+    [
+        ("Paella o caldereta para la fiesta?", "La paella es más barata.", "caldereta."),
+        ("keystones T568A or B?", "Both work, B is more common.", "B everywhere."),
+        ("Bahn oder Auto nach Basel?", "Die Bahn dauert 3 Stunden.", "dann die Bahn"),
+        ("do we paint the hall grey, white or sand?", "White is bright.", "sand"),
+        ("czy bierzemy tort czekoladowy czy cytrynowy?", "Cytrynowy jest lżejszy.", "cytrynowy"),
+    ],
+)
+def test_what_the_user_asks_about_and_then_takes_is_told_with_his_question(asked: str, reply: str, taken: str) -> None:
+    before: list[tuple[Role, str]] = [("user", "We plan the family trip."), ("assistant", "Sure.")]
+    said: list[tuple[Role, str]] = [("user", asked), ("assistant", reply), ("user", taken), ("assistant", "Good.")]
+    told = extract([PlainMessage(role, text) for role, text in (*before, *said)], 300, quarter)
+    assert f"User: {asked}\n" in told
+    assert told.endswith(f"User: {taken}")
+    assert any(line.endswith(f"{asked} → #5: {taken.rstrip('.')}") for line in ledger(*before, *said))
+
+
+@pytest.mark.parametrize(
+    "reply", ["no car please", "I'll think about it", "train or car, who knows?", "both cost a lot"]
+)
+def test_who_takes_neither_has_not_chosen(reply: str) -> None:
+    assert not takes_alternative(reply, asked_alternatives("Train or car to Basel?")[1])

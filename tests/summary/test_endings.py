@@ -1,7 +1,7 @@
 """Words that end a matter, and words that leave it open, in the languages of the cues."""
 
 import pytest
-from tests.summary.test_worth import quarter
+from tests.summary.samples import quarter
 
 from recto.chat.priority import BINDING
 from recto.summary.extractive_summary import PlainMessage, extract

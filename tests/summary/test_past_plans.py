@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.summary.test_worth import quarter
+from tests.summary.samples import quarter
 
 from recto.chat.blocks import Text
 from recto.chat.message import Message

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from recto.chat.message import Message
 from recto.chat.priority import BINDING, CHATTER, sentence_priority
-from recto.summary.choices import chosen_options, listed_options
+from recto.summary.choices import asked_alternatives, chosen_options, listed_options, takes_alternative
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.ledger import AskedQuestion, LedgerEntry
 from recto.summary.quotation import count_topic_words, quote_words, sentences_of
@@ -62,18 +62,27 @@ class AskedBefore(NamedTuple):
     """What the user says, in terms: a reply often repeats it."""
     number: int = 0
     options: tuple[str, ...] = ()  # an assistant's, to choose from
+    own: tuple[AskedQuestion, tuple[str, ...]] | None = None
+    """What the user asked before the assistant's message, and its alternatives."""
 
 
-def asked_in(text: str, message: Message, found: Sequence[LedgerEntry]) -> AskedBefore | None:
-    """What a message asks; `found` are its entries."""
+def asked_in(
+    text: str, message: Message, found: Sequence[LedgerEntry], before: AskedBefore | None
+) -> AskedBefore | None:
+    """What a message asks; `found` are its entries, and `before` is what the one before it asks."""
     if message.role == "user":
         entries = tuple(entry for entry in found if not entry.lasts or sentence_priority(entry.text) != BINDING)
         questions = [sentence for _, sentence in sentences_of(text).positions if is_question(sentence)]
-        return AskedBefore("user", _asked_question(questions[-1:], message), entries=entries, content=_content(text))
+        question, options = asked_alternatives(text)
+        own = (AskedQuestion(message.said, quote_words(question), "user"), options) if options else None
+        last = _asked_question(questions[-1:], message)
+        return AskedBefore("user", last, entries=entries, content=_content(text), own=own)
     asked = _asked_at_end(text, message)
     if options := listed_options(text):
         listed = tuple(entry for entry in found if any(entry.text in option for option in options))
         return (asked or AskedBefore(message.role))._replace(number=message.said, options=options, entries=listed)
+    if before and before.role == "user" and before.own:
+        return (asked or AskedBefore(message.role, is_asked=False))._replace(own=before.own)
     return asked
 
 
@@ -124,7 +133,9 @@ def answer_end(text: str, before: AskedBefore) -> int:
 
 
 def taken_option(text: str, before: AskedBefore) -> AskedQuestion | None:
-    """The option that a short answer takes by its place in a list."""
+    """The option that a short answer takes by its place in a list, or the question of which it takes an alternative."""
+    if before.own and takes_alternative(text, before.own[1]):
+        return before.own[0]
     chosen = chosen_options(text, before.options)
     return AskedQuestion(before.number, quote_words(before.options[chosen[0]])) if chosen else None
 

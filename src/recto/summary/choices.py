@@ -1,4 +1,5 @@
-"""Choices: what a reply lists to choose from, and which of it the user takes by its place ("the second one").
+"""Choices: what a reply lists to choose from, and which of it the user takes by its place ("the second one"); and what
+the user asks about ("train or car?") and then takes himself.
 
 Knows a list and the sentence that answers it. An option that the sentence names counts before a place.
 """
@@ -7,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from recto.chat.cues import SMALL_WORDS
-from recto.summary.sentences import IS_UNSPACED, sentences, terms, word_set
+from recto.summary.sentences import IS_UNSPACED, is_question, sentences, terms, word_set
 from recto.text import LazyPattern, text_cache
 
 _ITEM = re.compile(r"^[ \t]*(?:\*\*)?(\d{1,2}[.)]|[A-H][.)]|[a-h]\)|[-*•])(?:\*\*)?[ \t]+(?=\S)(.*\S)", re.MULTILINE)
@@ -178,3 +179,36 @@ def _place(written: str) -> int:
     if written in _EAST_ASIAN_DIGITS:
         return _EAST_ASIAN_DIGITS.index(written)
     return int(written) - 1 if written.isdigit() else ord(written.upper()) - ord("A")
+
+
+# -- between what the user himself has named
+
+_OR = r"or|oder|o|ou|of|lub|albo|czy|oppure"
+_HAS_OR = re.compile(rf"\b(?:{_OR})\b|それとも", re.IGNORECASE)
+_BETWEEN = re.compile(rf"\s*[,;/]\s*(?:(?:{_OR})\s+)?|\s+(?:{_OR})\s+|、?それとも", re.IGNORECASE)
+_BEFORE_FIRST = re.compile(r".*[:–—] |.*, (?=[^,]*$)")
+_MAX_ASKED, _MAX_TAKEN, _LAST_WORDS, _MIN_RUN = 160, 60, 2, 2
+_QUESTION_END = re.compile(r"(?:がいい|ですか|ますか|か)?[?？\s]*$")
+
+
+@text_cache(2048)  # the summary and the ledger ask
+def asked_alternatives(text: str) -> tuple[str, tuple[str, ...]]:
+    """The question of a text that names what to choose from, and that: "Paella or stew?"; empty if it has none."""
+    for sentence in reversed(sentences(text)):
+        if len(sentence) <= _MAX_ASKED and is_question(sentence) and _HAS_OR.search(sentence):
+            found = _BETWEEN.split(_QUESTION_END.sub("", sentence.partition(": ")[2] or sentence))
+            options = (" ".join(found[0].split()[-_LAST_WORDS:]), *found[1:])
+            if all(options) and _MIN_OPTIONS <= len(options) <= _MAX_OPTIONS:
+                return sentence, options
+    return "", ()
+
+
+def takes_alternative(reply: str, options: Sequence[str]) -> bool:
+    """Whether a few words take one of the alternatives that the user asked about, and only one."""
+    if len(reply) > _MAX_TAKEN or is_question(reply) or _DECLINES.match(reply) or _REFUSES.search(reply):
+        return False
+    if not reply.isascii() and IS_UNSPACED.search(reply):
+        return sum(len(option) >= _MIN_RUN and option in reply for option in options) == 1
+    said = terms(reply) - SMALL_WORDS
+    found = [said & terms(option) for option in options]
+    return sum(bool(words.difference(*found[:at], *found[at + 1 :])) for at, words in enumerate(found)) == 1

@@ -10,7 +10,7 @@ from itertools import takewhile
 from msgspec import Struct
 
 from recto.chat.priority import BINDING, CHATTER
-from recto.summary.choices import chosen_options, listed_options
+from recto.summary.choices import asked_alternatives, chosen_options, listed_options, takes_alternative
 from recto.summary.machine_output import is_document, is_machine_made, is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
 from recto.summary.side_questions import Said, find_side_questions
@@ -56,6 +56,8 @@ _MAX_ENDING = 12
 _MIN_LISTED = 3
 # Where two people chat, the replies are about so long on average, and this share of them tells of their author.
 _MIN_REPLIES, _MAX_CHAT, _PERSONAL_SHARE, _CASUAL_SHARE = 6, 90, 0.3, 0.5
+# The question, the reply, and what the user says to it.
+_OWN_DISTANCE = 2
 # The reply to a message comes after at most so many tool results.
 MAX_ROUNDS = 12
 
@@ -114,6 +116,7 @@ def message_lines(
                 is_accepted=is_accepted,
                 options=options,
                 chosen=chosen,
+                own_question=_own_question(messages, at),
                 is_answer=_is_answer(messages, at),
                 is_small_talk=_is_small_talk(messages, at),
                 is_proposal=bool(not chosen and not is_accepted and _lists_proposals(messages, at)),
@@ -232,6 +235,15 @@ def _choice(messages: Sequence[PlainMessage], at: int) -> tuple[tuple[str, ...],
     said = sentences(messages[reply].text[:_MAX_NEAR]) if options else []
     chosen = next((places for text in said if (places := chosen_options(text, options))), ())
     return (options, chosen) if chosen else ((), ())
+
+
+def _own_question(messages: Sequence[PlainMessage], at: int) -> str:
+    """The question of the user's message before the last, if this one takes an alternative of it."""
+    if at < _OWN_DISTANCE or [one.role for one in messages[at - 2 : at + 1]] != ["user", "assistant", "user"]:
+        return ""
+    question, options = asked_alternatives(messages[at - _OWN_DISTANCE].text[:_MAX_NEAR])
+    first = next(iter(sentences(messages[at].text[:_MAX_NEAR])), "")
+    return question if options and takes_alternative(first, options) else ""
 
 
 def _is_answer(messages: Sequence[PlainMessage], at: int) -> bool:

@@ -107,6 +107,9 @@ class SentenceContext(Struct):
         if source.label == USER and source.chosen and (options := self._options(sentence)):
             yield from options
             return
+        if source.own_question and not position:
+            yield from self._asked_before(line, source.own_question)
+            return
         if source.has_commands and is_fenced_command(text, source.text):
             found = [self.reader.sentence_at(line, position - step) for step in (1, 2)]
             yield from (_unscored(line, one) for one in found if one and not is_noise(one.text))
@@ -129,7 +132,8 @@ class SentenceContext(Struct):
         is_opener = is_opener or (source.label == USER and is_question(text) and self._goes_on(line, position + 1))
         if (is_heading(text) or _is_refusal(text) or is_opener) and (after := self._meaningful(line, position + 1)):
             yield after
-        if is_question(text) and sentence.speaker is None and not source.is_task and (answer := self._answer(sentence)):
+        is_asked = is_question(text) and sentence.speaker is None and not source.is_task
+        if is_asked and not self._answers_himself(line, text) and (answer := self._answer(sentence)):
             yield answer
         is_bare = before is None and says_little(text)
         is_short_answer = _is_elliptic(text) or (source.is_answer and count_topic_words(text) <= _MAX_ANSWER_TOPICS)
@@ -147,6 +151,14 @@ class SentenceContext(Struct):
         taken = [options[at][:_MAX_OPTION] for at in chosen_options(choice.text, options)]
         said = self.reader.cached_sentences(line) if line is not None and taken else []
         return [_unscored(line or 0, found) for found in said if any(_is_of_option(found.text, one) for one in taken)]
+
+    def _asked_before(self, line: int, question: str) -> Iterator[ScoredSentence]:
+        """What the user asked in the message before his last."""
+        said = self.reader.cached_sentences(line - 2)
+        yield from (_unscored(line - 2, one) for one in said if one.text == question)
+
+    def _answers_himself(self, line: int, question: str) -> bool:
+        return line + 2 < len(self.reader.lines) and self.reader.lines[line + 2].own_question == question
 
     def _corrected(self, correction: ScoredSentence) -> ScoredSentence | None:
         """The sentence that it corrects."""

@@ -22,7 +22,7 @@ from recto.summary.people import names_role
 from recto.summary.prohibitions import has_prohibition
 from recto.summary.reference import PRONOUNS, leans_back, refers_back
 from recto.summary.sentences import UNSPACED_NUMBER, is_heading, is_question, rate_sentence
-from recto.summary.small_talk import FULL_NAME, SPECIFIC
+from recto.summary.small_talk import FULL_NAME, SPECIFIC, confirms
 from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineSentence, ScoredSentence, SourceLine
 from recto.summary.statements import is_announcement, is_request, leaves_open, says_little
 from recto.summary.success import is_thin_success
@@ -92,14 +92,6 @@ _CALCULATES = re.compile(r"\d ?[-+×*x÷/] ?\d[\d.,]* ?= ?\d[\d.,]*(?! ?[€$£%
 _APOSTROPHE, _PATH = re.compile("['’]"), re.compile(r"\w{3}/\w{3}")
 _LIST_ITEM = re.compile(r"(?:\d{1,2}[.)]|[A-H][.)]|[-*•]|\*\*[^*\n]{1,40}\*\*:?) ")
 _NUMBERED = re.compile(r"#?\d+:")
-_CONFIRMS = re.compile(
-    r"(?:ok(?:ay)?|sure|great|perfect|fair enough|noted|got it|understood|thanks|thank you|exactly|right|good|alright"
-    r"|then|of course|no problem|done|excellent|wonderful|alles klar|gut|super|prima|perfekt|verstanden|notiert"
-    r"|dann|genau|danke|in ordnung|vale|perfecto|entendido|anotado|hecho|claro|gracias|de acuerdo|entonces|estupendo"
-    r"|d['’]accord|très bien|parfait|c['’]est noté|compris|merci|alors|donc|clear|begrepen|genoteerd|dank|fijn|mooi"
-    r"|prima)\b|好的|明白|收到|记下|了解|承知",
-    re.IGNORECASE,
-)
 # Praise, wishes and thanks for what the other has said.
 _REACTION = re.compile(
     r"(?:(?:yeah|yes|wow|oh|aw+|hey|sure|absolutely|definitely|thanks|ja|klar|sí|claro|oui)\b[^.!?]{0,16}[,!] ?)?"
@@ -173,7 +165,7 @@ def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
     bonus = _priority_bonus(start, priority) + (_BOLD_BONUS if "**" in start else 0.0)
     if label == ASSISTANT:
         return bonus
-    replies = _CHOICE_BONUS if line.chosen else _ANSWER_BONUS if line.is_answer else 0.0
+    replies = _CHOICE_BONUS if line.chosen or line.own_question else _ANSWER_BONUS if line.is_answer else 0.0
     may_be_open = leaves_open(start) or (not line.is_settled and (is_question(start) or is_request(start)))
     return bonus + replies + (_OPEN_BONUS if may_be_open else 0.0)
 
@@ -228,11 +220,10 @@ def score_sentence(
 
 def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: str) -> float:
     """Lowers what a reader would not miss, and what an assistant only proposes."""
-    is_worth = (
-        line.is_task
-        or (line.has_commands and is_fenced_command(sentence.text, line.text))
-        or (not sentence.is_code and _is_worth(sentence, line, start, label))
-    )
+    is_taken = line.own_question and not sentence.position
+    is_command = line.has_commands and is_fenced_command(sentence.text, line.text)
+    is_worth = line.is_task or is_taken or is_command
+    is_worth = is_worth or (not sentence.is_code and _is_worth(sentence, line, start, label))
     if not is_worth:
         return UNWORTHY_FACTOR
     if label != ASSISTANT:
@@ -297,7 +288,7 @@ def _reply_bonus(sentence: LineSentence, line: SourceLine) -> float:
     """What a user's sentence gains for taking an option, or for answering a question."""
     if line.label != USER:
         return 0.0
-    if line.chosen and chosen_options(sentence.text, line.options):
+    if (line.chosen and chosen_options(sentence.text, line.options)) or (line.own_question and not sentence.position):
         return _CHOICE_BONUS
     is_answer = line.is_answer and sentence.position < _MAX_ANSWER_SENTENCES and not is_question(sentence.text)
     return _ANSWER_BONUS if is_answer and rate_sentence(sentence.text[:_MAX_INSPECTED]) != CHATTER else 0.0
@@ -316,13 +307,16 @@ def _is_repeated(sentence: LineSentence, line: SourceLine) -> bool:
     known = {term for term in content if term in line.repeated or (term in CALENDAR and term[:3] in line.repeated)}
     if not known or (figures := numeric_terms(content)) - known:
         return False
-    share = _CONFIRMED_SHARE if _CONFIRMS.match(sentence.text) else _REPEATED_SHARE
+    is_confirmed = confirms(sentence.text)
+    if line.is_person and not is_confirmed:  # who says it too agrees
+        return False
+    share = _CONFIRMED_SHARE if is_confirmed else _REPEATED_SHARE
     adds_nothing = figures and rate_sentence(sentence.text) != BINDING and not reports(sentence.text)
     return bool(adds_nothing) or len(known) >= share * len(content)
 
 
 def is_binding(sentence: ScoredSentence) -> bool:
-    """And is more than the frame of a prompt."""
+    """And is more than a prompt's frame."""
     return sentence.score >= _MIN_BINDING_SCORE and rate_sentence(sentence.text[:_MAX_INSPECTED]) == BINDING
 
 

@@ -289,3 +289,18 @@ def concedes(text: str) -> bool:
 def muses(text: str) -> bool:
     """Whether somebody thinks aloud."""
     return _MUSES.match(text) is not None
+
+
+_CONFIRMS = re.compile(
+    r"(?:ok(?:ay)?|sure|great|perfect|fair enough|noted|got it|understood|thanks|thank you|exactly|right|good|alright"
+    r"|then|of course|no problem|done|excellent|wonderful|alles klar|gut|super|prima|perfekt|verstanden|notiert"
+    r"|dann|genau|danke|in ordnung|vale|perfecto|entendido|anotado|hecho|claro|gracias|de acuerdo|entonces|estupendo"
+    r"|d['’]accord|très bien|parfait|c['’]est noté|compris|merci|alors|donc|clear|begrepen|genoteerd|dank|fijn|mooi"
+    r"|prima)\b|好的|明白|收到|记下|了解|承知",
+    re.IGNORECASE,
+)
+
+
+def confirms(reply: str) -> bool:
+    """Whether it begins by taking note of what the other said."""
+    return _CONFIRMS.match(reply) is not None

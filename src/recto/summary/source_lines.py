@@ -54,6 +54,8 @@ class SourceLine(Struct, frozen=True, gc=False):
     """What an assistant's message lists to choose from, or what the message before the user's does."""
     chosen: tuple[int, ...] = ()
     """Which of these the user takes."""
+    own_question: str = ""
+    """What the user asked before the last reply, of which he now takes an alternative: "Train or car?"."""
     is_answer: bool = False
     """Whether the message before it asks something."""
     is_small_talk: bool = False

@@ -126,7 +126,7 @@ class CoveredFacts(Struct):
         self._wait(text, facts)
         found = list(entries)
         if author != MACHINE:
-            self._before = asked_in(searched, message, found)
+            self._before = asked_in(searched, message, found, self._before)
             found += [*self._mended(searched, message.said), *self._practised(searched, message, found)]
         self._failed += [entry for entry in found if entry.fact.kind == "error" or tells_failure(entry.text)]
         for entry in found:
