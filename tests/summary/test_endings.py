@@ -149,3 +149,16 @@ def test_where_the_correction_says_it_all_the_former_value_is_not_told(before: s
 )
 def test_what_somebody_likes_binds(text: str) -> None:
     assert rate_sentence(text) == BINDING
+
+
+def test_a_throw_of_dice_is_not_told() -> None:
+    said = (
+        "We play a campaign about a lighthouse in Oskarrat, 3 evenings a week, and I want to know how it goes on. " * 2,
+        "do I know the sign? lore: 9",
+        "I roll 18",
+        "Ysolde never sells the ring",
+    )
+    told = extract([PlainMessage("user", text) for text in said], 400, quarter)
+    assert "lore" not in told
+    assert "roll" not in told
+    assert "never sells the ring" in told

@@ -70,7 +70,7 @@ _MIN_ROW_TERMS, _MIN_BINDING_SCORE = 6, 0.6
 _MAX_ANSWER_SENTENCES = 2
 # A reply says nothing new if this much of it is the user's, by terms of so many letters.
 _REPEATED_SHARE, _CONFIRMED_SHARE, _MIN_TERM = 0.6, 0.4, 4
-_MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT, _ROUNDING = 400, 40, 200, 1e-9
+_MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT, _MAX_THROW, _ROUNDING = 400, 40, 200, 60, 1e-9
 # Longer sentences lose score with the square root of their length.
 _LONG_SENTENCE = 240
 
@@ -89,6 +89,11 @@ _PROMPT = re.compile(r"\S{0,24}[$#>❯]")
 _BOLD_FIGURE = re.compile(r"\*\*[^*\n]{0,40}\d[^*\n]{0,40}\*\*")
 # A step of a calculation or a throw of dice: what it leads to is told, if anything.
 _CALCULATES = re.compile(r"\d ?[-+×*x÷/] ?\d[\d.,]* ?= ?\d[\d.,]*(?! ?[€$£%]| ?(?:euros?|dollars|pounds|kg|km))")
+_THROWS = re.compile(
+    r"\b(?:roll(?:ed|s)?|throw|würf\w*|gewürfelt|wurf|tiro|tirada|lancer?|worp|d20|1d\d+|lore|stealth|perception|deception"
+    r"|persuasion|insight|athletics|initiative):? (?:a |an |eine |un |une |een )?\d{1,2}\b",
+    re.IGNORECASE,
+)
 _APOSTROPHE, _PATH = re.compile("['’]"), re.compile(r"\w{3}/\w{3}")
 _LIST_ITEM = re.compile(r"(?:\d{1,2}[.)]|[A-H][.)]|[-*•]|\*\*[^*\n]{1,40}\*\*:?) ")
 _NUMBERED = re.compile(r"#?\d+:")
@@ -253,6 +258,7 @@ def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) 
         and not (line.is_aside or (line.is_proposal and _is_proposed(start)))
         and not is_thin_success(start)
         and not (label == ASSISTANT and _CALCULATES.search(start))
+        and not (len(start) <= _MAX_THROW and _THROWS.search(start))
         and not _is_rejected(sentence.text, line)
         and not (line.repeated and _is_repeated(sentence, line))
         and not (line.is_small_talk and (label == ASSISTANT or _is_passed_over(start)))
