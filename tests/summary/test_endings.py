@@ -152,12 +152,12 @@ def test_what_somebody_likes_binds(text: str) -> None:
 
 
 def test_a_throw_of_dice_is_not_told() -> None:
-    said = (
-        "We play a campaign about a lighthouse in Oskarrat, 3 evenings a week, and I want to know how it goes on. " * 2,
-        "do I know the sign? lore: 9",
-        "I roll 18",
-        "Ysolde never sells the ring",
+    matter = (
+        "We play a campaign about a lighthouse in Oskarrat, and I want to know where we stood.",
+        "The keeper Veda Lisk has the only key, and she limps since the storm of the ninth year.",
+        "Pim Hollander the salt-broker owes us 22 drams and remembers every face in the harbour.",
     )
+    said = (*matter, "do I know the sign? lore: 9", "I roll 18", "Ysolde never sells the ring")
     told = extract([PlainMessage("user", text) for text in said], 400, quarter)
     assert "lore" not in told
     assert "roll" not in told
