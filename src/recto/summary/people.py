@@ -43,6 +43,7 @@ _LINKS = word_set(
     "nuestro nuestra mon ma notre mijn onze mio mia nostro nostra mój moja nasz nasza nosso nossa"
 )
 _HONORIFIC = re.compile("さん|様|氏")
+_NAME_INSIDE, _NAME_FIRST = re.compile(" [A-Z]"), re.compile(rf"[A-Z]\S* {_IS} |[A-Z]\S*, ")
 _NO_NAME = re.compile(
     r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|January|February|March|April|May|June|July|August"
     r"|September|October|November|December|It|This|That|There|Here|What|Who|He|She|The|Das|Es|Dies|Sie|Er|Todo|Esto|Eso"
@@ -70,6 +71,8 @@ def introductions(sentence: str, start: int = 0) -> Iterator[Fact]:
     if len(sentence) > _MAX_LENGTH or sentence.endswith(("?", "？")) or sentence.islower():
         return
     if _LINKS.isdisjoint(words_of(sentence)) and (sentence.isascii() or not _HONORIFIC.search(sentence)):
+        return
+    if sentence.isascii() and not (_NAME_INSIDE.search(sentence) or _NAME_FIRST.match(sentence)):
         return
     found = _pattern().search(sentence)
     if found and not _NO_NAME.fullmatch(found[1] or found[2] or found[3] or ""):

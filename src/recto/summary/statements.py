@@ -75,7 +75,7 @@ _LEAVES_OPEN = re.compile(
     r"|nie (?:wiem|wiemy|wiadomo)|do ustalenia|zobaczymy|muszę zapytać|não (?:sei|sabemos|se sabe)|vamos ver"
     r"|em aberto|por decidir|a definir|tenho de perguntar"
     # nobody has answered yet
-    r"|(?:has|have)(?:n't| not) (?:yet )?(?:answered|replied|responded|decided|confirmed|given|called back|got back"
+    r"|(?:has|have)n't (?:yet )?(?:answered|replied|responded|decided|confirmed|given|called back|got back"
     r"|come back)|you haven't (?:told|said|mentioned)|still (?:no (?:answer|reply|word|news)|waiting)"
     r"|waiting (?:for|on) (?:\S+ ){0,3}(?:answer"
     r"|reply|decision|quote|confirmation|approval)|no (?:answer|reply|response|word|news) (?:\S+ ){0,3}yet"
@@ -96,7 +96,7 @@ _OPEN_WORDS = _words(
     "idée verra voir personne suspens weet weten geen nog moet non "
     "decidere chiarire definire vedremo wiem wiemy wiadomo ustalenia zobaczymy muszę sei sabemos ver aberto decidir "
     "definir "
-    "perguntar hasn haven has have still waiting noch warten warte hast todavía aún dicho encore ancora jeszcze brak "
+    "perguntar hasn haven still waiting noch warten warte gesagt todavía aún dicho encore ancora jeszcze brak "
     "ainda abierto aperto otwarte"
 )
 _UNSPACED_OPEN = re.compile("不知道|不清楚|待定|再说|未定|まだ|りません|検討中|確認中")
