@@ -5,7 +5,7 @@ from tests.summary.test_ledger import Said, ledger
 
 from recto.chat.blocks import Text, ToolCall, ToolResult
 from recto.chat.message import Message
-from recto.summary.ledger import ledger_items, ledger_quotations, parse_ledger
+from recto.summary.ledger import ledger_items, ledger_quotations, parse_item, parse_ledger, parse_place
 from recto.summary.ledger_selection import ledger_lines
 from recto.summary.people import introductions
 from recto.summary.verification import CoveredFacts, FormerSummary, verify_summary
@@ -317,3 +317,28 @@ def test_a_count_that_corrects_is_a_line() -> None:
 )
 def test_a_figure_brings_the_sentence_before_it_that_names_what_it_is_of(said: str, item: str) -> None:
     assert ledger(("user", said), ("assistant", "Good.")) == [f"#1: {item}"]
+
+
+def test_what_a_name_is_given_for_is_quoted_with_it() -> None:
+    said = "You will get a mail from Pavel Okafor. She is the new project lead."
+    assert ledger(("user", said), ("assistant", "Good.")) == [f"#1: {said.rstrip('.')}"]
+
+
+def test_a_correction_of_a_name_brings_the_right_one() -> None:
+    said = "Not Aarhus, I mixed that up with last year. The workshop is in Bergen."
+    assert ledger(("user", said), ("assistant", "Good.")) == [f"#1: {said.rstrip('.')}"]
+
+
+def test_a_task_for_later_is_open() -> None:
+    for said in (
+        "When we are done with all this, write a letter of thanks to Lucy Penhallow.",
+        "Cuando acabemos con todo, escribe una carta a Lucía Peñalver.",
+    ):
+        assert parse_item(said, 1, "user")[0].fact.kind == "request"
+
+
+def test_what_is_open_stays_open_in_the_next_ledger() -> None:
+    item = "Somebody has to find out whether Papyra still supports the old scanners"
+    assert parse_item(item, 1, "user")[0].fact.kind == "question"
+    assert parse_place(item, 1)[0].fact.kind == "question"
+    assert all(entry.fact.kind != "question" for entry in parse_place("Who brings the tent?", 1))

@@ -137,3 +137,20 @@ def test_a_sentence_ends_before_a_small_letter_of_one_who_writes_on_a_phone(text
 )
 def test_a_small_letter_after_an_abbreviation_starts_no_sentence(text: str) -> None:
     assert len(sentences(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Antrag eines Mitglieds (Herr Bühler, Parz. 12) liegt vor",
+        "Abfahrt 8.8. 11:26 ab Altona",
+        "Haus Nr. 5 und Whg. 3 sind frei",
+        "ul. Długa 5 jest wolna",
+    ],
+)
+def test_a_day_with_its_dot_and_an_abbreviation_end_no_sentence(text: str) -> None:
+    assert sentences(text) == [text]
+
+
+def test_a_day_at_the_end_does() -> None:
+    assert sentences("Termin am 4.10. Wir kommen.") == ["Termin am 4.10.", "Wir kommen."]

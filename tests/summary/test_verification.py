@@ -5,11 +5,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.summary.samples import covered
 
-from recto.chat.message import Role
+from recto.chat.blocks import Text
+from recto.chat.message import Message, Role
 from recto.summary.extractive_summary import PlainMessage, extract, truncate
 from recto.summary.ledger_selection import ledger_lines
 from recto.summary.marks import MARK, strip_marks
-from recto.summary.verification import FormerSummary, only_archived, recount_facts, verify_summary
+from recto.summary.verification import CoveredFacts, FormerSummary, only_archived, recount_facts, verify_summary
 from recto.window.compaction_block import WrittenSummary, next_block
 
 
@@ -233,3 +234,11 @@ def test_what_is_only_archived_is_listed_once_not_in_parts() -> None:
     said = covered((("user", "Never run Redis on harbour-7, because the disk of harbour-7 has 40 GB only."),))
     found = only_archived(next_block(None, WrittenSummary("Nothing.", "model")), said)
     assert len(found) == 1
+
+
+def test_a_value_without_a_word_of_what_it_is_of_is_not_told() -> None:
+    said = Message("1", "user", (Text("The library has to be version 7.5.2 at least."),), said=1)
+    found = CoveredFacts()
+    found.add([said])
+    assert verify_summary("We need 7.5.2 or later.", found, FormerSummary()).lost
+    assert not verify_summary("The library: 7.5.2 or later.", found, FormerSummary()).lost

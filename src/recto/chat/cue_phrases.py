@@ -6,6 +6,7 @@
 ENDS_MATTER = """
 ^ | decisión/decisão/beslissing/beschluss/entscheidung/decidido/decidida/décision/décidé/besluit |;
 | final/decided/decidido/décidé/entschieden/beschlossen/beslist/besloten/postanowione/fix/punktum/basta |;
+| forget the/about/that | we/it; forget it | we; we/i don't claim/need/want it/any/them;
 that's/is/c'est/está/è/es decided/décidé/decidido/deciso; das/es steht fest;
 i/we/i'll/we'll go with; ich/wir nehme/nehmen #; ik/we neem/nemen #;
 ^ | max #; ok/so/then max #; # max |/for/per/pp; a/the/our/my cap of #; | limit #; limit of #; no further/farther than;
@@ -28,6 +29,8 @@ ich mag kein/keine/keinen/nicht; ik hou niet van; no me gusta/gustan; je n'aime 
 não gosto de; | liever; lieber morgens/abends/vormittags/nachmittags/später/früher/nicht;
 ^ | in/as/with tables/bullets |; as a table |; no need to apologise/apologize/explain/repeat; don't say sorry;
 explain … like/as i'm/if;
+if i can/could/may choose; if i have the choice; wenn ich wählen kann/darf; si puedo elegir; si je peux choisir;
+als ik mag/kan kiezen; se posso scegliere; jeśli mogę wybrać; se puder/pudesse escolher;
 skip/drop/omit the intro/introduction/introductions/preamble/greeting/greetings/pleasantries/apologies/explanations
 """
 

@@ -26,9 +26,15 @@ _MIN_TOPIC = 2
 MAX_REPEATED, _REPEATED_SHARE = 400, 0.6
 
 # A message that is no longer than this is one thought.
-_MAX_WITH_BEGINNING, _MAX_THIN = 140, 3
+_MAX_NEIGHBOURS, _MIN_NEIGHBOURS, _MAX_THIN = 140, 2, 3
+# "She is the new project lead"
+_IS_SOMEBODY = re.compile(
+    r"(?:(?:he|she|they|er|sie|él|ella|il|elle|hij|zij|lui|lei|on|ona|ele|ela)(?:['’]s| is| are| ist| sind| es| est|"
+    r" è| jest| é)|es|è|é|jest) ",
+    re.IGNORECASE,
+)
 _NAMES_SUBJECT = re.compile(
-    r"(?:the|my|our|his|her|their|i|we|der|die|das|mein|meine|unser|unsere|ich|wir|el|la|los|las|mi|le|les|mon|ma"
+    r"(?:the|my|our|his|her|their|der|die|das|mein|meine|unser|unsere|el|la|los|las|mi|le|les|mon|ma"
     r"|notre|il|lo|gli|mio|mia|de|het|mijn|o|a|os|as|meu|minha)\b",
     re.IGNORECASE,
 )
@@ -161,19 +167,28 @@ def repeats_question(item: str, before: AskedBefore | None) -> bool:
     return not has_news and len(known) >= _REPEATED_SHARE * max(1, len(content))
 
 
-def with_beginning(entries: Iterable[LedgerEntry], text: str) -> list[LedgerEntry]:
-    """The entries of a user's short message, each with the sentences before it, which name what it is about: "labelled.
-    G1 to G4" rather than "G1 to G4"."""
-    found = list(sentence_positions(text)) if len(text) <= _MAX_WITH_BEGINNING and "\n" not in text else []
-    places = [start for start, sentence in found if not _is_light(sentence)][:1] + [start for start, _ in found[1:]][:1]
-    return [_with_beginning(entry, text, *places) if len(places) > 1 else entry for entry in entries]
+def with_neighbours(entries: Iterable[LedgerEntry], text: str) -> list[LedgerEntry]:
+    """The entries of a user's short message, each with the sentences that it needs: those before it, which name what it
+    is about ("labelled. G1 to G4" rather than "G1 to G4"), and the one after a name, which says who that is."""
+    found = list(sentence_positions(text)) if len(text) <= _MAX_NEIGHBOURS and "\n" not in text else []
+    if len(found) < _MIN_NEIGHBOURS:
+        return list(entries)
+    return [_with_neighbours(entry, text, found) for entry in entries]
 
 
-def _with_beginning(entry: LedgerEntry, text: str, first: int, second: int) -> LedgerEntry:
+def _with_neighbours(entry: LedgerEntry, text: str, found: Sequence[tuple[int, str]]) -> LedgerEntry:
     at = text.find(entry.text)
-    item = text[first : at + len(entry.text)] if first < second <= at else ""
+    if at < 0 or entry.question:
+        return entry
+    end = at + len(entry.text)
+    first = next((start for start, sentence in found if not _is_light(sentence)), at)
+    after = next(((start, sentence) for start, sentence in found if start >= end), None)
     is_clear = count_topic_words(entry.text) > _MAX_THIN or _NAMES_SUBJECT.match(entry.text)
-    if not item or is_clear or entry.question or quote_words(item) != item:
+    start = at if is_clear or at < found[1][0] else min(first, at)
+    if entry.fact.kind == "name" and after and _IS_SOMEBODY.match(after[1]):
+        end = after[0] + len(after[1].rstrip(".!"))
+    item = text[start:end]
+    if item == entry.text or quote_words(item) != item:
         return entry
     return replace(entry, text=item, short=entry.short or entry.text)
 

@@ -34,7 +34,8 @@ _CORRECTION = re.compile(
     r"|, (?:not|nicht|no|pas) (?:when|if|because|in|on|at|from|with|for|the|wenn|weil|im|am|mit|der|die|das|den"
     r"|cuando"
     r"|en|con|el|la|quand|avec|le|les)\b"
-    r"|\d[^.?!]{0,24}, sorry\b|^sorry[,.:] |\d[^.?!]{0,30} after all\b|\bturns out\b|\bmeant to say\b|^ach nein\b"
+    r"|\d[^.?!]{0,24}, sorry\b|^sorry[,.:] |\d[^.?!]{0,30} after all\b|\bturns out\b|\bmixed \w+ up\b|\bverwechselt\b"
+    r"|\bconfund\w+\b|\bconfondu\b|\bverwisseld\b|\bmeant to say\b|^ach nein\b"
     r"|\bi said [^.?!]{1,30} it['’]s \d|^perdón[,:] |\bal final (?:son|es|somos|será)\b|\btoch \d|\bhad het mis\b"
     r"|\b(?:earlier|later|sooner)\b[^.?!]{0,20}\d|\bbeen saying\b|\bswitch\w* (?:\S+ ){1,4}to\b|\bpasan? (?:al?|para)\b"
     r"|\bpassa (?:para|a|al|alle)\b|\bprzenos\w+\b"
@@ -58,7 +59,8 @@ CORRECTION_TERMS = word_set(
     "make mach macht machen sean mets-en maak misread sorry foutje correct rectifi vergist verzet verplaa toch niet "
     "invece anzi correzi spostat spostata rimanda annulla slitta slittan sbaglia zmiana jednak zamiast poprawk nie "
     "przesuw verdade mudou adiado adiada cancela remarca afinal turns after ach said final mis pomyli enganei "
-    "enganei-me earlier later sooner saying switch switche pasa pasan passa przenos"
+    "enganei-me mixed verwech confund confond verwiss earlier later sooner saying switch switche pasa pasan passa "
+    "przenos"
 )
 # "Now" and "new" correct something only where another value of the same kind was said of the same.
 _UPDATE = re.compile(

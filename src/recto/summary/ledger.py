@@ -60,6 +60,8 @@ _MAX_DISTANCE = 2
 _OFTEN = 4
 FIGURES = ("number", "date", "time")
 VALUE_KINDS = (*FIGURES, "version")
+CORRECTABLE = (*VALUE_KINDS, "name")
+"""What weighs more in a correction."""
 _MAX_ANSWER, _MAX_ANSWER_WORDS = 80, 3
 UNLISTED = 3
 """By how many ranks that is lowered which no ledger lists."""
@@ -257,7 +259,7 @@ def _item_facts(item: str, role: str) -> tuple[tuple[Fact, int], ...]:
 
     def lowered_by(fact: Fact) -> int:
         is_known = role == "assistant" and not is_reported(fact.kind, item)
-        return lowered - (raised and fact.kind in VALUE_KINDS) + UNLISTED * is_known
+        return lowered - (raised and fact.kind in CORRECTABLE) + UNLISTED * is_known
 
     return tuple((fact, lowered_by(fact)) for fact in found)
 
@@ -269,7 +271,7 @@ def is_reported(kind: str, sentence: str) -> bool:
 
 def _asked(item: str) -> list[Fact]:
     """What the user asks in an item of a former ledger, which is still open."""
-    is_open = item.endswith(("?", "？")) or ("?" in item and leaves_open(item))
+    is_open = item.endswith(("?", "？")) or leaves_open(item)
     kind = "question" if is_open else "request" if asks_politely(item) else ""
     return [Fact(kind, item, item.lower(), 0, len(item))] if kind else []
 
@@ -278,8 +280,9 @@ def parse_place(place: str, number: int) -> list[LedgerEntry]:
     """The facts in an item that says who said it."""
     match = _PLACE.fullmatch(place)
     role, item = (match[1], match[2]) if match else ("user", place)
-    # a question that a summary told may be settled since
-    found = [entry for entry in parse_item(item, number, role) if entry.fact.kind != "question"]
+    # a question that a summary told may be settled since; that something is open hardly
+    is_open = leaves_open(item)
+    found = [entry for entry in parse_item(item, number, role) if entry.fact.kind != "question" or is_open]
     # what stood in a summary for want of better lines is not worth one of the ledger
     is_worth = role == "tool" or (is_worth_telling(item, is_assistant=role == "assistant") and not needs_context(item))
     return found if is_worth else [entry for entry in found if entry.lasts]

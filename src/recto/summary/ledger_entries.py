@@ -20,7 +20,7 @@ from recto.summary.corrections import corrects
 from recto.summary.deadlines import plans_for_day
 from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
-from recto.summary.ledger import UNLISTED, VALUE_KINDS, LedgerEntry, is_reported
+from recto.summary.ledger import CORRECTABLE, UNLISTED, VALUE_KINDS, LedgerEntry, is_reported
 from recto.summary.ledger_worth import answers_in_part, answers_with_list, is_torn, list_rows
 from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, has_cells, mark_pasted
 from recto.summary.model_orders import SOMEBODY, is_order
@@ -145,7 +145,8 @@ def entries_of_prose(
         is_piece = fact.kind not in (*_GIVEN, "decision") and is_torn(item, fact, rows, is_user=is_user)
         lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed or is_piece)
         # what it corrects may be worded otherwise; what was asked for is worth more than what comes up
-        lowered -= fact.kind in VALUE_KINDS and (is_correction or (asked is not None and needed is None))
+        is_asked_for = fact.kind in VALUE_KINDS and asked is not None and needed is None
+        lowered -= is_asked_for or (is_correction and fact.kind in CORRECTABLE)
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
     is_taken = says_little(text) and not agrees(text)
     if answered and ((not has_facts and rate_sentence(text) != CHATTER) or agrees(text) if asked else is_taken):

@@ -82,7 +82,8 @@ def _weighty(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
         if entry.lasts:
             return entry.lowered < UNLISTED
         is_high = entry.weight - later.get((entry.number, entry.text), 0) >= _WEIGHTY
-        return is_high and (entry.is_open or is_introduction(entry.fact.text) or not is_passing(entry.text))
+        is_kept = entry.is_open or entry.is_correction or is_introduction(entry.fact.text)
+        return is_high and (is_kept or not is_passing(entry.text))
 
     return [entry for entry in entries if is_weighty(entry)]
 

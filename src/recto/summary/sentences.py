@@ -45,6 +45,7 @@ def word_set(words: str) -> frozenset[str]:
 _NEVER_LAST = word_set(
     "dr mr mrs ms prof st rev gen sen gov capt lt sgt mt vs e.g i.e eg ie cf al ca approx est resp incl excl viz "
     "z.b d.h u.a o.ä s.o s.u i.d.r m.e v.a bzw evtl ggf inkl exkl vgl bspw sog hr fr frl mio mrd tel "
+    "parz whg geb verh mwst gem lt zzgl abzgl einschl dept ul al os pl c.a "
     "p.ej ej sr sra srta dra ud uds ee av avda mme mlle mm p.ex ex réf ref tél"
 )
 _SELDOM_LAST = word_set("etc usw inc ltd co corp jr a.m p.m u.s u.k u.s.a u.s.w ph.d b.c a.d")
@@ -52,6 +53,7 @@ _BEFORE_NUMBERS = word_set(
     "no nos nr fig figs p pp vol art sec eq ch chap par abs núm num pág pag tab kap § v "
     "jan feb apr jun jul aug sep sept oct okt nov dec dez"
 )
+_DAY_AND_MONTH = re.compile(r"\d{1,2}\.\d{1,2}")
 _GERMAN_MONTH = re.compile(r"\s+(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahr)")
 # "die 2. Variante", but "am 5. Bitte kommen"
 _BEFORE_ORDINALS = word_set(
@@ -168,6 +170,8 @@ def _is_full_stop(line: str, at: int, following: re.Match[str]) -> bool:
     written = before[-1].lstrip(_OPENING) if before else ""
     word = written.lower()
     if word in _NEVER_LAST or (len(word) == 1 and written.isupper()):
+        return False
+    if _DAY_AND_MONTH.fullmatch(word) and following[1].isdigit():  # "8.8. 11:26"
         return False
     if following[1].isdigit() and word in _BEFORE_NUMBERS:
         return False

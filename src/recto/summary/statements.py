@@ -195,15 +195,25 @@ def asks_unmarked(sentence: str) -> bool:
     return len(sentence) <= _MAX_UNMARKED and sentence[-1:] not in ".:!" and _UNMARKED.match(sentence) is not None
 
 
+# "When we are done with all this, write …"
+_WHEN_DONE = re.compile(
+    r"(?:when|once|after|as soon as|wenn|sobald|cuando|en cuanto|quand|dès que|als|zodra|quando|appena|gdy|kiedy)\b"
+    r"[^,.?!]{0,40}\b(?:done|finished|ready|over|through|fertig|erledigt|vorbei|durch|acab\w+|termin\w+|fini\w*|klaar"
+    r"|finit\w+|skończ\w+)\b[^,.?!]{0,30}, "
+)
+
+
 @text_cache(8192)
 def is_request(sentence: str) -> bool:
     """Whether it asks the other to do something, politely or not. A plain question is none."""
-    lower = sentence.lower().lstrip("¿¡ ")
+    lower = _WHEN_DONE.sub("", sentence.lower().lstrip("¿¡ "), count=1)
     return bool(_ASKS.match(lower) or _ORDERS.match(lower) or (not lower.isascii() and _UNSPACED_ORDER.match(lower)))
 
 
 def asks_politely(sentence: str) -> bool:
-    return _ASKS.match(sentence.lower()) is not None
+    """Or for later: "when we are done, write …"."""
+    lower = sentence.lower()
+    return _ASKS.match(lower) is not None or (_WHEN_DONE.match(lower) is not None and is_request(sentence))
 
 
 @text_cache(4096)  # both the summary and the ledger ask

@@ -13,17 +13,19 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role
-from recto.summary.asked import AskedBefore, asked_in, is_impersonal, was_for_practice, with_beginning
+from recto.summary.asked import AskedBefore, asked_in, is_impersonal, was_for_practice, with_neighbours
 from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact, facts_on_lines, find_facts
 from recto.summary.ledger import (
     UNLISTED,
+    VALUE_KINDS,
     AskedQuestion,
     LedgerEntry,
     ledger_items,
     mark_corrections,
     parse_ledger,
     parse_place,
+    topic_terms,
 )
 from recto.summary.ledger_entries import entries_of_output, entries_of_prose, entries_settled, has_entries
 from recto.summary.ledger_worth import without_denied, without_past
@@ -174,7 +176,7 @@ def _read_text(
     if author == MACHINE:
         return facts, tuple(entries_of_output(text, facts, message))
     entries = entries_of_prose(text, facts, lines, message, before)
-    return facts, tuple(with_beginning(entries, text) if role == "user" else entries)
+    return facts, tuple(with_neighbours(entries, text) if role == "user" else entries)
 
 
 def _texts_of(message: Message) -> list[tuple[str, str]]:
@@ -322,11 +324,20 @@ def _split_stated(text: str, entries: Iterable[LedgerEntry]) -> tuple[list[Ledge
     stated: list[LedgerEntry] = []
     missing: list[LedgerEntry] = []
     for entry in entries:
-        if entry.text in plain or evidence.states(entry.fact):
+        if entry.text in plain or (evidence.states(entry.fact) and _names_topic(entry, plain)):
             stated.append(entry)
         else:
             missing.append(_without_told(entry, plain))
     return stated, missing
+
+
+def _names_topic(entry: LedgerEntry, plain: str) -> bool:
+    """Whether a line of a summary that has the value of an entry also has a word of what it is of. A value in another
+    spelling is taken for told."""
+    if entry.fact.kind not in VALUE_KINDS or not (topic := topic_terms(entry.text.replace(entry.fact.text, " ", 1))):
+        return True
+    lines = [line for line in plain.splitlines() if entry.fact.text in line]
+    return not lines or any(not topic.isdisjoint(topic_terms(line)) for line in lines)
 
 
 def _without_told(entry: LedgerEntry, plain: str) -> LedgerEntry:
