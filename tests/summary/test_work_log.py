@@ -382,3 +382,12 @@ def test_what_was_announced_and_done_is_not_left() -> None:
     run = Run().ask("Please add a flag to the report.")
     run.call("edit", "ok", "I'll add the flag.", path="main.go", old_string="x", new_string="y")
     assert "Left: " not in log_of(run.sh("go vet ./...", "ok"))
+
+
+def test_a_restriction_in_few_words_belongs_to_the_task_before() -> None:
+    run = Run().ask("Please replace moment by date-fns in all 38 files.")
+    run.call("edit", "ok", path="src/a.ts", old_string="a", new_string="b").reply("62 of 71 places are replaced.")
+    run.ask("must stay Sep., never September").call("edit", "ok", path="src/b.ts", old_string="a", new_string="b")
+    assert "Task: Please replace moment by date-fns in all 38 files. — also: must stay Sep., never September" in log_of(
+        run
+    )

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from recto.chat.message import Message
-from recto.chat.priority import NORMAL
+from recto.chat.priority import BINDING, NORMAL
 from recto.sources.tools import RECALL
 from recto.summary.file_list import is_same_file, with_files
 from recto.summary.machine_output import has_code_punctuation, is_machine_made
@@ -45,6 +45,8 @@ _LEFT_CUE = re.compile(
 )
 # A message that is being answered is sent as it is, so the log points to it instead of telling it.
 _POINTER = "message #{}, which follows word for word"
+# What was said to a task later, in few words.
+_ALSO, _MAX_AMENDMENT = " — also: ", 80
 _TOLD_TASK = re.compile(r"(?:User|Task): ([^\n]+)")
 _COMMAND_AT_END = re.compile(
     r"```[\w-]*\n((?:(?!```).)+?)\n?```\s*\Z"
@@ -215,8 +217,8 @@ class _WorkReader:
             is_working = bool(message.calls or _written_command(message.text))
             # who is asked back goes on with the same task
             is_asked_back = self._is_asked and bool(message.text.strip()) and not answers(message.text)
-            if self._talk and (is_working or is_asked_back):
-                self._begin(*self._talk)
+            if is_working or is_asked_back:
+                self._take_up()
             if message.text.strip() and not self._talk:
                 self._has_worked |= not answers(message.text)
                 self.log = self._told()
@@ -266,9 +268,22 @@ class _WorkReader:
             log = replace(log, earlier=(*others, (task, done))[-_MAX_TASKS:])
         self.log, self._plan = replace(log, task=asked, state="" if log.task else log.state, left=""), None
 
+    def _take_up(self) -> None:
+        """What the user said last is the task now; a few words that only restrict belong to the one before: "tonight at
+        22:00, not during work"."""
+        if self._talk is None:
+            return
+        asked, number = self._talk
+        is_short = not self._is_asked and len(asked) <= _MAX_AMENDMENT
+        is_own = not self.log.task or self.log.task.startswith(_POINTER[:9])
+        if is_own or not is_short or rate_sentence(sentences(asked)[0]) != BINDING:
+            self._begin(asked, number)
+            return
+        self._talk = None
+        self.log = replace(self.log, task=f"{self.log.task.partition(_ALSO)[0]}{_ALSO}{asked}")
+
     def _add(self, use: ToolUse) -> None:
-        if self._talk:
-            self._begin(*self._talk)
+        self._take_up()
         self._has_worked = self._is_carried_out = True
         self._open_file = use.opened or self._open_file
         uses = [one for one in _without(self.log.uses, use.families) if not _is_done_otherwise(one, use)]
@@ -296,7 +311,7 @@ class _WorkReader:
     def finished(self) -> WorkLog:
         """What the user said last, and nobody has answered yet, is most often what comes next."""
         if self._talk and not self._was_heard and (self._is_asked or _is_told(self._talk[0])):
-            self._begin(*self._talk)
+            self._take_up()
         log = self._told()
         log = log if self._plan is None else replace(log, left=self._plan)
         return replace(
