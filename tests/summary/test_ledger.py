@@ -531,3 +531,11 @@ def test_what_somebody_says_of_themselves_is_listed_although_the_reply_confirms_
         ("assistant", "Right, 240 litres. Then you need two heaters."),
     )
     assert any("240 litres" in line for line in lines)
+
+
+def test_the_items_of_a_message_stand_as_they_were_said() -> None:
+    said = (
+        "Frau Petersen hört am 30.6. als Kassenwartin auf, das steht fest. Never pay out more than 200 euros in cash. "
+    )
+    (line,) = ledger(("user", said), ("assistant", "Gut."))
+    assert line.index("Petersen") < line.index("Never pay")

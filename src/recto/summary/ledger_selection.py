@@ -27,6 +27,8 @@ _MIN_CONTENT, _MOST_OF, _MUCH_OF = 2, 0.8, 0.6
 # A tool's error is past after so many messages: what is still open stands in the work log.
 _MAX_OPEN = 14
 _FIGURE = re.compile(r"\d+")
+# The words of others are lowered by so many ranks.
+_QUOTED, _FIRST = 2, (False, 0)
 
 
 def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens) -> tuple[str, ...]:
@@ -118,6 +120,8 @@ class _Draft:
     stated: set[tuple[str, str]] = field(default_factory=set)
     contents: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     """Items by the terms in them."""
+    starts: dict[tuple[int, str], tuple[bool, int]] = field(default_factory=dict)
+    """Whether an item quotes somebody, and where in its message it stands."""
     answers: dict[int, tuple[AskedQuestion, str]] = field(default_factory=dict)
     """What a message answers, and the item that does."""
 
@@ -126,6 +130,8 @@ class _Draft:
         if entry.key in self.stated:
             return True
         self.roles.setdefault(entry.number, entry.role)
+        start = (entry.lowered >= _QUOTED, 0 if entry.is_listed else entry.fact.start)
+        self.starts.setdefault((entry.number, entry.text), start)
         taken = sum(self.chosen.get(entry.number, {}).values())
         is_missing = not self._has(entry.number, entry.text)
         question = entry.question if entry.number not in self.answers else None
@@ -152,6 +158,7 @@ class _Draft:
         if entry.short not in items or self._has(entry.number, entry.text):
             return
         if self.count(entry.text) + 3 - items[entry.short] <= self.room:
+            self.starts[entry.number, entry.text] = self.starts.get((entry.number, entry.short), _FIRST)
             self._put(entry.number, entry.text)
 
     def _has(self, number: int, item: str) -> bool:
@@ -194,7 +201,11 @@ class _Draft:
         return _head(number, self.roles.get(number, "assistant"))
 
     def lines(self) -> tuple[str, ...]:
-        return tuple(self._line(number, list(items)) for number, items in sorted(self.chosen.items()))
+        return tuple(self._line(number, self._in_order(number)) for number in sorted(self.chosen))
+
+    def _in_order(self, number: int) -> list[str]:
+        """The author's own words first, as he says them; of the former ledger, as they were listed."""
+        return sorted(self.chosen[number], key=lambda item: self.starts.get((number, item), _FIRST))
 
     def _line(self, number: int, items: list[str]) -> str:
         if number not in self.answers:
