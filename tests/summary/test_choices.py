@@ -147,3 +147,11 @@ def test_what_the_user_asks_about_and_then_takes_is_told_with_his_question(asked
 )
 def test_who_takes_neither_has_not_chosen(reply: str) -> None:
     assert not takes_alternative(reply, asked_alternatives("Train or car to Basel?")[1])
+
+
+def test_what_the_user_lists_and_then_takes_by_its_letter_is_told() -> None:
+    listed = "three candidates: a) Tile & Crumb b) The Oven c) Salt Lane. what do you think"
+    said = (("user", "I open a café."), ("assistant", "Nice."), ("user", listed), ("assistant", "The first is short."))
+    told = extract([PlainMessage(role, text) for role, text in (*said, ("user", "a it is"))], 300, quarter)
+    assert "Tile & Crumb" in told
+    assert told.endswith("User: a it is")

@@ -42,6 +42,7 @@ _BY_NUMBER = re.compile(
     r"(\d|[A-H]\b)(?!\w|[.,:]\d)|(?<![\d十])([\d一二三四五])(?:番|つ目)",
     re.IGNORECASE,
 )
+_IT_IS = re.compile(r"(?<!\w)([1-9a-hA-H]) it is\b")
 _OPENS = (
     r"(?:(?:hm+|ok(?:ay)?|so|yes|definitely|i['’]d (?:say|take)|let['’]s (?:do|take|go with)|ja|also|dann|nehmen wir"
     r"|sí"
@@ -137,6 +138,7 @@ def chosen_options(reply: str, options: Sequence[str]) -> tuple[int, ...]:
         return (listed_in // 2,) if listed_in % 2 else ()
     places = [_ordinal(found, listed_in) for found in _BY_ORDINAL.finditer(reply)]
     places = places or [_place(found[1] or found[2]) for found in _BY_NUMBER.finditer(reply)]
+    places = places or [_place(found[1]) for found in _IT_IS.finditer(reply)]
     # only options have capitals here: "Ok, B then", but not "A friend said so"
     said = reply[:1].lower() + reply[1:] if reply[1:2].islower() else reply
     if not places and (listed := _LISTED.match(said)):

@@ -57,7 +57,7 @@ _MIN_LISTED = 3
 # Where two people chat, the replies are about so long on average, and this share of them tells of their author.
 _MIN_REPLIES, _MAX_CHAT, _PERSONAL_SHARE, _CASUAL_SHARE = 6, 90, 0.3, 0.5
 # The question, the reply, and what the user says to it.
-_OWN_DISTANCE = 2
+_OWN_DISTANCE, _MIN_OPTION = 2, 40
 # The reply to a message comes after at most so many tool results.
 MAX_ROUNDS = 12
 
@@ -238,12 +238,17 @@ def _choice(messages: Sequence[PlainMessage], at: int) -> tuple[tuple[str, ...],
 
 
 def _own_question(messages: Sequence[PlainMessage], at: int) -> str:
-    """The question of the user's message before the last, if this one takes an alternative of it."""
+    """The question or the list in the user's message before the last, if this one takes something of it."""
     if at < _OWN_DISTANCE or [one.role for one in messages[at - 2 : at + 1]] != ["user", "assistant", "user"]:
         return ""
-    question, options = asked_alternatives(messages[at - _OWN_DISTANCE].text[:_MAX_NEAR])
+    before = messages[at - _OWN_DISTANCE].text[:_MAX_NEAR]
+    question, options = asked_alternatives(before)
     first = next(iter(sentences(messages[at].text[:_MAX_NEAR])), "")
-    return question if options and takes_alternative(first, options) else ""
+    if options and takes_alternative(first, options):
+        return question
+    listed = listed_options(before) if not listed_options(messages[at - 1].text) else ()
+    taken = [listed[place][:_MIN_OPTION] for place in chosen_options(first, listed)]
+    return next((one for one in sentences(before) if taken and taken[0] in one), "")
 
 
 def _is_answer(messages: Sequence[PlainMessage], at: int) -> bool:

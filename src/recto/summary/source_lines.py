@@ -55,7 +55,7 @@ class SourceLine(Struct, frozen=True, gc=False):
     chosen: tuple[int, ...] = ()
     """Which of these the user takes."""
     own_question: str = ""
-    """What the user asked before the last reply, of which he now takes an alternative: "Train or car?"."""
+    """What the user asked or listed before the last reply, of which he now takes something: "Train or car?"."""
     is_answer: bool = False
     """Whether the message before it asks something."""
     is_small_talk: bool = False
