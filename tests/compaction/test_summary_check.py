@@ -10,6 +10,7 @@ from tests.conftest import Open, Script
 
 from recto.blocking import Talk
 from recto.compaction.summary_writer import without_work_log
+from recto.errors import Invalid
 from recto.events import ContextCompacted, Event, Sent
 from recto.summary import verification
 
@@ -235,3 +236,15 @@ def test_a_work_log_that_had_no_room_comes_back_and_an_edit_of_other_lines_keeps
     front, _, rest = block.summary.partition("\n\n")
     assert talk.edit_summary(f"{front}\n\nMy own words.").work_log == block.work_log
     assert talk.edit_summary(f"Work log:\nTask: Mine.\n\n{rest}").work_log == ""
+
+
+def test_a_summary_of_sentences_may_be_edited_as_long_as_it_is(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, limit=4000, summarizes=False))
+    talk = at.conversation()
+    for number in range(130):
+        talk.ask(f"Supplier {number} from Town {number} delivers {number * 7 + 3} crates for {number * 31 + 19} euros.")
+    block = talk.compaction()
+    assert block is not None
+    assert talk.edit_summary(f"{block.summary} Mine.").summary.endswith("Mine.")
+    with pytest.raises(Invalid, match=r"at most 1200 are allowed, 34 % of the window's room"):
+        talk.edit_summary("Every word of it. " * 400)

@@ -11,7 +11,7 @@ from recto.concurrency import StoreThread
 from recto.errors import Invalid, NotFound
 from recto.store.store import Store
 from recto.text import clean
-from recto.turn.context import LARGEST_SUMMARY, ResolvedModel
+from recto.turn.context import LARGEST_SUMMARY, ResolvedModel, longest_summary
 from recto.turn.messages import pending_reply
 from recto.turn.session import ChatSession, SessionChanges, moved
 from recto.window.compaction_block import (
@@ -291,9 +291,14 @@ class Revisions:
         resolved = await self._resolve(session)
         summary = clean(text)[0].strip()
         tokens = await resolved.token_cache.tokens_of(summary)
-        most = int(resolved.room * LARGEST_SUMMARY)
+        has_writer = resolved.has_summary_writer
+        usual = longest_summary(resolved.limit, resolved.room, resolved.settings, has_writer=has_writer)
+        most = max(int(resolved.room * LARGEST_SUMMARY), usual)
         if tokens > most:
-            raise Invalid(f"the summary takes {tokens} tokens; at most {most} are allowed, 30 % of the window's room")
+            share = round(100 * most / resolved.room)
+            raise Invalid(
+                f"the summary takes {tokens} tokens; at most {most} are allowed, {share} % of the window's room"
+            )
         return await self._revise(session, lambda revision: revision.edit(summary, tokens))
 
     async def _revise(self, session: ChatSession, change: Callable[[BlockRevision], Revised]) -> Compaction:

@@ -31,15 +31,13 @@ _NAMED_DAY = LazyPattern(
 # From that day on something holds: it is not over after it.
 _FROM = LazyPattern(
     r"(?:\b(?:from|since|as of|starting|effective|ab|seit|vom|von|desde|a partir del?|à partir d[ue]|depuis|vanaf|sinds"
-    r"|da|dal|od|desde)\s+(?:(?:the|dem|den|el|le|il|o|dia)\s+)?)$"
+    r"|da|dal|od)\s+(?:(?:the|dem|den|el|le|il|o|dia)\s+)?)$"
 )
 _STARTS_AFTER = ("から", "以降")
 # Of a day without its year, the one that is meant: at most so long before it was said, or else in the year after.
 _DAYS_BACK = 90
 # What was due yesterday may not be done yet.
 _GRACE = timedelta(days=2)
-
-
 _AMOUNT = re.compile(r"[€$£¥%]|\d{3}|\d ?(?:euros?|eur|pounds|dollars|zł|kr)\b|[^\W\d_]\d|\d[^\W\d_]")
 
 
