@@ -162,3 +162,11 @@ def test_a_throw_of_dice_is_not_told() -> None:
     assert "lore" not in told
     assert "roll" not in told
     assert "never sells the ring" in told
+
+
+def test_who_breaks_off_is_told_with_what_he_says_then() -> None:
+    said = "she gets 2 tablets of folic acid on Saturdays... no wait. Folic acid is on Sundays, 1 tablet."
+    told = extract(
+        [PlainMessage("user", "Keep the medicines of my daughter."), PlainMessage("user", said)], 60, quarter
+    )
+    assert ("Saturdays" in told) <= ("Sundays" in told)

@@ -60,6 +60,11 @@ _ANNOUNCES = re.compile(
     r"|wait, i (?:must|have to) correct[^\d]{0,24})[.!:,…]*",
     re.IGNORECASE,
 )
+_BREAKS_OFF = re.compile(
+    r"\b(?:no,? wait|wait|nein,? warte|moment|no,? espera|espera|non,? attends|attends|nee,? wacht|no,? aspetta|aspetta"
+    r"|nie,? czekaj|czekaj|não,? espera)[.!…]*$|待って[。…]*$",
+    re.IGNORECASE,
+)
 _CONCLUDES = re.compile(
     r"(?:pues(?: entonces)?|entonces|dann(?: also)?|also|donc|alors|(?:ok(?:ay)?,? )?then|so)\b(?= \S+(?: \S+){0,3}$)",
     re.IGNORECASE,
@@ -128,7 +133,7 @@ class SentenceContext(Struct):
         if source.label == USER and sentence.speaker is None and (limit := self._restriction(line, position + 1)):
             yield limit
         is_opener = before is None and not position and (is_thin or _opens_message(text, is_short))
-        is_opener = is_opener or _ANNOUNCES.fullmatch(text) is not None
+        is_opener = is_opener or _ANNOUNCES.fullmatch(text) is not None or _BREAKS_OFF.search(text) is not None
         is_opener = is_opener or (source.label == USER and is_question(text) and self._goes_on(line, position + 1))
         if (is_heading(text) or _is_refusal(text) or is_opener) and (after := self._meaningful(line, position + 1)):
             yield after
