@@ -103,6 +103,8 @@ def test_what_only_sounds_so_does_not(text: str) -> None:
         "waiting for the bank's answer",
         "まだ返事がない",
         "You haven't told me their answer.",
+        "me sigue sin quedar claro si necesito un seguro",
+        "mir ist nicht klar, wer das bezahlt",
     ],
 )
 def test_what_nobody_has_answered_is_open(text: str) -> None:

@@ -74,6 +74,8 @@ _LEAVES_OPEN = re.compile(
     r"|non (?:lo |si )?(?:so|sappiamo|sa)|da (?:decidere|chiarire|definire)|vedremo|devo chiedere"
     r"|nie (?:wiem|wiemy|wiadomo)|do ustalenia|zobaczymy|muszę zapytać|não (?:sei|sabemos|se sabe)|vamos ver"
     r"|em aberto|por decidir|a definir|tenho de perguntar"
+    r"|(?:sin quedar|no me queda|no está|não (?:é|está)) claro|(?:noch )?nicht klar|pas (?:encore )?clair|non è chiaro"
+    r"|niet duidelijk|niejasne"
     # nobody has answered yet
     r"|(?:has|have)n't (?:yet )?(?:answered|replied|responded|decided|confirmed|given|called back|got back"
     r"|come back)|you haven't (?:told|said|mentioned)|still (?:no (?:answer|reply|word|news)|waiting)"
@@ -97,7 +99,7 @@ _OPEN_WORDS = _words(
     "decidere chiarire definire vedremo wiem wiemy wiadomo ustalenia zobaczymy muszę sei sabemos ver aberto decidir "
     "definir "
     "perguntar hasn haven still waiting noch warten warte gesagt todavía aún dicho encore ancora jeszcze brak "
-    "ainda abierto aperto otwarte"
+    "ainda abierto aperto otwarte claro klar clair chiaro duidelijk niejasne"
 )
 _UNSPACED_OPEN = re.compile("不知道|不清楚|待定|再说|未定|まだ|りません|検討中|確認中")
 _PUTS_OFF = re.compile(
