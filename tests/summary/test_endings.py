@@ -172,3 +172,18 @@ def test_who_breaks_off_is_told_with_what_he_says_then() -> None:
         [PlainMessage("user", "Keep the medicines of my daughter."), PlainMessage("user", said)], 60, quarter
     )
     assert ("Saturdays" in told) <= ("Sundays" in told)
+
+
+@pytest.mark.parametrize(
+    "cry", ["PASSED!!!!", "GEACCEPTEERD 374.500!!", "Prüfung bestanden!!", "approved!!!", "審査通りました。"]
+)
+def test_a_cry_that_says_how_it_ended_is_told(cry: str) -> None:
+    assert is_worth_telling(cry, is_assistant=False)
+    said = (
+        "My exam for the sailing licence is on 13 June, Harbour School, instructor Brigg.",
+        "The mainsail has a tear at batten 2, the sailmaker wants 85 euros for it.",
+        "I moor at pontoon C, place 41, the fee is 640 euros a year.",
+        cry,
+        "next I want to plan the trip to Fowey with my sister.",
+    )
+    assert cry in extract([PlainMessage("user", text) for text in said], 120, quarter)

@@ -217,6 +217,13 @@ _CALL = re.compile(r'[a-z_][\w.-]* \{(?:"|\})')
 # The number of an order, a file, a customer.
 _NUMBERED = re.compile(r"\b(?:[A-Z]{1,5}[-/]?\d[\w/-]*\d|\d{2,}-\d{2,}[\d-]*)\b")
 _DIGIT = re.compile(r"\d")
+# A cry that says how something ended: "PASSED!!!!", "GEACCEPTEERD 374.500"
+_ENDED = re.compile(
+    r"\b(?:passed|accepted|approved|granted|rejected|bestanden|angenommen|genehmigt|abgelehnt|aprobad[oa]|aceptad[oa]"
+    r"|acceptée?|refusée?|geslaagd|geaccepteerd|afgewezen|promoss[oa]|accettat[oa]|zdał[ae]m|zaakceptowan\w+"
+    r"|aprovad[oa]|aceite)\b|合格|審査通り",
+    re.IGNORECASE,
+)
 _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_THIN = 2, 3, 3, 3
 
 
@@ -242,13 +249,15 @@ def is_worth_telling(
     if is_assistant:
         return is_accepted or not estimates(text)
     if priority == BINDING:
-        is_rule = has_prohibition(text) or _DIGIT.search(text)  # "haha ok, no dogs then"
+        is_rule = has_prohibition(text) or _DIGIT.search(text) or _ENDED.search(text)  # "haha ok, no dogs then"
         is_light = is_remark(text) and not is_rule and count_topic_words(text) <= _MAX_THIN
         return not is_light or decision_start(text) is not None  # "Kettle it is lol"
     if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
         is_settled = is_settled and not (leaves_open(text) or _LASTS.search(text.lower()))
         is_open = not (is_settled or is_quoted or _ASKS_ABOUT_THAT.search(text.lower()))
         return is_open and count_topic_words(text) >= _MIN_TOPIC
+    if _ENDED.search(text) and not is_quoted:
+        return True
     if is_remark(text) or is_heading(text) or (is_quoted and (priority == NORMAL or not stands_alone(text))):
         return False
     topics = count_topic_words(text)
