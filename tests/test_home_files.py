@@ -1,8 +1,11 @@
 """The home is the user's alone: what Recto writes, and what an older version left readable."""
 
 import os
+import sqlite3
 import stat
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ from tests.conftest import Script
 from recto import store_reader
 from recto.blocking import open_desk
 from recto.cli.log import describe_bug
-from recto.home_files import keep_private, make_private_folder, tighten_home
+from recto.home_files import keep_private, make_private_folder, tighten_home, use_write_ahead_log
 
 SERVER = "harbour.py"
 """The program of a server, which is the user's own and not Recto's."""
@@ -143,3 +146,37 @@ def test_a_disk_without_modes_is_no_error(used: Path, script: Script, monkeypatc
 def test_missing_folders_above_are_made_private(tmp_path: Path) -> None:
     make_private_folder(tmp_path / "a/b/c")
     assert {mode(tmp_path / name) for name in ("a", "a/b", "a/b/c")} == {0o700}
+
+
+def test_a_file_that_another_process_creates_at_the_same_time_is_waited_for(tmp_path: Path) -> None:
+    path, is_refused = tmp_path / "search.db", threading.Event()
+
+    class Connection:
+        def __init__(self, db: sqlite3.Connection) -> None:
+            self.db = db
+
+        def execute(self, statement: str) -> None:
+            try:
+                self.db.execute(statement)
+            except sqlite3.OperationalError:
+                is_refused.set()
+                raise
+
+    options = {"isolation_level": None, "timeout": 0, "check_same_thread": False}
+    with closing(sqlite3.connect(path, **options)) as other, closing(sqlite3.connect(path, **options)) as db:  # type: ignore[call-overload]
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            use_write_ahead_log(db, 0)
+        waiting = threading.Thread(target=use_write_ahead_log, args=(Connection(db), 30))
+        waiting.start()
+        assert is_refused.wait(30)
+        other.execute("COMMIT")
+        waiting.join(30)
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_another_failure_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "search.db"
+    path.write_bytes(b"no database at all, but long enough to be read as one" * 40)
+    with closing(sqlite3.connect(path)) as db, pytest.raises(sqlite3.DatabaseError, match="not a database"):
+        use_write_ahead_log(db, 30)

@@ -5,6 +5,7 @@ TrustFile: what of which projects the user trusts, each thing by the hash of wha
 
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -164,3 +165,21 @@ class TrustFile:
 
 def _project_key(project: Path | None) -> str:
     return str(project.resolve()) if project else ""
+
+
+# -- databases
+
+_BUSY = 5  # of SQLite's kinds of errors
+
+
+def use_write_ahead_log(db: Any, timeout_s: float) -> None:
+    """Retries: when two processes create a file at once, SQLite refuses one of them here without waiting."""
+    ends = time.monotonic() + timeout_s
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            return
+        except Exception as why:
+            if (getattr(why, "sqlite_errorcode", None) or 0) & 0xFF != _BUSY or time.monotonic() > ends:
+                raise
+            time.sleep(0.01)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recto.errors import Busy, RectoError, StoreError
-from recto.home_files import keep_private, make_private_folder
+from recto.home_files import keep_private, make_private_folder, use_write_ahead_log
 from recto.ids import new_id
 
 VERSION = "3"
@@ -245,7 +245,7 @@ class IndexFile:
         db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
         try:
             # a crash may lose the latest writes, which can be made again, but never the file
-            db.execute("PRAGMA journal_mode=WAL")
+            use_write_ahead_log(db, BUSY_S)
             db.execute("PRAGMA synchronous=NORMAL")
             db.execute("PRAGMA secure_delete=ON")  # what the user removed for good must not stay in the file
             keep_private(self.path)

@@ -7,7 +7,6 @@ what BEGIN IMMEDIATE does in SQLite, so reading and then writing in one transact
 import hashlib
 import os
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -35,6 +34,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from recto.errors import StoreError
+from recto.home_files import use_write_ahead_log
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 # The advisory lock of the one writer: the letters of "recto".
@@ -102,7 +102,7 @@ def _sqlite_engine(url: URL, busy_timeout_s: float) -> Engine:
         # the driver's own BEGIN is deferred, and two writers would lose updates
         connection.isolation_level = None
         if "mode" not in url.query:
-            _use_write_ahead_log(connection, busy_timeout_s)
+            use_write_ahead_log(connection, busy_timeout_s)
         for pragma in (
             "synchronous=FULL",
             "foreign_keys=ON",
@@ -116,19 +116,6 @@ def _sqlite_engine(url: URL, busy_timeout_s: float) -> Engine:
         driver_connection(connection).execute("BEGIN IMMEDIATE" if _is_write(connection) else "BEGIN")
 
     return engine
-
-
-def _use_write_ahead_log(connection: Any, timeout_s: float) -> None:
-    """Retries: when two processes create a file at once, SQLite refuses one of them here without waiting."""
-    ends = time.monotonic() + timeout_s
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            return
-        except sqlite3.OperationalError as why:
-            if failure_of(why) != "busy" or time.monotonic() > ends:
-                raise
-            time.sleep(0.01)
 
 
 def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from recto.errors import Invalid, NotFound, StoreError
-from recto.home_files import keep_private, make_private_folder
+from recto.home_files import keep_private, make_private_folder, use_write_ahead_log
 from recto.vault.decoding import decode_text
 from recto.vault.document import ParsedNote, note_name, parse_note
 from recto.vault.folder import Folder, FolderEntry, is_note
@@ -131,7 +131,7 @@ class CatalogFile:
 
 def _prepare(db: sqlite3.Connection) -> None:
     # a crash may lose the latest writes, which can be made again, but never the file
-    db.execute("PRAGMA journal_mode=WAL")
+    use_write_ahead_log(db, BUSY_S)
     db.execute("PRAGMA synchronous=NORMAL")
     if _is_current(db):
         return

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from recto.home_files import keep_private, make_private_folder
+from recto.home_files import keep_private, make_private_folder, use_write_ahead_log
 from recto.vault.document import Document
 from recto.vault.links import mask_code
 
@@ -216,7 +216,7 @@ class DocumentSummaries:
                 make_private_folder(self._path.parent)
             target = ":memory:" if self._path is None else self._path
             self._db = sqlite3.connect(target, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode=WAL")
+            use_write_ahead_log(self._db, BUSY_S)
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS gists (sha BLOB PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
