@@ -1,4 +1,5 @@
-"""Files in the user's home: readable by the user alone, replaced in one step. Every command needs it: nothing heavy.
+"""Files in the user's home: readable by the user alone, replaced in one step; and databases that several processes
+open. Every command needs it: nothing heavy.
 
 TrustFile: what of which projects the user trusts, each thing by the hash of what it says.
 """

@@ -171,7 +171,7 @@ def test_who_breaks_off_is_told_with_what_he_says_then() -> None:
     told = extract(
         [PlainMessage("user", "Keep the medicines of my daughter."), PlainMessage("user", said)], 60, quarter
     )
-    assert ("Saturdays" in told) <= ("Sundays" in told)
+    assert "Sundays" in told
 
 
 @pytest.mark.parametrize(

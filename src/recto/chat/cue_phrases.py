@@ -16,13 +16,13 @@ wir streichen/kippen; on supprime/enlève/annule/abandonne; quitamos/eliminamos/
 togliamo/eliminiamo/tagliamo il/la/lo/i/le/gli; skreślamy; wyrzucamy; cortamos/cancelamos o/a/os/as; laten we weg;
 non si stampa/pubblica/usa/fa/tocca/invita/vende/serve/mette/apre/compra;
 on/nous/je n'invite/n'achète/n'utilise/n'appelle/n'ouvre/n'accepte pas/jamais/plus;
-on/nous ne prend/prenons/met/mettons/paie/payons/vend/vendons pas/jamais/plus; ik ben vega/vegetarisch/veganistisch;
-you're/are not to give/tell/call/write/use/send/share/say/ask/contact/mention/change/touch;
-^ | allergy/allergies/allergie/allergien/alergia/alergias/allergia/allergies/alergie |
+on/nous ne prend/prenons/met/mettons/paie/payons/vend/vendons pas/jamais/plus;
+you're/are not to give/tell/call/write/use/send/share/say/ask/contact/mention/change/touch
 """
 
-# What somebody likes, and how he wants to be spoken to.
+# What somebody likes or must not have, and how he wants to be spoken to.
 WISHES = """
+^ | allergy/allergies/allergie/allergien/alergia/alergias/allergia/alergie |; ik ben vega/vegetarisch/veganistisch;
 suits/suit me best/better; address me as; use du/sie/tú/usted/vous/tu/lei with/for me; | duzen/siezen |; trátame de;
 tutéame; tutoie-moi; vouvoie-moi; dammi/diamoci del tu/lei; trata-me por; mów/mówcie mi; mag/kunt me tutoyeren;
 ich mag kein/keine/keinen/nicht; ik hou niet van; no me gusta/gustan; je n'aime pas; non mi piace/piacciono; nie lubię;

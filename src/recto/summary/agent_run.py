@@ -275,8 +275,8 @@ class _WorkReader:
             return
         asked, number = self._talk
         is_short = not self._is_asked and len(asked) <= _MAX_AMENDMENT
-        is_own = not self.log.task or self.log.task.startswith(_POINTER[:9])
-        if is_own or not is_short or rate_sentence(sentences(asked)[0]) != BINDING:
+        has_task = bool(self.log.task) and not self.log.task.startswith(_POINTER.partition("{")[0])
+        if not (has_task and is_short) or rate_sentence(sentences(asked)[0]) != BINDING:
             self._begin(asked, number)
             return
         self._talk = None

@@ -1,5 +1,5 @@
-"""What an item of the ledger needs to be understood: the question that a short answer answers, and what its message
-says before.
+"""What an item of the ledger needs to be understood: the question that a short answer answers, and the sentences beside
+it in its message.
 """
 
 import re

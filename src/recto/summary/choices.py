@@ -188,7 +188,6 @@ def _place(written: str) -> int:
 _OR = r"or|oder|o|ou|of|lub|albo|czy|oppure"
 _HAS_OR = re.compile(rf"\b(?:{_OR})\b|それとも", re.IGNORECASE)
 _BETWEEN = re.compile(rf"\s*[,;/]\s*(?:(?:{_OR})\s+)?|\s+(?:{_OR})\s+|、?それとも", re.IGNORECASE)
-_BEFORE_FIRST = re.compile(r".*[:–—] |.*, (?=[^,]*$)")
 _MAX_ASKED, _MAX_TAKEN, _LAST_WORDS, _MIN_RUN = 160, 60, 2, 2
 _QUESTION_END = re.compile(r"(?:がいい|ですか|ますか|か)?[?？\s]*$")
 

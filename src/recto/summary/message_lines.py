@@ -15,7 +15,7 @@ from recto.summary.machine_output import is_document, is_machine_made, is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
 from recto.summary.side_questions import Said, find_side_questions
 from recto.summary.small_talk import is_remark, is_small_talk_reply
-from recto.summary.source_lines import SourceLine
+from recto.summary.source_lines import OWN_DISTANCE, SourceLine
 from recto.summary.statements import (
     accepts,
     agrees,
@@ -56,8 +56,7 @@ _MAX_ENDING = 12
 _MIN_LISTED = 3
 # Where two people chat, the replies are about so long on average, and this share of them tells of their author.
 _MIN_REPLIES, _MAX_CHAT, _PERSONAL_SHARE, _CASUAL_SHARE = 6, 90, 0.3, 0.5
-# The question, the reply, and what the user says to it.
-_OWN_DISTANCE, _MIN_OPTION = 2, 40
+_MIN_OPTION = 40
 # The reply to a message comes after at most so many tool results.
 MAX_ROUNDS = 12
 
@@ -239,9 +238,10 @@ def _choice(messages: Sequence[PlainMessage], at: int) -> tuple[tuple[str, ...],
 
 def _own_question(messages: Sequence[PlainMessage], at: int) -> str:
     """The question or the list in the user's message before the last, if this one takes something of it."""
-    if at < _OWN_DISTANCE or [one.role for one in messages[at - 2 : at + 1]] != ["user", "assistant", "user"]:
+    roles = [one.role for one in messages[max(0, at - OWN_DISTANCE) : at + 1]]
+    if roles != ["user", "assistant", "user"]:
         return ""
-    before = messages[at - _OWN_DISTANCE].text[:_MAX_NEAR]
+    before = messages[at - OWN_DISTANCE].text[:_MAX_NEAR]
     question, options = asked_alternatives(before)
     first = next(iter(sentences(messages[at].text[:_MAX_NEAR])), "")
     if options and takes_alternative(first, options):

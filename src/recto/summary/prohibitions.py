@@ -94,7 +94,7 @@ _RULES = (
     _rule(
         "only nur solo sólo tylko apenas só alleen enkel seulement",
         r"^(?:ok(?:ay)?,? |so |and |but |y |und |e |en )?(?:only|nur|solo|sólo|tylko|apenas|só|alleen|enkel|seulement)"
-        r" (?!(?:one|me|a|kidding|joking|so|kurz|gut|problem|thing|question|if|when|the|un|una|que|um|if|noch|mal"
+        r" (?!(?:one|me|a|kidding|joking|so|kurz|gut|problem|thing|question|if|when|the|un|una|que|um|noch|mal"
         r"|eine?)\b)[^\W\d_]+(?: [^\W\d_]+)?[.!]*$",
     ),
     _rule(

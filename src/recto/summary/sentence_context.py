@@ -17,7 +17,16 @@ from recto.summary.quotation import count_topic_words
 from recto.summary.reference import leans_back, names_event, refers_back
 from recto.summary.sentences import IS_UNSPACED, is_heading, is_question, rate_sentence, word_set
 from recto.summary.small_talk import is_reaction, is_remark
-from recto.summary.source_lines import FORMER_SUMMARY, TOOL, USER, LineReader, LineSentence, ScoredSentence, SentenceKey
+from recto.summary.source_lines import (
+    FORMER_SUMMARY,
+    OWN_DISTANCE,
+    TOOL,
+    USER,
+    LineReader,
+    LineSentence,
+    ScoredSentence,
+    SentenceKey,
+)
 from recto.summary.statements import (
     accepts,
     acknowledges,
@@ -159,11 +168,12 @@ class SentenceContext(Struct):
 
     def _asked_before(self, line: int, question: str) -> Iterator[ScoredSentence]:
         """What the user asked in the message before his last."""
-        said = self.reader.cached_sentences(line - 2)
-        yield from (_unscored(line - 2, one) for one in said if one.text == question)
+        asked = line - OWN_DISTANCE
+        yield from (_unscored(asked, one) for one in self.reader.cached_sentences(asked) if one.text == question)
 
     def _answers_himself(self, line: int, question: str) -> bool:
-        return line + 2 < len(self.reader.lines) and self.reader.lines[line + 2].own_question == question
+        after = self.reader.lines[line + OWN_DISTANCE : line + OWN_DISTANCE + 1]
+        return any(each.own_question == question for each in after)
 
     def _corrected(self, correction: ScoredSentence) -> ScoredSentence | None:
         """The sentence that it corrects."""

@@ -322,7 +322,7 @@ def _is_repeated(sentence: LineSentence, line: SourceLine) -> bool:
 
 
 def is_binding(sentence: ScoredSentence) -> bool:
-    """And is more than a prompt's frame."""
+    """Whether it binds, and is more than the frame of a prompt."""
     return sentence.score >= _MIN_BINDING_SCORE and rate_sentence(sentence.text[:_MAX_INSPECTED]) == BINDING
 
 

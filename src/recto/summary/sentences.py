@@ -45,7 +45,7 @@ def word_set(words: str) -> frozenset[str]:
 _NEVER_LAST = word_set(
     "dr mr mrs ms prof st rev gen sen gov capt lt sgt mt vs e.g i.e eg ie cf al ca approx est resp incl excl viz "
     "z.b d.h u.a o.ä s.o s.u i.d.r m.e v.a bzw evtl ggf inkl exkl vgl bspw sog hr fr frl mio mrd tel "
-    "parz whg geb verh mwst gem lt zzgl abzgl einschl dept ul al os pl c.a "
+    "parz whg geb verh mwst zzgl abzgl einschl dept ul c.a "
     "p.ej ej sr sra srta dra ud uds ee av avda mme mlle mm p.ex ex réf ref tél"
 )
 _SELDOM_LAST = word_set("etc usw inc ltd co corp jr a.m p.m u.s u.k u.s.a u.s.w ph.d b.c a.d")

@@ -22,6 +22,9 @@ USER, ASSISTANT, TOOL = "User: ", "Assistant: ", "Tool: "
 FORMER_SUMMARY = -1
 """The line number of sentences that are in the summary already."""
 
+OWN_DISTANCE = 2
+"""From what the user asks over the reply to what he takes of it himself."""
+
 SentenceKey = tuple[int, int]
 """Number of the line, and position of the sentence in it."""
 
