@@ -1,0 +1,23 @@
+"""Copies of the golden home, in a folder or in a database of PostgreSQL."""
+
+import lzma
+import tarfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+WORLD, DUMP = HERE / "world.tar.xz", HERE / "postgresql.sql.xz"
+
+
+def unpack_world(folder: Path) -> Path:
+    """`home`, `notes` and `project` in this folder; gives the home."""
+    with tarfile.open(WORLD) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "home"
+
+
+def restore_dump(url: str) -> None:
+    """The same store in an empty database."""
+    import psycopg
+
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(lzma.decompress(DUMP.read_bytes()))
