@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import os
+import signal
 import threading
 from collections.abc import Callable, Collection, Coroutine, Generator, Iterable, Iterator
 from pathlib import Path
@@ -44,6 +45,18 @@ def mostly_slow(values: Iterable[Any], quick: Collection[Any]) -> list[Any]:
 
 def pytest_configure() -> None:
     gc.disable()  # until all tests are collected: nothing of that is garbage
+    _handle_ignored_signals()
+
+
+def _handle_ignored_signals() -> None:
+    """A shell ignores SIGINT for background jobs, and `nohup` SIGHUP; processes started by tests would inherit that.
+
+    A handler, unlike an ignored signal, is not inherited.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_collection_finish() -> None:
