@@ -28,7 +28,7 @@ def test_a_worker_that_is_woken_again_and_again_has_one_thread() -> None:
     worker = BackgroundWorker(step, "test")
     for _ in range(20):
         worker.wake()
-        assert stepped.acquire(timeout=10)
+        assert stepped.acquire(timeout=60)
     worker.close()
     assert len(threads) == 1
     assert not any(thread.name == "test" for thread in threading.enumerate())
@@ -53,14 +53,14 @@ def test_a_worker_that_is_closed_as_it_begins_ends_at_once() -> None:
     class ClosedAsItBegins(BackgroundWorker):
         def _await_quiet(self) -> None:
             begun.set()
-            assert self._stopped.wait(10)
+            assert self._stopped.wait(60)
             with self._lock:  # all that `close` tells it has been told
                 pass
             super()._await_quiet()
 
     worker = ClosedAsItBegins(lambda: False, "test", delay_s=0.001)
     worker.wake()
-    assert begun.wait(10)
+    assert begun.wait(60)
     worker.close(timeout_s=2)
     assert not any(thread.name == "test" for thread in threading.enumerate())
 
@@ -72,7 +72,7 @@ def test_background_work_waits_for_a_turn_and_goes_on_after_it() -> None:
         worker.wake()
         turn.end()
         turn.end()  # once is enough
-        assert stepped.wait(10)
+        assert stepped.wait(60)
     worker.close()
 
 
@@ -81,7 +81,7 @@ def test_a_turn_that_never_ends_does_not_stop_background_work() -> None:
     worker = BackgroundWorker(lambda: stepped.set() or False, "test")  # type: ignore[func-returns-value]
     with FOREGROUND.begin():
         worker.wake()
-        assert stepped.wait(10)
+        assert stepped.wait(60)
     worker.close()
 
 
@@ -97,7 +97,7 @@ def test_a_worker_with_a_delay_steps_once_for_many_wakes() -> None:
     worker = BackgroundWorker(step, "test", delay_s=0.05)
     for _ in range(5):
         worker.wake()
-    assert stepped.wait(10)
+    assert stepped.wait(60)
     worker.close()
     assert len(steps) == 1
 
@@ -182,7 +182,7 @@ def test_a_thread_knows_whether_anybody_waits_for_it() -> None:
 
     worker = BackgroundWorker(step, "test")
     worker.wake()
-    assert stepped.wait(10)
+    assert stepped.wait(60)
     worker.close()
     assert seen == [True]
     assert not is_background()
@@ -204,7 +204,7 @@ def test_a_worker_that_is_woken_often_gives_memory_back_now_and_then(monkeypatch
     for _ in range(5):
         done.clear()
         worker.wake()
-        assert done.wait(10)
+        assert done.wait(60)
         while worker._woken.is_set():  # the next waking is another one
             time.sleep(0.001)
     worker.close()

@@ -531,7 +531,7 @@ def test_a_slow_embedder_is_not_waited_for(boxed: Callable[..., Desk], server: S
     free = threading.Event()
 
     def slow(texts: list[str]) -> Answer:
-        free.wait(20)
+        free.wait(60)
         return vectors(texts)
 
     server.rules = [slow]

@@ -81,7 +81,7 @@ Open = Callable[..., Chooser]
 def opened(tmp_path: Path) -> Iterator[Open]:
     every: list[Chooser] = []
 
-    def make(embedder: Embedder | None = None, timeout_s: float = 10.0) -> Chooser:
+    def make(embedder: Embedder | None = None, timeout_s: float = 60.0) -> Chooser:
         every.append(Chooser(tmp_path / "sources.db", lambda: embedder, timeout_s=timeout_s))
         return every[-1]
 
@@ -364,8 +364,9 @@ def test_a_failing_embedder_leaves_words_and_a_note(opened: Open, words: Chooser
 
 def test_words_are_used_until_vectors_are_ready_and_one_note_says_so(opened: Open) -> None:
     embedder = Topics()
-    chooser = opened(embedder, timeout_s=0.5)
+    chooser = opened(embedder)
     chooser.choose("read the file", FEW)
+    chooser.vectors._timeout_s = 0.5
     embedder.delay_s = 0.02
     many = (*FEW, *FIFTY)
     first = chooser.choose("read the file", many)
@@ -373,7 +374,7 @@ def test_words_are_used_until_vectors_are_ready_and_one_note_says_so(opened: Ope
     assert READ in [each.source for each in first.chosen]
     assert chooser.choose("read the file", many).note == ""
     embedder.delay_s = 0
-    assert chooser.vectors.settle(30)
+    assert chooser.vectors.settle(60)
     assert chooser.choose("Why do my plants wither?", many).note == ""
     assert len(embedder.asked) == len(set(embedder.asked))
 
