@@ -121,7 +121,7 @@ def test_it_listens_on_loopback_and_to_nobody_without_the_key() -> None:
 
     running = start(NOWHERE, 512)
     assert running.address.startswith("http://127.0.0.1:")
-    with httpx2.Client(base_url=running.address, trust_env=False) as stranger:
+    with httpx2.Client(base_url=running.address, trust_env=False, timeout=60) as stranger:
         assert stranger.get("/props").status_code == 401
         assert stranger.post("/v1/chat/completions", json={"messages": []}).status_code == 401
 

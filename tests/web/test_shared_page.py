@@ -183,7 +183,7 @@ def test_a_picture_of_one_key_is_no_picture_of_another(server: SharedServer) -> 
     ]
     body = {"model": "recto", "messages": [{"role": "user", "content": content}]}
     headers = {"authorization": f"Bearer {server.keys['anna']}"}
-    assert httpx2.post(f"{server.url}/v1/chat/completions", json=body, headers=headers).status_code == 200
+    assert httpx2.post(f"{server.url}/v1/chat/completions", json=body, headers=headers, timeout=60).status_code == 200
     listed = json.loads(server.run("conversations", "show", "--json").splitlines()[0])
     message = (listed.get("messages") or [listed])[0]["id"]
     assert server.get(f"/attached?message={message}&block=1", server.keys["anna"]).status_code == 200
@@ -205,18 +205,18 @@ def test_nobody_gets_in_without_a_key_from_another_site_or_under_another_name(se
     policy = server.get("/", anna).headers["content-security-policy"]
     assert "default-src 'none'" in policy
     form, place = {"key": anna}, f"{server.url}/sign-in"
-    away = httpx2.post(place, headers={"origin": "https://evil.example"}, data=form)
+    away = httpx2.post(place, headers={"origin": "https://evil.example"}, data=form, timeout=60)
     assert (away.status_code, "set-cookie" in away.headers) == (403, False)
-    own = httpx2.post(place, headers={"origin": f"http://127.0.0.1:{port}"}, data=form)
+    own = httpx2.post(place, headers={"origin": f"http://127.0.0.1:{port}"}, data=form, timeout=60)
     cookie = own.headers["set-cookie"].lower()
     assert own.status_code == 303
     assert all(word in cookie for word in ("httponly", "samesite=strict"))
     wrong = httpx2.post(
-        f"{server.url}/sign-in", headers={"origin": f"http://127.0.0.1:{port}"}, data={"key": "recto-x"}
+        f"{server.url}/sign-in", headers={"origin": f"http://127.0.0.1:{port}"}, data={"key": "recto-x"}, timeout=60
     )
     assert (wrong.status_code, "set-cookie" in wrong.headers) == (403, False)
     # programs are served as before
-    assert httpx2.get(f"{server.url}/health").status_code == 200
+    assert httpx2.get(f"{server.url}/health", timeout=60).status_code == 200
     assert server.ask("anna", "Hello").status_code == 200
 
 
