@@ -26,6 +26,7 @@ from recto.search.hybrid_index import Progress
 from recto.settings import Settings
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
+from recto.sources.tool_definition import ToolChange
 from recto.store.comparison import Difference
 from recto.store.records import Record
 from recto.store.retention import PruneOptions, PruneReport
@@ -156,6 +157,12 @@ class Desk:
 
     def distrust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig:
         return self._loop.run(self._desk.distrust(server, agent))
+
+    def tool_changes(self, server: str, agent: str = DEFAULT_AGENT) -> tuple[ToolChange, ...]:
+        return self._loop.run(self._desk.tool_changes(server, agent))
+
+    def accept_tools(self, changes: Sequence[ToolChange]) -> None:
+        self._loop.run(self._desk.accept_tools(changes))
 
     def record(self, request: str | None = None) -> Record:
         return self._loop.run(self._desk.record(request))

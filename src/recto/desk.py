@@ -18,7 +18,7 @@ from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import now
 from recto.desk_reports import AsyncDeskReports
 from recto.engine import Engine
-from recto.errors import Invalid, NotFound
+from recto.errors import Invalid, NotFound, RectoError
 from recto.home_files import private_home
 from recto.mcp.server_files import Trust
 from recto.mcp.servers import McpServers
@@ -30,6 +30,7 @@ from recto.search.hybrid_index import Progress
 from recto.session_start import new_session, stored_session
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
+from recto.sources.tool_definition import ToolChange
 from recto.store.comparison import Difference
 from recto.store.records import Record
 from recto.store.retention import PruneOptions, PruneReport, RetentionScope, time_before
@@ -307,6 +308,20 @@ class AsyncDesk(AsyncDeskReports):
         config = await self._server(server, agent)
         await asyncio.to_thread(Trust(self.home).distrust, server, self.project)
         return config
+
+    async def tool_changes(self, server: str, agent: str = DEFAULT_AGENT) -> tuple[ToolChange, ...]:
+        """How tools of a server differ from what the user allowed. Starts the server if any of them was allowed."""
+        config, servers = await self._server(server, agent), self.engine.servers
+        if not await asyncio.to_thread(servers.allowed.has, server, config.identity(self.project)):
+            return ()
+        offer = await servers.offer([config], self.project, fresh=True)
+        if not offer.tools and offer.notes:
+            raise RectoError(offer.notes[0], name=server)
+        return await asyncio.to_thread(servers.allowed.changes, offer.tools)
+
+    async def accept_tools(self, changes: Sequence[ToolChange]) -> None:
+        """The tools run without asking again wherever they were allowed, as long as they are what the changes say."""
+        await asyncio.to_thread(self.engine.servers.allowed.accept, [change.after for change in changes])
 
     async def _server(self, name: str, agent: str) -> ServerConfig:
         found = await asyncio.to_thread(self.agents.read, agent)

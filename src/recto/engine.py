@@ -228,8 +228,8 @@ class Engine:
         await count_results(self.store, self.store_thread, prepared.context.token_cache, waited, results)
         for event in prepared.events(is_new=not started.is_continued):
             yield event
-        allow = partial(self.sources.allow, session.conversation)
-        yield StepResult((prepared, Approvals(turn_input.overrides, session.allowed, can_ask, allow)))
+        allow, accepted = partial(self.sources.allow, session.conversation), self.servers.allowed
+        yield StepResult((prepared, Approvals(turn_input.overrides, session.allowed, can_ask, accepted, allow)))
 
     async def plan_request(
         self, session: ChatSession, prepared: PreparedTurn, can_ask: bool

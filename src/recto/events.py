@@ -15,6 +15,7 @@ from msgspec import Struct
 from recto.chat.blocks import Compaction, Made, Quote, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.sources.source import Tool
+from recto.sources.tool_definition import ToolChange
 from recto.tasks.plan import TaskPlan
 from recto.tasks.report import RunReport
 from recto.window.window import Window
@@ -217,13 +218,16 @@ class ApprovalAsked(Question[Answer]):
 
     call: ToolCall
     tool: Tool
+    change: ToolChange | None = None
+    """How the tool differs from what was allowed, where that is why the question is asked."""
 
     def allow(self) -> None:
         """Allows this call."""
         self._answer_with("allowed")
 
     def allow_always(self) -> None:
-        """Allows this and later calls of the tool in this conversation."""
+        """Allows this and later calls of the tool, as it is now: in this conversation, or wherever settings or options
+        allowed it before it changed."""
         self._answer_with("always")
 
     def deny(self) -> None:

@@ -23,7 +23,8 @@ TOLD_FILE, PAGE_FILE = "told.json", "page.json"
 
 _FILES = {TRUST_FILE, TOLD_FILE, HISTORY_FILE, CRASH_FILE, KEYS_FILE, PAGE_FILE}
 _FILES |= {"config.toml", "models.toml", ".mcp.json"}
-_FOLDERS = ("agents", "backups", "models", RUNS_FOLDER, "servers", "vaults")
+ALLOWED_FOLDER = "allowed"
+_FOLDERS = (ALLOWED_FOLDER, "agents", "backups", "models", RUNS_FOLDER, "servers", "vaults")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -119,6 +120,17 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def locked_file(path: Path) -> Iterator[None]:
+    """Waits until no other process is inside. The lock ends with the process that holds it. Raises OSError."""
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b") as file:
+        with suppress(ImportError):
+            import fcntl  # not every system has it
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 # -- trust

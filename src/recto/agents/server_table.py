@@ -10,13 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.errors import Invalid
-from recto.sources.server_config import ServerConfig, ToolConfig
+from recto.sources.server_config import TARGET_FIELDS, ServerConfig, ToolConfig
 from recto.sources.source import APPROVALS, BUILT_IN_SERVER, INCLUDES, Approval
 from recto.text import clean
 
-TARGET_KEYS = ("command", "args", "env", "cwd", "url", "headers")
-"""How the server is reached. The other keys say what it may do."""
-SERVER_KEYS = (*TARGET_KEYS, "type", "disabled", "enabled", "include", "approval", "timeout_s", "tools")
+SERVER_KEYS = (*TARGET_FIELDS, "type", "disabled", "enabled", "include", "approval", "timeout_s", "tools")
 TOOL_KEYS = ("include", "approval", "enabled")
 MAX_TIMEOUT_S = 3600
 _NAME = re.compile(r"\w[\w. -]{0,63}")
@@ -212,7 +210,7 @@ def _override(base: ServerConfig, values: Mapping[str, Any], table: ServerTable)
     tools = dict(base.tools)
     for name, tool in values.get("tools", {}).items():
         tools[name] = replace(tools.get(name, ToolConfig()), **tool)
-    if any(key in values for key in TARGET_KEYS) and not table.is_yours:
+    if any(key in values for key in TARGET_FIELDS) and not table.is_yours:
         plain |= {"origin": table.origin, "is_yours": False}
     return replace(base, **plain, **merged, tools=tools)
 

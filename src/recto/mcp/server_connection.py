@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from recto.errors import RectoError
 from recto.mcp.connection_state import ConnectionState, ServerState, ServerStatus, StderrLog
-from recto.mcp.server_files import ToolList, ToolListCache
+from recto.mcp.server_files import ListedTool, ToolList, ToolListCache
 from recto.mcp.server_target import ServerTarget
 from recto.sources.tools import Arguments, ToolOutput
 
@@ -87,8 +87,8 @@ class ServerConnection:
         session = await self._session()
         if fresh and was_running:
             await self._list_tools(session.client)
-        elif self._refresh_task:
-            await asyncio.wait({self._refresh_task}, timeout=REFRESH_TIMEOUT_S)
+        else:
+            await self._wait_for_refresh()
         return replace(self.tool_list, notes=(*self._take_notices(), *self.tool_list.notes))
 
     async def refresh(self) -> None:
@@ -99,8 +99,8 @@ class ServerConnection:
             except Exception:
                 log.exception("the MCP server %s did not list its tools", self.target.name)
 
-    async def call(self, tool: str, arguments: Arguments, call: object, timeout_s: float) -> ToolOutput:
-        """Calls a tool. `call` identifies the call for `give_up()`.
+    async def call(self, tool: ListedTool, arguments: Arguments, call: object, timeout_s: float) -> ToolOutput:
+        """Calls a tool, if the server lists it as it was approved. `call` identifies the call for `give_up()`.
 
         The timeout begins when the call is sent: starting the server, or first stopping one that hangs, does not count.
         """
@@ -109,10 +109,13 @@ class ServerConnection:
         if self._ping_task:
             await asyncio.wait({self._ping_task})
         session = await self._session()
+        await self._wait_for_refresh()
+        if self.tool_list.tool(tool.name) != tool:
+            return ToolOutput(f"{tool.name} was not run: its server has just changed or removed it", is_error=True)
         self._calls.add(call)
         try:
             async with asyncio.timeout(timeout_s):
-                output = await call_tool(session.client, session.state, tool, arguments)
+                output = await call_tool(session.client, session.state, tool.name, arguments)
         except (asyncio.CancelledError, TimeoutError):
             self.give_up(call)
             raise
@@ -267,6 +270,10 @@ class ServerConnection:
             if self._is_stale:
                 await asyncio.sleep(REFRESH_INTERVAL_S)
         self._refresh_task = None
+
+    async def _wait_for_refresh(self) -> None:
+        if self._refresh_task:
+            await asyncio.wait({self._refresh_task}, timeout=REFRESH_TIMEOUT_S)
 
     async def _list_tools(self, client: "Client") -> None:
         from recto.mcp.client import list_tools  # slow to load

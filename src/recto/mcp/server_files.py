@@ -15,11 +15,13 @@ from msgspec import Struct
 
 from recto.home_files import SERVERS, TrustFile, read_json, write_json
 from recto.mcp.server_target import PROJECT_VARIABLE
-from recto.sources.server_config import ServerConfig
+from recto.sources.server_config import TARGET_FIELDS, ServerConfig
 from recto.text import clean
 
 MAX_DESCRIPTION_CHARS = 8_000
 MAX_SCHEMA_BYTES = 100_000
+MAX_SCHEMA_DEPTH = 100
+"""Real ones have ten levels; a reader that calls itself for each level must not run out of stack."""
 MAX_LISTED_TOOLS = 2_000
 """More than any real server has; an endless list must end somewhere."""
 MAX_CALL_NAME = 64
@@ -43,6 +45,9 @@ class ListedTool(Struct, frozen=True):
 class ToolList(Struct, frozen=True):
     tools: tuple[ListedTool, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def tool(self, name: str) -> ListedTool | None:
+        return next((tool for tool in self.tools if tool.name == name), None)
 
 
 def check_tools(server: str, raw: Sequence[object]) -> ToolList:
@@ -85,7 +90,17 @@ def _schema_problem(schema: dict[str, Any]) -> str:
         return "is nested too deeply"
     except ValueError:
         return "is not valid JSON"
+    if _is_deep(schema):
+        return "is nested too deeply"
     return f"has {size:,} bytes, more than {MAX_SCHEMA_BYTES:,}" if size > MAX_SCHEMA_BYTES else ""
+
+
+def _is_deep(schema: object) -> bool:
+    level = [schema]
+    for _ in range(MAX_SCHEMA_DEPTH):
+        lists = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
+        level = [item for items in lists for item in items]
+    return bool(level)
 
 
 def _description(raw: dict[str, Any]) -> str:
@@ -121,7 +136,6 @@ def _is_plain(name: str) -> bool:
 
 SERVERS_FOLDER, LIST_FORMAT = "servers", 1
 MAX_LIST_AGE_S = 24 * 60 * 60.0
-_TARGET_FIELDS = ("command", "args", "env", "cwd", "url", "headers")
 
 
 def cache_key(config: ServerConfig, project: Path | None) -> str:
@@ -130,7 +144,7 @@ def cache_key(config: ServerConfig, project: Path | None) -> str:
     A server that comes with a project, or runs in it, has a key of its own for each project.
     """
     data = config.to_json()
-    target = {name: data[name] for name in _TARGET_FIELDS if name in data}
+    target = {name: data[name] for name in TARGET_FIELDS if name in data}
     is_relative = bool(config.cwd) and not config.cwd.startswith(("/", "~"))
     uses_project = is_relative or PROJECT_VARIABLE in json.dumps(target)
     scope = str(project.resolve()) if project and (uses_project or not config.is_yours) else ""

@@ -19,6 +19,7 @@ from msgspec import Struct
 from recto.concurrency import LoopThread
 from recto.errors import Invalid, RectoError
 from recto.home_files import keep_private, make_private_folder
+from recto.mcp.allowed_tools import AllowedTools
 from recto.mcp.connection_state import ServerStatus
 from recto.mcp.server_connection import ConnectionOptions, ServerConnection
 from recto.mcp.server_files import (
@@ -56,7 +57,7 @@ class McpServers:
     def __init__(self, home: Path, environment: Mapping[str, str], *, timeout_s: float, start_s: float) -> None:
         self._home, self._environment = home, environment
         self._timeout_s, self._start_s = timeout_s, start_s
-        self._cache, self.trust = ToolListCache(home), Trust(home)
+        self._cache, self.trust, self.allowed = ToolListCache(home), Trust(home), AllowedTools(home)
         self._loop_thread = LoopThread(self.close)
         self._connections: dict[str, ServerConnection] = {}
         self._closing: list[ServerConnection] = []
@@ -169,11 +170,25 @@ class McpServers:
             server=config.name,
             own_name=listed.name,
         )
-        call = partial(self._call, config, listed.name, project)
-        timeout_s = config.timeout_s or self._timeout_s
-        return RemoteTool(tool, call, config.approval_of(listed.name), timeout_s, self._start_s + RECOVERY_S)
+        return RemoteTool(
+            tool,
+            partial(self._call, config, listed, project),
+            partial(self._current, config, listed.name, project),
+            config.identity(project),
+            config.approval_of(listed.name),
+            config.tool(listed.name).approval is not None,
+            config.timeout_s or self._timeout_s,
+            self._start_s + RECOVERY_S,
+        )
 
-    async def _call(self, config: ServerConfig, tool: str, project: Path | None, arguments: Arguments) -> ToolOutput:
+    async def _current(self, config: ServerConfig, tool: str, project: Path | None) -> RemoteTool | None:
+        connection = self._connection(config, self._target(config, project), project)
+        listed = (await self._loop_thread.run(connection.tools())).tool(tool)
+        return self._remote_tool(config, listed, project) if listed else None
+
+    async def _call(
+        self, config: ServerConfig, tool: ListedTool, project: Path | None, arguments: Arguments
+    ) -> ToolOutput:
         connection = self._connection(config, self._target(config, project), project)
         call = object()
         try:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from recto.errors import Invalid, NotFound
 from recto.sources.source import BUILT_IN_SERVER, Approval, Include, Mode, Source, SourceId
+from recto.sources.tool_definition import ToolChange, ToolDefinition
 
 
 class SourceStatus(Struct, frozen=True):
@@ -29,6 +30,8 @@ class SourceStatus(Struct, frozen=True):
     """It was taken out by hand."""
     approval: Approval | None = None
     """Of a tool."""
+    change: ToolChange | None = None
+    """Of a tool that asks because it is not what was allowed."""
 
     @property
     def because(self) -> str:
@@ -46,8 +49,8 @@ class SourceOverrides(Struct, frozen=True):
     added: Mapping[str, str] = field(default_factory=dict)
     """Source, as `rule:style` -> when."""
     removed: Mapping[str, str] = field(default_factory=dict)
-    allowed: tuple[str, ...] = ()
-    """Tools that the user lets run without being asked: `server/tool`."""
+    allowed: Mapping[str, str] = field(default_factory=dict)
+    """Tools that the user lets run without being asked: `server/tool` -> the hash of the definition that was shown."""
 
     def mode(self, source: Source) -> Mode | None:
         if not source.enabled:
@@ -73,8 +76,6 @@ class SourceOverrides(Struct, frozen=True):
     def listed(self, source: Source, approval: Approval | None = None) -> SourceStatus:
         key = str(source.id)
         since = self.added.get(key) or self.removed.get(key) or ""
-        if approval == "ask" and self.allows(source.id):
-            approval = "allow"
         return SourceStatus(source, source.include, self.mode(source), since, key in self.removed, approval)
 
     def add(self, source: Source, when: str) -> "SourceOverrides":
@@ -98,20 +99,20 @@ class SourceOverrides(Struct, frozen=True):
         removed = {**self.removed, key: when} if is_out else self.removed
         return replace(self, added=_without(self.added, key), removed=removed)
 
-    def allow(self, tool: SourceId) -> "SourceOverrides":
-        return replace(self, allowed=tuple(dict.fromkeys((*self.allowed, f"{tool.server}/{tool.name}"))))
+    def allow(self, tool: ToolDefinition) -> "SourceOverrides":
+        return replace(self, allowed={**self.allowed, tool.id: tool.sha256})
 
     def disallow(self, tool: str) -> "SourceOverrides":
         """`server/tool`, or a server for all of its tools."""
-        left = (each for each in self.allowed if each != tool and not each.startswith(f"{tool}/"))
-        return replace(self, allowed=tuple(left))
+        left = {name: sha for name, sha in self.allowed.items() if name != tool and not name.startswith(f"{tool}/")}
+        return replace(self, allowed=left)
 
-    def allows(self, tool: SourceId) -> bool:
-        return tool.server in self.allowed or f"{tool.server}/{tool.name}" in self.allowed
+    def allows(self, tool: ToolDefinition) -> bool:
+        return self.allowed.get(tool.id) == tool.sha256
 
     def to_json(self) -> dict[str, Any] | None:
         """None when nothing was done by hand."""
-        out = {"added": dict(self.added), "removed": dict(self.removed), "allowed": list(self.allowed)}
+        out = {"added": dict(self.added), "removed": dict(self.removed), "allowed": dict(self.allowed)}
         return {name: value for name, value in out.items() if value} or None
 
 
@@ -137,9 +138,7 @@ def overrides_from_json(data: Any) -> SourceOverrides:
     """What a conversation keeps; what cannot be read in it counts as not said."""
     known = data if isinstance(data, dict) else {}
     added, removed, allowed = (known.get(name) for name in ("added", "removed", "allowed"))
-    return SourceOverrides(
-        _texts(added), _texts(removed), tuple(map(str, allowed)) if isinstance(allowed, list | tuple) else ()
-    )
+    return SourceOverrides(_texts(added), _texts(removed), _texts(allowed))
 
 
 def _texts(data: Any) -> dict[str, str]:

@@ -6,13 +6,19 @@ Hides what looks like a key, a token or a password in the command lines and addr
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.sources.source import Approval, Include
+from recto.sources.tool_definition import ServerIdentity
+
+TARGET_FIELDS = ("command", "args", "env", "cwd", "url", "headers")
+"""How a server is reached."""
 
 
 class ToolConfig(Struct, frozen=True):
@@ -53,6 +59,24 @@ class ServerConfig(Struct, frozen=True):
 
     def approval_of(self, tool: str) -> Approval:
         return self.tool(tool).approval or self.approval or "ask"
+
+    @property
+    def runs(self) -> str:
+        """The command line, or the address, with the names of variables and headers; what looks like a key is hidden."""
+        url, *args = without_secrets((self.url, *self.args))
+        if self.url:
+            return f"{url} with the headers {', '.join(self.headers)}" if self.headers else url
+        line = [*(f"{name}={HIDDEN}" for name in self.env), shlex.join((self.command, *args))]
+        return " ".join((*line, *(("in", self.cwd) if self.cwd else ())))
+
+    def identity(self, project: Path | None) -> ServerIdentity:
+        """Which server it is. One of a project is another one in another project, although it is written alike."""
+        place = self.origin if self.is_yours or project is None else str(project.resolve())
+        data = self.to_json()
+        reached = ["" if self.is_yours else place, {name: data[name] for name in TARGET_FIELDS if name in data}]
+        return ServerIdentity(
+            place, self.runs, hashlib.sha256(json.dumps(reached, sort_keys=True).encode()).hexdigest()
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The settings that are not empty, without the origin."""

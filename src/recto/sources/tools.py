@@ -12,6 +12,7 @@ from msgspec import Struct
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.errors import RectoError
 from recto.sources.source import Approval, Tool
+from recto.sources.tool_definition import ServerIdentity, ToolDefinition
 from recto.text import clean
 
 RECALL = "recall"
@@ -92,13 +93,24 @@ class LocalTool(Struct, frozen=True):
     """It changes files: those that do run one after another, in the order of their calls, and to their end."""
     approval: Approval = "allow"
 
+    @property
+    def definition(self) -> ToolDefinition:
+        """Without its text: the user installed its code, and a release may reword it."""
+        return ToolDefinition(self.tool.server, self.tool.id.name)
+
 
 class RemoteTool(Struct, frozen=True):
     """A tool of a server, which runs wherever that is. Being cancelled, it tells its server so."""
 
     tool: Tool
     call: Callable[[Arguments], Awaitable[ToolOutput]]
+    """Fails without running anything if the server describes the tool differently by now."""
+    current: Callable[[], Awaitable["RemoteTool | None"]]
+    """The tool as its server describes it now; None where it has no such tool any more. Starts the server."""
+    reached: ServerIdentity
     approval: Approval = "ask"
+    is_named: bool = False
+    """`approval` is a setting of this tool, not one for all tools of its server."""
     timeout_s: float | None = None
     """Longest run of one call; None leaves it to the settings."""
     before_s: float = 0.0
@@ -107,6 +119,11 @@ class RemoteTool(Struct, frozen=True):
     @property
     def writes(self) -> bool:
         return False
+
+    @property
+    def definition(self) -> ToolDefinition:
+        tool = self.tool
+        return ToolDefinition(tool.server, tool.id.name, tool.description, tool.schema, self.reached)
 
 
 class CallerTool(Struct, frozen=True):
@@ -118,6 +135,10 @@ class CallerTool(Struct, frozen=True):
     @property
     def writes(self) -> bool:
         return False
+
+    @property
+    def definition(self) -> ToolDefinition:
+        return ToolDefinition(self.tool.server, self.tool.id.name)
 
 
 RunnableTool = LocalTool | RemoteTool | CallerTool
@@ -146,12 +167,19 @@ class Toolbox:
     def tools(self) -> tuple[Tool, ...]:
         return tuple(runnable.tool for runnable in self._runnables.values())
 
-    def tool(self, name: str) -> Tool | None:
-        return self._runnables[name].tool if name in self._runnables else None
+    def runnable(self, name: str) -> RunnableTool | None:
+        return self._runnables.get(name)
 
-    def approval(self, call: ToolCall) -> Approval:
-        """What is said about running it. A tool that there is not needs none: its call fails anyway."""
-        return self._runnables[call.name].approval if call.name in self._runnables else "allow"
+    async def update(self, name: str) -> None:
+        """Takes over how the server of a tool describes it now. What fails here fails again when the call is made."""
+        runnable = self._runnables.get(name)
+        if isinstance(runnable, RemoteTool):
+            try:
+                self._runnables[name] = await asyncio.wait_for(runnable.current(), runnable.before_s) or runnable
+            except (RectoError, TimeoutError):
+                return
+            except Exception:  # a broken server must not end the chat
+                log.exception("the tool %s could not be looked up", name)
 
     def is_callers(self, call: ToolCall) -> bool:
         """Whether the caller of the turn runs it."""

@@ -338,9 +338,9 @@ class Exchange:
 
     async def _note_calls(self) -> None:
         """A tool that was called counts as used, even if no final reply follows."""
-        tools = [tool for call in self.calls if (tool := self.context.toolbox.tool(call.name))]
+        called = [found.tool.id for call in self.calls if (found := self.context.toolbox.runnable(call.name))]
         offered = {tool.id for tool, _ in self.turn.preamble.tools}
-        if signs := {tool.id: "called" for tool in tools if tool.id in offered}:
+        if signs := {id: "called" for id in called if id in offered}:
             with suppress(RectoError):
                 await self.store_thread.do(self.store.source_uses.signs, self.request.id, signs)
 

@@ -27,11 +27,12 @@ from recto.mcp.servers import McpServers, ToolOffer
 from recto.settings import FIXED, ContextSettings, ToolSettings
 from recto.sources.chooser import ChoiceLimits, Chooser, PastTurn, ScoredSource, SourceChoice
 from recto.sources.mentions import mentioned_sources, without_mentions
-from recto.sources.overrides import SourceList, SourceOverrides, SourceState, overrides_from_json
+from recto.sources.overrides import SourceList, SourceOverrides, SourceState, SourceStatus, overrides_from_json
 from recto.sources.selection import FITTING, OfferedTool, Selection, StablePicks, session_selection, sources_text
 from recto.sources.source import (
     BUILT_IN_SERVER,
     SOURCE_KINDS,
+    Approval,
     Insert,
     Pick,
     Source,
@@ -40,7 +41,8 @@ from recto.sources.source import (
     TextSource,
     Tool,
 )
-from recto.sources.tools import RECALL, RECALL_TOOL, CallerTool, LocalTool, RunnableTool
+from recto.sources.tool_definition import ToolChange, ToolDefinition
+from recto.sources.tools import RECALL, RECALL_TOOL, CallerTool, LocalTool, RemoteTool, RunnableTool
 from recto.store.store import Store
 from recto.turn.beginning import as_it_began
 from recto.turn.context import CallOptions, ResolvedModel, TurnContext
@@ -123,8 +125,8 @@ class SessionSources(Struct):
             self.store.tree.change(conversation, details={KEY: changed.to_json()})
         return changed
 
-    async def allow(self, conversation: str, tool: SourceId) -> None:
-        """From now on this tool runs in this conversation without a question."""
+    async def allow(self, conversation: str, tool: ToolDefinition) -> None:
+        """From now on this tool runs in this conversation without a question, as long as it stays what it is."""
         await self.store_thread.do(self.amend, conversation, lambda known: known.allow(tool))
 
     # -- what there is
@@ -141,7 +143,9 @@ class SessionSources(Struct):
         sources: list[Source] = [*agent.rules, *agent.references]
         texts = [overrides.listed(each) for each in sources if each.kind in kinds]
         recall = await self.store_thread.do(self._listed_recall, session, agent) if "tool" in kinds else []
-        listed = [overrides.listed(each.tool, each.approval) for each in (*tools, *recall)]
+        remotes = [each for each in tools if isinstance(each, RemoteTool) and each.approval == "allow"]
+        changes = await asyncio.to_thread(self.servers.allowed.changes, remotes)
+        listed = [_listed(each, overrides, changes) for each in (*tools, *recall)]
         return SourceList((*texts, *listed), (*agent.notes, *notes))
 
     def _listed_recall(self, session: ChatSession, agent: Agent) -> list[LocalTool]:
@@ -154,9 +158,10 @@ class SessionSources(Struct):
         return [recall] if recall.tool.enabled else []
 
     async def tools(
-        self, session: ChatSession, agent: Agent, *, fresh: bool = False
+        self, session: ChatSession, agent: Agent, *, fresh: bool = False, pins: bool = False
     ) -> tuple[list[RunnableTool], list[str]]:
-        """All tools that can run, and what the user should know about missing ones."""
+        """All tools that can run, and what the user should know about missing ones. `pins` accepts those that are
+        allowed and offered for the first time."""
         ours = built_in_tools(self.settings, session.vault, self.vaults, agent.server(BUILT_IN_SERVER))
         added = await asyncio.to_thread(plugin_tools, {BUILT_IN_SERVER, SERVER, *(each.name for each in agent.servers)})
         own, about = [*ours, *added.tools], list(added.notes)
@@ -170,7 +175,15 @@ class SessionSources(Struct):
         except Exception as why:  # a chat never ends because of a tool that it might have called
             log.exception("the tools of MCP servers could not be listed")
             offer = ToolOffer((), (f"the tools of MCP servers are missing ({type(why).__name__}: {why})",))
-        return [*own, *(each for each in offer.tools if each.tool.enabled)], [*about, *offer.notes]
+        remotes = [each for each in offer.tools if each.tool.enabled]
+        changed = await asyncio.to_thread(self.servers.allowed.pin, remotes, session.allowed) if pins else []
+        return [*own, *remotes], [*about, *offer.notes, *changed]
+
+
+def _listed(each: RunnableTool, overrides: SourceOverrides, changes: Sequence[ToolChange]) -> SourceStatus:
+    change = next((change for change in changes if change.after.id == each.definition.id), None)
+    approval: Approval = "allow" if each.approval == "ask" and overrides.allows(each.definition) else each.approval
+    return replace(overrides.listed(each.tool, "ask" if change else approval), change=change)
 
 
 def _with_sources(overrides: SourceOverrides, sources: Sequence[Source]) -> SourceOverrides:
@@ -229,7 +242,7 @@ class SourcePicker(Picker):
         """What this model can be offered."""
         resolved, settings = self._turn.resolved, self._sources.settings
         if can_call(resolved, settings):
-            return await self._sources.tools(self._turn.session, resolved.agent)
+            return await self._sources.tools(self._turn.session, resolved.agent, pins=not self._turn.is_draft)
         servers = [each.name for each in resolved.agent.servers if each.name != BUILT_IN_SERVER and each.enabled]
         if servers and settings.enabled:
             return [], [f"{resolved.model.name} cannot call tools: those of {', '.join(servers)} are not offered"]

@@ -1,6 +1,7 @@
 """A round of tool calls: each approved or refused, run, and stored with its one result, in the order of the calls."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import Literal
@@ -12,19 +13,24 @@ from recto.chat.blocks import Block, ToolCall, ToolResult
 from recto.chat.message import Message, Role, Status, Tokens, result_delta
 from recto.errors import RectoError
 from recto.events import ApprovalAsked, Event, Noticed, ToolFinished, ToolStarted, Unanswered
+from recto.mcp.allowed_tools import AllowedTools
 from recto.settings import ToolSettings
 from recto.sources.overrides import SourceOverrides
-from recto.sources.source import SourceId, Tool
-from recto.sources.tools import CANCELLED, Toolbox, ToolRun, arguments_of
+from recto.sources.source import Tool
+from recto.sources.tool_definition import ToolChange, ToolDefinition
+from recto.sources.tools import CANCELLED, RemoteTool, RunnableTool, Toolbox, ToolRun, arguments_of
 from recto.turn.incoming_message import IncomingMessage
 from recto.turn.session import ChatSession
 
-Verdict = Literal["", "allowed", "always", "denied", "unanswered", "forbidden"]
+log = logging.getLogger(__name__)
+
+Verdict = Literal["", "allowed", "always", "denied", "unanswered", "changed", "forbidden"]
 MAX_STEPS = "--max-steps"
 MAY_RUN = ("", "allowed", "always")
 SAID = {
     "denied": "denied: the user did not let this call run",
     "unanswered": "denied: this tool runs only after the user was asked, and nobody could be asked",
+    "changed": "denied: this tool has changed since the user allowed it, and nobody could be asked about the change",
     "forbidden": "denied: the settings forbid this tool",
 }
 
@@ -53,45 +59,89 @@ class Approvals(Struct):
     """Servers and tools that may run without asking as long as the session lasts."""
     can_ask: bool
     """The user can be asked."""
-    remember: Callable[[SourceId], Awaitable[object]]
+    accepted: AllowedTools
+    remember: Callable[[ToolDefinition], Awaitable[object]]
+    """Keeps that this tool may always run in the conversation."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """By call id."""
 
     async def ask(self, toolbox: Toolbox, calls: tuple[ToolCall, ...]) -> AsyncGenerator[Event, None]:
-        """Decides about all calls, one after another."""
+        """Decides about all calls, one after another, by what their servers say about the tools now."""
+        await asyncio.gather(*map(toolbox.update, {call.name for call in calls if self._may_run(toolbox, call)}))
         for call in calls:
-            tool = toolbox.tool(call.name)
-            verdict = self._known(toolbox, call, tool)
-            if verdict is None and tool is not None:
+            runnable = toolbox.runnable(call.name)
+            verdict, change = await self._known(call, runnable)
+            if verdict is None and runnable is not None:
                 if self.can_ask:
-                    asked = ApprovalAsked(call, tool)
+                    asked = ApprovalAsked(call, runnable.tool, change)
                     self.verdicts[call.id] = "denied"  # if the turn is stopped at the question
                     yield asked
-                    verdict = await self._answer(asked, tool)
+                    verdict = await self._answer(asked, runnable)
                 if verdict is None:
-                    verdict = "unanswered"
-                    yield Noticed(_unanswered(tool))
+                    verdict = "changed" if change else "unanswered"
+                    yield Noticed(_unanswered(runnable.tool, change))
             self.verdicts[call.id] = verdict or ""
 
-    def _known(self, toolbox: Toolbox, call: ToolCall, tool: Tool | None) -> Verdict | None:
-        """The verdict where nobody has to be asked, else None. A call that must fail anyway needs no question."""
-        approval = toolbox.approval(call)
-        if tool is None or approval == "allow" or not _can_run(call, tool):
-            return ""
-        if approval == "deny":
-            return "forbidden"
-        is_allowed = tool.server in self.allowed or f"{tool.server}/{tool.id.name}" in self.allowed
-        return "always" if is_allowed or self.overrides.allows(tool.id) else None
+    def _may_run(self, toolbox: Toolbox, call: ToolCall) -> bool:
+        """Whether it is worth to start a server: the call can be made, and is allowed by name or can be."""
+        runnable = toolbox.runnable(call.name)
+        if runnable is None or runnable.approval == "deny" or not _can_run(call, runnable.tool):
+            return False
+        return self.can_ask or self._is_named(runnable) or runnable.definition.id in self.overrides.allowed
 
-    async def _answer(self, asked: ApprovalAsked, tool: Tool) -> Verdict | None:
+    def _is_named(self, runnable: RunnableTool) -> bool:
+        """Whether settings or options allow it, as far as its name goes."""
+        tool = runnable.tool
+        named = tool.server in self.allowed or f"{tool.server}/{tool.id.name}" in self.allowed
+        return runnable.approval == "allow" or named
+
+    async def _known(self, call: ToolCall, runnable: RunnableTool | None) -> tuple[Verdict | None, ToolChange | None]:
+        """The verdict where nobody has to be asked, else None and what has changed since the user allowed the tool.
+        A call that must fail anyway needs no question."""
+        if runnable is None or (not isinstance(runnable, RemoteTool) and runnable.approval == "allow"):
+            return "", None
+        if runnable.approval == "deny":
+            return "forbidden", None
+        if not _can_run(call, runnable.tool):
+            return "", None
+        definition = runnable.definition
+        if self._is_named(runnable):
+            change = await asyncio.to_thread(self._change, runnable)
+            return (None, change) if change else ("" if runnable.approval == "allow" else "always", None)
+        if (sha256 := self.overrides.allowed.get(definition.id)) is None:
+            return None, None
+        change = None if sha256 == definition.sha256 else await asyncio.to_thread(self._since, definition, sha256)
+        return (None, change) if change else ("always", None)
+
+    def _change(self, runnable: RunnableTool) -> ToolChange | None:
+        return self.accepted.change(runnable.definition) if isinstance(runnable, RemoteTool) else None
+
+    def _since(self, definition: ToolDefinition, sha256: str) -> ToolChange | None:
+        """How a tool differs from what was always allowed in the conversation; None if the user accepted that. A
+        conversation from elsewhere names a definition that was never accepted here."""
+        before = self.accepted.known(definition, sha256)
+        is_accepted = before is not None and self.accepted.change(definition) is None
+        return None if is_accepted else ToolChange(before, definition)
+
+    async def _answer(self, asked: ApprovalAsked, runnable: RunnableTool) -> Verdict | None:
         try:
             answer = await asked.answered()
         except Unanswered:
             return None
         if answer == "always":
-            await self.remember(tool.id)
-            self.overrides = self.overrides.allow(tool.id)
+            definition = runnable.definition
+            if isinstance(runnable, RemoteTool):
+                await asyncio.to_thread(self._accept, definition)
+            if not self._is_named(runnable):
+                await self.remember(definition)
+                self.overrides = self.overrides.allow(definition)
         return answer
+
+    def _accept(self, definition: ToolDefinition) -> None:
+        try:
+            self.accepted.accept([definition])
+        except RectoError:  # this call was allowed; the next one asks again
+            log.exception("what was allowed about %s could not be kept", definition.id)
 
     def refused(self, call: ToolCall) -> ToolResult | None:
         """The result of a call that may not run; None if it may."""
@@ -109,8 +159,10 @@ def _can_run(call: ToolCall, tool: Tool) -> bool:
     return True
 
 
-def _unanswered(tool: Tool) -> str:
+def _unanswered(tool: Tool, change: ToolChange | None) -> str:
     name = f"{tool.server}/{tool.id.name}"
+    if change:
+        return f"{name} was not run: {change.text}; `recto sources trust {tool.server}` shows and accepts the change"
     return (
         f'{name} was not run: nobody could be asked; `--allow-tool {name}`, or `approval = "allow"` in agent.toml, '
         "lets it run"

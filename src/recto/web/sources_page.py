@@ -1,6 +1,5 @@
 """Sources: rules, references and tools of a conversation and its agent, how each comes in, and the trust of servers."""
 
-from recto.sources.server_config import ServerConfig, without_secret_address, without_secrets
 from recto.sources.source import BUILT_IN_SERVER, INCLUDES
 from recto.talk import AsyncTalk
 from recto.web.components import Deed, Fragment
@@ -76,13 +75,6 @@ class SourcesView(FullView):
         groups = {title: [each for each in found.items if each.source.kind == kind] for kind, title in KINDS.items()}
         servers = [each for each in agent.servers if each.name != BUILT_IN_SERVER]
         states = {status.name: status for status in self.desk.servers.statuses()}
-        rows = [(each, _runs(each), states.get(each.name)) for each in servers]
+        rows = [(each, each.runs, states.get(each.name)) for each in servers]
         self._list.show(fill("sources_list", groups=groups, servers=rows, modes=INCLUDES))
         self._said = ""
-
-
-def _runs(config: ServerConfig) -> str:
-    """What a server runs or where it is, without secrets."""
-    return (
-        without_secret_address(config.url) if config.url else " ".join(without_secrets((config.command, *config.args)))
-    )

@@ -14,7 +14,6 @@ from rich.text import Text
 from recto.cli.drawing.picks import NARROW, badge
 from recto.cli.show import counted, shortened, visible, when
 from recto.cli.terminal import revealed
-from recto.sources.server_config import without_secrets
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, SourceKind, Tool
 
 if TYPE_CHECKING:
@@ -198,14 +197,15 @@ def _at(config: "ServerConfig", state: "ServerStatus | None") -> str:
 
 
 def runs(config: "ServerConfig", *, whole: bool = False) -> str:
-    """The command line, or the address, with the names of variables and headers. What looks like a key is hidden; the
-    `whole`, for a user who has to judge it, has all values as they are written."""
-    url, *args = (config.url, *config.args) if whole else without_secrets((config.url, *config.args))
+    """What a server runs or where it is; the `whole`, for a user who has to judge it, has all values as they are
+    written."""
+    if not whole:
+        return revealed(config.runs)
     if config.url:
-        headers = (f"{name}: {value}" if whole else name for name, value in config.headers.items())
-        return revealed(f"{url}{' with the headers ' if config.headers else ''}{', '.join(headers)}")
-    env = (f"{name}={shlex.quote(value) if whole else '…'}" for name, value in config.env.items())
-    line = [*env, shlex.join((config.command, *args))]
+        headers = ", ".join(f"{name}: {value}" for name, value in config.headers.items())
+        return revealed(f"{config.url}{' with the headers ' if headers else ''}{headers}")
+    env = (f"{name}={shlex.quote(value)}" for name, value in config.env.items())
+    line = [*env, shlex.join((config.command, *config.args))]
     return revealed(" ".join((*line, *(("in", config.cwd) if config.cwd else ()))))
 
 

@@ -1,0 +1,196 @@
+"""AllowedTools: which definitions of which tools the user has accepted, in the user's home.
+
+A setting or an option allows a tool by its name; this says what the name stood for. The first time that an allowed tool
+is offered, its definition is accepted as it is. From then on only accepted definitions run without asking:
+
+    settings allow `files`            read_file and write_file are accepted as the server describes them now
+    write_file gets another schema    it is not accepted: the user is asked, and sees what changed
+    the server gains delete_file      it was not there when the server was allowed: the user is asked
+
+A file for each server. It also keeps the definitions themselves, to show what changed.
+"""
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from recto.errors import RectoError
+from recto.home_files import ALLOWED_FOLDER, locked_file, make_private_folder, write_json
+from recto.sources.tool_definition import ServerIdentity, ToolChange, ToolDefinition
+from recto.sources.tools import RemoteTool
+
+FORMAT = 1
+MOST_ACCEPTED = 8
+"""Accepted definitions of one tool that are kept: another project, or another release, may come back."""
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+
+Consent = Literal["", "tool", "server"]
+
+
+class _Accepted(Struct, frozen=True):
+    """What is accepted of one server."""
+
+    format: int = FORMAT
+    is_whole: bool = False
+    """All tools that it had at some time were accepted together: those that it gains are not."""
+    tools: Mapping[str, tuple[ToolDefinition, ...]] = field(default_factory=dict)
+    """By the tool's name, the oldest first."""
+
+    def change(self, definition: ToolDefinition) -> ToolChange | None:
+        known = self.tools.get(definition.name, ())
+        if definition.sha256 in {each.sha256 for each in known}:
+            return None
+        return ToolChange(known[-1] if known else None, definition, is_new=not known)
+
+    def accept(self, definitions: Iterable[ToolDefinition]) -> "_Accepted":
+        tools = dict(self.tools)
+        for each in definitions:
+            others = [known for known in tools.get(each.name, ()) if known.sha256 != each.sha256]
+            tools[each.name] = (*others, each)[-MOST_ACCEPTED:]
+        return replace(self, tools=tools)
+
+
+def consent(remote: RemoteTool, allowed: Collection[str]) -> Consent:
+    """By which name settings or options (`allowed`: `server` or `server/tool`) let it run without asking."""
+    server = remote.tool.server
+    if (remote.approval == "allow" and remote.is_named) or f"{server}/{remote.tool.id.name}" in allowed:
+        return "tool"
+    return "server" if remote.approval == "allow" or server in allowed else ""
+
+
+class AllowedTools:
+    def __init__(self, home: Path) -> None:
+        self._folder = home / ALLOWED_FOLDER
+
+    def pin(self, offered: Sequence[RemoteTool], allowed: Collection[str]) -> list[str]:
+        """Accepts tools that are allowed and were not offered before. Returns notes: what has changed since."""
+        notes = []
+        for remotes in _by_server(each for each in offered if consent(each, allowed)):
+            path = self._path(remotes[0].definition)
+            try:
+                self._pin(path, remotes, allowed)
+                notes += _note(self._changes(remotes))
+            except (OSError, msgspec.DecodeError) as why:
+                notes.append(f"the tools of {remotes[0].tool.server} ask before they run: {_problem(path, why)}")
+        return notes
+
+    def change(self, definition: ToolDefinition) -> ToolChange | None:
+        """How a tool differs from what was accepted; None if it does not."""
+        try:
+            return _read(self._path(definition)).change(definition)
+        except (OSError, msgspec.DecodeError):
+            return ToolChange(None, definition)
+
+    def has(self, server: str, reached: ServerIdentity) -> bool:
+        """Whether any tool of a server was ever accepted."""
+        return self._path(ToolDefinition(server, "", reached=reached)).exists()
+
+    def changes(self, offered: Sequence[RemoteTool]) -> tuple[ToolChange, ...]:
+        """Of tools that were accepted in another form, and of new ones of a server that was accepted as a whole."""
+        try:
+            return tuple(change for remotes in _by_server(offered) for change in self._changes(remotes))
+        except (OSError, msgspec.DecodeError):
+            return tuple(ToolChange(None, each.definition) for each in offered)
+
+    def known(self, definition: ToolDefinition, sha256: str) -> ToolDefinition | None:
+        """The accepted definition of this tool that has this hash."""
+        try:
+            known = _read(self._path(definition)).tools.get(definition.name, ())
+        except (OSError, msgspec.DecodeError):
+            return None
+        return next((each for each in known if each.sha256 == sha256), None)
+
+    def accept(self, definitions: Iterable[ToolDefinition]) -> None:
+        """Raises RectoError where that cannot be kept."""
+        for each in definitions:
+            path = self._path(each)
+            try:
+                with self._changing(path) as known:
+                    _write(path, known.accept([each]))
+            except (OSError, msgspec.DecodeError) as why:
+                raise RectoError(f"{each.id} is not accepted: {_problem(path, why)}", path=str(path)) from why
+
+    def _pin(self, path: Path, remotes: Sequence[RemoteTool], allowed: Collection[str]) -> None:
+        if not _unpinned(_read(path), remotes, allowed):
+            return
+        with self._changing(path) as known:  # another process may have been faster
+            fresh = [each.definition for each in _unpinned(known, remotes, allowed)]
+            is_whole = known.is_whole or any(consent(each, allowed) == "server" for each in remotes)
+            if fresh:
+                _write(path, replace(known.accept(fresh), is_whole=is_whole))
+
+    def _changes(self, remotes: Sequence[RemoteTool]) -> Iterator[ToolChange]:
+        known = _read(self._path(remotes[0].definition))
+        for each in remotes:
+            change = known.change(each.definition)
+            if change and (known.is_whole or not change.is_new):
+                yield change
+
+    @contextmanager
+    def _changing(self, path: Path) -> Iterator[_Accepted]:
+        make_private_folder(self._folder)
+        with locked_file(path.with_suffix(".lock")):
+            yield _read(path)
+
+    def _path(self, definition: ToolDefinition) -> Path:
+        server, reached = definition.server, definition.reached
+        digest = hashlib.sha256(f"{reached.place}\n{server}".encode()).hexdigest()[:16]
+        return self._folder / f"{_UNSAFE.sub('_', server)}-{digest}.json"
+
+
+def _unpinned(known: _Accepted, remotes: Sequence[RemoteTool], allowed: Collection[str]) -> list[RemoteTool]:
+    """Tools that were never seen, and are allowed by name or with all tools of a server that was not seen before."""
+    return [
+        each
+        for each in remotes
+        if each.tool.id.name not in known.tools and (consent(each, allowed) == "tool" or not known.is_whole)
+    ]
+
+
+def _by_server(remotes: Iterable[RemoteTool]) -> Iterator[list[RemoteTool]]:
+    def server(remote: RemoteTool) -> tuple[str, ServerIdentity]:
+        return remote.tool.server, remote.reached
+
+    for _, group in groupby(remotes, server):
+        yield list(group)
+
+
+def _note(changes: Iterable[ToolChange]) -> list[str]:
+    found = list(changes)
+    if not found:
+        return []
+    server = found[0].after.server
+    more = f", and {len(found) - 1} more of its tools" if len(found) > 1 else ""
+    return [
+        f"{found[0].text}{more}: it asks before it runs; `recto sources trust {server}` shows and accepts the change"
+    ]
+
+
+def _problem(path: Path, why: OSError | msgspec.DecodeError) -> str:
+    if isinstance(why, OSError):
+        return f"cannot use {path}: {why.strerror or why}"
+    return f"{path} is damaged; delete it to accept the tools as they are now"
+
+
+def _read(path: Path) -> _Accepted:
+    """Raises OSError or DecodeError for a file that is there and cannot be read."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return _Accepted()
+    found = msgspec.json.decode(data, type=_Accepted)
+    if found.format != FORMAT:
+        raise msgspec.DecodeError(f"its format is {found.format}")
+    return found
+
+
+def _write(path: Path, accepted: _Accepted) -> None:
+    write_json(path, msgspec.to_builtins(accepted))

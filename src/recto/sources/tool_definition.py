@@ -1,0 +1,97 @@
+"""ToolDefinition: what a user allows: a tool as its server describes it, and how that server is reached.
+
+ToolChange: how a tool differs from what the user allowed, as lines to read. Plain values: nothing is stored here.
+"""
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+CONTEXT_LINES = 1
+MOST_DIFFED = 2_000
+"""Longer texts are shown whole, the old one and the new one: comparing them could take minutes."""
+_SENTENCE_END = re.compile(r"(?<=[.!?]) +|\n+")
+
+
+class ServerIdentity(Struct, frozen=True):
+    """Which server has a tool. Empty for a tool that runs in this process."""
+
+    place: str = ""
+    """The file that defines the server, or the project that it belongs to."""
+    runs: str = ""
+    """Its command line or address, without secrets."""
+    sha256: str = ""
+    """Of everything that says how it is reached."""
+
+
+class ToolDefinition(Struct, frozen=True):
+    server: str
+    name: str
+    description: str = ""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    reached: ServerIdentity = ServerIdentity()
+
+    @property
+    def id(self) -> str:
+        return f"{self.server}/{self.name}"
+
+    @property
+    def sha256(self) -> str:
+        """The hash that the user allows."""
+        parts = [self.server, self.name, self.description, self.schema, self.reached.sha256]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+class ToolChange(Struct, frozen=True):
+    before: ToolDefinition | None
+    """What was allowed; None where that is not known, or there was nothing."""
+    after: ToolDefinition
+    is_new: bool = False
+    """The user allowed all tools of its server before it was one of them."""
+
+    @property
+    def text(self) -> str:
+        """A sentence about it, without its period."""
+        if self.is_new:
+            return f"{self.after.id} is new since you allowed the tools of {self.after.server}"
+        what = ", ".join(name for name, _ in self._parts())
+        return f"{self.after.id} has changed since you allowed it{f': its {what}' if self.before else ''}"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What went (`-`), what came (`+`) and what is around it, below a heading for each part."""
+        return tuple(line for name, lines in self._parts() for line in (f"its {name}", *lines))
+
+    def _parts(self) -> Iterator[tuple[str, list[str]]]:
+        before, after = self.before or ToolDefinition(self.after.server, self.after.name), self.after
+        if before.reached.sha256 != after.reached.sha256:
+            hidden = ["  the same, with other values that are not shown here"]
+            yield "server", _diff(_one(before.reached.runs), _one(after.reached.runs)) or hidden
+        if before.description != after.description:
+            yield "description", _diff(_sentences(before.description), _sentences(after.description))
+        if before.schema != after.schema:
+            yield "schema", _diff(_schema_lines(before.schema), _schema_lines(after.schema))
+
+
+def _one(line: str) -> list[str]:
+    return [line] if line else []
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for part in _SENTENCE_END.split(text) if part.strip()]
+
+
+def _schema_lines(schema: Mapping[str, Any]) -> list[str]:
+    return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False).splitlines() if schema else []
+
+
+def _diff(before: list[str], after: list[str]) -> list[str]:
+    if len(before) + len(after) > MOST_DIFFED:
+        return [*(f"- {line}" for line in before), *(f"+ {line}" for line in after)]
+    found = list(difflib.unified_diff(before, after, lineterm="", n=CONTEXT_LINES))[2:]
+    return ["…" if line.startswith("@@") else f"{line[0]} {line[1:]}" for line in found][1:]
