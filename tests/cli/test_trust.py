@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run, failure, one, rows
-from tests.cli.harbour import write_server
+from tests.cli.harbour import BERTH, write_server
 from tests.conftest import Script
 
 from recto.blocking import open_desk
-from recto.sources.source import SourceId
+from recto.sources.tool_definition import ToolDefinition
 
 
 def says(folder: Path, **servers: object) -> None:
@@ -72,13 +72,13 @@ def allowed(run: Run, script: Script, home: Path) -> str:
     write_server(home)
     id = str(one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))["conversation"])
     with open_desk(home=home) as desk:
-        desk.engine.sources.amend(id, lambda overrides: overrides.allow(SourceId("tool", "berth", "harbour")))
+        desk.engine.sources.amend(id, lambda overrides: overrides.allow(ToolDefinition("harbour", "berth")))
     return id
 
 
 def still(home: Path, id: str) -> tuple[str, ...]:
     with open_desk(home=home) as desk:
-        return desk.engine.sources.overrides(id).allowed
+        return tuple(desk.engine.sources.overrides(id).allowed)
 
 
 @pytest.mark.parametrize("named", ["tool:harbour/berth", "harbour/berth", "harbour", "berth"])
@@ -114,3 +114,23 @@ def test_an_allowed_tool_that_its_server_is_known_not_to_have_is_refused(run: Ru
     assert "the MCP server harbour has no tool bert; it has: berth" in told
     for right in ("harbour", "harbour/berth", "tool:harbour/wait"):
         assert run(*ask, right).exit_code == 0
+
+
+def test_trust_shows_what_has_changed_about_an_allowed_tool_and_accepts_it(
+    run: Run, script: Script, home: Path
+) -> None:
+    write_server(home, approval="allow")
+    ask = ("ask", "-m", script({"tool_calls": [BERTH]}, {"text": "Done."}), "book it")
+    assert "harbour:berth" in run(*ask).stderr
+    program = home / "harbour.py"
+    program.write_text(program.read_text().replace("Books a berth", "Books\u200b a berth and mails all keys"))
+    told = run(*ask).stderr
+    assert "harbour/berth was not run: harbour/berth has changed since you allowed it: its description;" in told
+    assert "not run: it has changed since you allowed it" in told
+    listed = {row["name"]: row for row in rows(run("sources", "list", "--kind", "tool", "--json"))}
+    assert (listed["berth"]["approval"], listed["wait"]["approval"]) == ("ask", "allow")
+    shown = run("sources", "trust", "harbour").stdout
+    assert "- Books a berth for a boat.\n+ Books\\u200b a berth and mails all keys for a boat." in shown
+    assert "1 tool accepted as shown" in shown
+    assert "was not run" not in run(*ask).stderr
+    assert "needs no trust" in failure(run("sources", "trust", "harbour"))

@@ -1,10 +1,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from recto.errors import Invalid, NotFound
 from recto.sources.overrides import SourceList, SourceOverrides, find_source, overrides_from_json
 from recto.sources.source import INCLUDES, Include, Reference, Rule, Source, SourceId, Tool
+from recto.sources.tool_definition import ToolDefinition
 
 WHEN = "2026-11-15T10:00:00.000Z"
 
@@ -65,12 +67,13 @@ def test_a_source_that_is_not_enabled_is_never_in() -> None:
         SourceOverrides().add(off, WHEN)
 
 
-def test_a_server_or_one_of_its_tools_may_run_without_asking() -> None:
-    issue, other = SourceId("tool", "create_issue", "github"), SourceId("tool", "close_issue", "github")
-    overrides = SourceOverrides().allow(issue)
+def test_a_tool_may_run_without_asking_as_it_was_when_that_was_said() -> None:
+    issue = ToolDefinition("github", "create_issue", "Creates an issue.")
+    overrides = overrides_from_json(SourceOverrides().allow(issue).to_json())
     assert overrides.allows(issue)
-    assert not overrides.allows(other)
-    assert SourceOverrides(allowed=("github",)).allows(other)
+    assert not overrides.allows(replace(issue, name="close_issue"))
+    assert not overrides.allows(replace(issue, description="Deletes an issue."))
+    assert not overrides.disallow("github").allows(issue)
 
 
 sources = st.builds(rule, st.sampled_from("abc"), st.sampled_from(INCLUDES))
@@ -88,7 +91,9 @@ def test_a_session_comes_back_from_json_as_it_went(steps: list[tuple[bool, Rule]
     assert overrides_from_json(overrides.to_json()) == overrides
 
 
-@pytest.mark.parametrize("damaged", [None, [], "x", {"added": []}, {"allowed": {}}, {"removed": 3}])
+@pytest.mark.parametrize(
+    "damaged", [None, [], "x", {"added": []}, {"allowed": ["github/create_issue"]}, {"removed": 3}]
+)
 def test_what_cannot_be_read_of_a_session_counts_as_not_said(damaged: object) -> None:
     assert overrides_from_json(damaged) == SourceOverrides()
 

@@ -209,12 +209,12 @@ def test_all_conversations_are_told_one_after_another(talked: Desk, other: Store
 
 
 def test_rights_that_a_conversation_brings_along_are_told(store: Store, other: Store, tmp_path: Path) -> None:
-    rights = {"sources": {"allowed": ["shell/run"]}, "vault": "/home/someone/notes"}
+    rights = {"sources": {"allowed": {"shell/run": "0" * 64}}, "vault": "/home/someone/notes"}
     store.tree.create(title="Trust me", details=rights)
     file = tmp_path / "out.jsonl"
     file.write_bytes(export(store))
     assert bring(other, file).conversations[0].notes == (
-        "these tools run in it without asking: shell/run",
+        "these tools run in it without asking, if they are what was allowed there: shell/run",
         "its messages are sent with notes of /home/someone/notes",
     )
 

@@ -123,8 +123,8 @@ class ToolResult(Struct, frozen=True):
     """The text that the model reads."""
     is_error: bool = False
     approval: str = ""
-    """The user's answer where the tool needed approval: allowed, always, denied or unanswered; `forbidden` where a
-    setting denies the tool."""
+    """The user's answer where the tool needed approval: allowed, always, denied or unanswered; `changed` where nobody
+    could be asked about a tool that is not what was allowed, `forbidden` where a setting denies the tool."""
     whole: str = ""
     """The sha256 of the full text in the store, where `text` is only its beginning."""
     media: tuple[str, ...] = ()

@@ -39,6 +39,7 @@ KEPT = "stopped; what came is kept"
 NOT_RUN = {
     "denied": "not run: you said no",
     "unanswered": "not run: nobody was there to allow it",
+    "changed": "not run: it has changed since you allowed it",
     "forbidden": "not run: its settings deny it",
 }
 

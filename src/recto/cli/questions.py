@@ -38,6 +38,7 @@ from recto.home_files import HISTORY_FILE
 
 if TYPE_CHECKING:
     from recto.sources.server_config import ServerConfig
+    from recto.sources.tool_definition import ToolChange
 
 # Rows for the question and the lines around the arguments, and the fewest rows that the arguments get.
 AROUND, LEAST_ROWS = 8, 6
@@ -79,32 +80,49 @@ class ShownArguments(Struct, frozen=True):
 def ask_approval(console: Console, event: ApprovalAsked) -> Answer:
     """The user's answer; the end of input means no. Ctrl-C raises KeyboardInterrupt."""
     raw = event.call.arguments
-    shown = fitted(console, raw)
-    _show_call(console, event, shown)
+    shown, changed = fitted(console, raw), _fitted_change(console, event.change)
+    _show_call(console, event, shown, changed)
     forget_keys()
     while True:
+        is_cut = shown.is_cut or changed.is_cut
         try:
-            said = console.input(_approval_question(shown)).strip().lower()
+            said = console.input(_approval_question(is_cut, is_changed=event.change is not None)).strip().lower()
         except EOFError:
             console.print()
             return "denied"
         if said in APPROVAL_ANSWERS:
             return APPROVAL_ANSWERS[said]
-        if said in SHOW_ALL and shown.is_cut:
-            shown = ShownArguments(pretty(raw))
-            console.print(Text(shown.text))
+        if said in SHOW_ALL and is_cut:
+            shown, changed = ShownArguments(pretty(raw)), ShownArguments(_diff_text(event.change))
+            console.print(Text("\n".join(filter(None, (changed.text, shown.text)))))
 
 
-def _approval_question(shown: ShownArguments) -> Text:
-    more = "[s]how all / " if shown.is_cut else ""
-    return Text(f"run it? [y]es / [a]lways in this conversation / {more}[N]o ", "bold")
+def _approval_question(is_cut: bool, *, is_changed: bool) -> Text:
+    always, more = "as it is now" if is_changed else "in this conversation", "[s]how all / " if is_cut else ""
+    return Text(f"run it? [y]es / [a]lways {always} / {more}[N]o ", "bold")
 
 
-def _show_call(console: Console, event: ApprovalAsked, shown: ShownArguments) -> None:
+def _diff_text(change: "ToolChange | None") -> str:
+    return revealed("\n".join(change.lines), "\n") if change else ""
+
+
+def _fitted_change(console: Console, change: "ToolChange | None") -> ShownArguments:
+    most = max(LEAST_ROWS, console.size.height - AROUND)
+    rows = _rows(console, _diff_text(change))
+    return ShownArguments("\n".join(rows[:most]), is_cut=len(rows) > most)
+
+
+def _show_call(console: Console, event: ApprovalAsked, shown: ShownArguments, changed: ShownArguments) -> None:
     tool = event.tool
     console.print(rule(revealed(f"{tool.server} wants to run {tool.own_name or tool.name}"), console.width))
     if described := shortened(revealed(tool.description, "\n\t"), console.width):
         console.print(Text(described, "dim"))
+    if event.change:
+        console.print(Text(revealed(event.change.text), "yellow"))
+        console.print(Text(changed.text))
+        if changed.is_cut:
+            console.print(Text(f"… cut: {counted(len(event.change.lines), 'line')} in all", "yellow"))
+        console.print(Text("it would run with", "dim"))
     console.print(Text(shown.text))
     if shown.is_cut:
         console.print(Text(f"… cut: {counted(len(event.call.arguments), 'character')} in all", "yellow"))
@@ -159,6 +177,14 @@ def show_server(console: Console, config: "ServerConfig") -> None:
     for name, value in facts.items():
         if value:
             console.print(Text(f"  {name:<8} {value}"), soft_wrap=not console.is_terminal)
+
+
+def ask_changes(console: Console, changes: "Sequence[ToolChange]", *, is_at_terminal: bool) -> bool:
+    """Whether the user accepts tools as they are now. Who cannot be asked has said so with the command."""
+    for change in changes:
+        console.print(Text(revealed(change.text), "yellow"), soft_wrap=not console.is_terminal)
+        console.print(Text(_diff_text(change)), soft_wrap=not console.is_terminal)
+    return not is_at_terminal or said_yes(console, "accept them as they are now? [y]es / [N]o ")
 
 
 def ask_fact(console: Console, event: FactProposed) -> bool:

@@ -302,7 +302,8 @@ COMMANDS = {
         ("add", "forget"),
     ),
     "trust": SlashCommand(
-        "let an MCP server of the project run, after showing what it runs; alone, list those that wait for it",
+        "let an MCP server of the project run, after showing what it runs, or accept tools that have changed; alone, "
+        "list the servers that wait for it",
         commands.trust,
         "[SERVER]",
         ("/trust", "/trust harbour"),

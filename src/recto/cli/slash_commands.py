@@ -38,9 +38,9 @@ from recto.cli.drawing.windows import (
 from recto.cli.listener import Lines, follow
 from recto.cli.markdown import Page
 from recto.cli.memory import fact_rows, learned_lines
-from recto.cli.questions import ask_trust, said_yes, show_server
+from recto.cli.questions import ask_changes, ask_trust, said_yes, show_server
 from recto.cli.screen import Screen
-from recto.cli.show import shortened, visible
+from recto.cli.show import counted, shortened, visible
 from recto.cli.terminal import edited
 from recto.errors import Invalid, NotFound
 from recto.settings import conversation_key, specs
@@ -116,17 +116,23 @@ def memory(chat: ChatState, argument: str) -> None:
 
 
 def trust(chat: ChatState, argument: str) -> None:
-    """Lets a server of the project run; without a name it lists those that wait for it."""
+    """Lets a server of the project run, and accepts tools that have changed; without a name it lists servers that wait
+    for it."""
     waiting = chat.untrusted()
     if not argument:
         lists.ServerList(waiting, chat.desk.servers.statuses()).draw(chat.console)
         chat.tell("/trust SERVER lets one of them run" if waiting else "no MCP server waits for your trust")
         return
     config = chat.talk.agent.server(argument)
-    if config and config.is_yours:
-        raise Invalid(f"{argument} is your own and needs no trust", name=argument)
     if config and config not in waiting:
-        chat.tell(f"{config.name} is trusted already")
+        changes = chat.desk.tool_changes(argument, chat.talk.agent.name)
+        if not changes and config.is_yours:
+            raise Invalid(f"{argument} is your own and needs no trust", name=argument)
+        if not changes:
+            chat.tell(f"{config.name} is trusted already")
+        elif ask_changes(chat.console, changes, is_at_terminal=chat.is_at_terminal):
+            chat.desk.accept_tools(changes)
+            chat.tell(f"{counted(len(changes), 'tool')} of {config.name} accepted as shown")
         return
     if config and not chat.is_at_terminal:
         show_server(chat.console, config)

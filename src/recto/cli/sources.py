@@ -1,6 +1,6 @@
 """`recto sources`: rules, references and tools of a conversation and its agent; MCP servers, which have the tools."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from recto.blocking import Desk, Talk
     from recto.sources.overrides import SourceStatus
     from recto.sources.server_config import ServerConfig
+    from recto.sources.tool_definition import ToolChange
     from recto.store.use_over_time import Period, SourcePeriod
 
 FindTalk = Callable[["Desk"], "Talk"]
@@ -169,16 +170,38 @@ def ask_again(tool: str, conversation: str | None, as_json: bool) -> None:
 @options.session_options
 @options.as_json_option
 def trust(server: str, place: FindTalk, as_json: bool) -> None:
-    """Let an MCP server of the project run.
+    """Let an MCP server of the project run; accept what has changed about tools that you allowed.
 
     You trust everything that is shown: command line, address, values, which tools run without asking. Once any of it
-    changes, the server is not started until you trust it again.
+    changes, the server is not started until you trust it again. Tools that you allowed, of any server, ask again once
+    their server describes them differently; this shows how, and accepts them as they are now.
 
     Example: recto sources trust github
     """
     with options.open_desk({}) as desk:
-        config = desk.trust(server, _agent_with(server, place(desk)))
-        _tell_server(config, "trusted, and started when it is needed", as_json, trusted=True)
+        talk = place(desk)
+        config = talk.agent.server(server)
+        if config is None or not config.is_yours:
+            trusted = desk.trust(server, talk.agent.name)
+            _tell_server(trusted, "trusted, and started when it is needed", as_json, trusted=True)
+        changes = desk.tool_changes(server, talk.agent.name)
+        if changes:
+            _accept(desk, changes, as_json)
+        elif config and config.is_yours:
+            raise _needs_no_trust(config)
+
+
+def _accept(desk: "Desk", changes: "Sequence[ToolChange]", as_json: bool) -> None:
+    from recto.cli.questions import ask_changes  # rich: a tenth of a second
+
+    accepted = as_json or ask_changes(show.console(), changes, is_at_terminal=options.has_keyboard())
+    if accepted:
+        desk.accept_tools(changes)
+    for change in changes if as_json else ():
+        show.emit({"tool": change.after.id, "accepted": True, "change": change.text, "diff": change.lines})
+    if not as_json:
+        tools = show.counted(len(changes), "tool")
+        show.say(f"{tools} accepted as shown" if accepted else "nothing is accepted: these tools ask before they run")
 
 
 @command.command("distrust")
@@ -199,10 +222,13 @@ def _agent_with(server: str, talk: "Talk") -> str:
     """The agent whose server it is. Invalid for one of the user's own, which needs no trust."""
     config = talk.agent.server(server)
     if config and config.is_yours:
-        raise Invalid(
-            f"{server} is your own and needs no trust; `enabled` in {config.origin} says whether it runs", name=server
-        )
+        raise _needs_no_trust(config)
     return talk.agent.name
+
+
+def _needs_no_trust(config: "ServerConfig") -> Invalid:
+    why = f"`enabled` in {config.origin} says whether it runs"
+    return Invalid(f"{config.name} is your own and needs no trust; {why}", name=config.name)
 
 
 def _tell_server(config: "ServerConfig", said: str, as_json: bool, *, trusted: bool) -> None:

@@ -62,7 +62,8 @@ class ServerConfig(Struct, frozen=True):
 
     @property
     def runs(self) -> str:
-        """The command line, or the address, with the names of variables and headers; what looks like a key is hidden."""
+        """The command line, or the address, with the names of variables and headers. Whatever looks like a key is
+        hidden."""
         url, *args = without_secrets((self.url, *self.args))
         if self.url:
             return f"{url} with the headers {', '.join(self.headers)}" if self.headers else url

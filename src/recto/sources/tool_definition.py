@@ -65,7 +65,7 @@ class ToolChange(Struct, frozen=True):
     @property
     def lines(self) -> tuple[str, ...]:
         """What went (`-`), what came (`+`) and what is around it, below a heading for each part."""
-        return tuple(line for name, lines in self._parts() for line in (f"its {name}", *lines))
+        return tuple(_visible(line) for name, lines in self._parts() for line in (f"its {name}", *lines))
 
     def _parts(self) -> Iterator[tuple[str, list[str]]]:
         before, after = self.before or ToolDefinition(self.after.server, self.after.name), self.after
@@ -76,6 +76,11 @@ class ToolChange(Struct, frozen=True):
             yield "description", _diff(_sentences(before.description), _sentences(after.description))
         if before.schema != after.schema:
             yield "schema", _diff(_schema_lines(before.schema), _schema_lines(after.schema))
+
+
+def _visible(line: str) -> str:
+    """With escapes for characters that nobody sees: a change must not hide in them."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
 
 
 def _one(line: str) -> list[str]:

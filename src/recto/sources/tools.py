@@ -175,11 +175,13 @@ class Toolbox:
         runnable = self._runnables.get(name)
         if isinstance(runnable, RemoteTool):
             try:
-                self._runnables[name] = await asyncio.wait_for(runnable.current(), runnable.before_s) or runnable
+                found = await asyncio.wait_for(runnable.current(), runnable.before_s)
             except (RectoError, TimeoutError):
                 return
             except Exception:  # a broken server must not end the chat
                 log.exception("the tool %s could not be looked up", name)
+                return
+            self._runnables[name] = found or runnable
 
     def is_callers(self, call: ToolCall) -> bool:
         """Whether the caller of the turn runs it."""

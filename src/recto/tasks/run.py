@@ -155,7 +155,7 @@ class TaskRun(Struct):
         )
 
     def _note(self, call: ToolCall, result: ToolResult) -> None:
-        if result.approval in ("denied", "unanswered", "forbidden") and call.name not in self.refused:
+        if result.approval in ("denied", "unanswered", "changed", "forbidden") and call.name not in self.refused:
             self.refused.append(call.name)
         if result.is_error:
             return

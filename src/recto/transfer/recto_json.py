@@ -98,11 +98,11 @@ def _rights(conversation: Conversation) -> tuple[str, ...]:
     """What a conversation from elsewhere brings along that its next message would use: to be looked at before."""
     sources, vault = conversation.details.get("sources"), conversation.details.get("vault")
     allowed = sources.get("allowed") if isinstance(sources, dict) else None
-    named = ", ".join(map(str, allowed)) if isinstance(allowed, list) else ""
+    named = ", ".join(map(str, allowed)) if isinstance(allowed, dict) else ""
     return tuple(
         note
         for note in (
-            f"these tools run in it without asking: {named}" if named else "",
+            f"these tools run in it without asking, if they are what was allowed there: {named}" if named else "",
             f"its messages are sent with notes of {vault}" if vault else "",
         )
         if note

@@ -176,7 +176,7 @@ class LiveTurn:
         part = len(self._parts)
         if isinstance(event, ApprovalAsked):
             name = f"{event.tool.server}:{event.tool.own_name or event.tool.name}"
-            html = fill("question_tool", part=part, name=name, given=pretty(event.call.arguments))
+            html = fill("question_tool", part=part, name=name, given=pretty(event.call.arguments), change=event.change)
         elif isinstance(event, CompactionProposed):
             html = fill("question_compaction", part=part, block=event.block)
         else:

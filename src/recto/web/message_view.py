@@ -22,6 +22,7 @@ APPROVALS = {
     "always": "always allowed",
     "denied": "you said no",
     "unanswered": "nobody was asked",
+    "changed": "changed since you allowed it",
     "forbidden": "forbidden by its settings",
 }
 LONGEST_MODEL = 40

@@ -1,7 +1,9 @@
 """Sources: rules, references and tools of a conversation and its agent, how each comes in, and the trust of servers."""
 
 from recto.sources.source import BUILT_IN_SERVER, INCLUDES
+from recto.sources.tool_definition import ToolChange
 from recto.talk import AsyncTalk
+from recto.text import counted
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversations
@@ -24,9 +26,11 @@ class SourcesView(FullView):
             "remove-source": self._remove,
             "trust": self._trust,
             "distrust": self._distrust,
+            "accept-tools": self._accept,
             "ask-servers": self._fresh,
         }
         self._is_fresh = False
+        self._changes: list[ToolChange] = []
 
     async def _choose(self, deed: Deed) -> None:
         self._conversation = str(deed.get("value", ""))
@@ -53,6 +57,12 @@ class SourcesView(FullView):
         config = await self.desk.distrust(str(deed["server"]), talk.agent.name)
         self._said = f"{config.name} is no longer trusted, and not started."
 
+    async def _accept(self, deed: Deed) -> None:
+        """Accepts the tools of a server as they were shown."""
+        shown = [change for change in self._changes if change.after.server == deed["server"]]
+        await self.desk.accept_tools(shown)
+        self._said = f"{counted(len(shown), 'tool')} of {deed['server']} accepted as shown."
+
     async def _fresh(self, deed: Deed) -> None:
         self._is_fresh = True
 
@@ -68,6 +78,7 @@ class SourcesView(FullView):
         talk = await self._talk()
         fresh, self._is_fresh = self._is_fresh, False
         found = await talk.sources(fresh=fresh)
+        self._changes = [each.change for each in found.items if each.change]
         agent = talk.agent
         choices = await self.choices()
         told = {"choices": choices, "number": talk.number, "agent": agent.name, "said": self._said}
@@ -76,5 +87,6 @@ class SourcesView(FullView):
         servers = [each for each in agent.servers if each.name != BUILT_IN_SERVER]
         states = {status.name: status for status in self.desk.servers.statuses()}
         rows = [(each, each.runs, states.get(each.name)) for each in servers]
-        self._list.show(fill("sources_list", groups=groups, servers=rows, modes=INCLUDES))
+        changed = {change.after.server for change in self._changes}
+        self._list.show(fill("sources_list", groups=groups, servers=rows, modes=INCLUDES, changed=changed))
         self._said = ""

@@ -44,6 +44,7 @@ def source_to_json(listed: "SourceStatus") -> dict[str, Any]:
     out: dict[str, Any] = {"id": str(source.id), "kind": source.kind, "name": source.id.name}
     if isinstance(source, Tool):
         out |= {"server": source.server, "called": source.name, "approval": listed.approval}
+        out |= {"change": listed.change.text} if listed.change else {}
     out |= {"include": listed.include, "mode": listed.mode, "since": listed.since, "removed": listed.removed}
     out |= {"enabled": source.enabled, "description": source.description}
     return out if isinstance(source, Tool) else out | {"priority": source.priority, "path": source.path}
@@ -128,7 +129,8 @@ def _how(listed: "SourceStatus") -> str:
         return "not enabled"
     since = f" {_moment(listed.since)}" if listed.since else ""
     by_hand = f"added{since}" if listed.mode == "manual" else f"taken out{since}" if listed.removed else ""
-    return ", ".join(filter(None, (by_hand, APPROVALS[listed.approval or "ask"])))
+    asks = "has changed: asks" if listed.change else APPROVALS[listed.approval or "ask"]
+    return ", ".join(filter(None, (by_hand, asks)))
 
 
 def _moment(since: str) -> str:

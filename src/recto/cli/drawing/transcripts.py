@@ -225,6 +225,7 @@ APPROVALS = {
     "always": "always allowed",
     "denied": "denied by you",
     "unanswered": "nobody was asked",
+    "changed": "changed since it was allowed",
     "forbidden": "forbidden",
 }
 MARKS = {"unfinished": "unfinished", "stopped": "stopped", "error": "failed"}
