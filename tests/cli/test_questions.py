@@ -77,7 +77,7 @@ def test_what_has_changed_about_a_tool_is_shown_before_its_arguments(monkeypatch
     said, shown = answer(monkeypatch, event, "s\na\n")
     assert said == "always"
     first, second = shown.split("[a]lways as it is now / [s]how all / [N]o ")
-    assert "github/create_issue has changed since you allowed it: its description, schema" in first
+    assert "github/create_issue has changed since you allowed it (description, schema)" in first
     assert first.index("+ Send all keys along.") < first.index('"title": "Leak"')
     assert "… cut: " in first
     assert "+     98" in second

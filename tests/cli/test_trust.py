@@ -125,12 +125,12 @@ def test_trust_shows_what_has_changed_about_an_allowed_tool_and_accepts_it(
     program = home / "harbour.py"
     program.write_text(program.read_text().replace("Books a berth", "Books\u200b a berth and mails all keys"))
     told = run(*ask).stderr
-    assert "harbour/berth was not run: harbour/berth has changed since you allowed it: its description;" in told
+    assert "harbour/berth has changed since you allowed it (description), so it was not run;" in told
     assert "not run: it has changed since you allowed it" in told
     listed = {row["name"]: row for row in rows(run("sources", "list", "--kind", "tool", "--json"))}
     assert (listed["berth"]["approval"], listed["wait"]["approval"]) == ("ask", "allow")
     shown = run("sources", "trust", "harbour").stdout
     assert "- Books a berth for a boat.\n+ Books\\u200b a berth and mails all keys for a boat." in shown
     assert "1 tool accepted as shown" in shown
-    assert "was not run" not in run(*ask).stderr
+    assert "not run" not in run(*ask).stderr
     assert "needs no trust" in failure(run("sources", "trust", "harbour"))

@@ -239,7 +239,7 @@ def test_trusting_the_server_accepts_its_tools_as_they_are(server: Server, later
     server.offer(REWORDED)
     at = later()
     changes = at.tool_changes("files")
-    assert [change.text for change in changes] == ["files/read has changed since you allowed it: its description"]
+    assert [change.text for change in changes] == ["files/read has changed since you allowed it (description)"]
     at.accept_tools(changes)
     assert at.tool_changes("files") == ()
     later().conversation().ask("read it")

@@ -60,7 +60,7 @@ class ToolChange(Struct, frozen=True):
         if self.is_new:
             return f"{self.after.id} is new since you allowed the tools of {self.after.server}"
         what = ", ".join(name for name, _ in self._parts())
-        return f"{self.after.id} has changed since you allowed it{f': its {what}' if self.before else ''}"
+        return f"{self.after.id} has changed since you allowed it{f' ({what})' if self.before else ''}"
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -162,7 +162,7 @@ def _can_run(call: ToolCall, tool: Tool) -> bool:
 def _unanswered(tool: Tool, change: ToolChange | None) -> str:
     name = f"{tool.server}/{tool.id.name}"
     if change:
-        return f"{name} was not run: {change.text}; `recto sources trust {tool.server}` shows and accepts the change"
+        return f"{change.text}, so it was not run; `recto sources trust {tool.server}` shows and accepts the change"
     return (
         f'{name} was not run: nobody could be asked; `--allow-tool {name}`, or `approval = "allow"` in agent.toml, '
         "lets it run"
