@@ -484,7 +484,7 @@ def test_of_too_many_tools_those_stay_that_bear_on_the_message(desk: Open, scrip
     assert {"read_document", "find_excerpts", "resolve_wikilink"} & set(tools)
     assert len(tools) < 7
     left_out = {pick.name: pick.because for pick in reply.window.not_picked}
-    assert all("does not bear on the message" in why for why in left_out.values())
+    assert all("bears less on the message" in why for why in left_out.values())
     assert len(left_out) + len(tools) == 7
 
 
@@ -693,23 +693,6 @@ def test_stopping_while_a_round_is_closed_leaves_no_branch_behind(
     assert {message.status for message in said if message.role != "tool"} == {"done"}
     assert {message.status for message in said if message.role == "tool"} <= {"done", "stopped"}
     assert all(len(message.results) == 2 for message in said if message.role == "tool")
-
-
-def test_more_tools_than_a_provider_takes_are_not_offered(desk: Open, script: Script, tmp_path: Path) -> None:
-    from recto.sources.selection import OfferedTool, Selection
-    from recto.sources.source import Tool
-    from recto.sources.tools import LocalTool
-    from recto.turn.tool_filter import MOST_TOOLS, ToolFilter
-
-    at = desk(script({"text": "ok"}, limit=1_000_000))
-    resolved = at.run(at.engine.resolve(at.conversation().session))
-    tools = [Tool(f"tool_{number}", "", {}, server="many") for number in range(300)]
-    offered = [OfferedTool(LocalTool(tool, lambda _: ""), Selection(tool, "always", "")) for tool in tools]
-    sieve = ToolFilter(resolved, {}, (), ())
-    kept = sieve.stay(offered, {tool.id: 10 for tool in tools})
-    assert len(kept) == MOST_TOOLS
-    assert len(sieve.passed) == 300 - MOST_TOOLS
-    assert "and 164 more" in sieve.note
 
 
 def test_the_name_of_a_mentioned_source_chooses_nothing_else(desk: Open, script: Script, agent: Write) -> None:

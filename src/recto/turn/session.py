@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from recto.chat.message import Role
 from recto.events import Branched, BranchStart
 from recto.settings import ContextSettings
-from recto.sources.source import Mode, SourceId
+from recto.sources.source import Pick, SourceId
 from recto.store.rows import AppendedMessage
 from recto.store.store import Store
 from recto.tasks.run import TaskRun
@@ -35,14 +35,27 @@ class LastTools(Struct, frozen=True):
     """The number of the Compaction that was in force."""
     chosen: tuple[SourceId, ...] = ()
     """Those that were chosen for a message: they stay until the next compaction."""
-    others: tuple[SourceId, ...] = ()
+    sent: Mapping[SourceId, str] = field(default_factory=dict)
+    """All of them, with the hash of the text that was sent."""
+    short: frozenset[SourceId] = frozenset()
+    """Those that were sent in a short form."""
+    left_out: frozenset[SourceId] = frozenset()
+    """Those that there was no room for."""
 
 
-def last_tools(compaction: int | None, tools: Iterable[tuple[SourceId, Mode]]) -> LastTools:
-    """From tools, each with how it came in."""
-    modes = dict(tools)
-    chosen = tuple(id for id, mode in modes.items() if mode == "agent")
-    return LastTools(compaction, chosen, tuple(id for id in modes if id not in chosen))
+NO_ROOM = "the tools take more than their share of the window"
+"""How the reason begins for which a tool is left out, and ends for which it is sent in a short form."""
+
+
+def last_tools(compaction: int | None, sent: Iterable[Pick], passed: Iterable[Pick]) -> LastTools:
+    tools = [pick for pick in sent if pick.kind == "tool"]
+    return LastTools(
+        compaction,
+        tuple(pick.source for pick in tools if pick.mode == "agent"),
+        {pick.source: pick.sha256 or "" for pick in tools},
+        frozenset(pick.source for pick in tools if pick.because.endswith(NO_ROOM)),
+        frozenset(pick.source for pick in passed if pick.kind == "tool" and pick.because.startswith(NO_ROOM)),
+    )
 
 
 class DraftedView(Struct, frozen=True):

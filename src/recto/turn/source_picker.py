@@ -56,7 +56,7 @@ from recto.turn.tool_filter import (
     can_call,
     configured_tool,
     size_of,
-    tool_tokens,
+    sized_tools,
 )
 from recto.vault.open_vaults import OpenVaults
 from recto.window.account import RequestAccount
@@ -228,7 +228,7 @@ class SourcePicker(Picker):
         sent = {each.selection.id for each in offered}
         session = [session_selection(each) for each in map(overrides.listed, agent.enabled_texts) if each.mode]
         gone = overrides.missing(agent.enabled_texts)
-        notes = (*agent.notes, *self._turn.notes, *missing, *gone, choice.note, tool_filter.note)
+        notes = (*agent.notes, *self._turn.notes, *missing, *gone, choice.note)
         return StablePicks(
             rules=tuple(each for each in session if each.source.kind == "rule"),
             references=tuple(each for each in session if each.source.kind == "reference"),
@@ -297,29 +297,36 @@ class SourcePicker(Picker):
         if session.last_tools is None:
             session.apply(last_tools=await self._store_thread.do(self._recorded_tools))
         known = session.last_tools or LastTools(number)
-        return known if known.compaction == number else LastTools(number)
+        return known if known.compaction == number else LastTools(number, short=known.short, left_out=known.left_out)
 
     def _recorded_tools(self) -> LastTools:
         session, records = self._turn.session, self._store.records
         last = session.request or (records.latest(session.conversation) if session.conversation else None)
         account = records.record(last).account if last else RequestAccount()
-        tools = ((pick.source, pick.mode) for pick in account.picks() if pick.kind == "tool")
-        return last_tools(account.compaction, tools)
+        return last_tools(account.compaction, account.picks(), account.not_picked)
 
     async def _filtered(self, text: str, offered: list[OfferedTool]) -> tuple[list[OfferedTool], ToolFilter]:
-        """Tools are scored only where they take more than their share of the room."""
+        """Tools are counted and scored only where they may take more than their share of the room, or some of them were
+        sent in a short form before."""
         resolved = self._turn.resolved
         share = resolved.room * resolved.settings.budgets.tools
+        last = await self._last_tools() if offered else LastTools()
+        whole = {each.selection.id: each.selection.source.sha256 for each in offered}
+        is_known = all(last.sent.get(id, hash) == hash for id, hash in whole.items())
+        is_known = is_known and not last.short and not last.left_out
         # a token is at least a byte: where the bytes are few enough, nothing has to be counted
-        is_much = size_of(offered) > share or len(offered) > MOST_TOOLS
-        tokens = await tool_tokens(resolved, offered) if is_much else {}
-        if sum(tokens.values()) <= share and len(offered) <= MOST_TOOLS:
-            return offered, ToolFilter(resolved, {}, (), ())
+        if is_known and size_of(offered) <= share and len(offered) <= MOST_TOOLS:
+            return offered, ToolFilter(resolved, {}, (), last)
+        tools = await sized_tools(resolved, offered, last.sent)
+        if is_known and sum(each.size for each in tools) <= share and len(offered) <= MOST_TOOLS:
+            return offered, ToolFilter(resolved, {}, (), last)
         always = [each.runnable.tool for each in offered if each.selection.mode == "always"]
         scores = await self._scores(text, always)
         recent = await self._store_thread.do(self._recently_called)
-        tool_filter = ToolFilter(resolved, scores, recent, (await self._last_tools()).others)
-        return tool_filter.stay(offered, tokens), tool_filter
+        tool_filter = ToolFilter(resolved, scores, recent, last)
+        found = tool_filter.fit(tools)
+        self.notes += [tool_filter.note] if tool_filter.note else []
+        return found, tool_filter
 
     async def _scores(self, text: str, tools: Sequence[Source]) -> dict[SourceId, float]:
         """Without scores no tool fits the message better than another, and all are offered."""

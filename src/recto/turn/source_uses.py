@@ -42,8 +42,8 @@ def record_sources(store: Store, request: str, turn: Turn, known: frozenset[str]
 def tools_of(turn: Turn) -> LastTools:
     """The tools of a request, with which the next one begins."""
     block = turn.loaded.view.compaction
-    tools = [(pick.source, pick.mode) for section, pick in turn.preamble.picks if section == "tools"]
-    return last_tools(block.compaction_number if block else None, tools)
+    sent = (pick for section, pick in turn.preamble.picks if section == "tools")
+    return last_tools(block.compaction_number if block else None, sent, turn.context.stable.passed)
 
 
 def _given(turn: Turn) -> Iterator[SentSource]:

@@ -1,6 +1,11 @@
-"""ToolFilter: which tools stay when all of them together take more than their share of the window; built-in tools."""
+"""ToolFilter: how tools fit that together take more than their share of the window; built-in tools.
 
-from collections.abc import Collection, Mapping, Sequence
+Example: 40 tools take 6,000 tokens, and their share is 5,000. Those that matter least are sent in a short form until
+all of them fit: 25 are short, none is missing. With a share of 2,000 all 40 are short and take 3,000: the least
+relevant are left out. Until the next compaction each stays in its form, so that requests begin with the same bytes.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -8,17 +13,20 @@ from msgspec.structs import replace
 from recto.settings import ToolSettings
 from recto.sources.selection import OfferedTool
 from recto.sources.server_config import ServerConfig
+from recto.sources.short_tool import short_form
 from recto.sources.source import BUILT_IN_SERVER, Pick, SourceId
 from recto.sources.tools import LocalTool
 from recto.sources.vault_tools import FIND_EXCERPTS, READ_DOCUMENT, RESOLVE_WIKILINK, reading_tools, writing_tools
+from recto.text import counted
 from recto.turn.context import ResolvedModel
 from recto.turn.preamble import build_preamble
+from recto.turn.session import NO_ROOM, LastTools
 from recto.vault.open_vaults import OpenVaults
 from recto.vault.vault import Vault
 
 CORE = (READ_DOCUMENT, FIND_EXCERPTS, RESOLVE_WIKILINK)
 """Never left out in favour of other tools."""
-# If no tool fits the message, all are offered as long as they leave this share of the room.
+# What tools leave of the room, also those that were sent before, and all of them where none bears on the message.
 LEAST_LEFT = 0.5
 # Providers refuse more; OpenAI documents this number.
 MOST_TOOLS = 128
@@ -26,9 +34,8 @@ MOST_TOOLS = 128
 FRAME = 120
 # How many tools a note names.
 NAMED = 8
-SMALL = "the window is small"
-FULL = "chosen, but the tools that were chosen before take all of their share until the next compaction"
-BEARS_NOT = "always included, but all tools together take more than their share, and it does not bear on the message"
+LEFT_OUT = f"{NO_ROOM}, and it bears less on the message than the others"
+SHORT = f"in its short form, since {NO_ROOM}"
 
 
 def built_in_tools(
@@ -60,82 +67,139 @@ def configured_tool(runnable: LocalTool, config: ServerConfig | None) -> LocalTo
     return replace(runnable, tool=tool, approval=said.approval or config.approval or runnable.approval)
 
 
+class SizedTool(Struct):
+    """A tool on offer, in both of its forms."""
+
+    whole: OfferedTool
+    short: OfferedTool
+    tokens: int
+    short_tokens: int
+    is_short: bool = False
+    was_sent: bool = False
+    """It was sent with the last request, in this form: it stays so until the next compaction."""
+
+    @property
+    def offered(self) -> OfferedTool:
+        return self.short if self.is_short else self.whole
+
+    @property
+    def size(self) -> int:
+        return self.short_tokens if self.is_short else self.tokens
+
+
 class ToolFilter(Struct):
-    """Decides which tools stay when they take more than their share."""
+    """Fits tools that take more than their share: shortens them, then leaves out those that matter least."""
 
     resolved: ResolvedModel
     scores: Mapping[SourceId, float]
     """How well `always` tools fit the message."""
     recent: Collection[str]
     """Names of tools that were called recently."""
-    before: Collection[SourceId]
-    """What was offered with the last message: it stays until the next compaction."""
-    left_out: list[tuple[OfferedTool, str]] = field(default_factory=list)
+    last: LastTools
+    tools: list[SizedTool] = field(default_factory=list)
+    """What is offered."""
+    left_out: list[SizedTool] = field(default_factory=list)
 
-    def stay(self, offered: Sequence[OfferedTool], tokens: Mapping[SourceId, int]) -> list[OfferedTool]:
-        """The tools that stay, in their order; if none fits the message, all that the room allows."""
-        total, share = sum(tokens.values()), int(self.resolved.room * self.resolved.settings.budgets.tools)
-        most = int(self.resolved.room * (1 - LEAST_LEFT))
-        always = [each for each in offered if each.selection.mode == "always"]
-        telling = sorted((each for each in always if self._bears(each)), key=self._rank)
-        is_quiet = not telling and not self.before and len(always) == len(offered)
-        if len(offered) <= MOST_TOOLS and (total <= share or (total <= most and is_quiet)):
-            return list(offered)
-        kept = [each for each in offered if each.selection.mode == "manual" or _is_core(each)]
-        chosen = [each for each in offered if each.selection.mode == "agent"]
-        _add(kept, sorted((each for each in chosen if each.lasts), key=_by_score), tokens, most)
-        _add(kept, [each for each in always if each.selection.id in self.before], tokens, most)
-        _add(kept, [each for each in chosen if not each.lasts], tokens, share)
-        _add(kept, telling if telling or self.before else always, tokens, share)
-        small = not telling and not self.before
-        self.left_out = [(each, _why(each, small)) for each in offered if each not in kept]
-        return [each for each in offered if each in kept]
+    def fit(self, tools: Sequence[SizedTool]) -> list[OfferedTool]:
+        """The tools that are offered, in their order. What the last request had stays as it was, so that the prefix
+        stays; it may take half of the room."""
+        share, most = self._limits()
+        if sum(each.size for each in tools if each.was_sent) > most:
+            for each in tools:  # another model, with a smaller window: nothing of the prefix is left
+                each.was_sent = each.is_short = False
+        fresh = sorted((each for each in tools if not each.was_sent), key=self._worth, reverse=True)
+        total, number = sum(each.size for each in tools), len(tools)
+        for each in reversed(fresh):
+            if total > share and each.short_tokens < each.tokens:
+                each.is_short, total = True, total - each.tokens + each.short_tokens
+        limit, gone = self._limit(tools), list[SizedTool]()
+        for each in reversed(fresh):
+            if (total > limit(each) or number > MOST_TOOLS) and not _is_required(each.whole):
+                gone.append(each)
+                total, number = total - each.size, number - 1
+        for each in reversed(gone):  # there may be room again, now that a large one is gone
+            if total + each.size > limit(each) or number >= MOST_TOOLS:
+                self.left_out.append(each)
+            else:
+                total, number = total + each.size, number + 1
+        missing = {each.whole.selection.id for each in self.left_out}
+        self.tools = [each for each in tools if each.whole.selection.id not in missing]
+        return [each.offered for each in self.tools]
 
-    def _bears(self, each: OfferedTool) -> bool:
-        return self._worth(each) >= self.resolved.settings.min_score
+    def _limits(self) -> tuple[int, int]:
+        room = self.resolved.room
+        return int(room * self.resolved.settings.budgets.tools), int(room * (1 - LEAST_LEFT))
 
-    def _rank(self, each: OfferedTool) -> float:
-        return -self._worth(each)
+    def _limit(self, tools: Sequence[SizedTool]) -> Callable[[SizedTool], int]:
+        """What all tools may take with a given one among them. One that bears on the message must not miss its turn
+        because others came first; and where none bears on it, none is worth less than another."""
+        share, most = self._limits()
+        is_later = any(each.was_sent for each in tools)
+        is_quiet = all(each.whole.selection.mode == "always" and not self._bears(each) for each in tools)
 
-    def _worth(self, each: OfferedTool) -> float:
-        return 1.0 if each.runnable.tool.name in self.recent else self.scores.get(each.selection.id, 0.0)
+        def limit(each: SizedTool) -> int:
+            is_needed = each.whole.selection.mode == "agent" or (is_later and self._bears(each))
+            return most if is_needed or (is_quiet and not is_later) else share
+
+        return limit
+
+    def _bears(self, each: SizedTool) -> bool:
+        return self._score(each) >= self.resolved.settings.min_score
+
+    def _worth(self, each: SizedTool) -> tuple[bool, float]:
+        return _is_required(each.whole), self._score(each)
+
+    def _score(self, each: SizedTool) -> float:
+        selection = each.whole.selection
+        is_recent = each.whole.runnable.tool.name in self.recent
+        return 1.0 if is_recent else selection.score or self.scores.get(selection.id, 0.0)
 
     @property
     def passed(self) -> tuple[Pick, ...]:
         return tuple(
-            replace(each.selection.pick, because=why, score=each.selection.score or self.scores.get(each.selection.id))
-            for each, why in self.left_out
+            replace(each.whole.selection.pick, because=LEFT_OUT, score=self._score(each)) for each in self.left_out
         )
 
     @property
     def note(self) -> str:
-        """Says which tools are missing because the window is small."""
-        names = [each.runnable.tool.name for each, why in self.left_out if why == SMALL]
+        """What has changed about the tools since the last request: those that are shorter, those that are missing."""
+        short = {each.whole.selection.id for each in self.tools if each.is_short}
+        if short == self.last.short and {each.whole.selection.id for each in self.left_out} == self.last.left_out:
+            return ""
+        names = [each.whole.runnable.tool.name for each in self.left_out]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        return f"the window is small: the model is not offered {', '.join(names[:NAMED])}{more}" if names else ""
+        told = (
+            f"{counted(len(short), 'tool')} offered in a shorter form" if short else "",
+            f"not offered: {', '.join(names[:NAMED])}{more}" if names else "",
+        )
+        return f"{NO_ROOM} (context.budgets.tools): {'; '.join(filter(None, told)) or 'all of them are offered again'}"
 
 
-def _is_core(each: OfferedTool) -> bool:
-    return each.selection.id.server == BUILT_IN_SERVER and each.selection.id.name in CORE
+def _is_required(each: OfferedTool) -> bool:
+    """Never left out."""
+    is_core = each.selection.id.server == BUILT_IN_SERVER and each.selection.id.name in CORE
+    return is_core or each.selection.mode == "manual"
 
 
-def _add(kept: list[OfferedTool], more: Sequence[OfferedTool], tokens: Mapping[SourceId, int], most: int) -> None:
-    """Adds tools in order while they fit."""
-    left = most - sum(tokens[each.selection.id] for each in kept)
-    for each in more:
-        if each not in kept and tokens[each.selection.id] <= left and len(kept) < MOST_TOOLS:
-            kept.append(each)
-            left -= tokens[each.selection.id]
+def short_offer(each: OfferedTool) -> OfferedTool:
+    tool = short_form(each.runnable.tool)
+    return replace(each, selection=replace(each.selection, source=tool, because=f"{each.selection.because}; {SHORT}"))
 
 
-def _by_score(each: OfferedTool) -> float:
-    return -(each.selection.score or 0.0)
-
-
-def _why(each: OfferedTool, small: bool) -> str:
-    if each.selection.mode == "agent":
-        return FULL
-    return SMALL if small else BEARS_NOT
+async def sized_tools(
+    resolved: ResolvedModel, offered: Sequence[OfferedTool], sent: Mapping[SourceId, str]
+) -> list[SizedTool]:
+    """Both forms of each, counted; in the form in which it was `sent`, by the hash of its text."""
+    short = [short_offer(each) for each in offered]
+    tokens, short_tokens = await tool_tokens(resolved, offered), await tool_tokens(resolved, short)
+    found = []
+    for each, other in zip(offered, short, strict=True):
+        id, hash = each.selection.id, sent.get(each.selection.id)
+        sized = SizedTool(each, other, tokens[id], short_tokens[id])
+        sized.is_short = hash == other.selection.source.sha256 != each.selection.source.sha256
+        sized.was_sent = sized.is_short or hash == each.selection.source.sha256
+        found.append(sized)
+    return found
 
 
 def size_of(offered: Sequence[OfferedTool]) -> int:
