@@ -100,7 +100,7 @@ def test_a_little_too_much_shortens_some_and_leaves_out_none(harbour: Harbour) -
     assert size(reply) <= size(whole) - 50
     assert len(notes) == 1
     assert "1 tool offered in a shorter form" in notes[0]
-    assert any("budgets.tools" in note for note in at.record(reply.request).account.notes)
+    assert any("budgets.tools" in note for note in at.record(reply.request).account.notes or ())
 
 
 def test_what_does_not_fit_even_so_is_named_and_the_relevant_ones_stay(harbour: Harbour) -> None:
@@ -137,7 +137,7 @@ def test_a_short_form_stays_until_the_next_compaction(harbour: Harbour) -> None:
     second, notes = said(talk, "Count the cranes")
     assert tools(later, second) == tools(at, first)
     assert (notes, later.record(second.request).account.broken_by) == ([], None)
-    talk.compact()
+    talk.clear()
     third, notes = said(talk, "Count the docks")
     assert all(OUTSIDE.strip() in text for text in tools(later, third).values())
     assert len(notes) == 1

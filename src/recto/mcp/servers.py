@@ -34,6 +34,7 @@ from recto.mcp.server_files import (
 from recto.mcp.server_target import ServerTarget, server_target
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Tool
+from recto.sources.tool_definition import ServerIdentity
 from recto.sources.tools import Arguments, RemoteTool, ToolOutput
 
 CLOSE_TIMEOUT_S = 6.0
@@ -158,10 +159,12 @@ class McpServers:
         return cached
 
     def _remote_tools(self, config: ServerConfig, tool_list: ToolList, project: Path | None) -> tuple[RemoteTool, ...]:
-        tools = (tool for tool in tool_list.tools if _is_offered(config, tool.name))
-        return tuple(self._remote_tool(config, tool, project) for tool in tools)
+        tools, reached = (tool for tool in tool_list.tools if _is_offered(config, tool.name)), config.identity(project)
+        return tuple(self._remote_tool(config, tool, project, reached) for tool in tools)
 
-    def _remote_tool(self, config: ServerConfig, listed: ListedTool, project: Path | None) -> RemoteTool:
+    def _remote_tool(
+        self, config: ServerConfig, listed: ListedTool, project: Path | None, reached: ServerIdentity
+    ) -> RemoteTool:
         tool = Tool(
             name=tool_call_name(config.name, listed.name),
             description=listed.description,
@@ -174,7 +177,7 @@ class McpServers:
             tool,
             partial(self._call, config, listed, project),
             partial(self._current, config, listed.name, project),
-            config.identity(project),
+            reached,
             config.approval_of(listed.name),
             config.tool(listed.name).approval is not None,
             config.timeout_s or self._timeout_s,
@@ -184,7 +187,7 @@ class McpServers:
     async def _current(self, config: ServerConfig, tool: str, project: Path | None) -> RemoteTool | None:
         connection = self._connection(config, self._target(config, project), project)
         listed = (await self._loop_thread.run(connection.tools())).tool(tool)
-        return self._remote_tool(config, listed, project) if listed else None
+        return self._remote_tool(config, listed, project, config.identity(project)) if listed else None
 
     async def _call(
         self, config: ServerConfig, tool: ListedTool, project: Path | None, arguments: Arguments

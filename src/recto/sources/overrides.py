@@ -108,7 +108,7 @@ class SourceOverrides(Struct, frozen=True):
         return replace(self, allowed=left)
 
     def allows(self, tool: ToolDefinition) -> bool:
-        return self.allowed.get(tool.id) == tool.sha256
+        return tool.id in self.allowed and self.allowed[tool.id] == tool.sha256
 
     def to_json(self) -> dict[str, Any] | None:
         """None when nothing was done by hand."""
