@@ -57,10 +57,11 @@ class ToolChange(Struct, frozen=True):
     @property
     def text(self) -> str:
         """A sentence about it, without its period."""
+        name = _visible(self.after.id)
         if self.is_new:
-            return f"{self.after.id} is new since you allowed the tools of {self.after.server}"
-        what = ", ".join(name for name, _ in self._parts())
-        return f"{self.after.id} has changed since you allowed it{f' ({what})' if self.before else ''}"
+            return f"{name} is new since you allowed the tools of {self.after.server}"
+        what = ", ".join(part for part, _ in self._parts())
+        return f"{name} has changed since you allowed it{f' ({what})' if self.before else ''}"
 
     @property
     def lines(self) -> tuple[str, ...]:
