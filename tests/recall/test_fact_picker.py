@@ -129,7 +129,7 @@ def test_what_a_rule_says_is_not_learned_again(desk: Open, script: Script, tmp_p
     assert at.facts.count == 0
     (result,) = [result for message in talk.messages() for result in message.results]
     assert result.is_error
-    assert "a document or a rule says this" in result.text
+    assert "a rule or memory says this" in result.text
 
 
 def test_a_recalled_fact_that_is_learned_again_stays_one(desk: Open, script: Script) -> None:

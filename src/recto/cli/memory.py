@@ -106,7 +106,7 @@ def fact_rows(facts: Iterable["MemoryFact"], missing: "Mapping[int, str]" = NOTH
     for fact in facts:
         gone = missing.get(fact.number)
         more = f"  (replaced by {fact.replaced_by})" if fact.replaced_by else f"  ({gone})" if gone else ""
-        yield f"{fact.number:>5}  {fact.day}  {fact.kind:<10}  {fact.text}{more}"
+        yield f"{fact.number:>5}  {fact.day}  {fact.kind:<10}  {fact.marked_text}{more}"
 
 
 @command.command("search")
@@ -125,7 +125,7 @@ def search(words: tuple[str, ...], limit: int, as_json: bool) -> None:
         show.emit({"facts": [_scored(each) for each in found], "note": note})
         return
     for each in found:
-        show.say(f"{each.fact.number:>5}  {each.score:.2f}  {each.fact.text}")
+        show.say(f"{each.fact.number:>5}  {each.score:.2f}  {each.fact.marked_text}")
         gone = missing.get(each.fact.number)
         show.say(f"{'':>5}  {each.because}{f'; {gone}' if gone else ''}", dim=True)
     if not found:
@@ -170,7 +170,8 @@ def fact_facts(fact: "MemoryFact", others: Iterable["MemoryFact"], source: str) 
     """`source` is the message that it was learned from, by number."""
     yield f"fact {fact.number}", fact.text
     yield "kind", fact.kind
-    learned = f"{show.when(fact.created)}, by {'you' if fact.learned_by == 'user' else fact.learned_by}"
+    by = fact.mark or f"by {'you' if fact.learned_by == 'user' else fact.learned_by}"
+    learned = f"{show.when(fact.created)}, {by}"
     yield "learned", learned + (f", from {source}" if source else "")
     used = f"{show.counted(fact.uses, 'time')}, last {show.when(fact.last_used)}" if fact.last_used else "never"
     yield "used", used
@@ -183,7 +184,7 @@ def fact_facts(fact: "MemoryFact", others: Iterable["MemoryFact"], source: str) 
     for earlier in reversed(fact.history):
         yield "earlier", f"{earlier.text} (until {earlier.until[:10]})"
     for other in others:
-        yield "see also", f"{other.number} of {other.day}: {other.text}"
+        yield "see also", f"{other.number} of {other.day}: {other.marked_text}"
 
 
 @command.command("edit")

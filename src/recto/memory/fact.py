@@ -20,8 +20,16 @@ FactKind = Literal["preference", "person", "project", "decision", "reference", "
 FACT_KINDS: tuple[FactKind, ...] = get_args(FactKind)
 MAX_CHARS = 2000
 """A longer text is no fact: a note, or a memory file, holds it better."""
-USER = "user"
-"""Who learned a fact that the user told Recto to remember."""
+USER, ASSISTANT, MCP_CLIENT = "user", "assistant", "mcp"
+"""Who learned a fact: the user told Recto to remember it, a model wrote it that no source says, a client brought it."""
+SaidBy = Literal["user", "document", "assistant"]
+_WRITERS: dict[str, SaidBy] = {
+    "note": "document",
+    "tool": "document",
+    "attachment": "document",
+    ASSISTANT: "assistant",
+    MCP_CLIENT: "assistant",
+}
 
 
 class EarlierText(Struct, frozen=True):
@@ -62,7 +70,8 @@ class MemoryFact(Struct, frozen=True):
     kind: FactKind = "other"
     created: str = ""
     learned_by: str = USER
-    """`user`, the name of a model, or the file it was imported from."""
+    """`user`, the model that wrote down the user's words, or the file it was imported from. What a model took from
+    elsewhere names that: `note PATH`, `tool NAME`, `attachment NAME`; its own words are `assistant MODEL`."""
     conversation: str | None = None
     message: str | None = None
     """The message it came from."""
@@ -81,6 +90,33 @@ class MemoryFact(Struct, frozen=True):
     @property
     def day(self) -> str:
         return self.created[:10]
+
+    @property
+    def said_by(self) -> SaidBy:
+        """Whose words it has. Only what a document or the user says is confirmed."""
+        return "document" if self.note else said_by(self.learned_by)
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self.said_by != "assistant"
+
+    @property
+    def marked_text(self) -> str:
+        """What it says, with whose words these are unless they are the user's."""
+        return f"{self.text} ({mark})" if (mark := self.mark) else self.text
+
+    @property
+    def mark(self) -> str:
+        if self.note or self.said_by == "user":
+            return ""
+        if self.is_confirmed:
+            return f"from {self.learned_by}"
+        by = "an MCP client" if self.learned_by == MCP_CLIENT else "the assistant"
+        return f"noted by {by}, not confirmed by the user"
+
+
+def said_by(learned_by: str) -> SaidBy:
+    return _WRITERS.get(learned_by.partition(" ")[0], "user")
 
 
 def checked_text(text: str) -> str:
@@ -179,7 +215,15 @@ _ADDING_WORDS = (
 )
 _ADDING = frozenset(map(stem_word, _ADDING_WORDS.split()))
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|none|nothing|cannot|\w+n[’']t|nicht|kein\w*|nie|niemals|nunca|jamás|sin)\b", re.IGNORECASE
+    r"\b(?:not|no|never|none|nothing|cannot|\w+n[’']t|nicht|kein\w*|nie|niemals|nunca|jamás|sin|pas|jamais|non|niet|geen"
+    r"|nooit|não|nem|не|нет|никогда)\b|[不没沒]|ない|ません|않|못",
+    re.IGNORECASE,
+)
+# How a model calls the user, who says "I".
+THE_USER = re.compile(
+    r"\b(?:the\s+)?(?:users?|(?:be)?nutzer(?:in)?s?|usuari[oa]s?|usuári[oa]s?|utilisat(?:eur|rice)s?|utente|gebruikers?"
+    r"|użytkowni\w{1,4}|пользовател\w{1,3})(?:['’]s)?\b|用[户戶]|使用者|ユーザー|사용자|المستخدم",
+    re.IGNORECASE,
 )
 # Whom a statement is about stands among its first words.
 SUBJECT_WORDS = 4

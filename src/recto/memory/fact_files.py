@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from recto.errors import Invalid
-from recto.memory.fact import FACT_KINDS, FactKind, MemoryFact, checked_text
+from recto.memory.fact import FACT_KINDS, FactKind, MemoryFact, checked_text, said_by
 from recto.search.passages import split_sentences
 from recto.vault.links import front_matter, mask_code
 
@@ -26,6 +26,8 @@ class ReadFact(Struct, frozen=True):
     kind: FactKind | None = None
     created: str = ""
     confidence: float = 1.0
+    learned_by: str = ""
+    """Of a fact that Recto wrote to the file and that is not in the user's words."""
 
 
 def parse_fact_file(text: str, name: str) -> list[ReadFact]:
@@ -65,6 +67,7 @@ def _fact(each: Any, where: str) -> ReadFact:
         kind if kind in FACT_KINDS else None,
         created if isinstance(created, str) and re.match(r"\d{4}-\d\d-\d\d", created) else "",
         float(confidence) if is_number else 1.0,
+        by if isinstance(by := each.get("learned_by"), str) and said_by(by) != "user" else "",
     )
 
 
@@ -108,6 +111,7 @@ def fact_to_json(fact: MemoryFact) -> dict[str, Any]:
         "kind": fact.kind,
         "created": fact.created,
         "learned_by": fact.learned_by,
+        "said_by": fact.said_by,
         "conversation": fact.conversation,
         "message": fact.message,
         "last_used": fact.last_used,
@@ -125,13 +129,18 @@ def facts_to_json(facts: Iterable[MemoryFact]) -> dict[str, Any]:
 
 
 def facts_to_markdown(facts: Iterable[MemoryFact]) -> str:
-    """Facts in force by kind, to be read and imported again."""
+    """Facts in force by kind, to be read and imported again; what only a model said is quoted, and not imported."""
     by_kind: dict[str, list[MemoryFact]] = {}
+    noted = list[MemoryFact]()
     for fact in facts:
-        if fact.replaced_by is None:
+        if fact.replaced_by is None and not fact.is_confirmed:
+            noted.append(fact)
+        elif fact.replaced_by is None:
             by_kind.setdefault(fact.kind, []).append(fact)
     parts = ["# Facts"]
     for kind in FACT_KINDS:
         if known := by_kind.get(kind):
             parts.append(f"## {kind.capitalize()}\n\n" + "\n".join(f"- {fact.text}" for fact in known))
+    if noted:
+        parts.append("## Not confirmed\n\n" + "\n".join(f"> - {fact.marked_text}" for fact in noted))
     return "\n\n".join(parts) + "\n"

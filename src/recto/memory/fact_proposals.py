@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from recto.memory.fact import FACT_KINDS, FactKind, fact_stems, is_negated, numbers_in
+from recto.memory.fact import FACT_KINDS, THE_USER, FactKind, fact_stems, is_negated, numbers_in
 from recto.memory.lasting_statements import time_sense
 from recto.memory.learning import MAX_WORDS, UserStatement, own_statements
 
@@ -29,10 +29,6 @@ content that the message lacks) and "kind" (one of {kinds}). Most messages state
 </message>"""
 # More from one message are no facts but a text.
 MOST = 5
-# How a model calls the user, whom the message calls I.
-_THE_USER = frozenset(
-    stem for text in ("user", "users", "Nutzer Nutzerin", "usuario usuaria") for stem in fact_stems(text)
-)
 _LIST = re.compile(r"\[.*\]", re.DOTALL)
 
 
@@ -90,7 +86,7 @@ def _supported(item: dict[str, Any], message: str) -> Iterator[ProposedFact]:
 
 def _is_said(fact: str, sentence: str, message: str) -> bool:
     """Whether a statement has its words from the message, most of them from the sentence, and its numbers too."""
-    stems, said = fact_stems(fact) - _THE_USER, fact_stems(sentence)
+    stems, said = fact_stems(THE_USER.sub(" ", fact)), fact_stems(sentence)
     if not stems or not stems <= fact_stems(message) or 2 * len(stems & said) < len(said) or "?" in fact:
         return False
     can_stand = len(fact.split()) <= MAX_WORDS and not UserStatement(fact, is_asked=False).leans

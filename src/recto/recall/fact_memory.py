@@ -114,15 +114,20 @@ class FactMemory:
         """Remembers a statement. One that says the same as a known fact becomes its newer text."""
         text = checked_text(text)
         with self._learning:
+            said = (kind or guessed_kind(text), created, learned_by, conversation, message)
+            fact = MemoryFact(0, text, *said, confidence=confidence)
+            disputed = list[MemoryFact]()
             if replaces is not None:
-                self._facts.fact(replaces)  # NotFound before anything is stored
+                replaced = self._facts.fact(replaces)  # NotFound before anything is stored
+                if replaced.is_confirmed and not fact.is_confirmed:  # both hold until the user decides
+                    replaces, disputed = None, [replaced]
             near = self._near(text)
             same = _same(text, near)
             if same is not None and replaces is None:
-                return LearnedFact(self._confirm(same, text), is_new=False, before=same.text)
-            older = [fact for fact, hit in near if fact.number != replaces and _contradicts(text, fact, hit)]
-            said = (kind or guessed_kind(text), created, learned_by, conversation, message)
-            stored = self._facts.add(MemoryFact(0, text, *said, confidence=confidence))
+                return LearnedFact(self._confirm(same, fact), is_new=False, before=same.text)
+            older = [each for each, hit in near if each.number != replaces and _contradicts(text, each, hit)]
+            older = list({each.number: each for each in (*disputed, *older)}.values())
+            stored = self._facts.add(fact)
             if older := older if len(older) <= MOST_OLDER else []:
                 self._facts.join_topics([stored.number, *(each.number for each in older)])
             if replaces is not None:
@@ -131,26 +136,35 @@ class FactMemory:
         return LearnedFact(stored, contradicted=tuple(older))
 
     def known(self, text: str) -> MemoryFact | None:
-        """The fact that says the same."""
-        return _same(text, self._near(text))
+        """The fact that says the same, unless only a model has said it so far."""
+        found = _same(text, self._near(text))
+        return found if found and found.is_confirmed else None
 
     def _near(self, text: str) -> list[tuple[MemoryFact, FactHit]]:
         hits, _ = self._index.find(text, COMPARED)
         facts = self._facts.some([hit.number for hit in hits])
         return [(facts[hit.number], hit) for hit in hits if hit.number in facts]
 
-    def _confirm(self, known: MemoryFact, text: str) -> MemoryFact:
-        """Said again: the newer words count, the older are kept."""
-        if known.text == text or known.note:
+    def _confirm(self, known: MemoryFact, said: MemoryFact) -> MemoryFact:
+        """Said again: the newer words count, the older are kept. A model changes no words that it did not write; what
+        it wrote becomes the words of the user or document that says it too."""
+        if known.note or (known.is_confirmed and not said.is_confirmed):
             return known
-        history = (*known.history, EarlierText(known.text, now()))
-        return self._facts.change(known.number, text=text, history=history)
+        changes: dict[str, object] = {}
+        if known.text != said.text:
+            changes = {"text": said.text, "history": (*known.history, EarlierText(known.text, now()))}
+        if said.is_confirmed and not known.is_confirmed:
+            changes |= {name: getattr(said, name) for name in ("learned_by", "conversation", "message", "confidence")}
+        return self._facts.change(known.number, **changes) if changes else known
 
     # -- changing
 
     def edit(self, number: int, text: str | None = None, kind: FactKind | None = None) -> MemoryFact:
+        """A text that the user gives to what a model noted makes it the user's."""
         known = self._facts.fact(number)
         changes: dict[str, object] = {"kind": kind} if kind else {}
+        if text is not None and not known.is_confirmed:
+            changes |= {"learned_by": USER}
         if text is not None and (line := checked_text(text)) != known.text:
             changes |= {"text": line, "history": (*known.history, EarlierText(known.text, now()))}
         changed = self._facts.change(number, **changes) if changes else known
@@ -191,7 +205,7 @@ class FactMemory:
             self.learn(
                 each.text,
                 kind or each.kind,
-                learned_by=f"file {file.name}",
+                learned_by=each.learned_by or f"file {file.name}",
                 created=each.created,
                 confidence=each.confidence,
             )
@@ -239,7 +253,7 @@ class FactMemory:
 
     def relevant(self, text: str) -> tuple[list[RelevantFact], str]:
         """What a window should tell for a message, the best first. A fact never comes without the newer ones that may
-        contradict it: those stand first, and it below them with its date."""
+        contradict it: those come first, and it below them with its date. What only a model said yields to others."""
         hits, note = self._index.find(text, LOOKED_AT)
         facts = self._facts.some([hit.number for hit in hits])
         rare = frozenset(stem_word(word) for word in topic_words(text) - COMMON_WORDS)
@@ -262,12 +276,12 @@ class FactMemory:
             fact = facts[hit.number]
             if fact.number in seen:
                 continue
-            newer = [each for each in about.get(fact.topic or 0, ()) if _is_newer(each, fact)]
+            newer = [each for each in about.get(fact.topic or 0, ()) if _holds_instead(each, fact)]
             newest, *older = [*newer[:MOST_OLDER], fact]
             known = told.get(newest.number)
             older = [*(known.older if known else ()), *(each for each in older if each.number not in seen)]
             reasons = dict(known.reasons) if known else {}
-            reasons |= {each.number: f"newer than fact {fact.number}, about the same" for each in newer[:MOST_OLDER]}
+            reasons |= {each.number: f"counts before fact {fact.number}, about the same" for each in newer[:MOST_OLDER]}
             reasons[fact.number] = hit.because
             score = known.score if known else round(hit.score, 2)
             told[newest.number] = RelevantFact(newest, score, reasons[newest.number], tuple(older), reasons)
@@ -324,9 +338,9 @@ def _is_near(hit: FactHit, question: frozenset[str], fact: MemoryFact) -> bool:
     return shared > 0 and (hit.word_score >= MIN_WORDS or shared >= MIN_SHARED * len(question))
 
 
-def _is_newer(one: MemoryFact, other: MemoryFact) -> bool:
-    """Whether a fact about the same topic says something else of the same thing, later."""
-    is_later = (one.created, one.number) > (other.created, other.number)
+def _holds_instead(one: MemoryFact, other: MemoryFact) -> bool:
+    """Whether a fact about the same topic says something else of the same thing, later or with more right."""
+    is_later = (one.is_confirmed, one.created, one.number) > (other.is_confirmed, other.created, other.number)
     return is_later and (may_contradict(one.text, other.text) or not _share_little(one.text, other.text))
 
 

@@ -7,20 +7,22 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from recto.chat.message import Message
 from recto.errors import RectoError
-from recto.memory.fact import FACT_KINDS, MemoryFact, NoteReference, checked_kind
-from recto.recall.fact_memory import FactMemory, RelevantFact, is_told_by, missing_note
+from recto.memory.fact import ASSISTANT, FACT_KINDS, MemoryFact, NoteReference, checked_kind
+from recto.recall.fact_memory import FactMemory, LearnedFact, RelevantFact, is_told_by, missing_note
+from recto.recall.fact_source import FactSource, conversation_sources, find_source
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick, SourceId
 from recto.sources.tools import FORGET_FACT_TOOL, RECALL_FACTS_TOOL, REMEMBER, REMEMBER_TOOL, LocalTool
 from recto.store.store import Store
+from recto.turn.assembly import Turn
 from recto.turn.context import TurnContext
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.source_picker import STAYS, SessionSources
@@ -31,9 +33,10 @@ log = logging.getLogger(__name__)
 HEADING = "Remembered from earlier conversations, with the day it was said; of two statements the newer counts:"
 # Of the unused room, and in tokens: more would be paid for with every message.
 SHARE, MOST_TOKENS = 0.20, 1000
-# How many facts that did not fit are recorded, and how many messages back the user's own words are looked for.
-MOST_PASSED, MESSAGES_BACK = 5, 40
+# How many facts that did not fit are recorded, and how many messages back the words of a fact are looked for.
+MOST_PASSED, MESSAGES_BACK = 5, 400
 LONGEST_QUESTION = 2000
+DOCUMENTS = "documents"
 # Characters of a fact in the reason of its pick.
 SHOWN = 60
 # The tools cost their tokens with every request, so they come with the first message that speaks of remembering.
@@ -51,8 +54,8 @@ class FactPicker(Picker):
         super().__init__()
         self._memory, self._sources, self._turn = memory, sources, turn
         self._store, self._has_facts = sources.store, False
-        self._brought: tuple[str, ...] = ()
-        """What other pickers have put in front of the message."""
+        self._inserts: tuple[Insert, ...] = ()
+        """What is in front of the message."""
 
     @property
     def _is_on(self) -> bool:
@@ -71,7 +74,7 @@ class FactPicker(Picker):
         config, overrides = resolved.agent.server(BUILT_IN_SERVER), self._turn.overrides
         tools = [_configured(each, config) for each in fact_tools(self._memory, self._store, self._turn, self)]
         wanted = [each for each in tools if each.tool.enabled and not overrides.removes(each.tool)]
-        stays, asks = self._last_chosen(), bool(self._turn.message and ASKS.search(self._turn.message.text))
+        stays, asks = self._last_chosen(), self.asks
         offered = list[OfferedTool]()
         for each in wanted:
             if overrides.mode(each.tool):
@@ -93,7 +96,6 @@ class FactPicker(Picker):
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
         """What is remembered about the message, the best first, within its share."""
-        self._brought = tuple(insert.text for insert in room.inserts)
         question = message.text[:LONGEST_QUESTION]
         try:
             found, _ = await asyncio.to_thread(self._memory.relevant, question)
@@ -131,11 +133,32 @@ class FactPicker(Picker):
         is_in = any(pick.kind == "document" and pick.name == note.path for each in room.inserts for pick in each.picks)
         return "the note itself is in the window" if is_in else missing_note(note)
 
+    async def fill(self, turn: Turn) -> Turn:
+        """Brings nothing; sees what the others have brought."""
+        self._inserts = tuple(insert for insert, _ in turn.current.inserts)
+        return turn
+
     @property
-    def told(self) -> list[str]:
-        """What the model reads besides the user's own words."""
-        agent = self._turn.resolved.agent
-        return [*(source.text for source in agent.enabled_texts), *self._brought]
+    def instructions(self) -> list[str]:
+        """Rules, references and memory that the model reads: they are in every window that they fit, and no facts."""
+        brought = (insert.text for insert in self._inserts if insert.section != DOCUMENTS)
+        return [*(source.text for source in self._turn.resolved.agent.enabled_texts), *brought]
+
+    @property
+    def documents(self) -> list[FactSource]:
+        """The notes in front of the message."""
+        message = self._turn.message
+        return [
+            FactSource(insert.text, "document", f"note {pick.name}", message.id if message else None, beside=pick.name)
+            for insert in self._inserts
+            if insert.section == DOCUMENTS
+            for pick in insert.picks
+        ]
+
+    @property
+    def asks(self) -> bool:
+        """Whether the message speaks of remembering."""
+        return bool(self._turn.message and ASKS.search(self._turn.message.text))
 
 
 def _configured(runnable: LocalTool, config: ServerConfig | None) -> LocalTool:
@@ -149,8 +172,8 @@ def _configured(runnable: LocalTool, config: ServerConfig | None) -> LocalTool:
 
 def fact_lines(each: RelevantFact) -> str:
     """A fact as the model reads it, with what was said of the same thing before."""
-    lines = [f"- [{each.fact.number}] {each.fact.day}: {each.fact.text}"]
-    lines += [f"  (earlier, {older.day}: {older.text})" for older in each.older]
+    lines = [f"- [{each.fact.number}] {each.fact.day}: {each.fact.marked_text}"]
+    lines += [f"  (earlier, {older.day}: {older.marked_text})" for older in each.older]
     return "\n".join(lines)
 
 
@@ -164,7 +187,7 @@ def _picks(each: RelevantFact, tokens: int, why: str = "") -> list[Pick]:
 
 
 def _pick(fact: MemoryFact, why: str, tokens: int, score: float) -> Pick:
-    because = f"“{_short(fact.text)}”: {why}"
+    because = f"“{_short(fact.text)}”: {f'{fact.mark}; ' if fact.mark else ''}{why}"
     return Pick("fact", str(fact.number), because, tokens, "agent", score, _sha(fact.text))
 
 
@@ -185,26 +208,35 @@ def _sha(text: str) -> str:
 
 def fact_tools(memory: FactMemory, store: Store, turn: TurnInput, picker: FactPicker) -> list[LocalTool]:
     session, model = turn.session, turn.resolved.model.name
+    message = turn.message.id if turn.message else None
 
     def remember(arguments: Mapping[str, Any]) -> str:
         text, replaces = arguments.get("text"), arguments.get("replaces")
         if not isinstance(text, str):
             raise RectoError("give `text`: one statement that can be understood alone")
         kind = checked_kind(str(arguments["kind"])) if arguments.get("kind") in FACT_KINDS else None
-        own, others = _said(store, session.head)
-        if is_told_by(text, [*picker.told, *others], own):
-            raise RectoError("not remembered: a document or a rule says this; only what the user says is remembered")
+        said = conversation_sources(store.tree.page(session.head, most=MESSAGES_BACK) if session.head else [])
+        source = find_source(text, said.user)
+        if source is None:
+            if is_told_by(text, picker.instructions, ()):
+                raise RectoError("not remembered: a rule or memory says this already, in every conversation")
+            documents = [*picker.documents, *said.documents]
+            if picker.asks:
+                source = find_source(text, documents)
+            elif is_told_by(text, [each.text for each in documents], ()):
+                raise RectoError("not remembered: a document says this, and the user did not ask to remember it")
         learned = memory.learn(
             text,
             kind,
-            learned_by=model,
+            learned_by=_writer(source, model),
             conversation=session.conversation,
-            message=turn.message.id if turn.message else None,
+            message=source.message if source else said.message_of_assistant(text),
             replaces=_number(replaces) if replaces else None,
         )
-        return learned_in_words(learned.fact.number, learned.fact.text, is_new=learned.is_new) + "".join(
-            f"\nIt may contradict fact {older.number} ({older.day}): {older.text}" for older in learned.contradicted
-        )
+        if source and source.said_by == "user" and source.message and source.message != message:
+            # that of the turn is still being counted; the end of the turn tells what was learned from it
+            store.tree.learn(source.message, [str(learned.fact.number)])
+        return "\n".join(_outcome(learned, is_found=source is not None))
 
     def recall_facts(arguments: Mapping[str, Any]) -> str:
         query = arguments.get("query")
@@ -236,11 +268,20 @@ def _number(value: Any) -> int:
         raise RectoError("a fact is named by its number, such as 12") from None
 
 
-def _said(store: Store, head: str | None) -> tuple[list[str], list[str]]:
-    """The user's own words of the latest messages, and what tools gave."""
-    own, others = list[str](), list[str]()
-    for message in store.tree.page(head, most=MESSAGES_BACK) if head else ():
-        if message.role == "user":
-            own.append(message.text)
-        others += [result.text for result in message.results]
-    return own, others
+def _writer(source: FactSource | None, model: str) -> str:
+    if source is None:
+        return f"{ASSISTANT} {model}"
+    return model if source.said_by == "user" else source.name
+
+
+def _outcome(learned: LearnedFact, *, is_found: bool) -> Iterator[str]:
+    """What the model reads."""
+    fact = learned.fact
+    yield learned_in_words(fact.number, fact.marked_text, is_new=learned.is_new)
+    if not is_found and not fact.is_confirmed:
+        yield (
+            "Neither the user nor a document of this conversation says this in these words, so it is kept as your own "
+            f"note. If the user said it, call remember again with their words and replaces {fact.number}."
+        )
+    for older in learned.contradicted:
+        yield f"It may contradict fact {older.number} ({older.day}): {older.text}"

@@ -39,7 +39,7 @@ class MemoryReport(Struct, frozen=True):
     def _told(self, pick: Pick) -> Iterator[str]:
         score = f"{pick.score:.2f}  " if pick.score is not None else ""
         fact = self.facts.get(int(pick.name)) if pick.kind == "fact" else None
-        yield f"{pick.tokens:>6}  {pick.name}  {fact.text}" if fact else f"{pick.tokens:>6}  {pick.name}"
+        yield f"{pick.tokens:>6}  {pick.name}  {fact.marked_text}" if fact else f"{pick.tokens:>6}  {pick.name}"
         yield f"{'':>6}  {score}{pick.because.partition('”: ')[2] if fact else pick.because}"
 
     def to_json(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class MemoryReport(Struct, frozen=True):
 
     def _to_json(self, pick: Pick) -> dict[str, Any]:
         fact = self.facts.get(int(pick.name)) if pick.kind == "fact" else None
-        return pick.to_json() | ({"text": fact.text, "day": fact.day} if fact else {})
+        return pick.to_json() | ({"text": fact.text, "day": fact.day, "said_by": fact.said_by} if fact else {})
 
 
 def memory_picks(window: Window) -> tuple[list[Pick], list[Pick]]:

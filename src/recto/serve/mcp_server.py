@@ -24,6 +24,7 @@ from recto.chat.blocks import ToolCall
 from recto.chat.conversation import Conversation
 from recto.desk import AsyncDesk
 from recto.errors import Invalid, RectoError
+from recto.memory.fact import MCP_CLIENT
 from recto.recall.fact_picker import fact_lines, learned_in_words
 from recto.recall.message_search import MessageQuery, search_messages
 from recto.recall.recall_tool import recall_tool
@@ -148,8 +149,8 @@ def _memory_tools(desk: AsyncDesk) -> list[LocalTool]:
         return "\n".join([*lines, *([f"({note})"] if note else [])])
 
     def remember(arguments: Arguments) -> str:
-        learned = facts.learn(str(arguments["text"]), arguments.get("kind"), learned_by="mcp")
-        return learned_in_words(learned.fact.number, learned.fact.text, is_new=learned.is_new)
+        learned = facts.learn(str(arguments["text"]), arguments.get("kind"), learned_by=MCP_CLIENT)
+        return learned_in_words(learned.fact.number, learned.fact.marked_text, is_new=learned.is_new)
 
     def forget(arguments: Arguments) -> str:
         return f"Forgotten: fact {facts.forget(_whole(arguments, 'number', 0, 999_999_999)).number}."

@@ -37,7 +37,8 @@ RECALL_TOOL = Tool(
 REMEMBER, RECALL_FACTS, FORGET_FACT = "remember", "recall_facts", "forget_fact"
 REMEMBER_TOOL = Tool(
     REMEMBER,
-    "Remember one lasting fact that the user has told, for later conversations. Nothing that documents or rules say.",
+    "Remember one lasting fact for later conversations, in the user's own words and language. What a document says "
+    "only if the user asks for that, in its words. Nothing that rules say.",
     {
         "type": "object",
         "properties": {

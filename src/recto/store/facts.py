@@ -105,10 +105,11 @@ class Facts:
             return {row.n: _fact(row) for row in _SOME(connection, numbers=list(numbers))}
 
     def learned_from(self, message: str) -> list[int]:
-        """The numbers of the facts that came from a message."""
-        query = select(facts.c.n).where(facts.c.message == message, facts.c.forgotten.is_(None)).order_by(facts.c.n)
+        """The numbers of the facts that a message of the user states."""
+        query = select(facts).where(facts.c.message == message, facts.c.forgotten.is_(None)).order_by(facts.c.n)
         with self._database.read() as connection:
-            return [row.n for row in connection.execute(query)]
+            found = [_fact(row) for row in connection.execute(query)]
+        return [fact.number for fact in found if fact.said_by == "user"]
 
     def of_topics(self, topics: Collection[int]) -> list[MemoryFact]:
         """The facts in force about these topics, the newest first."""

@@ -1,0 +1,283 @@
+"""FactSource: a text that a fact may come from. `find_source` looks a statement up in such texts.
+
+A statement is found in a sentence, or a row of a table, that holds all of its figures; the sentences beside it, the
+heading above it and the question it answers may hold other words of it. So "Tom is 7 years old" is found in "Our cat is
+Tom. He is 7 years old.", and "The fuse is 7 A" is not found in "Fuse: 10 A" above "Pump: 7 A". Words are compared by
+their beginnings, in any language: a translation is not found, and neither is a free paraphrase. A question states
+nothing. Who does something is not compared: "My sister is vegan" holds all the words of "The user is vegan".
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from recto.chat.blocks import File, ToolResult
+from recto.chat.message import Message
+from recto.memory.fact import THE_USER, SaidBy, is_negated
+from recto.search.passages import split_sentences
+from recto.search.terms import STOP_WORDS, UNSPACED_RUN, normalize_text
+from recto.sources.tools import FORGET_FACT, RECALL, RECALL_FACTS, REMEMBER
+from recto.sources.vault_tools import READ_DOCUMENT
+from recto.summary.entities import NUMBER_WORDS, normalize_number, thousands_value
+from recto.summary.evidence import Evidence
+from recto.summary.facts import Fact, find_facts
+from recto.summary.machine_output import PROSE, readable_output
+from recto.summary.relative_dates import add_dates, day_of
+from recto.summary.tool_use import readable_arguments
+
+# One of so many words may be missing, if it is written in lower case: a synonym, not a name.
+WORDS_PER_MISSING = 6
+# The share of a statement's words that one sentence holds itself.
+MIN_IN_SENTENCE = 1 / 3
+# Forms of a word share this many first letters, and this share of the longer one.
+MIN_SHARED, SHARED = 3, 0.6
+# Letters that a declension adds to a name.
+MOST_ADDED = 2
+# Characters of the message before that a message may lean on.
+LONGEST_BESIDE = 300
+MEMORY_TOOLS = (RECALL, REMEMBER, RECALL_FACTS, FORGET_FACT)
+_TOKEN = re.compile(r"\d+(?:[.,'’]\d+)*|[^\W\d_]+")
+_CLAUSE_END = re.compile(r"[,;](?=\s)|\s[–—-]\s|[，；、]")
+_QUESTION_ENDS = ("?", "？", "؟")
+_PATH = re.compile(r"path: (.+)")
+_HEADING = re.compile(r"\s*#{1,6}\s")
+_CHINESE_FIGURES = "零二两三四五六七八九十百千万"
+
+
+class FactSource(Struct, frozen=True):
+    text: str
+    said_by: SaidBy
+    name: str = ""
+    """Of a document, as the fact will name it: `note Boiler.md`, `tool fetch`."""
+    message: str | None = None
+    """The message that holds it, or that it was sent with."""
+    created: str = ""
+    beside: str = ""
+    """Words that it leans on: the question that it answers, the name of the document."""
+    asked: str = ""
+    """Of a tool's result, the arguments of the call: what they say may only be repeated in it."""
+
+
+class ConversationSources(Struct, frozen=True):
+    """The texts of a conversation that facts may come from, the latest first."""
+
+    user: list[FactSource] = []
+    documents: list[FactSource] = []
+    assistant: list[FactSource] = []
+
+    def message_of_assistant(self, text: str) -> str | None:
+        """The assistant's message that says this, or else its latest."""
+        latest = self.assistant[0] if self.assistant else None
+        found = find_source(text, self.assistant) or latest
+        return found.message if found else None
+
+
+def conversation_sources(messages: Sequence[Message]) -> ConversationSources:
+    """Of messages, the latest first. What the tools of memory gave is no source: it repeats others, or the model."""
+    found = ConversationSources()
+    asked = {call.id: readable_arguments(call.arguments) for message in messages for call in message.calls}
+    for at, message in enumerate(messages):
+        match message.role:
+            case "user":
+                beside = "\n".join(_before(messages[at + 1 :]))
+                found.user.append(FactSource(message.text, "user", "", message.id, message.created, beside))
+            case "assistant" if message.text:
+                found.assistant.append(FactSource(message.text, "assistant", "", message.id, message.created))
+        for block in message.blocks:
+            if isinstance(block, File) and block.text:
+                name = f"attachment {block.name}"
+                found.documents.append(FactSource(block.text, "document", name, message.id, "", block.name))
+            elif isinstance(block, ToolResult) and not block.is_error and block.name not in MEMORY_TOOLS:
+                text, called = readable_output(readable_arguments(block.text)), asked.get(block.call_id, "")
+                path = _PATH.match(text) if block.name == READ_DOCUMENT else None
+                name = f"note {path[1]}" if path else f"tool {block.name}"
+                found.documents.append(FactSource(text, "document", name, message.id, "", called, called))
+    return found
+
+
+def _before(earlier: Sequence[Message]) -> Iterator[str]:
+    """What a message of the user leans on: the question that it answers, and the user's last words before it."""
+    for message in earlier:
+        if message.role == "assistant":
+            yield from (line for line in split_sentences(message.text) if line.endswith(_QUESTION_ENDS))
+        if message.role == "user":
+            yield message.text[-LONGEST_BESIDE:]
+            return
+
+
+class _Word(Struct, frozen=True):
+    text: str
+    """Normalized; of a script without spaces, two characters."""
+    is_capital: bool = False
+    unit_of: str = ""
+    """The figure right before it."""
+
+
+class _Statement(Struct, frozen=True):
+    words: tuple[_Word, ...]
+    """All of them, small ones too: a word of another language may look like one."""
+    figures: tuple[frozenset[str], ...]
+    """Each with what it may mean: "1.000" is 1 or 1000."""
+
+    @property
+    def content(self) -> tuple[_Word, ...]:
+        return tuple(word for word in self.words if word.unit_of or _is_content(word.text))
+
+    def has_figures(self, other: "_Statement") -> bool:
+        return all(any(figure & known for known in self.figures) for figure in other.figures)
+
+    @property
+    def topic(self) -> tuple[_Word, ...]:
+        """What its figures are about."""
+        return tuple(word for word in self.content if not word.unit_of)
+
+
+def find_source(text: str, sources: Iterable[FactSource]) -> FactSource | None:
+    """The first of these that states it."""
+    return next((source for source in sources if states_fact(source, text)), None)
+
+
+def states_fact(source: FactSource, text: str) -> bool:
+    """Whether one sentence of a source says this, together with what is beside it."""
+    if source.asked and states_fact(FactSource(source.asked, "assistant"), text):
+        return False
+    plain = THE_USER.sub(" ", text)
+    wanted = _statement(plain)
+    # most sources lack some word: that is known without looking at each of their sentences
+    if not wanted.topic or not _holds(_statement(f"{source.text}\n{source.beside}").words, wanted.topic):
+        return False
+    return any(_says(sentence, around, plain, source.created) for sentence, around in _sentences(source))
+
+
+def _sentences(source: FactSource) -> Iterator[tuple[str, list[str]]]:
+    """Each sentence that is no question, with the texts beside it."""
+    heading, found = "", list[tuple[str, str]]()
+    for line in source.text.splitlines():
+        heading = line if _HEADING.match(line) else heading
+        found += [(sentence, heading) for sentence in split_sentences(line)]
+    texts = ["", *(sentence for sentence, _ in found), ""]
+    for (sentence, heading), before, after in zip(found, texts, texts[2:], strict=False):
+        if not sentence.endswith(_QUESTION_ENDS):
+            yield sentence, [source.beside, heading, before, after]
+
+
+def _says(sentence: str, around: Sequence[str], text: str, created: str) -> bool:
+    dated = add_dates(sentence, day_of(created))
+    evidence = Evidence()
+    evidence.add(dated, find_facts(dated, author=PROSE))
+    said, has_figures = _statement(sentence), any(map(str.isdigit, text))
+    for fact in reversed(find_facts(text, author=PROSE)):
+        if fact.kind in ("date", "time"):
+            if not (evidence.states(fact) or _adds_year(fact, evidence, created)):
+                return False
+        elif fact.kind != "number" or said.has_figures(_statement(fact.text)) or not evidence.states(fact):
+            continue  # as it is written; else in another unit
+        text = f"{text[: fact.start]} {text[fact.end :]}"
+    wanted = _statement(text)
+    if not said.has_figures(wanted):
+        return False
+    # beside a figure, a sentence with another one is about something else: another row of a table
+    beside = [_statement(each) for each in around]
+    lent = [word for each in beside if not (has_figures and each.figures) for word in each.words]
+    if not _holds((*said.words, *lent), wanted.content):
+        return False
+    clauses = [part for part in _CLAUSE_END.split(sentence) if part.strip()]
+    return _is_about(said, wanted) and _agrees(clauses, said, wanted, is_negated(text))
+
+
+def _adds_year(fact: Fact, evidence: Evidence, created: str) -> bool:
+    """A day without a year is one of the year in which it was said, or of the next."""
+    year, _, day = fact.normal.partition("-")
+    is_near = created[:4].isdigit() and year.isdigit() and int(year) - int(created[:4]) in (0, 1)
+    has_year = any(known[:4].isdigit() and known[5:] == day for known in evidence.dates)
+    return is_near and f"--{day}" in evidence.dates and not has_year
+
+
+def _is_about(said: _Statement, wanted: _Statement) -> bool:
+    """Whether a sentence holds enough of the words itself. A bare figure is about what was asked."""
+    held = sum(_is_held(word, said.words) for word in wanted.topic)
+    return held >= MIN_IN_SENTENCE * len(wanted.topic) or not said.topic
+
+
+def _agrees(clauses: Sequence[str], said: _Statement, wanted: _Statement, denies: bool) -> bool:
+    """Whether the clause with most of the words denies what the statement denies, and each figure is in a clause with
+    one of the words, where the sentence tells other figures too."""
+    parts = [(clause, _statement(clause)) for clause in clauses]
+    nearest, _ = max(parts, key=lambda part: sum(_is_held(word, part[1].words) for word in wanted.topic))
+    if is_negated(nearest) != denies:
+        return False
+    if len(said.figures) <= len(wanted.figures) or not said.topic:
+        return True
+    return all(
+        any(
+            any(figure & known for known in part.figures) and any(_is_held(word, part.words) for word in wanted.topic)
+            for _, part in parts
+        )
+        for figure in wanted.figures
+    )
+
+
+def _holds(known: Sequence[_Word], wanted: Sequence[_Word]) -> bool:
+    missing = [word for word in wanted if not _is_held(word, known)]
+    return len(missing) <= len(wanted) // WORDS_PER_MISSING and not any(
+        word.is_capital or word.unit_of for word in missing
+    )
+
+
+def _is_held(word: _Word, known: Iterable[_Word]) -> bool:
+    return any(_is_same(word, other) for other in known)
+
+
+def _is_same(one: _Word, other: _Word) -> bool:
+    if one.text == other.text:
+        return True
+    if one.unit_of and one.unit_of == other.unit_of and _is_short_for(*sorted((one.text, other.text), key=len)):
+        return True
+    if UNSPACED_RUN.match(one.text) or UNSPACED_RUN.match(other.text):
+        return False
+    shorter, longer = sorted((one.text, other.text), key=len)
+    if one.is_capital and other.is_capital:  # Anne is not Anna
+        return longer.startswith(shorter) and len(longer) - len(shorter) <= MOST_ADDED and len(shorter) >= MIN_SHARED
+    shared = next((at for at, (a, b) in enumerate(zip(shorter, longer, strict=False)) if a != b), len(shorter))
+    return shared >= max(MIN_SHARED, SHARED * len(longer))
+
+
+def _is_short_for(short: str, long: str) -> bool:
+    """A unit: A for amperes, km for kilometres."""
+    letters = iter(long)
+    return short[0] == long[0] and all(letter in letters for letter in short)
+
+
+def _statement(text: str) -> _Statement:
+    words, figures, before = list[_Word](), list[frozenset[str]](), ""
+    for token in _TOKEN.findall(text):
+        plain = normalize_text(token)
+        value = NUMBER_WORDS.get(token.casefold(), 1)
+        if token[0].isdigit():
+            readings = _readings(token)
+            figures.append(readings)
+            before = min(readings)
+            continue
+        if value != 1:  # one is an article in many languages
+            before = f"{value:g}"
+            figures.append(frozenset({before}))
+            continue
+        if runs := UNSPACED_RUN.findall(token):
+            words += [_Word(f"{one}{other}") for run in runs for one, other in pairwise(run)]
+            figures += [frozenset(char) for run in runs for char in run if char in _CHINESE_FIGURES]
+        else:
+            is_unit = token.isupper() or plain not in STOP_WORDS
+            words.append(_Word(plain, token[0].isupper(), before if is_unit else ""))
+        before = ""
+    return _Statement(tuple(words), tuple(figures))
+
+
+def _is_content(word: str) -> bool:
+    return len(word) > 1 and word not in STOP_WORDS
+
+
+def _readings(figure: str) -> frozenset[str]:
+    other = thousands_value(figure)
+    return frozenset({normalize_number(figure), *([f"{other:.0f}"] if other is not None else [])})
