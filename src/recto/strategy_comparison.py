@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 
 from recto.chat.blocks import Compaction
+from recto.chat.compaction_words import uncounted_in_words
 from recto.chat.message import Message, Usage
 from recto.engine import Engine
 from recto.errors import DoesNotFit, Invalid
@@ -99,6 +100,8 @@ class StrategyPlayer:
             runs.append(await self._run_of(player))
         recorded = await self._engine.store_thread.do(self._recorded)
         estimates = [STANDS_IN] if any(run.summary_tokens for run in runs) else []
+        if left_out := uncounted_in_words(sum(len(message.results) for message in self._path)):
+            estimates.append(f"facts are counted as they were said, {left_out}")
         return StrategyComparison(
             self._session.conversation,
             resolved.model.name,

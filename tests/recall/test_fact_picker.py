@@ -1,5 +1,6 @@
 """Facts in the window, and the tools by which a model remembers, looks up and forgets them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,6 +91,85 @@ def test_a_model_remembers_what_the_user_says(desk: Open, script: Script) -> Non
     assert user.learning_points == ("1",)
     (result,) = [result for message in talk.messages() for result in message.results]
     assert result.text == "Remembered as fact 1: The user's cat is called Tom"
+
+
+FUSE = "# Boiler\n\n- Fuse: 10 A\n- Pump: 7 A\n"
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    (folder / "Boiler.md").write_text(FUSE)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "learned_by", "role"),
+    [
+        ("The fuse of the boiler is 10 A", "note Boiler.md", "tool"),
+        ("7 A", "assistant scripted:", "assistant"),
+        ("The fuse of the boiler is 7 A", "assistant scripted:", "assistant"),
+    ],
+)
+def test_what_a_note_says_is_the_notes_and_an_invention_the_assistants(
+    desk: Open, script: Script, vault: Path, text: str, learned_by: str, role: str
+) -> None:
+    steps = [calling("read_document", path="Boiler.md"), calling("remember", text=text), {"text": "Noted."}]
+    at = desk(script(*steps, **CAN_CALL), vault)
+    talk = at.conversation()
+    talk.ask("Remember what the note says about the fuse.")
+    fact, messages = at.facts.fact(1), talk.messages()
+    assert fact.learned_by.startswith(learned_by)
+    assert [message.role for message in messages if message.id == fact.message] == [role]
+    assert messages[0].learning_points == ()
+
+
+def test_a_note_in_front_of_the_message_is_a_source_too(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(calling("remember", text="The fuse of the boiler is 10 A"), OK, **CAN_CALL), vault)
+    at.conversation().ask("Remember the fuse of [[Boiler]].")
+    fact = at.facts.fact(1)
+    assert (fact.said_by, fact.learned_by) == ("document", "note Boiler.md")
+
+
+def test_what_a_note_says_is_not_learned_unless_the_user_asks(
+    desk: Open, script: Script, vault: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "home/agents/default"
+    folder.mkdir(parents=True)
+    (folder / "agent.toml").write_text('[include]\n"tool:recto/remember" = "always"\n')
+    steps = [calling("read_document", path="Boiler.md"), calling("remember", text="The fuse is 10 A"), OK]
+    at = desk(script(*steps, **CAN_CALL), vault)
+    talk = at.conversation()
+    talk.ask("What does the note say about the fuse?")
+    assert at.facts.count == 0
+    assert "a document says this" in talk.messages()[-2].results[0].text
+
+
+def test_a_fact_names_the_earlier_message_that_states_it(desk: Open, script: Script) -> None:
+    steps = [OK, OK, calling("remember", text="The user's sister Anna moved to Bonn in 2019"), OK]
+    at = desk(script(*steps, **CAN_CALL))
+    talk = at.conversation()
+    for said in ("My sister Anna moved to Bonn in 2019.", "What is two and two?", "Remember that about Anna."):
+        talk.ask(said)
+    first = talk.messages()[0]
+    assert at.facts.fact(1).message == first.id
+    assert first.learning_points == ("1",)
+
+
+def test_what_the_assistant_noted_yields_to_the_users_words(desk: Open, script: Script) -> None:
+    at = desk(script(OK))
+    known = at.facts.learn("The fuse of the boiler has 10 A", created="2025-01-01T00:00:00Z").fact
+    noted = at.facts.learn("The fuse of the boiler has 7 A", learned_by="assistant gpt", replaces=known.number)
+    assert at.facts.fact(known.number).replaced_by is None
+    assert [older.number for older in noted.contradicted] == [known.number]
+    (told,) = at.facts.relevant("Which fuse has the boiler?")[0]
+    assert told.fact == at.facts.fact(known.number)
+    sent = at.rebuild(at.conversation().ask("Which fuse has the boiler?").request_id)
+    assert b"has 7 A (noted by the assistant, not confirmed by the user)" in sent
+    # the user says it too: it is the user's from then on
+    again = at.facts.learn("The fuse of the boiler has 7 A")
+    assert (again.fact.number, again.is_new, again.fact.said_by) == (noted.fact.number, False, "user")
 
 
 def test_the_tools_come_with_a_message_that_speaks_of_remembering_and_stay(desk: Open, script: Script) -> None:

@@ -277,14 +277,17 @@ def _tell_summary(talk: "Talk", block: "Compaction") -> None:
 
 
 def _tell_lost(talk: "Talk", limit: int, *, as_json: bool) -> None:
-    found, archived = talk.lost_facts(limit), talk.summary_block().messages_archived
+    found, block = talk.lost_facts(limit), talk.summary_block()
+    archived = block.messages_archived
     if archived > limit:
         show.note(f"of the last {limit:,} of {archived:,} archived messages; --limit N looks at more")
     if as_json:
         items = [{"number": number, "role": role, "text": text} for number, role, text in found]
-        show.emit({"conversation": talk.id, "head": talk.head, "lost": items})
+        show.emit(
+            {"conversation": talk.id, "head": talk.head, "lost": items, "tool_results": block.checks.get("results", 0)}
+        )
         return
-    for line in lost_in_words(found):
+    for line in lost_in_words(found, block.checks):
         show.say(line)
 
 

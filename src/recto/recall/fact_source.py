@@ -83,7 +83,7 @@ def conversation_sources(messages: Sequence[Message]) -> ConversationSources:
             case "user":
                 beside = "\n".join(_before(messages[at + 1 :]))
                 found.user.append(FactSource(message.text, "user", "", message.id, message.created, beside))
-            case "assistant" if message.text:
+            case "assistant":
                 found.assistant.append(FactSource(message.text, "assistant", "", message.id, message.created))
         for block in message.blocks:
             if isinstance(block, File) and block.text:

@@ -67,6 +67,8 @@ class CoveredFacts(Struct):
     entries: dict[tuple[str, str], LedgerEntry] = field(default_factory=dict)
     dropped: int = 0
     """How many entries were beyond the limit."""
+    results: int = 0
+    """How many tool results there are: few of their facts are entries."""
     with_marks: list[str] = field(default_factory=list)
     """Texts of the user that have the words of a mark themselves."""
     _before: AskedBefore | None = None
@@ -109,6 +111,7 @@ class CoveredFacts(Struct):
 
     def add(self, messages: Iterable[Message]) -> None:
         for message in messages:
+            self.results += len(message.results)
             if message.role != "tool" and message.text.strip():
                 self._said[message.said] = Said(message.role, message.text, bool(message.calls))
                 if day := day_of(message.created):
@@ -204,6 +207,8 @@ class FormerSummary(Struct, frozen=True):
     """How many facts were covered; None if they were not counted."""
     has_marks: bool = True
     """Whether what looks like a mark in it may be one."""
+    results: int = 0
+    """How many tool results were covered."""
 
     @property
     def entries(self) -> list[LedgerEntry]:
@@ -215,8 +220,9 @@ class FormerSummary(Struct, frozen=True):
 def former_summary(block: Compaction | None) -> FormerSummary:
     if block is None:
         return FormerSummary()
-    has_marks = block.checks.get("invented") != 0
-    return FormerSummary(block.summary, block.ledger, block.places, block.checks.get("facts"), has_marks)
+    checks = block.checks
+    has_marks, results = checks.get("invented") != 0, checks.get("results", 0)
+    return FormerSummary(block.summary, block.ledger, block.places, checks.get("facts"), has_marks, results)
 
 
 class VerifiedSummary(Struct, frozen=True):
@@ -228,12 +234,15 @@ class VerifiedSummary(Struct, frozen=True):
     invented: int
     facts: int
     """How many facts are covered in all, as far as is known."""
+    results: int = 0
+    """How many tool results are covered in all."""
 
     def counts(self, ledger: Sequence[str]) -> dict[str, int]:
         """How many facts are in the summary, in the ledger besides, only in the archive, and invented."""
         in_ledger = len(_listed(ledger) - {entry.key for entry in self.kept})
         total = max(self.facts, len(self.kept) + in_ledger)
-        return _counts(total, len(self.kept), in_ledger, self.invented)
+        results = {"results": self.results} if self.results else {}
+        return _counts(total, len(self.kept), in_ledger, self.invented) | results
 
     @property
     def items(self) -> set[tuple[int, str]]:
@@ -271,7 +280,7 @@ def verify_summary(
     kept, lost = _split_stated(text, current)
     before = max(len(former_entries), former.facts or 0)
     added = len(entries) - len(former_entries) + covered.dropped
-    return VerifiedSummary(text, tuple(kept), tuple(lost), invented, before + added)
+    return VerifiedSummary(text, tuple(kept), tuple(lost), invented, before + added, former.results + covered.results)
 
 
 def recount_facts(text: str, block: Compaction) -> dict[str, int]:

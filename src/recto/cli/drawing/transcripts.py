@@ -20,7 +20,7 @@ from recto.chat.blocks import (
     ToolCall,
     ToolResult,
 )
-from recto.chat.compaction_words import WRITERS, archived_in_words, writer_in_words
+from recto.chat.compaction_words import WRITERS, archived_in_words, kept_in_words, uncounted_in_words, writer_in_words
 from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.drawing.references import references_shown
@@ -41,7 +41,7 @@ SET_ASIDE = "Set aside by this compaction:"
 CONTENTS = "Set aside so far, by messages:"
 # With how many archived messages what is lost is found in no more than a moment.
 LOST_MESSAGES = 300
-NOTHING_LOST = "Nothing is only in the archive: the summary and its ledger tell every fact."
+NOTHING_LOST = "Nothing is only in the archive: the summary and its ledger tell every fact that was found."
 NO_SUMMARY = "There is no summary: what is archived was left out."
 CLEARED = "There is no summary: what was said before the clear is not sent."
 NOTHING_ARCHIVED = "There is no summary: nothing is archived; what is long is sent as an excerpt."
@@ -62,7 +62,7 @@ def block_in_words(block: Compaction) -> str:
 
 def facts_in_words(checks: Mapping[str, int]) -> str:
     """What happened to the facts: "41 of 48 facts kept, 6 more in the ledger, 1 unverified"; empty without any."""
-    parts = [f"{checks['kept']} of {show.counted(checks['facts'], 'fact')} kept"] if checks.get("facts") else []
+    parts = [kept] if (kept := kept_in_words(checks)) else []
     parts += [f"{checks['ledger']} more in the ledger"] if checks.get("ledger") else []
     parts += [f"{checks['invented']} unverified"] if checks.get("invented") else []
     return ", ".join(parts)
@@ -75,11 +75,13 @@ def ledger_in_words(lines: Iterable[str]) -> Iterator[str]:
     return quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in ledger_rows(lines))
 
 
-def lost_in_words(found: Sequence[tuple[int, str, str]]) -> Iterator[str]:
+def lost_in_words(found: Sequence[tuple[int, str, str]], checks: Mapping[str, int]) -> Iterator[str]:
     """What is only in the archive, or that nothing is."""
     if not found:
         yield NOTHING_LOST
     yield from quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in found)
+    if left_out := uncounted_in_words(checks.get("results", 0)):
+        yield f"({left_out})"
 
 
 def quoted_in_words(quotations: Iterable[tuple[int, str, str]]) -> Iterator[str]:
