@@ -16,7 +16,7 @@ from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.memory.fact import ASSISTANT, FACT_KINDS, MemoryFact, NoteReference, checked_kind
 from recto.recall.fact_memory import FactMemory, LearnedFact, RelevantFact, is_told_by, missing_note
-from recto.recall.fact_source import FactSource, conversation_sources, find_source
+from recto.recall.fact_source import FactSource, conversation_sources, source_of_fact
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick, SourceId
@@ -216,13 +216,13 @@ def fact_tools(memory: FactMemory, store: Store, turn: TurnInput, picker: FactPi
             raise RectoError("give `text`: one statement that can be understood alone")
         kind = checked_kind(str(arguments["kind"])) if arguments.get("kind") in FACT_KINDS else None
         said = conversation_sources(store.tree.page(session.head, most=MESSAGES_BACK) if session.head else [])
-        source = find_source(text, said.user)
+        source = source_of_fact(text, said.user)
         if source is None:
             if is_told_by(text, picker.instructions, ()):
                 raise RectoError("not remembered: a rule or memory says this already, in every conversation")
             documents = [*picker.documents, *said.documents]
             if picker.asks:
-                source = find_source(text, documents)
+                source = source_of_fact(text, documents)
             elif is_told_by(text, [each.text for each in documents], ()):
                 raise RectoError("not remembered: a document says this, and the user did not ask to remember it")
         learned = memory.learn(

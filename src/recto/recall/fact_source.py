@@ -1,4 +1,4 @@
-"""FactSource: a text that a fact may come from. `find_source` looks a statement up in such texts.
+"""FactSource: a text that a fact may come from. `source_of_fact` looks a statement up in such texts.
 
 A statement is found in a sentence, or a row of a table, that holds all of its figures; the sentences beside it, the
 heading above it and the question it answers may hold other words of it. So "Tom is 7 years old" is found in "Our cat is
@@ -70,7 +70,7 @@ class ConversationSources(Struct, frozen=True):
     def message_of_assistant(self, text: str) -> str | None:
         """The assistant's message that says this, or else its latest."""
         latest = self.assistant[0] if self.assistant else None
-        found = find_source(text, self.assistant) or latest
+        found = source_of_fact(text, self.assistant) or latest
         return found.message if found else None
 
 
@@ -134,7 +134,7 @@ class _Statement(Struct, frozen=True):
         return tuple(word for word in self.content if not word.unit_of)
 
 
-def find_source(text: str, sources: Iterable[FactSource]) -> FactSource | None:
+def source_of_fact(text: str, sources: Iterable[FactSource]) -> FactSource | None:
     """The first of these that states it."""
     return next((source for source in sources if states_fact(source, text)), None)
 
