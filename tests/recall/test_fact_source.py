@@ -19,6 +19,7 @@ def said(text: str, beside: str = "") -> FactSource:
         ("My exam is tomorrow.", "The user's exam is on 2026-05-02"),
         ("Ich wohne in Bonn.", "Der Nutzer wohnt in Bonn"),
         ("No como gluten.", "El usuario no come gluten"),
+        ("Don't forget that my cat is called Tom.", "The user's cat is called Tom"),
         ("J'habite à Lyon depuis 2011.", "L'utilisateur habite à Lyon depuis 2011"),
         ("我住在北京。", "用户住在北京"),
         ("Our cat is Tom. He is 7 years old.", "The cat Tom is 7 years old"),
@@ -42,6 +43,7 @@ def test_a_statement_is_found_in_another_form(text: str, statement: str) -> None
         ("Je n'aime pas le café.", "L'utilisateur aime le café"),
         ("Meine Schwester wohnt in Bonn.", "Die Schwester des Nutzers wohnt in Köln"),
         ("我住在北京。", "用户住在上海"),
+        ("My blood type is 0 negative.", "The user's blood type is A negative"),
         ("Ich wohne in Bonn.", "The user lives in Bonn"),  # a translation: nobody said it in these words
         ("The fuse has 7 A.", "7 A"),  # says of nothing what it is
     ],

@@ -19,7 +19,7 @@ _GREETING = re.compile(
 )
 _ASKED = re.compile(
     r"^\s*(?:please\s+|bitte\s+|por favor\s+)?(?:remember|keep in mind|note|don[’']t forget|for the record"
-    r"|merk(?:e)? dir|denk daran|vergiss nicht|recuerda|no olvides|ten en cuenta)"
+    r"|n[’']oublie[sz]? pas|merk(?:e)? dir|denk daran|vergiss nicht|recuerda|no olvides|ten en cuenta)"
     r"(?:(?: that|,? dass| que|\s*:)\s+(?P<said>\S.+)|,?\s+(?P<own>(?:my|our|I|we|the|mein|unser|ich|wir|mi"
     r"|nuestr|yo)\b.+))",
     re.IGNORECASE,
@@ -151,10 +151,15 @@ def own_statements(text: str) -> Iterator[UserStatement]:
         if _NOT_PROSE.search(line):
             continue
         for sentence in split_sentences(line):
-            asked = _ASKED.match(sentence)
-            said = (asked.group("said") or asked.group("own") if asked else sentence).strip()
+            said = without_request(sentence)
             if MIN_WORDS <= _word_count(said) <= MAX_WORDS and not said.endswith(("?", "？", "…", ":")):
-                yield UserStatement(said[0].upper() + said[1:], asked is not None)
+                yield UserStatement(said[0].upper() + said[1:], is_asked=said != sentence)
+
+
+def without_request(sentence: str) -> str:
+    """What the user asks to remember: "remember that I am Ada" is "I am Ada". Other sentences stay as they are."""
+    asked = _ASKED.match(sentence)
+    return (asked.group("said") or asked.group("own")).strip() if asked else sentence
 
 
 def _word_count(text: str) -> int:

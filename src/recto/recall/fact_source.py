@@ -16,6 +16,7 @@ from msgspec import Struct
 from recto.chat.blocks import File, ToolResult
 from recto.chat.message import Message
 from recto.memory.fact import THE_USER, SaidBy, is_negated
+from recto.memory.learning import without_request
 from recto.search.passages import split_sentences
 from recto.search.terms import STOP_WORDS, UNSPACED_RUN, normalize_text
 from recto.sources.tools import FORGET_FACT, RECALL, RECALL_FACTS, REMEMBER
@@ -30,7 +31,7 @@ from recto.summary.tool_use import readable_arguments
 # One of so many words may be missing, if it is written in lower case: a synonym, not a name.
 WORDS_PER_MISSING = 6
 # The share of a statement's words that one sentence holds itself.
-MIN_IN_SENTENCE = 1 / 3
+MIN_IN_SENTENCE = 1 / 4
 # Forms of a word share this many first letters, and this share of the longer one.
 MIN_SHARED, SHARED = 3, 0.6
 # Letters that a declension adds to a name.
@@ -38,6 +39,14 @@ MOST_ADDED = 2
 # Characters of the message before that a message may lean on.
 LONGEST_BESIDE = 300
 MEMORY_TOOLS = (RECALL, REMEMBER, RECALL_FACTS, FORGET_FACT)
+# Articles, prepositions and auxiliaries of more languages than a search leaves out; without accents.
+_MORE_LITTLE_WORDS = """
+    die den im am vom zum zur bei beim auf aus mit fur von wurde wurden wird werden hat haben hatte
+    van het een heeft hebben zijn naar voor met op aan bij
+    della dei degli gli nel nella il sono hanno con per da di che
+    os as um uma do dos das na nos nas em com tem
+    chez ont ete par pour desde hasta tiene sie jest ma"""
+LITTLE_WORDS = STOP_WORDS | frozenset(_MORE_LITTLE_WORDS.split())
 _TOKEN = re.compile(r"\d+(?:[.,'’]\d+)*|[^\W\d_]+")
 _CLAUSE_END = re.compile(r"[,;](?=\s)|\s[–—-]\s|[，；、]")
 _QUESTION_ENDS = ("?", "？", "؟")
@@ -114,6 +123,11 @@ class _Word(Struct, frozen=True):
     unit_of: str = ""
     """The figure right before it."""
 
+    @property
+    def is_letter(self) -> bool:
+        """Blood type A, room B; not I."""
+        return self.is_capital and len(self.text) == 1 and self.text != "i"
+
 
 class _Statement(Struct, frozen=True):
     words: tuple[_Word, ...]
@@ -123,7 +137,11 @@ class _Statement(Struct, frozen=True):
 
     @property
     def content(self) -> tuple[_Word, ...]:
-        return tuple(word for word in self.words if word.unit_of or _is_content(word.text))
+        return tuple(
+            word
+            for place, word in enumerate(self.words)
+            if word.unit_of or _is_content(word.text) or (place and word.is_letter)
+        )
 
     def has_figures(self, other: "_Statement") -> bool:
         return all(any(figure & known for known in self.figures) for figure in other.figures)
@@ -183,7 +201,8 @@ def _says(sentence: str, around: Sequence[str], text: str, created: str) -> bool
     lent = [word for each in beside if not (has_figures and each.figures) for word in each.words]
     if not _holds((*said.words, *lent), wanted.content):
         return False
-    clauses = [part for part in _CLAUSE_END.split(sentence) if part.strip()]
+    # "don't forget that …" denies nothing
+    clauses = [part for part in _CLAUSE_END.split(without_request(sentence)) if part.strip()]
     return _is_about(said, wanted) and _agrees(clauses, said, wanted, is_negated(text))
 
 
@@ -275,7 +294,7 @@ def _statement(text: str) -> _Statement:
 
 
 def _is_content(word: str) -> bool:
-    return len(word) > 1 and word not in STOP_WORDS
+    return len(word) > 1 and word not in LITTLE_WORDS
 
 
 def _readings(figure: str) -> frozenset[str]:
