@@ -8,10 +8,11 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from random import Random
 
 from bench.corpus import DATA
 from bench.figure import Figure, share
@@ -28,6 +29,8 @@ GOALS = {
     "es": "words ≥ .93, with meaning ≥ .93",
 }
 EXCERPT_DEPTHS = (1, 3)
+# Shares of the vectors that are made, and how many notes count for the mean reciprocal rank.
+VECTOR_SHARES, RANKED_NOTES = (0.0, 0.25, 0.5, 0.75, 0.98, 1.0), 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +96,20 @@ def _file(language: str) -> Path:
     return DATA / "xquad" / f"{language}.json"
 
 
-def write_language(root: Path, data: Path, articles: int | None = None) -> list[NoteQuestion]:
+def write_language(
+    root: Path, data: Path, articles: int | None = None, *, shuffled: bool = False
+) -> list[NoteQuestion]:
+    """`shuffled`: paragraphs of an article are not next to each other."""
     root.mkdir(parents=True)
-    found, number = list[NoteQuestion](), 0
-    for article in json.loads(data.read_text("utf-8"))["data"][:articles]:
-        for paragraph in article["paragraphs"]:
-            number += 1
-            path = f"{number:04}.md"
-            (root / path).write_text(paragraph["context"], "utf-8")
-            found += [NoteQuestion(asked["question"], path, asked["answers"][0]["text"]) for asked in paragraph["qas"]]
+    found = list[NoteQuestion]()
+    told = json.loads(data.read_text("utf-8"))["data"][:articles]
+    paragraphs = [paragraph for article in told for paragraph in article["paragraphs"]]
+    if shuffled:
+        Random(5).shuffle(paragraphs)
+    for number, paragraph in enumerate(paragraphs, 1):
+        path = f"{number:04}.md"
+        (root / path).write_text(paragraph["context"], "utf-8")
+        found += [NoteQuestion(asked["question"], path, asked["answers"][0]["text"]) for asked in paragraph["qas"]]
     return found
 
 
@@ -112,11 +120,7 @@ def ask(
     questions: Sequence[NoteQuestion],
     depths: Sequence[int] = EXCERPT_DEPTHS,
 ) -> Asked:
-    home.mkdir(parents=True)
-    with (
-        closing(Vault(root, home / CATALOG_FILE)) as vault,
-        closing(VaultSearch(vault, home / SEARCH_FILE, embedder, timeout_s=30)) as search,
-    ):
+    with _opened(root, home, embedder) as search:
         search.fill(vectors=True)
         first, within = 0, [0] * len(depths)
         for question in questions:
@@ -125,6 +129,83 @@ def ask(
             holds = [hit.path == question.path and question.answer in hit.text for hit in excerpts]
             within = [count + any(holds[:n]) for count, n in zip(within, depths, strict=True)]
     return Asked(first / len(questions), tuple(count / len(questions) for count in within))
+
+
+@contextmanager
+def _opened(root: Path, home: Path, embedder: Callable[[], Embedder | None]) -> Iterator[VaultSearch]:
+    home.mkdir(parents=True)
+    with (
+        closing(Vault(root, home / CATALOG_FILE)) as vault,
+        closing(VaultSearch(vault, home / SEARCH_FILE, embedder, timeout_s=30)) as search,
+    ):
+        yield search
+
+
+# -- while vectors are being made
+
+
+@dataclass(frozen=True, slots=True)
+class RankedNotes:
+    """The rank of the right note among the first RANKED_NOTES, over all questions."""
+
+    first: float
+    reciprocal: float
+    by_vectors: float
+    """The share of questions for which vectors counted."""
+
+
+def show_growing(home: Path, step: int = 4) -> None:
+    """The ranking while vectors are being made is at least as good as by words alone."""
+    rows = []
+    for language in languages():
+        words, growing = apart(measure_growing, home / language, language, step)
+        rows += [
+            [
+                language if not number else "",
+                f"{share:.0%}",
+                *(f"{value:.3f}" for each in (words, ranked) for value in (each.first, each.reciprocal)),
+                f"{ranked.by_vectors:.0%}",
+                "≥ words" if ranked.reciprocal >= words.reciprocal else "BELOW WORDS",
+            ]
+            for number, (share, ranked) in enumerate(zip(VECTOR_SHARES, growing, strict=True))
+        ]
+    columns = ("", "vectors made", "words: first", "words: MRR", "first", "MRR", "questions by vectors", "goal")
+    show("Questions over 240 notes while vectors are being made", columns, rows, ["notes in random order"])
+
+
+def measure_growing(home: Path, language: str, step: int) -> tuple[RankedNotes, list[RankedNotes]]:
+    """Words alone, and with each share of the vectors."""
+    root = home / "notes"
+    questions = write_language(root, _file(language), shuffled=True)[::step]
+    growing = list[RankedNotes]()
+    with _opened(root, home / "words", lambda: None) as search:
+        search.fill()
+        words = _ranked(search, questions)
+    with _opened(root, home / "both", lambda: open_embedder(MINILM, home=home)) as search:
+        search.fill()
+        for share_made in VECTOR_SHARES:
+            _make_vectors(search, share_made)
+            growing.append(_ranked(search, questions))
+    return words, growing
+
+
+def _make_vectors(search: VaultSearch, share_made: float) -> None:
+    index = search._index  # no command makes a part of the vectors
+    assert index.vectors is not None
+    while index.passages - index.vectors.waiting < share_made * index.passages:
+        assert index.vectors.make_batch(), index.vectors.problem
+
+
+def _ranked(search: VaultSearch, questions: Sequence[NoteQuestion]) -> RankedNotes:
+    first, reciprocal, by_vectors = 0, 0.0, 0
+    for question in questions:
+        hits = search.find_documents(question.text, RANKED_NOTES).hits
+        rank = next((rank for rank, hit in enumerate(hits, 1) if hit.path == question.path), None)
+        first += rank == 1
+        reciprocal += 1 / rank if rank else 0.0
+        by_vectors += any("near in meaning" in hit.because for hit in hits)
+    total = len(questions)
+    return RankedNotes(first / total, reciprocal / total, by_vectors / total)
 
 
 def ask_plain(root: Path, questions: Sequence[NoteQuestion]) -> Asked:

@@ -13,7 +13,7 @@ from tests.conftest import examples
 
 from recto.search import partition as partition_module
 from recto.search import query as query_module
-from recto.search.finder import Finder, Query, SearchResult, VectorAnswer
+from recto.search.finder import Finder, Nearest, Query, SearchResult, VectorAnswer
 from recto.search.index_item import IndexItem
 from recto.search.keyword_index import Filter, KeywordIndex
 
@@ -211,7 +211,7 @@ class Told:
     def prepare(self, text: Callable[[], str]) -> None: ...
 
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
-        return lambda: (self.told, self.warning)
+        return lambda: Nearest(self.told, self.warning)
 
     def familiarity(self, text: str) -> float:
         return 1.0 if text.isascii() else 0.0

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.search import finder, partition
-from recto.search.finder import Finder, VectorAnswer
+from recto.search.finder import Finder, Nearest, VectorAnswer
 from recto.search.index_item import PARTITION_BITS, IndexItem
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.partition import Partition
@@ -117,7 +117,7 @@ def test_slots_keep_the_distances_between_neighbours(known: set[int], number: in
 TEXTS = ["The kayak is red.", "Is it?", "A tent and a stove.", "We paddle down the river.", "The stove is broken!"]
 
 
-class Nearest:
+class Known:
     """Vectors whose similarity is known beforehand."""
 
     def __init__(self, similarity: dict[int, float]) -> None:
@@ -126,7 +126,7 @@ class Nearest:
     def prepare(self, text: object) -> None: ...
 
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
-        return lambda: (self.similarity, "")
+        return lambda: Nearest(self.similarity)
 
     def familiarity(self, text: str) -> float:
         return 1.0
@@ -161,7 +161,7 @@ def test_searches_find_the_same_with_numpy_and_without(
     index.add({"talk": items[: len(items) // 2]})
     query = Query(asked, "talk", until=until, **limits)
     first = (index.partition("talk") or 0) << PARTITION_BITS
-    vectors = Nearest({first + number: 1 - place / 20 for place, number in enumerate(near)})
+    vectors = Known({first + number: 1 - place / 20 for place, number in enumerate(near)})
     with pytest.MonkeyPatch.context() as patch:
         if is_large:
             patch.setattr(partition, "MAX_CACHED_PASSAGES", 1)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from recto.errors import NoVectors
 from recto.search.embedder import MINILM
+from recto.search.finder import Finder, Nearest, Query
 from recto.search.index_item import IndexItem, text_hash
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.vector_index import BATCH, PartitionVectors, VectorIndex
@@ -54,15 +55,16 @@ def opened(path: Path, embedder: Letters, texts: Sequence[str] = TEXTS) -> tuple
 
 def test_before_any_vector_is_made_the_result_is_empty(tmp_path: Path) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters())
-    assert meaning.nearest("a tall mast", index.partition("a"))() == ({}, "")
-    assert meaning.nearest("a tall mast", None)() == ({}, "")
+    assert meaning.nearest("a tall mast", index.partition("a"))() == Nearest()
+    assert meaning.nearest("a tall mast", None)() == Nearest()
 
 
 def test_similar_texts_are_nearest(tmp_path: Path) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters())
     while meaning.make_batch():
         pass
-    near, note = meaning.nearest("the mast is tall", index.partition("a"))()
+    found = meaning.nearest("the mast is tall", index.partition("a"))()
+    near, note = found.similarity, found.warning
     assert note == ""
     best = max(near, key=lambda number: near[number])
     assert index.passages([best])[best].item == 0
@@ -86,7 +88,8 @@ def test_a_question_that_was_prepared_is_embedded_once(tmp_path: Path) -> None:
 def test_an_embedder_that_fails_while_preparing_is_told_by_the_search(tmp_path: Path) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters(error=NoVectors("It is out of order.")))
     meaning.prepare(lambda: "a tall mast")
-    found, note = meaning.nearest("a tall mast", index.partition("a"))()
+    nearest = meaning.nearest("a tall mast", index.partition("a"))()
+    found, note = nearest.similarity, nearest.warning
     assert (found, "out of order" in note) == ({}, True)
 
 
@@ -98,7 +101,7 @@ def test_passages_added_later_are_compared_too(tmp_path: Path) -> None:
     index.add({"a": [IndexItem(3, "zzz zebra zoo", 9)]})
     while meaning.make_batch():
         pass
-    near, _ = meaning.nearest("zebra zzz zoo", index.partition("a"))()
+    near = meaning.nearest("zebra zzz zoo", index.partition("a"))().similarity
     assert len(near) == 5
 
 
@@ -124,9 +127,9 @@ def test_vectors_are_the_same_on_however_many_processors_they_are_made(tmp_path:
         index, meaning = opened(tmp_path / f"{name}.db", Embedded(), texts)
         while meaning.make_batch(many):
             pass
-        found.append(meaning.nearest("a kayak", index.partition("a"))())
+        found.append(meaning.nearest("a kayak", index.partition("a"))().similarity)
     assert found[0] == found[1]
-    assert len(found[0][0]) == len(texts)
+    assert len(found[0]) == len(texts)
 
 
 def test_a_failure_on_one_of_several_processors_is_reported(tmp_path: Path) -> None:
@@ -141,20 +144,22 @@ def test_vectors_of_another_length_are_made_again_with_a_warning(tmp_path: Path)
         pass
     index.close()
     index, after = opened(tmp_path / "search.db", Letters(10))
-    near, note = after.nearest("mast", index.partition("a"))()
+    found = after.nearest("mast", index.partition("a"))()
+    near, note = found.similarity, found.warning
     assert near == {}
     assert "another length" in note
     assert after.waiting == len(TEXTS)
     after._paused_until = 0
     while after.make_batch():
         pass
-    assert len(after.nearest("mast", index.partition("a"))()[0]) == len(TEXTS)
+    assert len(after.nearest("mast", index.partition("a"))().similarity) == len(TEXTS)
 
 
 @pytest.mark.parametrize("error", [NoVectors("it is down"), ValueError("a bug in there")])
 def test_a_failing_embedder_is_reported_even_with_nothing_to_compare(tmp_path: Path, error: Exception) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters(error=error))
-    near, note = meaning.nearest("mast", index.partition("a"))()
+    found = meaning.nearest("mast", index.partition("a"))()
+    near, note = found.similarity, found.warning
     assert near == {}
     assert str(error) in note
     assert "words alone" in note
@@ -204,7 +209,9 @@ def test_vectors_read_at_once_are_those_read_one_by_one(
     VectorStore(index.file).put(embedder.key, vectors | empty, 0)
     at_once, one_by_one = PartitionVectors(), PartitionVectors()
     assert meaning._load(at_once, index.partition("a"))
-    meaning._extend(one_by_one, dict(index.hashes(index.partition("a"))))
+    meaning._extend(at_once)
+    one_by_one.missing = dict(index.hashes(index.partition("a")))
+    meaning._extend(one_by_one)
     assert at_once.missing == one_by_one.missing
     assert bool(at_once.matrix) == bool(one_by_one.matrix)
     if at_once.matrix and one_by_one.matrix:
@@ -219,11 +226,12 @@ def test_no_vector_is_read_while_most_passages_wait_for_theirs(tmp_path: Path, m
     index, meaning = opened(tmp_path / "search.db", Letters(), [f"{n}: {text}" for n, text in enumerate(texts)])
     monkeypatch.setattr("recto.search.vector_index.BATCH", 10)
     assert meaning.make_batch() == 10
-    assert meaning.nearest("a tall mast", index.partition("a"))() == ({}, "")
+    told = "search uses words only until vectors are ready: 10 of 100"
+    assert meaning.nearest("a tall mast", index.partition("a"))() == Nearest(warning=told)
     assert not meaning._partitions
     while meaning.make_batch():
         pass
-    assert len(meaning.nearest("a tall mast", index.partition("a"))()[0]) == len(texts)
+    assert len(meaning.nearest("a tall mast", index.partition("a"))().similarity) == len(texts)
 
 
 def test_a_question_is_not_embedded_while_very_many_passages_wait(
@@ -233,11 +241,62 @@ def test_a_question_is_not_embedded_while_very_many_passages_wait(
     index, meaning = opened(tmp_path / "search.db", embedder, [f"{n}: The mast is tall." for n in range(20)])
     monkeypatch.setattr("recto.search.vector_index.MANY_WAITING", 10)
     meaning.prepare(lambda: "a tall mast")
-    assert meaning.nearest("a tall mast", index.partition("a"))() == ({}, "")
+    assert meaning.nearest("a tall mast", index.partition("a"))() == Nearest()
     assert embedder.asked == []
     while meaning.make_batch():
         pass
-    assert meaning.nearest("a tall mast", index.partition("a"))()[0]
+    assert meaning.nearest("a tall mast", index.partition("a"))().similarity
+
+
+def test_words_alone_decide_while_a_matching_passage_has_no_vector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recto.search.vector_index.BATCH", 5)
+    texts = [f"The {name} is tall, {n} feet." for n, name in enumerate(("mast", "crane", "wall", "mast") * 10)]
+    index, vectors = opened(tmp_path / "search.db", Letters(), texts)
+    finder, query = Finder(index), Query("How tall is the crane?", "a")
+    words = finder.find(query).hits
+    finder.vectors, shares = vectors, list[tuple[int, bool, str]]()
+    while True:
+        found = finder.find(query)
+        shares.append((vectors.waiting, found.hits == words, found.warning))
+        if not vectors.make_batch():
+            break
+    assert all(is_same for waiting, is_same, _ in shares if waiting)
+    assert shares[-1] == (0, False, "")
+    assert shares[-3][2] == "search uses words only until vectors are ready: 30 of 40"
+    assert shares[-2] == (5, True, ""), "a few that are made in a moment are not worth a line"
+
+
+def test_passages_without_vectors_elsewhere_do_not_turn_similarity_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recto.search.vector_index.BATCH", 1)
+    index, vectors = opened(tmp_path / "search.db", Letters(), [*TEXTS, "Zebras graze."])
+    for _ in TEXTS:
+        assert vectors.make_batch()
+    finder = Finder(index, vectors)
+    assert finder.find(Query("mast", "a", spreads=False)).hits[0].similarity
+    assert finder.find(Query("zebras", "a", spreads=False)).hits[0].similarity is None
+
+
+class Choosy(Letters):
+    """Rejects texts about bread."""
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        if any("bread" in text for text in texts):
+            raise NoVectors("no bread")
+        return super().embed(texts)
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_rejected_text_does_not_turn_similarity_off(tmp_path: Path, is_new: bool) -> None:
+    index, vectors = opened(tmp_path / "search.db", Choosy())
+    while vectors.make_batch():
+        pass
+    if is_new:
+        index, vectors = opened(tmp_path / "search.db", Choosy())
+    assert vectors.nearest("mast", index.partition("a"))().missing == {}
 
 
 class OneLanguage(Letters):
@@ -252,7 +311,7 @@ def test_similarity_counts_as_far_as_the_embedder_knows_the_language(tmp_path: P
     while known.make_batch():
         pass
     partition = index.partition("a")
-    full, _ = known.nearest("a tall mast", partition)()
-    half, _ = opened(tmp_path / "search.db", OneLanguage())[1].nearest("a tall mast", partition)()
+    full = known.nearest("a tall mast", partition)().similarity
+    half = opened(tmp_path / "search.db", OneLanguage())[1].nearest("a tall mast", partition)().similarity
     assert {each: round(near / 2, 4) for each, near in full.items()} == {n: round(near, 4) for n, near in half.items()}
-    assert opened(tmp_path / "search.db", OneLanguage())[1].nearest("πού είναι", partition)() == ({}, "")
+    assert opened(tmp_path / "search.db", OneLanguage())[1].nearest("πού είναι", partition)() == Nearest()

@@ -370,7 +370,7 @@ def test_words_are_used_until_vectors_are_ready_and_one_note_says_so(opened: Ope
     embedder.delay_s = 0.02
     many = (*FEW, *FIFTY)
     first = chooser.choose("read the file", many)
-    assert re.fullmatch(r"\d+ of \d+ vectors of sources are not ready yet; until then words are used", first.note)
+    assert re.fullmatch(r"sources are chosen by words only until vectors are ready: \d+ of \d+", first.note)
     assert READ in [each.source for each in first.chosen]
     assert chooser.choose("read the file", many).note == ""
     embedder.delay_s = 0

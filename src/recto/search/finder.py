@@ -33,7 +33,7 @@ from recto.search.ranking import (
 )
 from recto.search.second_look import SecondLook
 
-__all__ = ["Finder", "Hit", "HitChoice", "Query", "SearchResult", "VectorAnswer", "VectorSearch"]
+__all__ = ["Finder", "Hit", "HitChoice", "Nearest", "Query", "SearchResult", "VectorAnswer", "VectorSearch"]
 
 # From so many passages on arrays are worth the import of numpy, in the background.
 WORTH_ARRAYS = 2000
@@ -43,7 +43,8 @@ MAX_SCORED, READ_BATCH = 800, 200
 HIT_BATCH = 60
 # How many of the nearest passages count, and of those that are looked at again.
 FUSION_DEPTH = 400
-# How many of the best passages are looked at again.
+# How many of the best passages are looked at again. While one of them has no vector, similarity does not count: others
+# would come first only because they have one.
 LOOKED_AT = 30
 # The language of what is found is told by the beginnings of so many of the best passages.
 SAMPLED_PASSAGES, SAMPLED_CHARS = 5, 300
@@ -71,9 +72,22 @@ class SearchResult(Struct, frozen=True):
 
 HitChoice = Callable[[Iterator[Hit]], Sequence[Hit]]
 """Takes as many of the hits as are wanted, the best first. They do not say why yet."""
-VectorAnswer = Callable[[], tuple[Mapping[int, float], str]]
-"""Waits for the similarity of passages, the nearest first, and for a warning if there is none."""
-NO_VECTORS: VectorAnswer = lambda: ({}, "")  # noqa: E731  an answer is a function
+
+
+class Nearest(Struct, frozen=True):
+    similarity: Mapping[int, float] = {}
+    """Of the nearest passages, the nearest first."""
+    warning: str = ""
+    """Why there is none."""
+    missing: Collection[int] = ()
+    """Passages that have no vector yet."""
+    progress: str = ""
+    """How many vectors are made, to be shown where the missing ones matter; empty while only a few are missing."""
+
+
+VectorAnswer = Callable[[], Nearest]
+"""Waits for the similarity of passages."""
+NO_VECTORS: VectorAnswer = Nearest
 
 
 class VectorSearch(Protocol):
@@ -149,9 +163,12 @@ class Finder:
         texts = self.index.texts(islice(by_words, LOOKED_AT)) if look else {}
         if look:  # before waiting: there is time for it
             look.read(texts)
-        similarity, warning = answer()
+        near = answer()
+        similarity, warning = near.similarity, near.warning
         if look and similarity:
             similarity = self._as_far_as_known(similarity, texts, by_words or similarity)
+        if similarity and any(each in near.missing for each in islice(by_words, LOOKED_AT)):
+            similarity, warning = {}, near.progress
         nearest = self._accepted_similarity(query, parsed, partition, similarity)
         if look:
             by_words, nearest = self._look_again(look, partition, texts, by_words, nearest)

@@ -70,6 +70,7 @@ class Similarities(Struct, frozen=True):
     others: "Row | None" = None
     """The same for the other texts."""
     missing: int = 0
+    """How many of the texts have no vector yet; those that the embedder rejected do not count."""
     warning: str = ""
 
 
@@ -157,15 +158,13 @@ class TextVectors:
     def _similarities(self, embedder: Embedder, questions: "Row", both: _Both) -> Similarities:
         with self._lock:
             if self._table is None:
-                return Similarities(missing=sum(map(len, both)))
+                return Similarities(missing=len(both[0]))
             if self._table.width != questions.shape[1]:
                 self._start_over(embedder)
             cosines = self._table.compare(questions)
             texts, others = (self._table.select(cosines, each.hashes) for each in both)
-        missing = texts.missing + others.missing
-        if missing and self._failed:
-            missing -= sum(sha in self._failed for each in both for sha in each.hashes)
-        return Similarities(texts.cosines, others.cosines, missing)
+        rejected = sum(sha in self._failed for sha in both[0].hashes) if texts.missing and self._failed else 0
+        return Similarities(texts.cosines, others.cosines, texts.missing - rejected)
 
     # -- making vectors
 

@@ -1,7 +1,7 @@
 """VectorIndex: finds passages by meaning. Vectors are made in the background, batch by batch, and stored by hash.
 
-Nothing waits for them: a passage without a vector is found by its words. Numpy is imported only where vectors are
-compared.
+Nothing waits for them: while passages that match a query have no vector, words alone decide (finder.py). Numpy is
+imported only where vectors are compared.
 """
 
 import logging
@@ -17,7 +17,7 @@ from recto.background import in_background
 from recto.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
 from recto.search.embedder import MINILM, Embedder, familiarity
-from recto.search.finder import VectorAnswer
+from recto.search.finder import Nearest, VectorAnswer
 from recto.search.index_item import HASH_BYTES, embedded_text
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.partition import MAX_CACHED_PARTITIONS, keep_recent
@@ -56,7 +56,7 @@ class PartitionVectors(Struct):
     queue_end: int = 0
     removal_id: str = ""
     missing: dict[int, bytes] = field(default_factory=dict)
-    """Passages without a vector, and their hashes."""
+    """Passages that have no vector yet, and their hashes; without those that the embedder rejected."""
 
 
 class VectorIndex:
@@ -65,7 +65,7 @@ class VectorIndex:
         self._store = VectorStore(index.file)
         self._timeout_s = timeout_s
         self._thread = WorkerThread("recto-meaning")
-        self._running: Future[Mapping[int, float]] | None = None
+        self._running: Future[Nearest] | None = None
         self._prepared: Future[tuple[str, np.ndarray]] | None = None
         self._partitions: dict[int | None, PartitionVectors] = {}
         self._paused_until = 0.0
@@ -118,11 +118,11 @@ class VectorIndex:
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
         """Starts at once; the answer waits for the similarity of the nearest passages, or says why there is none."""
         if time.monotonic() < self._paused_until:
-            return lambda: ({}, f"{self._problem}: words alone were searched")
+            return lambda: _by_words(self._problem)
         if self._running is not None and not self._running.done():
-            return lambda: ({}, f"{self.name} is still busy with an earlier question: words alone were searched")
+            return lambda: _by_words(f"{self.name} is still busy with an earlier question")
         if partition is None and self._index.queue_end > MAX_PASSAGES_EVERYWHERE:
-            return lambda: ({}, f"there are more than {MAX_PASSAGES_EVERYWHERE:,} passages: words alone were searched")
+            return lambda: _by_words(f"there are more than {MAX_PASSAGES_EVERYWHERE:,} passages")
         began = time.monotonic()
         running = self._running = self._thread.submit(lambda: self._find_nearest(text, partition))
         return lambda: self._wait(running, self._timeout_s - (time.monotonic() - began))
@@ -131,42 +131,53 @@ class VectorIndex:
         """How far the embedder knows the language of a text, from 0 to 1."""
         return familiarity(self._embedder, text)
 
-    def _wait(self, running: "Future[Mapping[int, float]]", timeout_s: float) -> tuple[Mapping[int, float], str]:
+    def _wait(self, running: "Future[Nearest]", timeout_s: float) -> Nearest:
         try:
-            return running.result(max(0.0, timeout_s)), ""
+            return running.result(max(0.0, timeout_s))
         except TooLate:
-            return {}, f"{self.name} did not answer within {self._timeout_s:g} s: words alone were searched"
+            return _by_words(f"{self.name} did not answer within {self._timeout_s:g} s")
         except RectoError as why:
             self._pause(why.message)
         except Exception as why:  # words still give an answer
             log.exception("searching by meaning failed")
             self._pause(f"{self.name} failed ({type(why).__name__}: {why})")
-        return {}, f"{self._problem}: words alone were searched"
+        return _by_words(self._problem)
 
     def _pause(self, problem: str) -> None:
         self._paused_until = time.monotonic() + RETRY_AFTER_S
         self._problem = problem.rstrip(".")
 
-    def _find_nearest(self, text: str, partition: int | None) -> Mapping[int, float]:
+    @property
+    def progress(self) -> str:
+        """How many vectors are made, in words; empty while only a few are missing."""
+        waiting, count = self.waiting, self._index.extent(None).passages
+        if waiting <= BATCH:
+            return ""
+        return f"search uses words only until vectors are ready: {max(0, count - waiting):,} of {count:,}"
+
+    def _find_nearest(self, text: str, partition: int | None) -> Nearest:
         import numpy as np  # takes a tenth of a second
 
+        known = familiarity(self._embedder, text)
         if self._waits_for_many(partition):
-            return {}
+            return Nearest(warning=self.progress if known else "")
         # the embedder before the vectors: its failure should show even if there is nothing to compare yet
         question = np.asarray(self._question(text), dtype=np.float32)
-        known = familiarity(self._embedder, text)
-        if not known or self._has_few(partition):
-            return {}
+        if not known:
+            return Nearest()
+        progress = self.progress
+        if self._has_few(partition):
+            return Nearest(warning=progress)
         vectors = self._read_partition(partition)
-        # while most passages have no vector, those that have one would be favoured
-        if vectors.matrix is None or len(vectors.matrix) < len(vectors.missing):
-            return {}
+        if vectors.matrix is None:
+            return Nearest(warning=progress)
         if vectors.matrix.length != len(question):
             self._store.forget(self._embedder.key)
             self._partitions.clear()
             raise NoVectors(f"{self.name} now makes vectors of another length; all are being made again")
         # in a language that the embedder does not know, what is near means nothing
-        return vectors.matrix.nearest(question * np.float32(known))
+        near = vectors.matrix.nearest(question * np.float32(known))
+        return Nearest(near, missing=vectors.missing, progress=progress)
 
     def _waits_for_many(self, partition: int | None) -> bool:
         """Whether a question need not be embedded: most passages wait for their vectors, and there are very many."""
@@ -195,8 +206,10 @@ class VectorIndex:
         removal_id, queue_end = self._index.mark("removed"), self._index.queue_end
         if cached.queue_end and removal_id != cached.removal_id:
             cached = self._partitions[partition] = PartitionVectors()
-        if not (cached.queue_end == 0 and self._load(cached, partition)):
-            self._extend(cached, cached.missing | dict(self._index.hashes(partition, cached.queue_end)))
+        if cached.queue_end or not self._load(cached, partition):
+            # a new one: an answer may hold the other
+            cached.missing = cached.missing | dict(self._index.hashes(partition, cached.queue_end))
+        self._extend(cached)
         cached.change_id, cached.queue_end, cached.removal_id = change_id, queue_end, removal_id
         return cached
 
@@ -217,15 +230,14 @@ class VectorIndex:
         cached.missing = table.left
         return True
 
-    def _extend(self, cached: PartitionVectors, hashes: Mapping[int, bytes]) -> None:
-        """Adds the vectors of these passages as far as there are any."""
+    def _extend(self, cached: PartitionVectors) -> None:
+        """Adds the vectors of the passages without one, as far as there are any."""
         from recto.search.vector_table import VectorMatrix  # imports numpy: takes a tenth of a second
 
         numbers: dict[bytes, list[int]] = {}
-        for number, sha in hashes.items():
+        for number, sha in cached.missing.items():
             numbers.setdefault(sha, []).append(number)
-        cached.missing = dict(hashes)
-        for found in self._store.batches(self._embedder.key, list(numbers), prefer_full_read=not cached.queue_end):
+        for found in self._store.batches(self._embedder.key, list(numbers), prefer_full_read=cached.matrix is None):
             vectors = [(sha, vector) for sha, vector in found.items() if vector and sha in numbers]
             if vectors and cached.matrix is None:
                 cached.matrix = VectorMatrix(max(len(vector) for _, vector in vectors) // BYTES_PER_NUMBER)
@@ -235,6 +247,9 @@ class VectorIndex:
                 cached.matrix.put([number for number, _ in ready], [vector for _, vector in ready])
                 for number, _ in ready:
                     del cached.missing[number]
+            # a text that the embedder rejects never gets a vector: waiting for it would turn similarity off for good
+            for number in (each for sha, vector in found.items() if not vector for each in numbers.get(sha, ())):
+                del cached.missing[number]
 
     # -- making vectors
 
@@ -301,6 +316,10 @@ class VectorIndex:
     def close(self) -> None:
         self._thread.close()
         self._embedder.close()
+
+
+def _by_words(why: str) -> Nearest:
+    return Nearest(warning=f"{why}: words alone were searched")
 
 
 def _pack(row: "np.ndarray") -> bytes:

@@ -120,13 +120,14 @@ class Chooser:
             return chunks, {}, ""
         questions = HashedTexts.of(turn.question[:MAX_PAST_CHARS] for turn in past)
         near = self.vectors.compare(sentences, candidates.texts, questions)
-        if near.cosines is None:
+        # while some texts have vectors and others have none, words alone compare them fairly
+        if near.cosines is None or near.missing:
             chunks.score_by_words()
         else:
             chunks.score_by_words_and_meaning(self._calibrate(near.cosines))
         similarities = None if near.others is None else self._calibrate(near.others)[:, -1].tolist()
         learned = _learn(message, past, similarities)
-        return chunks, learned, self._note(near, len(candidates.texts) + len(questions))
+        return chunks, learned, self._note(near, len(candidates.texts))
 
     def _calibrate(self, cosines: "Row") -> "Row":
         """Converts cosines to the scale of MiniLM, on which the weights were fitted."""
@@ -145,7 +146,8 @@ class Chooser:
         was_incomplete, self._was_incomplete = self._was_incomplete, bool(near.missing)
         if not near.missing or was_incomplete:
             return ""
-        return f"{near.missing:,} of {size:,} vectors of sources are not ready yet; until then words are used"
+        ready = f"{size - near.missing:,} of {size:,}"
+        return f"sources are chosen by words only until vectors are ready: {ready}"
 
     def close(self) -> None:
         self.vectors.close()

@@ -190,6 +190,8 @@ class PassagePicker(Picker):
         ahead = self._search.take(message)
         self._citations.are_quotes_told = ahead is not None and ahead.is_quoted
         found = ahead.found if ahead else await self._search.find(session, message)
+        if found.warning:
+            self.notes.append(found.warning)
         if not self._finds:
             await self._quote(found.passages, found.question)
             return VolatilePicks()
@@ -199,8 +201,6 @@ class PassagePicker(Picker):
 
     def _nothing(self, text: str, found: FoundPassages) -> VolatilePicks:
         passed = tuple(replace(_pick(each), because=f"not near enough; {each.because}") for each in found.far)
-        if found.warning:
-            self.notes.append(found.warning)
         if found.overview:
             self.notes.append(OVERVIEW_TOLD.format(overview=found.overview))
             pick = Pick("passage", "overview", "the message is about all notes", mode="agent")
