@@ -41,7 +41,7 @@ ONLY_STRICTER = {
     "store.backup": True,
 }
 """Switches -> the one way that a project may turn them."""
-CAPS = ("spend.conversation", "spend.day")
+CAPS = ("spend.conversation", "spend.day", "reply.max_characters", "tools.call_limit")
 """Limits, of which 0 is none: a project may set one, and lower the user's."""
 FREE = frozenset(
     (

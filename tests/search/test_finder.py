@@ -13,9 +13,10 @@ from tests.conftest import examples
 
 from recto.search import partition as partition_module
 from recto.search import query as query_module
-from recto.search.finder import Finder, Nearest, Query, SearchResult, VectorAnswer
+from recto.search.finder import Finder, Query, SearchResult
 from recto.search.index_item import IndexItem
 from recto.search.keyword_index import Filter, KeywordIndex
+from recto.search.nearest import Nearest, VectorAnswer
 
 Fill = Callable[..., Finder]
 

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.search import finder, partition
-from recto.search.finder import Finder, Nearest, VectorAnswer
+from recto.search.finder import Finder
 from recto.search.index_item import PARTITION_BITS, IndexItem
 from recto.search.keyword_index import KeywordIndex, Passage
+from recto.search.nearest import Nearest, VectorAnswer
 from recto.search.partition import Partition
 from recto.search.passage_table import EMPTY_TABLE, PassageTable, Slots, TermShares, WordScores
 from recto.search.query import Query

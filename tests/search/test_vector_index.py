@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from recto.errors import NoVectors
 from recto.search.embedder import MINILM
-from recto.search.finder import Finder, Nearest, Query
+from recto.search.finder import Finder, Query
 from recto.search.index_item import IndexItem, text_hash
 from recto.search.keyword_index import KeywordIndex, Passage
+from recto.search.nearest import Nearest
 from recto.search.vector_index import BATCH, PartitionVectors, VectorIndex
 from recto.search.vector_store import VectorStore
 

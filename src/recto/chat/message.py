@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.chat.blocks import (
     Block,
@@ -143,15 +144,22 @@ class MessageBuilder(Struct):
     _blocks: list[Block] = field(default_factory=list)
     _calls: dict[int, int] = field(default_factory=dict)
     _steps: list[Delta] = field(default_factory=list)
+    _texts: list[str] = field(default_factory=list)
+    """Of the latest steps, which are one delta when they are stored."""
+    _pieces: dict[int, list[str]] = field(default_factory=dict)
+    """What was added to the blocks at these places, not yet joined: joining every delta would take a time that grows
+    with the square of the length."""
 
     def add(self, step: Delta) -> None:
         self._apply(step)
-        if self._steps and step[0] == "text" and self._steps[-1][0] == "text":
-            self._steps[-1] = ["text", self._steps[-1][1] + step[1]]
+        if step[0] == "text":
+            self._texts.append(step[1])
         else:
+            self._end_text()
             self._steps.append(step)
 
     def take(self) -> list[Delta]:
+        self._end_text()
         steps, self._steps = self._steps, []
         return steps
 
@@ -159,8 +167,15 @@ class MessageBuilder(Struct):
         """Returns deltas that were taken and could not be stored."""
         self._steps = steps + self._steps
 
+    def _end_text(self) -> None:
+        if self._texts:
+            self._steps.append(["text", "".join(self._texts)])
+            self._texts = []
+
     @property
     def blocks(self) -> tuple[Block, ...]:
+        for place in [*self._pieces]:
+            self._join(place)
         return tuple(block for block in self._blocks if block.type != "text" or block.text)  # type: ignore[union-attr]
 
     def _apply(self, step: Delta) -> None:
@@ -177,14 +192,15 @@ class MessageBuilder(Struct):
     def _text(self, text: str) -> None:
         last = self._blocks[-1] if self._blocks else None
         if isinstance(last, Text):
-            self._blocks[-1] = Text(last.text + text, self.made)
+            self._add_to(len(self._blocks) - 1, text)
         else:
             self._blocks.append(Text(text, self.made))
 
     def _thinking(self, text: str, signature: str | None, redacted: str | None) -> None:
         last = self._blocks[-1] if self._blocks else None
         if isinstance(last, Thinking) and last.signature is None and redacted is None:
-            self._blocks[-1] = Thinking(last.text + text, signature, last.redacted, self.made)
+            self._blocks[-1] = Thinking(last.text, signature, last.redacted, self.made)
+            self._add_to(len(self._blocks) - 1, text)
         else:
             self._blocks.append(Thinking(text, signature, redacted, self.made))
 
@@ -196,8 +212,20 @@ class MessageBuilder(Struct):
         place = self._calls[index]
         call = self._blocks[place]
         assert isinstance(call, ToolCall)
-        id = call.id or self._unique(call_id)
-        self._blocks[place] = ToolCall(id, call.name or name, call.arguments + arguments, self.made)
+        if not (call.id and call.name):
+            id = call.id or self._unique(call_id)
+            self._blocks[place] = ToolCall(id, call.name or name, call.arguments, self.made)
+        self._add_to(place, arguments)
+
+    def _add_to(self, place: int, text: str) -> None:
+        self._pieces.setdefault(place, []).append(text)
+
+    def _join(self, place: int) -> None:
+        block, added = self._blocks[place], "".join(self._pieces.pop(place))
+        if isinstance(block, ToolCall):
+            self._blocks[place] = replace(block, arguments=block.arguments + added)
+        elif isinstance(block, Text | Thinking):
+            self._blocks[place] = replace(block, text=block.text + added)
 
     def _unique(self, call_id: str) -> str:
         """Renames a repeated id: the user's approval of one call must not apply to another."""

@@ -92,7 +92,7 @@ class AnthropicReader:
         return [Done(self._finish, self._usage())] if self._finish else []
 
     def _start(self, block: Json) -> list[ReplyPart]:
-        self._block = {"type": block["type"], "signature": "", "arguments": "", "input": block.get("input")}
+        self._block = {"type": block["type"], "signature": [], "input": block.get("input")}
         if block["type"] == "tool_use":
             self._calls += 1
             id, name = call_text(block.get("id")), call_text(block.get("name"))
@@ -108,17 +108,17 @@ class AnthropicReader:
         if kind == "thinking_delta" and delta.get("thinking"):
             return [ThinkingPart(delta["thinking"])]
         if kind == "signature_delta":
-            self._block["signature"] += delta["signature"]
+            self._block["signature"].append(delta["signature"])
         if kind == "input_json_delta" and delta.get("partial_json"):
-            self._block["arguments"] += delta["partial_json"]
+            self._block["has_arguments"] = True
             return [CallPart(self._calls - 1, arguments=delta["partial_json"])]
         return []
 
     def _stop(self) -> list[ReplyPart]:
         block, self._block = self._block, {}
         if block.get("type") == "thinking" and block["signature"]:
-            return [ThinkingPart(signature=block["signature"])]
-        if block.get("type") == "tool_use" and not block["arguments"]:
+            return [ThinkingPart(signature="".join(block["signature"]))]
+        if block.get("type") == "tool_use" and not block.get("has_arguments"):
             return [CallPart(self._calls - 1, arguments=dumps(block["input"] or {}))]
         return []
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from recto.providers.failure import AttemptFailed, RequestTarget, from_status, from_stream, unreachable
 from recto.providers.model import Attempt, Done, ReplyPart, TextPart, ThinkingPart
-from recto.providers.sse import EventReader, EventTooLarge, ServerEvent
+from recto.providers.sse import MAX_EVENT_BYTES, EventReader, EventTooLarge, ServerEvent
 from recto.wire import Json, loads
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MAX_ERROR_BYTES = 64 * 1024
+MAX_ERROR_BYTES, ERROR_BODY_S = 64 * 1024, 10.0
 FIRST_WAIT_S = 0.5
 DRAIN_S = 0.1
 # Anthropic sends pings while a model works silently; more silences in a row than these are no work
@@ -183,8 +183,8 @@ def _new_client(retry_policy: RetryPolicy, local: bool) -> "AsyncClient":
 async def _parts(response: "Response", reader: ReplyReader, read_s: float) -> AsyncGenerator[ReplyPart]:
     """The parts of the answer, up to Done."""
     try:
-        async with aclosing(_events(response)) as events:
-            silence = Silence(read_s)
+        silence = Silence(read_s)
+        async with aclosing(_events(response, silence)) as events:
             while (event := await silence.until(anext(events, None))) is not None:
                 parts = _read(reader, event)
                 silence.note(parts)
@@ -204,27 +204,34 @@ async def _parts(response: "Response", reader: ReplyReader, read_s: float) -> As
 
 class Silence:
     """How long a server may say nothing: `read_s` without any event, and a few times that with events that bring no
-    part of the reply, such as pings and empty texts."""
+    part of the reply, such as pings and empty texts. Also how many bytes it may send meanwhile."""
 
     def __init__(self, read_s: float) -> None:
         self._read_s, self._clock = read_s, asyncio.get_running_loop().time
-        self._heard = self._clock()
+        self._heard, self._bytes = self._clock(), 0
 
     async def until(self, event: Awaitable[ServerEvent | None]) -> ServerEvent | None:
         """Raises TimeoutError when it does not come in time."""
         async with asyncio.timeout_at(min(self._clock() + self._read_s, self._heard + MOST_SILENCES * self._read_s)):
             return await event
 
+    def count(self, size: int) -> None:
+        """Bytes that arrived. Raises MalformedReply when there are too many without a part of the reply."""
+        self._bytes += size
+        if self._bytes > MAX_EVENT_BYTES:  # comments, pings, or a body that never ends
+            raise MalformedReply(f"sent {MAX_EVENT_BYTES:,} bytes without a part of a reply; check its address")
+
     def note(self, parts: Sequence[ReplyPart]) -> None:
         if any(part not in (TextPart(""), ThinkingPart()) for part in parts):
-            self._heard = self._clock()
+            self._heard, self._bytes = self._clock(), 0
 
 
-async def _events(response: "Response") -> AsyncGenerator[ServerEvent]:
+async def _events(response: "Response", silence: Silence) -> AsyncGenerator[ServerEvent]:
     """The events, whatever the content type. Raises NoEvents; `head` are the bytes before the first event."""
     events, head, started = EventReader(), bytearray(), False
     async with aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
+            silence.count(len(chunk))
             head += b"" if started else chunk
             for event in _feed(events, chunk):
                 started = True
@@ -277,7 +284,7 @@ async def _error_body(response: "Response") -> bytes:
     """The beginning of an error's body, which says what is wrong."""
     body = b""
     try:
-        async with aclosing(response.aiter_bytes()) as chunks:
+        async with asyncio.timeout(ERROR_BODY_S), aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
                 body += chunk
                 if len(body) >= MAX_ERROR_BYTES:

@@ -145,6 +145,8 @@ class Done(Struct, frozen=True):
     finish: str
     """stop, length, tool_calls, refusal, or the provider's own word."""
     usage: Usage | None = None
+    note: str = ""
+    """Why Recto stopped reading the reply (reply_limit.py); empty if the provider ended it."""
 
 
 ReplyPart = TextPart | ThinkingPart | CallPart | Attempt | Done

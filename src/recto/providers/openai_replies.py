@@ -40,6 +40,7 @@ class OpenAIReader:
         self._finish: str | None = None
         self._usage: Usage | None = None
         self._ids: list[str] = []
+        self._known_ids: set[str] = set()
         self._place: dict[int, int] = {}
 
     def read(self, event: ServerEvent) -> list[ReplyPart]:
@@ -88,7 +89,8 @@ class OpenAIReader:
         index = self._continued(call.get("index"), id, name)
         if index is not None:
             return CallPart(index, arguments=arguments)
-        self._ids.append(id if id and id not in self._ids else f"call_{new_id()}")
+        self._ids.append(id if id and id not in self._known_ids else f"call_{new_id()}")
+        self._known_ids.add(self._ids[-1])
         new = len(self._ids) - 1
         self._place[call.get("index", new)] = new
         return CallPart(new, self._ids[new], name, arguments)

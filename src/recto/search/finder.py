@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.search.keyword_index import KeywordIndex, Passage
+from recto.search.nearest import NO_VECTORS, VectorSearch
 from recto.search.partition import (
     MAX_CACHED_PARTITIONS,
     MAX_TABLE_PASSAGES,
@@ -33,7 +33,7 @@ from recto.search.ranking import (
 )
 from recto.search.second_look import SecondLook
 
-__all__ = ["Finder", "Hit", "HitChoice", "Nearest", "Query", "SearchResult", "VectorAnswer", "VectorSearch"]
+__all__ = ["Finder", "Hit", "HitChoice", "Query", "SearchResult"]
 
 # From so many passages on arrays are worth the import of numpy, in the background.
 WORTH_ARRAYS = 2000
@@ -72,33 +72,6 @@ class SearchResult(Struct, frozen=True):
 
 HitChoice = Callable[[Iterator[Hit]], Sequence[Hit]]
 """Takes as many of the hits as are wanted, the best first. They do not say why yet."""
-
-
-class Nearest(Struct, frozen=True):
-    similarity: Mapping[int, float] = {}
-    """Of the nearest passages, the nearest first."""
-    warning: str = ""
-    """Why there is none."""
-    missing: Collection[int] = ()
-    """Passages that have no vector yet."""
-    progress: str = ""
-    """How many vectors are made, to be shown where the missing ones matter; empty while only a few are missing."""
-
-
-VectorAnswer = Callable[[], Nearest]
-"""Waits for the similarity of passages."""
-NO_VECTORS: VectorAnswer = Nearest
-
-
-class VectorSearch(Protocol):
-    """Finds passages by similarity. Starts at once; the result is there when the answer is called."""
-
-    def prepare(self, text: Callable[[], str]) -> None: ...
-
-    def nearest(self, text: str, partition: int | None) -> VectorAnswer: ...
-
-    def familiarity(self, text: str) -> float:
-        """How far similarity counts among texts in the language of this one."""
 
 
 class Finder:

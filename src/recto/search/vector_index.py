@@ -17,9 +17,9 @@ from recto.background import in_background
 from recto.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
 from recto.search.embedder import MINILM, Embedder, familiarity
-from recto.search.finder import Nearest, VectorAnswer
 from recto.search.index_item import HASH_BYTES, embedded_text
 from recto.search.keyword_index import KeywordIndex, Passage
+from recto.search.nearest import Nearest, VectorAnswer
 from recto.search.partition import MAX_CACHED_PARTITIONS, keep_recent
 from recto.search.vector_store import VectorStore
 

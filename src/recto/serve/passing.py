@@ -6,6 +6,7 @@ Where the provider speaks another format, or runs in this process, the request a
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from math import prod
 from typing import Any
 
 from msgspec import Struct
@@ -17,12 +18,16 @@ from recto.providers.client_formats import ClientFormat
 from recto.providers.forwarding import forwarded, remote_of, rendered_body, with_model
 from recto.providers.model import Attempt, Done, Model, Provider, ReplyPart
 from recto.providers.remote import RemoteProvider
+from recto.providers.reply_limit import ReplyLimit, ReplyMeter, limited
 from recto.serve.gateway import Gateway, header_text
-from recto.serve.recording import HeardReply, Recording, begin_recording
+from recto.serve.recording import HeardBytes, HeardReply, Recording, begin_recording
 from recto.serve.spans import ReplyTrace
 from recto.store.clients import AccessKey
 from recto.window.request import Entry
 from recto.wire import Json, loads
+
+# Parts or chunks, of at most 64 KB each, that the client has not read yet.
+MOST_UNREAD = 256
 
 
 class PassedHead(Struct, frozen=True):
@@ -48,7 +53,9 @@ class PassedRequest:
     ) -> None:
         self._gateway, self._key, self._format, self._named = gateway, key, format, named
         self._records, self._body = records, body
-        self._out: asyncio.Queue[Any] = asyncio.Queue()
+        # what the client has not read yet; the provider waits for a slow client
+        self._out: asyncio.Queue[Any] = asyncio.Queue(MOST_UNREAD)
+        self._is_read = True
         self._recording: Recording | None = None
         self.data = _read(body)
         self._trace = ReplyTrace("record", traceparent, is_stream=self.is_stream)
@@ -90,6 +97,9 @@ class PassedRequest:
             self._recording = await begin_recording(*at, self._model, self._provider.format.name, self._body)
 
     async def end_delivery(self, *, is_delivered: bool) -> None:
+        self._is_read = False
+        while not self._out.empty():  # whoever waits to put something goes on
+            self._out.get_nowait()
         if self._recording:
             await self._recording.placement.end_delivery(is_delivered=is_delivered)
 
@@ -113,29 +123,46 @@ class PassedRequest:
 
     async def _run_raw(self) -> None:
         assert self.remote is not None
-        heard = HeardReply(self._format.reader(), is_stream=self.is_stream)
+        reply = HeardReply(ReplyMeter(*self._limit))
+        heard = HeardBytes(self._format.reader(), reply, is_stream=self.is_stream)
         error: Exception | None = None
         try:
             async with forwarded(self.remote, self.remote.url, self._body) as response:
                 media_type = response.headers.get("content-type", "application/json")
-                self._out.put_nowait(PassedHead(response.status_code, media_type))
+                await self._out.put(PassedHead(response.status_code, media_type))
                 is_heard = response.is_success and self._recording is not None
                 async for chunk in response.aiter_bytes():
                     self._trace.hear()
                     if is_heard:
                         heard.add(chunk)
-                    self._out.put_nowait(chunk)
+                    if self._is_read:
+                        await self._out.put(chunk)
+                    elif not is_heard or heard.is_over:
+                        break  # nobody reads the rest
                 if is_heard:
                     heard.end()
                 elif not response.is_success:
                     error = ProviderError(f"{self._model.provider} answered with status {response.status_code}")
         except RectoError as why:
             error = why
-            self._out.put_nowait(why)
+            await self._put(why)
         finally:
             if self._recording:
-                await asyncio.shield(self._recording.end(heard.parts, self._trace, error))
-            self._out.put_nowait(None)
+                await asyncio.shield(self._recording.end(reply, self._trace, error))
+            await self._put(None)
+
+    @property
+    def _limit(self) -> tuple[ReplyLimit, int | None]:
+        """The limit of the reply, and the tokens that the client asks for."""
+        settings, asked = self._gateway.desk.settings, self.data
+        tokens, choices = asked.get("max_completion_tokens") or asked.get("max_tokens"), asked.get("n")
+        counts = [each for each in (tokens, choices) if type(each) is int and each > 0]
+        limit = ReplyLimit(settings.reply.max_characters, settings.tools.call_limit)
+        return limit, prod(counts) if tokens in counts else None
+
+    async def _put(self, what: Any) -> None:
+        if self._is_read:
+            await self._out.put(what)
 
     async def head(self) -> PassedHead:
         """How the answer begins. Raises where there is none."""
@@ -154,23 +181,24 @@ class PassedRequest:
         return self._gateway.begin(self._run())
 
     async def _run(self) -> None:
-        heard: list[ReplyPart] = []
+        heard = HeardReply(ReplyMeter(*self._limit))
         error: Exception | None = None
         try:
-            async with aclosing(self._provider.stream(self._body, "reply")) as parts:
+            stream = self._provider.stream(self._body, "reply")
+            async with aclosing(limited(stream, *self._limit)) as parts:
                 async for part in parts:
                     self._trace.hear()
-                    heard.append(part)
+                    heard.take(part)
                     if not isinstance(part, Done | Attempt):
-                        self._out.put_nowait(part)
+                        await self._put(part)
         except Exception as why:
             error = why
-            self._out.put_nowait(why)
+            await self._put(why)
         finally:
             if self._recording:
                 await asyncio.shield(self._recording.end(heard, self._trace, error))
-        if heard and isinstance(heard[-1], Done):
-            self._out.put_nowait(heard[-1])
+        if heard.done:
+            await self._put(heard.done)
 
     async def parts(self) -> AsyncGenerator[ReplyPart, None]:
         while True:

@@ -13,6 +13,7 @@ from recto.providers.catalog import ModelCatalog
 from recto.providers.http import RetryPolicy
 from recto.providers.model import ASSUMED_WINDOW, Model, Provider, accepted
 from recto.providers.registry import open_provider, split_name
+from recto.providers.reply_limit import ReplyLimit
 from recto.settings import Settings
 from recto.sources.selection import OfferedTool, StablePicks
 from recto.sources.tools import Toolbox
@@ -89,7 +90,8 @@ class TurnBuilder:
             token_cache = token_cache.with_window(options.window)
             settings = configuration.changed(settings, {"context.max_prompt_tokens": 0}, "window")
         prompt = self._prompt(agent) if options.system is None else clean(options.system)[0]
-        about = (agent, prompt, left_out, settings.spend, (*notes, *options.notes), options.runs_tools)
+        limit = ReplyLimit(settings.reply.max_characters, settings.tools.call_limit)
+        about = (agent, prompt, left_out, settings.spend, (*notes, *options.notes), options.runs_tools, limit)
         return ResolvedModel(provider, token_cache, parameters, settings.context, *about)
 
     async def bare(self, name: str, chosen: Mapping[str, Any]) -> TurnContext:

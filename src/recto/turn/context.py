@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from recto.agents.agent import Agent
 from recto.chat.conversation import View
 from recto.providers.model import ASSUMED_WINDOW, Model, Provider
+from recto.providers.reply_limit import ReplyLimit
 from recto.settings import ContextSettings, SpendSettings
 from recto.sources.selection import StablePicks
 from recto.sources.source import Tool
@@ -62,6 +63,7 @@ class ResolvedModel(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     runs_tools: bool = True
     """False where the caller sends the reply on: nobody would run a tool of ours."""
+    reply_limit: ReplyLimit = ReplyLimit()
 
     @property
     def model(self) -> Model:

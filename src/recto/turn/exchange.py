@@ -28,6 +28,7 @@ from recto.events import (
 )
 from recto.ids import new_id
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.reply_limit import limited
 from recto.sources.tools import REMEMBER, ToolRun
 from recto.sources.use_detection import UseEvidence
 from recto.store.store import Store
@@ -123,7 +124,9 @@ class Exchange:
         incoming = self._incoming("assistant", self.context.provider.name, self.context.model.name, self.request.id)
         done = Done("stop")
         try:
-            async with aclosing(self.context.provider.stream(self.request.body, self.request.purpose)) as parts:
+            stream = self.context.provider.stream(self.request.body, self.request.purpose)
+            limit = self.context.resolved.reply_limit
+            async with aclosing(limited(stream, limit, self.request.max_tokens)) as parts:
                 async for part in parts:
                     if isinstance(part, Done):
                         done = part
@@ -134,7 +137,7 @@ class Exchange:
             raise
         try:
             with FOREGROUND.begin():
-                message = await self._end(incoming, done)
+                message = await (self._end_cut(incoming, done) if done.note else self._end(incoming, done))
         except BaseException as why:
             if not incoming.is_finished:
                 await self._end_early(incoming, why)
@@ -147,7 +150,7 @@ class Exchange:
         if not message.blocks:
             yield Noticed("the model's reply was empty")
         if done.finish == "length":
-            yield Noticed("the reply was cut off at its length limit")
+            yield Noticed(done.note or "the reply was cut off at its length limit")
         for note in self._notes:
             yield Noticed(note)
 
@@ -159,6 +162,8 @@ class Exchange:
             yield ToolCallsPending(self.handed_back)
             return
         incoming, calls = self._incoming("tool"), own if may_run else ()
+        if self.finish == "length" and calls and calls[-1] == self.calls[-1]:
+            calls = calls[:-1]  # it may have been cut off before its arguments
         status: Status = "stopped"
         try:
             async with aclosing(run_calls(incoming, self.context.toolbox, calls, self.approvals, self._keep)) as events:
@@ -283,6 +288,19 @@ class Exchange:
         self.handed_back = tuple(filter(self.context.toolbox.is_callers, message.calls))
         if self.handed_back:
             self.session.apply(pending=message.id)
+        return message
+
+    async def _end_cut(self, incoming: IncomingMessage, done: Done) -> Message:
+        """Keeps what came of a reply that was cut off. Its calls are neither run nor sent again: the last one may be
+        incomplete, and there may be thousands."""
+        if incoming.message is None:
+            await incoming.add(["text", ""])
+        self.finish = done.finish
+        text = "".join(block.text for block in incoming.blocks if isinstance(block, Text | Thinking))
+        spent = broken_off(self.context.model, self.turn.window.total, text)
+        outcome = self._outcome(done.finish, done.note) | {"cost_usd": spent.cost_usd}
+        message = await incoming.finish("stopped", usage=spent, error=done.note, outcome=outcome)
+        assert message is not None
         return message
 
     def _ends_slowly(self, blocks: tuple[Block, ...]) -> bool:

@@ -16,6 +16,7 @@ from recto.concurrency import StoreThread
 from recto.errors import NoKey, ProviderError, RectoError, Refused, SpendLimit, StoreError, Unreachable
 from recto.ids import new_id
 from recto.providers.model import Attempt, CallPart, Done, TextPart, accepted
+from recto.providers.reply_limit import limited
 from recto.sources.source import Pick
 from recto.store.store import Store
 from recto.text import clean
@@ -152,7 +153,8 @@ async def _gather(
 ) -> tuple[list[str], bool, Done]:
     texts: list[str] = []
     called, done = False, Done("stop")
-    async with aclosing(context.provider.stream(request.body, request.purpose)) as parts:
+    stream = context.provider.stream(request.body, request.purpose)
+    async with aclosing(limited(stream, context.resolved.reply_limit, request.max_tokens)) as parts:
         async for part in parts:
             if isinstance(part, TextPart):
                 texts.append(part.text)

@@ -222,6 +222,10 @@ class Request(Struct, frozen=True):
         return b"".join([piece.sent(self.mark_bytes) for piece in self.pieces])
 
     @property
+    def max_tokens(self) -> int | None:
+        return self.parameters.get("max_tokens")
+
+    @property
     def sha256(self) -> str:
         return hashlib.sha256(self.body).hexdigest()
 
