@@ -39,7 +39,7 @@ COUNTS = (
     ("daily backups", f"{backup.KEPT_DAYS}", ""),
 )
 WAITS = ("reply.timeout_s", "context.summary_timeout_s", "tools.timeout_s", "tools.start_s", "search.timeout_s")
-MOST = ("reply.tries", "tools.step_limit", "tools.result_characters")
+MOST = ("reply.tries", "reply.max_characters", "tools.step_limit", "tools.call_limit", "tools.result_characters")
 
 
 def limit_parts() -> dict[str, str]:

@@ -114,6 +114,10 @@ ADVICE = {
     "reply.max_tokens": SettingAdvice(
         "Set it to limit the length of replies and so the cost of one call. The reserve is at least as large.", "2000"
     ),
+    "reply.max_characters": SettingAdvice(
+        "Lower it for a server that may never stop. With `reply.max_tokens` it limits only the thinking.",
+        "500000",
+    ),
     "reply.temperature": SettingAdvice("Set it to 0 for replies that differ as little as possible.", "0"),
     "reply.thinking_budget": SettingAdvice(
         "Set it to let a model think that can. Thinking is paid for like a reply.", "4000"
@@ -122,6 +126,7 @@ ADVICE = {
     "reply.tries": SettingAdvice("Set it to 1 in scripts that try again themselves.", "1"),
     "tools.enabled": SettingAdvice("Switch it off to save the tokens of all tools, which are sent every time.", "off"),
     "tools.step_limit": SettingAdvice("Raise it for agents that work on long tasks by themselves.", "60"),
+    "tools.call_limit": SettingAdvice("Lower it if a small model calls tools without end.", "32"),
     "tools.timeout_s": SettingAdvice("Raise it for tools that build, test or fetch much.", "300"),
     "tools.start_s": SettingAdvice("Raise it for MCP servers that are installed when they first start.", "120"),
     "tools.result_characters": SettingAdvice(

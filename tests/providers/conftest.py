@@ -1,6 +1,7 @@
 """A real HTTP server on loopback that answers as it is told: any status, any cut of the bytes, any bad end."""
 
 import asyncio
+import threading
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Literal, Self
@@ -40,6 +41,8 @@ class Loopback:
     def __init__(self, *answers: Answer, routes: dict[str, list[Answer]] | None = None) -> None:
         self.answers, self.routes = answers, routes
         self.received: list[Received] = []
+        self.left = threading.Event()
+        """A client closed its connection before the answer had ended."""
         self._connections = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -102,8 +105,9 @@ class Loopback:
         try:
             while await self._one(reader, writer, connection):
                 pass
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client has gone
+        except (ConnectionError, asyncio.IncompleteReadError) as why:
+            if isinstance(why, ConnectionError):
+                self.left.set()
         finally:
             writer.close()
 

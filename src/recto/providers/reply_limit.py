@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
 
-# The longest tokens of known vocabularies are runs of 128 spaces.
+# The longest token of the vocabularies that Recto counts with: a run of 128 spaces (o200k, Llama 3, Qwen 3) or dots.
 CHARACTERS_PER_TOKEN = 128
 # Some servers round up a small number of tokens.
 FEWEST_TOKENS = 64

@@ -62,7 +62,7 @@ class EventReader:
     def _line(self, line: bytes) -> list[ServerEvent]:
         """Reads one complete line, so that no character is decoded in parts."""
         if not line:
-            return self._dispatch()
+            return self._dispatch() if self._data or self._name else []
         field, _, value = line.decode("utf-8", "replace").removeprefix("\ufeff").partition(":")
         value = value.removeprefix(" ")
         if field in ("data", "error"):  # llama.cpp reports errors in a field of that name

@@ -98,8 +98,7 @@ class PassedRequest:
 
     async def end_delivery(self, *, is_delivered: bool) -> None:
         self._is_read = False
-        while not self._out.empty():  # whoever waits to put something goes on
-            self._out.get_nowait()
+        self._drop_unread()
         if self._recording:
             await self._recording.placement.end_delivery(is_delivered=is_delivered)
 
@@ -146,6 +145,9 @@ class PassedRequest:
         except RectoError as why:
             error = why
             await self._put(why)
+        except asyncio.CancelledError:
+            self._drop_unread()  # else the end would wait for a client that does not read
+            raise
         finally:
             if self._recording:
                 await asyncio.shield(self._recording.end(reply, self._trace, error))
@@ -159,6 +161,10 @@ class PassedRequest:
         counts = [each for each in (tokens, choices) if type(each) is int and each > 0]
         limit = ReplyLimit(settings.reply.max_characters, settings.tools.call_limit)
         return limit, prod(counts) if tokens in counts else None
+
+    def _drop_unread(self) -> None:
+        while not self._out.empty():
+            self._out.get_nowait()
 
     async def _put(self, what: Any) -> None:
         if self._is_read:

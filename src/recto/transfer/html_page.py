@@ -29,6 +29,7 @@ from recto.transfer.reading import (
     ReadContext,
     ReadMessage,
     compaction_line,
+    ended_in_words,
     facts,
     headline,
     reference_words,
@@ -121,7 +122,7 @@ class _HtmlConversation:
             return f'<div class="compaction">{escape(compaction_line(block))}{told}</div>\n'
         parts = [f'<div class="head">{escape(headline(message))}</div>', *map(self._block, message.blocks)]
         if message.error:
-            parts.append(f"<p><em>Failed: {escape(message.error)}</em></p>")
+            parts.append(f"<p><em>{ended_in_words(message)}: {escape(message.error)}</em></p>")
         if entry.context:
             parts.append(_context(entry.context))
         anchor = f' id="m-{escape(message.id)}"'

@@ -20,6 +20,7 @@ from recto.transfer.reading import (
     ReadContext,
     ReadMessage,
     compaction_line,
+    ended_in_words,
     facts,
     headline,
     one_line,
@@ -55,7 +56,7 @@ def _message(entry: ReadMessage) -> str:
         return f"\n> **{_escaped(compaction_line(block))}**{quoted}\n"
     parts = [f"## {_escaped(headline(message))}", *filter(None, map(_block, message.blocks))]
     if message.error:
-        parts.append(f"*Failed: {_escaped(message.error)}*")
+        parts.append(f"*{ended_in_words(message)}: {_escaped(message.error)}*")
     if entry.context:
         parts.append(_context(entry.context))
     return "\n" + "\n\n".join(parts) + "\n"

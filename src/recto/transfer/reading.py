@@ -148,6 +148,11 @@ def _numbered(text: str, names: dict[str, str]) -> str:
 # -- words for both forms
 
 
+def ended_in_words(message: Message) -> str:
+    """How a message ended that has an error."""
+    return "Stopped" if message.status == "stopped" else "Failed"
+
+
 def headline(message: Message) -> str:
     """Who and when: `#12 Assistant · 2026-01-31 12:00 UTC · openai:gpt-5`."""
     when = f"{message.created[:16].replace('T', ' ')} UTC" if message.created else ""

@@ -247,7 +247,7 @@ def tell_entry(entry: TranscriptEntry, because: str = "", *, with_tools: bool = 
     for line in references_shown(message.references, fold=None, is_terminal=False):
         show.say(line, dim=not entry.active or None)
     if message.error:
-        show.say(f"failed: {message.error}", fg="red")
+        show.say(f"{MARKS.get(message.status, 'failed')}: {message.error}", fg="red")
     show.say("")
 
 

@@ -1,0 +1,85 @@
+"""Replies without end at the endpoint: what is stored and held in memory has a limit, whatever a client does."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.conftest import Serve
+from tests.providers.conftest import Loopback
+from tests.serve.conftest import Endpoint, Start, text_of, user
+
+from recto.wire import dumps
+
+Json = Any
+WORDS = "words that go on and on " * 10
+AGAIN = f"data: {dumps({'choices': [{'index': 0, 'delta': {'content': WORDS}}]})}\n\n".encode() * 20
+MOST = 64 * 128
+
+
+@pytest.fixture
+def endless(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Loopback:
+    answer = replace(Loopback.stream(AGAIN), again=AGAIN)
+    server = serve(Loopback.error(404, {}), routes={"/v1/chat/completions": [answer]})
+    monkeypatch.setenv("RECTO_MINE_BASE_URL", server.url)
+    return server
+
+
+async def settled(server: Endpoint) -> None:
+    while running := list(server.gateway._running):
+        await asyncio.wait(running)
+
+
+def stored(server: Endpoint, conversation: str) -> Json:
+    talk = server.run(server.desk.conversation(conversation))
+    return server.run(talk.messages(limit=None))[-1]
+
+
+@pytest.mark.parametrize("mode", ["record", "passthrough"])
+def test_a_client_that_leaves_ends_a_stream_that_is_passed_on(endpoint: Start, endless: Loopback, mode: str) -> None:
+    server = endpoint("mine:m-1", on_disconnect="finish")
+    body = {"model": "mine:m-1", "stream": True, "max_tokens": 10, "messages": [user("hello")]}
+    with server.client.stream("POST", "/v1/chat/completions", json=body, headers={"x-recto-mode": mode}) as response:
+        passed, home = 0, response.headers.get("x-recto-conversation")
+        for chunk in response.iter_bytes():
+            passed += len(chunk)
+            if passed > 3 * MOST:
+                break  # more than is stored, and not a byte changed
+    assert endless.left.wait(30)
+    server.run(settled(server))
+    if home:
+        kept = stored(server, home)
+        assert (kept.status, len(kept.text)) == ("stopped", MOST)
+        assert "10 tokens that were asked for" in kept.error
+
+
+@pytest.mark.parametrize("mode", ["manage", "record"])
+def test_a_client_gets_a_managed_or_translated_reply_as_one_that_was_too_long(
+    endpoint: Start, endless: Loopback, mode: str
+) -> None:
+    server = endpoint("mine:m-1")
+    body = {"model": "mine:m-1", "max_tokens": 10, "messages": [user("hello")]}
+    if mode == "manage":
+        response = server.client.post("/v1/chat/completions", json=body)
+        assert response.json()["choices"][0]["finish_reason"] == "length"
+        text = text_of(response)
+    else:
+        response = server.client.post("/v1/messages", json=body, headers={"x-recto-mode": mode})
+        assert response.json()["stop_reason"] == "max_tokens"
+        text = response.json()["content"][0]["text"]
+    assert len(text) == MOST
+    kept = stored(server, response.headers["x-recto-conversation"])
+    assert (kept.status, kept.text) == ("stopped", text)
+    assert endless.left.wait(30)
+
+
+def test_a_provider_waits_for_a_client_that_reads_slowly(
+    endpoint: Start, endless: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recto.serve.passing.MOST_UNREAD", 4)
+    server = endpoint("mine:m-1", mode="passthrough")
+    body = {"model": "mine:m-1", "stream": True, "messages": [user("hello")]}
+    with server.client.stream("POST", "/v1/chat/completions", json=body) as response:
+        for _, chunk in zip(range(20), response.iter_bytes(), strict=False):
+            assert chunk
+    assert endless.left.wait(30)
