@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
 
 from recto import wire
 from recto.chat.chain import Print
@@ -213,14 +213,6 @@ class ClientMessages:
             left = left_replies(self._database)
             whole = [row for row in whole if row.id not in left]
         return bool(whole)
-
-    def spent(self, owner: str, since: str) -> float:
-        """US dollars of the owner's requests since a time, those that are on their way by their bound."""
-        cost = func.sum(func.coalesce(requests.c.cost, requests.c.cost_bound, 0.0))
-        query = select(cost).join(client_conversations, client_conversations.c.conversation == requests.c.conversation)
-        with self._database.read() as connection:
-            found = connection.execute(query.where(client_conversations.c.owner == owner, requests.c.created >= since))
-            return float(found.scalar() or 0.0)
 
 
 def _replies(connection: Connection, number: int) -> Iterator[Any]:

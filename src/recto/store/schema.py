@@ -364,3 +364,23 @@ awaited_replies = Table(
     Column("process", TEXT, nullable=False),
     Column("asked", TEXT, nullable=False),
 )
+
+# Calls of the endpoint that belong to no conversation: passed through, and embeddings. All others are in `requests`; a
+# call is in one of the two. Holds no words.
+charges = Table(
+    "charges",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    # The name of the key; empty without keys.
+    Column("owner", TEXT, nullable=False),
+    Column("model", TEXT, nullable=False),
+    Column("purpose", TEXT, nullable=False),
+    Column("created", TEXT, nullable=False),
+    # As in `requests`.
+    Column("cost_bound", Float),
+    Column("cost", Float),
+    # As providers reported them.
+    *(Column(name, BigInteger, nullable=False) for name in ("input", "output", "cache_read")),
+    Index("charges_created", "created", "cost", "cost_bound"),
+    Index("charges_owner", "owner", "created", "cost", "cost_bound"),
+)

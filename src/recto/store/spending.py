@@ -5,9 +5,11 @@ from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Select, case, func, select
+from msgspec.structs import replace
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from recto.chat.message import stored_time
+from recto.store.charges import charge_sums, cost_sums
 from recto.store.database import Database
 from recto.store.rows import AnyRow
 from recto.store.schema import conversations, messages, requests, spending_totals
@@ -42,7 +44,9 @@ class Spending:
     def total(self, conversation: str | None = None, since: str | None = None) -> Spent:
         """Of a conversation (by its id), of all requests since a stored time, or of both."""
         with self._database.read() as connection:
-            return _by(connection, "total", conversation, since)[0]
+            return _with_charges(
+                _by(connection, "total", conversation, since), connection, "total", conversation, since
+            )[0]
 
     def of_messages(self, ids: Sequence[str]) -> Spent:
         """Of the requests that answered these messages, and of the summaries that were made on the way."""
@@ -58,7 +62,8 @@ class Spending:
         since: str | None = None,
         progress: Progress | None = None,
     ) -> list[Spent]:
-        """Days in their order; everything else by what it cost, the dearest first. `total` gives one sum."""
+        """Days in their order; everything else by what it cost, the dearest first. `total` gives one sum. Calls of the
+        endpoint that belong to no conversation are in all sums but those by conversation."""
         found = None
         if conversation is None and since is None:
             found = self._kept_totals.read(
@@ -67,6 +72,8 @@ class Spending:
         if found is None:
             with self._database.read() as connection:
                 found = _by(connection, group, conversation, since)
+        with self._database.read() as connection:
+            found = _with_charges(found, connection, group, conversation, since)
         if group == "day":
             return sorted(found, key=lambda each: each.name)
         return sorted(found, key=lambda each: (-each.cost_usd, -each.requests, each.name))
@@ -116,6 +123,23 @@ def _by_day(connection: Connection, conversation: str | None, since: str | None)
         since = end
 
 
+def _with_charges(
+    found: list[Spent], connection: Connection, group: SpentBy, conversation: str | None, since: str | None
+) -> list[Spent]:
+    """With the calls of the endpoint that belong to no conversation."""
+    if conversation is not None:
+        return found
+    sums = {each.name: each for each in found}
+    for name, row in charge_sums(connection, group, since):
+        sums[name] = _sum(sums.get(name, Spent(name)), _spent(row, name))
+    return list(sums.values())
+
+
+def _sum(one: Spent, other: Spent) -> Spent:
+    numbers = ("requests", "cost_usd", "unpriced", "open_usd")
+    return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in numbers})
+
+
 def _spent(row: AnyRow, name: str = "") -> Spent:
     return Spent(name, row.requests or 0, row.cost or 0.0, row.unpriced or 0, row.open or 0.0)
 
@@ -127,15 +151,7 @@ def _within(query: Select[Any], conversation: str | None, since: str | None) -> 
     return query if since is None else query.where(requests.c.created >= since)
 
 
-_cost, _bound = requests.c.cost, requests.c.cost_bound
-_unpriced = case((_cost.is_(None) & _bound.is_(None), 1), else_=0)
-_open = case((_cost.is_(None), _bound), else_=0.0)
-SUMS = (
-    func.count(requests.c.n).label("requests"),
-    func.sum(_cost).label("cost"),
-    func.sum(_unpriced).label("unpriced"),
-    func.sum(_open).label("open"),
-)
+SUMS = cost_sums(requests)
 _SUMMED = tuple(spending_totals.c[name] for name in ("requests", "cost", "unpriced", "open"))
 COLUMNS: dict[SpentBy, ColumnElement[Any]] = {
     "model": requests.c.model,

@@ -7,6 +7,7 @@ from typing import Self
 from recto.store.awaited_replies import AwaitedReplies
 from recto.store.blobs import Blobs, TokenCounts, UsageReports
 from recto.store.changes import StoreChanges
+from recto.store.charges import Charges
 from recto.store.clients import AccessKeys, ClientMessages
 from recto.store.conversation_copy import ConversationCopies
 from recto.store.database import BUSY_TIMEOUT_S, Database
@@ -39,6 +40,7 @@ class Store:
         self.access_keys = AccessKeys(self.database)
         self.client_messages = ClientMessages(self.database)
         self.awaited_replies = AwaitedReplies(self.database)
+        self.charges = Charges(self.database)
         self.copies = ConversationCopies(self.database)
         self.trash = Trash(self.database)
         self.retention = Retention(self.database, self.trash)

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import Connection, func, select
 
+from recto.store.charges import charge_sums
 from recto.store.database import Database
 from recto.store.rows import AnyRow
 from recto.store.schema import conversations, requests, spending_totals
@@ -48,6 +50,9 @@ def token_use(
     if found is None:
         with database.read() as connection:
             found = _anew_by(connection, by, conversation, since)
+    if conversation is None:
+        with database.read() as connection:
+            found = _with_charges(found, charge_sums(connection, by, since))
     return sorted(found, key=lambda each: each.name if by == "day" else (-each.input - each.output, each.name))
 
 
@@ -62,6 +67,16 @@ def _kept_by(connection: Connection, by: SpentBy) -> list[TokenUse]:
     if by == "conversation":
         query = query.join(conversations, conversations.c.n == spending_totals.c.conversation)
     return [_total(row.name or UNKNOWN_MODEL, row) for row in connection.execute(query)]
+
+
+def _with_charges(found: Sequence[TokenUse], charged: Sequence[tuple[str, AnyRow]]) -> list[TokenUse]:
+    """With the calls of the endpoint that belong to no conversation."""
+    sums = {each.name: each for each in found}
+    for name, row in charged:
+        before = sums.get(name, TokenUse(name))
+        more = {key: getattr(before, key) + int(getattr(row, key) or 0) for key in COUNTED}
+        sums[name] = replace(before, cost_usd=before.cost_usd + (row.cost or 0.0), **more)
+    return list(sums.values())
 
 
 def _total(name: str, sums: AnyRow) -> TokenUse:
