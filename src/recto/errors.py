@@ -60,6 +60,8 @@ class ProviderError(RectoError):
     partial: bool = False
     sent: bool = True
     """False when the request never left, as without a key or a connection."""
+    may_cost: bool = False
+    """True when the connection ended without an answer: the provider may have worked on the request."""
 
 
 class NoKey(ProviderError):

@@ -81,5 +81,5 @@ def test_a_reply_of_the_tokens_that_were_asked_for_is_never_cut(
     texts: list[str], thoughts: list[str], cuts: int
 ) -> None:
     said = [TextPart(text[at::cuts]) for text in texts for at in range(cuts)]
-    parts = [*map(ThinkingPart, thoughts), *said, Done("stop")]
+    parts: list[ReplyPart] = [*map(ThinkingPart, thoughts), *said, Done("stop")]
     assert read(Endless(parts), max_tokens=len(texts)) == (parts[:-1], parts[-1])

@@ -9,6 +9,7 @@ import click
 from recto.cli import options, show
 from recto.cli.web import NEEDS_EXTRA
 from recto.errors import Invalid
+from recto.text import dollars
 
 if TYPE_CHECKING:
     from recto.serve.gateway import Disconnect, Mode
@@ -118,7 +119,11 @@ def keys() -> None:
     "--spend-day", type=click.FloatRange(min=0), metavar="DOLLARS", help="The most that it may cost in a day."
 )
 @click.option("--requests-per-minute", type=click.IntRange(min=1), metavar="N", help="How often it may ask.")
-@click.option("--mode", type=click.Choice(["manage", "record", "passthrough"]), help="How its requests are handled.")
+@click.option(
+    "--mode",
+    type=click.Choice(["manage", "record", "passthrough"]),
+    help="How its requests are handled; clients cannot change it.",
+)
 @options.as_json_option
 def add_key(
     name: str,
@@ -134,11 +139,11 @@ def add_key(
 
     Example: recto serve keys add laptop --spend-day 5
     """
-    from recto.serve.launch import open_keys  # Starlette and uvicorn: only to serve
+    from recto.serve.launch import open_store  # Starlette and uvicorn: only to serve
 
     limits = {"models": models, "spend_day": spend_day, "requests_per_minute": requests_per_minute, "mode": mode or ""}
-    with open_keys() as known:
-        key, secret = known.add(name, **limits)
+    with open_store() as store:
+        key, secret = store.access_keys.add(name, **limits)
     if as_json:
         show.emit({**_told(key), "key": secret})
         return
@@ -149,19 +154,22 @@ def add_key(
 @keys.command("list")
 @options.as_json_option
 def list_keys(as_json: bool) -> None:
-    """List the keys by their names, with what each may do. No part of a key is shown.
+    """List the keys by their names, with what each may do and has spent today. No part of a key is shown.
+
+    Calls that have not ended count with the most that they can cost.
 
     Example: recto serve keys list
     """
-    from recto.serve.launch import open_keys  # Starlette and uvicorn: only to serve
+    from recto.serve.launch import open_store  # Starlette and uvicorn: only to serve
+    from recto.store.spending import today
 
-    with open_keys() as known:
-        found = known.all()
-    for key in found:
+    with open_store() as store:
+        found = [(key, store.charges.spent(key.name, today())) for key in store.access_keys.all()]
+    for key, spent in found:
         if as_json:
-            show.emit(_told(key))
+            show.emit({**_told(key), "spent_today": round(spent, 9)})
         else:
-            show.say("  ".join((f"{key.name:<16}", key.created[:10], *_limits(key))))
+            show.say("  ".join((f"{key.name:<16}", key.created[:10], f"{dollars(spent)} today", *_limits(key))))
     if not found and not as_json:
         show.note("there is no key; `recto serve keys add NAME` makes one")
 
@@ -174,10 +182,10 @@ def remove_key(name: str, as_json: bool) -> None:
 
     Example: recto serve keys remove laptop
     """
-    from recto.serve.launch import open_keys  # Starlette and uvicorn: only to serve
+    from recto.serve.launch import open_store  # Starlette and uvicorn: only to serve
 
-    with open_keys() as known:
-        key = known.remove(name)
+    with open_store() as store:
+        key = store.access_keys.remove(name)
     if as_json:
         show.emit(_told(key))
     else:
@@ -197,6 +205,6 @@ def _told(key: "AccessKey") -> dict[str, object]:
 
 def _limits(key: "AccessKey") -> list[str]:
     said = [f"models {', '.join(key.models)}"] if key.models else []
-    said += [f"${key.spend_day:g} a day"] if key.spend_day is not None else []
+    said += [f"at most {dollars(key.spend_day)} a day"] if key.spend_day is not None else []
     said += [f"{key.requests_per_minute} requests a minute"] if key.requests_per_minute else []
     return said + ([key.mode] if key.mode else [])

@@ -35,6 +35,27 @@ IGNORED = (
     "user_profile_id",
     "workspace_id",
 )
+# Fields that cannot make a request cost more than its input and its longest reply.
+BOUNDED = frozenset(
+    [
+        "model",
+        "messages",
+        "system",
+        "max_tokens",
+        "stream",
+        "temperature",
+        "top_p",
+        "top_k",
+        "stop_sequences",
+        "tools",
+        "tool_choice",
+        "thinking",
+        "output_config",
+        "metadata",
+        "cache_control",
+        "service_tier",
+    ]
+)
 SHOWN = ("text", "image", "document", "search_result")
 BlockReader = Callable[[Fields, str], list[Block]]
 """Reads one block of a type."""

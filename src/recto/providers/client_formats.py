@@ -17,12 +17,14 @@ from recto.providers.anthropic_replies import (
     anthropic_error,
     write_anthropic_reply,
 )
+from recto.providers.anthropic_requests import BOUNDED as ANTHROPIC_BOUNDED
 from recto.providers.anthropic_requests import read_anthropic_messages, read_anthropic_request
 from recto.providers.client import ClientRequest, ErrorReply, ReplyHead
 from recto.providers.http import BAD_DATA, ReplyReader
 from recto.providers.model import Done, ReplyPart
 from recto.providers.openai import INSTRUCTION_ROLES, OpenAIFormat
 from recto.providers.openai_replies import OpenAIReader, OpenAIReplyWriter, openai_error, write_openai_reply
+from recto.providers.openai_requests import BOUNDED as OPENAI_BOUNDED
 from recto.providers.openai_requests import read_openai_messages, read_openai_request
 from recto.providers.sse import ServerEvent
 from recto.window.request import Entry, Format
@@ -52,6 +54,8 @@ class ClientFormat(Struct, frozen=True):
     """How the ids of replies begin."""
     instructions: tuple[str, ...]
     """Roles of messages that are instructions; empty where these stand beside the messages."""
+    bounded: frozenset[str] = frozenset()
+    """Fields of a request that cannot make it cost more than its input and its longest reply."""
 
     @property
     def name(self) -> str:
@@ -72,6 +76,7 @@ OPENAI = ClientFormat(
     openai_error,
     "chatcmpl-",
     INSTRUCTION_ROLES,
+    OPENAI_BOUNDED,
 )
 ANTHROPIC = ClientFormat(
     AnthropicFormat(),
@@ -83,6 +88,7 @@ ANTHROPIC = ClientFormat(
     anthropic_error,
     "msg_",
     (),
+    ANTHROPIC_BOUNDED,
 )
 CLIENT_FORMATS = {each.name: each for each in (OPENAI, ANTHROPIC)}
 # Parts of a message that only one of the formats has.

@@ -43,6 +43,11 @@ OPENAI_REASONER = re.compile(r"(gpt-[5-9]|gpt-oss|gpt-chat|codex|computer-use|o[
 # reason.
 OPENAI_FIXED = re.compile(r"(?!gpt-5-chat)(gpt-[5-9]|codex|o[1-9](-|$))")
 
+# OpenAI's, Google's and xAI's models that think and show nothing of it.
+THINKS_UNSEEN = re.compile(
+    r"(?!gpt-5-chat)(gpt-[5-9]|gpt-chat|codex|o[1-9](-|$))|gemini-(2\.5|[3-9])|grok-(3-mini|[4-9])"
+)
+
 OPENAI_VISION = re.compile(
     r"(chatgpt-4o|gpt-4o(?!-.*audio)|gpt-4\.[1-9]|gpt-4-(turbo|vision)|gpt-[5-9]|gpt-chat|computer-use|o[134](-|$))"
 )
@@ -125,6 +130,12 @@ def has_fixed_temperature(id: str) -> bool:
     """Whether a model refuses any temperature but 1: OpenAI's reasoning models, and Claude from 4.7 on."""
     name = _bare(id)
     return claude_version(name) > (4, 6) if "claude" in name else OPENAI_FIXED.match(name) is not None
+
+
+def thinks_unseen(id: str) -> bool:
+    """Whether a model may think without showing all of it. What it thinks is paid for, and only its provider counts
+    it."""
+    return THINKS_UNSEEN.match(_bare(id)) is not None
 
 
 def _bare(id: str) -> str:

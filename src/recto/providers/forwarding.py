@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from recto.errors import Invalid, NotFound
 from recto.providers.client import ClientRequest
-from recto.providers.failure import RequestTarget, unreachable
-from recto.providers.model import Provider
+from recto.providers.failure import RequestTarget
+from recto.providers.families import VocabularyCounter
+from recto.providers.http import BAD_DATA, connection_failure
+from recto.providers.model import Model, Provider
 from recto.providers.remote import RemoteProvider
 from recto.window.request import Format, Piece, PieceKind
-from recto.wire import dumps
+from recto.wire import Json, dumps
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -31,7 +33,8 @@ def remote_of(provider: Provider) -> RemoteProvider | None:
 
 @asynccontextmanager
 async def forwarded(provider: RemoteProvider, url: str, body: bytes) -> AsyncGenerator["Response", None]:
-    """The provider's answer to these bytes, whatever it is. Unreachable where there is none."""
+    """The provider's answer to these bytes, whatever it is. Unreachable where there is none, with what is known of
+    whether the request left."""
     import httpx2  # slow, and only to send
 
     key = provider.checked_key()
@@ -42,8 +45,9 @@ async def forwarded(provider: RemoteProvider, url: str, body: bytes) -> AsyncGen
         async with client.stream("POST", url, content=body, headers={**headers, **provider.headers(key)}) as response:
             yield response
     except httpx2.HTTPError as why:
-        what = f"cannot be reached ({str(why) or type(why).__name__}); check that it runs, and its address"
-        raise unreachable(target, what, retryable=False).error from why
+        failure = connection_failure(target, why, provider.transport.retry_policy)
+        failure.error.sent = failure.was_sent
+        raise failure.error from why
 
 
 def embeddings_url(provider: Provider) -> tuple[RemoteProvider, str]:
@@ -94,6 +98,16 @@ def with_model(body: bytes, model: str) -> bytes:
     return body
 
 
+def with_member(body: bytes, name: str, value: Json) -> bytes:
+    """The same bytes with one member more, or with another value of one that is there."""
+    text = body.decode()
+    for known, start, end in body_members(text):
+        if known == name:
+            return (text[:start] + dumps(value) + text[end:]).encode()
+    at = _after(text, _skip(text, 0), "{")
+    return f"{text[:at]}{dumps(name)}:{dumps(value)}{'' if text[_skip(text, at)] == '}' else ','}{text[at:]}".encode()
+
+
 def body_pieces(body: bytes) -> tuple[Piece, ...]:
     """The body in pieces that make it up again, byte for byte: each message and each tool is one."""
     text, decode = body.decode(), JSONDecoder().raw_decode
@@ -113,6 +127,56 @@ def body_pieces(body: bytes) -> tuple[Piece, ...]:
             at = _skip(text, at + 1) if text[at] == "," else at
     pieces.append(Piece("tail", text[done:].encode()))
     return tuple(pieces)
+
+
+# -- what a body can cost
+
+# What our counts measure. Anything else, as a file that the provider fetches itself, may fill the window.
+_MEASURED = frozenset(
+    {
+        "text",
+        "refusal",
+        "image_url",
+        "image",
+        "thinking",
+        "redacted_thinking",
+        "tool_use",
+        "tool_result",
+        "search_result",
+    }
+)
+_INLINE_SOURCES = frozenset({"base64", "text", "content"})
+
+
+def body_tokens(body: bytes, format: Format, model: Model) -> int:
+    """Our count of the input of a request. Everything in it counts, also what the provider may ignore."""
+    counter, tokens = VocabularyCounter(model, format), 0
+    for piece in body_pieces(body):
+        data = piece.data.lstrip(b", \t\r\n")
+        if piece.kind not in ("message", "tool"):
+            tokens += counter.text(piece.data.decode()).tokens
+            continue
+        try:
+            tokens += counter.count_piece(Piece(piece.kind, data)).tokens
+        except BAD_DATA:
+            tokens += len(data)  # no token is shorter than a byte
+    return tokens
+
+
+def is_measured(content: Json) -> bool:
+    """Whether our counts measure all of a message's content."""
+    if not isinstance(content, list):
+        return True
+    return all(isinstance(part, dict) and _is_part_measured(part) for part in content)
+
+
+def _is_part_measured(part: dict[str, Json]) -> bool:
+    kind, file, source = part.get("type"), part.get("file"), part.get("source")
+    if kind == "file":
+        return isinstance(file, dict) and bool(file.get("file_data")) and not file.get("file_id")
+    if kind == "document":
+        return isinstance(source, dict) and source.get("type") in _INLINE_SOURCES
+    return kind in _MEASURED and is_measured(part.get("content"))
 
 
 def rendered_body(request: ClientRequest, format: Format, provider: str, model: str) -> bytes:

@@ -149,7 +149,7 @@ class Transport:
             for part in (last := reader.end()):
                 yield part
             if not last:
-                raise _connection_failure(target, why, self.retry_policy) from why
+                raise connection_failure(target, why, self.retry_policy) from why
         except httpx2.InvalidURL as why:
             raise unreachable(
                 target, f"cannot be asked ({why}); check its address", retryable=False, sent=False
@@ -306,7 +306,7 @@ async def _drain(events: AsyncGenerator[ServerEvent]) -> None:
         log.exception("the end of a complete reply could not be read")
 
 
-def _connection_failure(
+def connection_failure(
     target: RequestTarget, why: "HTTPError | TimeoutError", retry_policy: RetryPolicy
 ) -> AttemptFailed:
     import httpx2  # slow, and only to send
@@ -314,7 +314,9 @@ def _connection_failure(
     if isinstance(why, httpx2.ReadTimeout | httpx2.WriteTimeout | TimeoutError):
         # the provider may still be working on the request: a retry would double that work
         silent = f"was silent for {retry_policy.read_s:g} s; ask again, or set a longer timeout"
-        return unreachable(target, silent, retryable=False)
+        failure = unreachable(target, silent, retryable=False)
+        failure.error.may_cost = True
+        return failure
     if isinstance(why, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
         return unreachable(target, f"cannot be asked ({why}); check its address", retryable=False, sent=False)
     if isinstance(why, httpx2.ConnectError | httpx2.TimeoutException | httpx2.ProxyError):
@@ -328,5 +330,5 @@ def _connection_failure(
         )
     reason = str(why) or type(why).__name__
     failure = unreachable(target, f"broke the connection ({reason}); ask again", retryable=True)
-    failure.wait_s = 0.0
+    failure.wait_s, failure.error.may_cost = 0.0, True
     return failure

@@ -252,7 +252,8 @@ class OpenAIProvider(RemoteProvider):
         super().__init__(
             name, base_url, key, catalog, key_variable=key_variable, transport=transport, is_custom=is_custom
         )
-        self.format = OpenAIFormat(dialect or DIALECTS.get(urlsplit(self.base_url).hostname or "", PLAIN))
+        dialect = dialect or DIALECTS.get(urlsplit(self.base_url).hostname or "", PLAIN)
+        self.format, self.length_field = OpenAIFormat(dialect), dialect.max_tokens_field
         self.reader = OpenAIReader
 
     @property

@@ -59,6 +59,45 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "moderation": (),
     "web_search_options": (),
 }
+# Fields that cannot make a request cost more than its input and its longest reply.
+BOUNDED = frozenset(
+    [
+        "model",
+        "messages",
+        "stream",
+        "stream_options",
+        "max_tokens",
+        "max_completion_tokens",
+        "n",
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "stop",
+        "seed",
+        "frequency_penalty",
+        "presence_penalty",
+        "logit_bias",
+        "logprobs",
+        "top_logprobs",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "functions",
+        "function_call",
+        "response_format",
+        "reasoning_effort",
+        "verbosity",
+        "user",
+        "metadata",
+        "store",
+        "safety_identifier",
+        "service_tier",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+    ]
+)
 
 
 def read_openai_request(body: bytes, made: Made | None = None, *, pass_on: bool = False) -> ClientRequest:

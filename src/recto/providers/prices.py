@@ -27,6 +27,11 @@ class Prices(Struct, frozen=True):
     def are_known(self) -> bool:
         return self.input is not None and self.output is not None
 
+    @property
+    def dearest_output(self) -> float:
+        """Per million tokens of output, whatever the length of the input; 0 where it is not known."""
+        return max(max(each.output or 0.0, each.reasoning or 0.0) for each in (self, *(at for _, at in self.above)))
+
     def cost(self, usage: Usage) -> float | None:
         """None where the prices are not known."""
         at = self._at(usage.input)

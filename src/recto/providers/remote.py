@@ -44,6 +44,8 @@ class RemoteProvider(ABC):
     """The shared part of providers over HTTP; the subclass of a wire format defines `url`, `headers` and `reader`."""
 
     format: Format
+    length_field: str = "max_tokens"
+    """What its API calls the longest reply."""
     reader: Callable[[], ReplyReader]
 
     def __init__(

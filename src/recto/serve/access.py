@@ -3,14 +3,16 @@
 import time
 from collections import deque
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
 from recto.errors import NoKey, RateLimited, Refused, SpendLimit
 from recto.store.clients import AccessKey
+from recto.store.spending import today
 from recto.store.store import Store
+from recto.text import dollars
+from recto.turn.spending import SpendCap
 
 MINUTE_S = 60.0
 OPEN = AccessKey("", "")
@@ -57,20 +59,19 @@ class Access:
         if key.models and not any(fnmatchcase(model, pattern) for pattern in key.models):
             raise Refused(f"The key {key.name} may not ask {model}; it may ask {', '.join(key.models)}.")
 
-    def check_spending(self, key: AccessKey, at_most: float | None = None) -> None:
-        """`at_most` of a request that is recorded counts already. Runs in the store's thread."""
-        if key.spend_day is None:
+    def check_spending(self, key: AccessKey) -> None:
+        """Refuses a key that has nothing left, before anything is stored for it. What a call can cost is checked when
+        its bound is stored. Runs in the store's thread."""
+        if (cap := cap_of(key)) is None:
             return
-        today = datetime.now(UTC).strftime("%Y-%m-%dT00:00:00.000Z")
-        spent = self._store.client_messages.spent(key.name, today)
-        if spent > key.spend_day or (at_most is None and spent >= key.spend_day):
-            raise SpendLimit(
-                f"The key {key.name} may spend ${key.spend_day:g} a day, and with this request it would be more.",
-                at_most=at_most or 0.0,
-                spent=spent,
-                limit=key.spend_day,
-                key=key.name,
-            )
+        spent = self._store.charges.spent(cap.key, today())
+        if spent >= cap.day:
+            why = f"The key {cap.key} has spent its {dollars(cap.day)} for today."
+            raise SpendLimit(why, at_most=0.0, spent=spent, limit=cap.day, key=cap.key)
+
+
+def cap_of(key: AccessKey) -> SpendCap | None:
+    return None if key.spend_day is None else SpendCap(key.name, key.spend_day)
 
 
 class Limits(Struct, frozen=True):

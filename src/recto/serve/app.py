@@ -18,7 +18,6 @@ from recto.errors import Busy, NotFound, RectoError
 from recto.ids import new_id
 from recto.providers.client import ClientRequest, ReplyHead
 from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat
-from recto.providers.forwarding import embeddings_url, forwarded, with_model
 from recto.providers.model import Done
 from recto.providers.openai_responses import (
     PREFIX,
@@ -32,7 +31,7 @@ from recto.providers.registry import model_overview
 from recto.serve.conversation_finder import FoundConversation
 from recto.serve.gateway import Gateway, checked_name
 from recto.serve.managed import ManagedReply
-from recto.serve.passing import PassedRequest
+from recto.serve.passing import PassedEmbeddings, PassedRequest
 from recto.serve.replies import (
     DeliveredStream,
     error_response,
@@ -96,7 +95,8 @@ async def managed(
     model = gateway.model_name(asked.model)
     gateway.access.check_model(key, model)
     asked = replace(asked, model=model)
-    reply = ManagedReply(gateway, key, asked, named, traceparent=request.headers.get("traceparent"))
+    parent = request.headers.get("traceparent")
+    reply = ManagedReply(gateway, key, asked, named, traceparent=parent, bounded=format.bounded)
     await reply.prepare()
     gateway.metrics.compactions += reply.compacted
     task = reply.begin()
@@ -198,13 +198,10 @@ async def embeddings(request: Request) -> Response:
     try:
         key = await admitted(gateway, request)
         body = await read_body(request, gateway.options.limits.body_bytes, gateway.options.limits.read_s)
-        passed = PassedRequest(gateway, key, OPENAI, body, records=False, named=None)
-        builder = gateway.engine.builder
-        remote, url = embeddings_url(builder.provider(passed.name))
-        model = builder.known_model(passed.name)
-        async with forwarded(remote, url, with_model(body, model.id if model else passed.name)) as answer:
-            found, media_type = await answer.aread(), answer.headers.get("content-type", "application/json")
-        return Response(found, answer.status_code, media_type=media_type)
+        answer = await PassedEmbeddings(gateway, key, body).answer()
+        return Response(answer.body, answer.head.status, media_type=answer.head.media_type)
+    except ClientDisconnect:
+        return Response(status_code=499)
     except Exception as why:
         return error_response(OPENAI, why)
 

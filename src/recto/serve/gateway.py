@@ -98,9 +98,9 @@ class Gateway:
     async def find_key(self, secret: str) -> AccessKey | None:
         return await self.store_thread.do(self.store.access_keys.find, secret)
 
-    async def check_spending(self, key: AccessKey, at_most: float | None = None) -> None:
+    async def check_spending(self, key: AccessKey) -> None:
         if key.spend_day is not None:
-            await self.store_thread.do(self.access.check_spending, key, at_most)
+            await self.store_thread.do(self.access.check_spending, key)
 
     def model_name(self, asked: str) -> str:
         """The model of a request; some clients must have a name, and mean whichever there is. A name that is a path in
@@ -115,10 +115,14 @@ class Gateway:
         return self.options.fallbacks.get(model) or self.options.fallbacks.get("*") or ()
 
     def mode_of(self, key: AccessKey, asked: str | None) -> Mode:
-        """The call's own, the key's, the server's."""
+        """The key's, the call's own, the server's. A key that was made with a mode keeps to it."""
         mode = asked or key.mode or self.options.mode
         if mode not in MODES:
             raise Invalid(f"x-recto-mode must be one of {', '.join(MODES)}, not {mode[:40]!r}.", field="x-recto-mode")
+        if key.mode and mode != key.mode:
+            raise Invalid(
+                f"The key {key.name} was made for the mode {key.mode}; leave out x-recto-mode.", field="x-recto-mode"
+            )
         return mode
 
 

@@ -16,7 +16,7 @@ from recto.events import Event
 from recto.recall.message_search import FoundMessages, MessageQuery, search_messages
 from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf
 from recto.search.hybrid_index import Progress
-from recto.serve.access import KeyRefused
+from recto.serve.access import KeyRefused, cap_of
 from recto.serve.gateway import CHOSEN, Gateway
 from recto.source_changes import Change
 from recto.sources.overrides import SourceStatus
@@ -40,12 +40,13 @@ class KeyUse:
     def __init__(self, gateway: Gateway, key: AccessKey) -> None:
         self.gateway, self.key = gateway, key
 
-    async def admit(self, model: str) -> None:
-        """One turn more, with this model."""
+    async def admit(self, model: str, session: ChatSession) -> None:
+        """One turn more, with this model. What it costs is checked when its request is stored."""
         gateway, known = self.gateway, await self._known()
         gateway.access.admit(known)
         gateway.access.check_model(known, gateway.model_name(model))
         await gateway.check_spending(known)
+        session.apply(cap=cap_of(known))
 
     async def check(self) -> None:
         await self._known()
@@ -80,19 +81,19 @@ class KeyTalk(AsyncTalk):
         return given  # other agents are the owner's
 
     async def _sent(self, given: TurnStart, chosen: CallOptions, *, can_ask: bool) -> AsyncGenerator[Event, None]:
-        await self._use.admit(self.model)
+        await self._use.admit(self.model, self._session)
         async with aclosing(super()._sent(given, chosen, can_ask=can_ask)) as events:
             async for event in events:
                 yield event
 
     async def stream_compaction(self, keep: str = "") -> AsyncGenerator[Event, None]:
-        await self._use.admit(self.model)
+        await self._use.admit(self.model, self._session)
         async with aclosing(super().stream_compaction(keep)) as events:
             async for event in events:
                 yield event
 
     async def compact(self, keep: str = "") -> Compaction:
-        await self._use.admit(self.model)
+        await self._use.admit(self.model, self._session)
         return await super().compact(keep)
 
     async def use(self, model: str) -> None:

@@ -13,17 +13,16 @@ from recto.home_files import private_home
 from recto.serve.gateway import Disconnect, Mode, ServeOptions
 from recto.serve.server import AddPage, bound_socket, is_loopback, run_mcp_server, run_server
 from recto.serve.span_exporter import find_collector
-from recto.store.clients import AccessKeys
 from recto.store.store import Store
 
 log = logging.getLogger(__name__)
 
 
 @contextmanager
-def open_keys() -> Iterator[AccessKeys]:
+def open_store() -> Iterator[Store]:
     home = locations.find_home()
     with private_home(home), Store(locations.find_store(home)) as store:
-        yield store.access_keys
+        yield store
 
 
 def read_fallbacks(given: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -63,8 +62,8 @@ def launch(
         collector=find_collector(os.environ),
     )
     if not is_open:
-        with open_keys() as keys:
-            if not keys.all():
+        with open_store() as store:
+            if not store.access_keys.all():
                 raise Invalid("there is no key yet: `recto serve keys add NAME` makes one, or --open serves without")
     bound = bound_socket(host, port)
     with bound:

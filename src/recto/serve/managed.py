@@ -6,7 +6,6 @@ The reply goes into the store in a task of its own: it is kept whether or not th
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,6 +16,8 @@ from recto.errors import Invalid, Overflow, ProviderError, SpendLimit
 from recto.events import ContextCompacted, Replied
 from recto.providers.client import ClientRequest
 from recto.providers.model import Done, ReplyPart
+from recto.serve.access import cap_of
+from recto.serve.charging import check_fields
 from recto.serve.conversation_finder import FoundConversation
 from recto.serve.gateway import Gateway, header_text
 from recto.serve.placement import place
@@ -25,6 +26,7 @@ from recto.store.clients import AccessKey
 from recto.turn.context import CallOptions
 from recto.turn.exchange import Exchange, record_request
 from recto.turn.messages import AnswerAgain
+from recto.turn.spending import shorter_reply
 from recto.turn.steps import Step
 
 Heard = ReplyPart | BaseException
@@ -39,9 +41,11 @@ class ManagedReply:
         conversation: str | None,
         follows: FoundConversation | None = None,
         traceparent: str | None = None,
+        bounded: frozenset[str] = frozenset(),
     ) -> None:
-        """`follows`: the reply that the request comes after, where it does not repeat what is before."""
-        self._follows = follows
+        """`bounded`: fields that a key with a limit may send. `follows`: the reply that the request comes after, where
+        it does not repeat what is before."""
+        self._follows, self._bounded = follows, bounded
         self._trace = ReplyTrace("manage", traceparent, is_stream=request.stream)
         self._gateway, self._key, self._request, self._named = gateway, key, request, conversation
         self._engine, self._store = gateway.engine, gateway.store
@@ -55,6 +59,7 @@ class ManagedReply:
             system=request.system,
             runs_tools=False,
         )
+        self._shortened: int | None = None
         self.compacted = False
         self.message: Message | None = None
 
@@ -63,19 +68,20 @@ class ManagedReply:
     async def prepare(self) -> None:
         """Stores what is new and records the request. What fails later loses none of it."""
         if self._request.entries[-1].role == "assistant":
-            raise Invalid(
-                "messages must end with what is to be answered; `x-recto-mode: passthrough` passes on a beginning of "
-                "the reply.",
-                field="messages",
-            )
+            other = "" if self._key.mode else "; `x-recto-mode: passthrough` passes on a beginning of the reply"
+            raise Invalid(f"messages must end with what is to be answered{other}.", field="messages")
         await self._gateway.check_spending(self._key)
+        cap = cap_of(self._key)
+        if cap:
+            check_fields(cap.key, self._request.parameters.extra, self._bounded)
         at = (self._gateway, self._key.name, self._named, self._request.model)
         with FOREGROUND.begin():
             self._placement = await place(*at, self._request.entries, self._follows)
             self._session = self._placement.session
+            self._session.apply(cap=cap)
             self._options = replace(self._options, notes=self._placement.notes)
             try:
-                self.waiting = await self._prepared()
+                self.waiting = await self._within_limits()
             except BaseException:
                 await asyncio.shield(self.end_delivery(is_delivered=False))
                 raise
@@ -89,17 +95,25 @@ class ManagedReply:
             async with aclosing(step.events()) as events:
                 async for event in events:
                     self.compacted |= isinstance(event, ContextCompacted)
-        waiting = step.result
-        try:
-            await self._gateway.check_spending(self._key, waiting.request.at_most_usd or 0.0)
-        except SpendLimit as why:
-            await self._not_sent(waiting, why.message)
-            raise
-        return waiting
+        return step.result
 
-    async def _not_sent(self, waiting: ClientTurn, why: str) -> None:
-        outcome: dict[str, Any] = {"finish": "error", "error": why, "not_sent": True, "cost_usd": 0.0}
-        await self._gateway.store_thread.do(self._store.records.outcome, waiting.request.id, **outcome)
+    async def _within_limits(self) -> ClientTurn:
+        """A reply without a given length is shortened to what the limits leave."""
+        try:
+            return await self._prepared()
+        except SpendLimit as why:
+            builder, name = self._engine.builder, self._request.model
+            if self._options.parameters.max_tokens:
+                raise
+            longest = shorter_reply(await builder.model(name), await builder.longest_reply(name), why)
+            if longest is None:
+                raise
+            note = f"max_tokens is {longest:,}: that is what the spending limit leaves"
+            parameters = replace(self._options.parameters, max_tokens=longest)
+            notes = (*self._options.notes, note)
+            self._options = replace(self._options, parameters=parameters, notes=notes)
+            self._shortened = longest
+            return await self._prepared()
 
     @property
     def summary(self) -> str:
@@ -122,6 +136,7 @@ class ManagedReply:
             "x-recto-tokens-before": str(max(window.total, window.total * characters // sent)),
             "x-recto-compacted": "true" if self.compacted else "false",
             "x-recto-archived": str(block.messages_archived if block else 0),
+            **({} if self._shortened is None else {"x-recto-max-tokens": str(self._shortened)}),
         }
 
     # -- the reply

@@ -4,27 +4,47 @@ Where the provider speaks another format, or runs in this process, the request a
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from math import prod
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.errors import Invalid, ProviderError, RectoError
+from recto.errors import Invalid, ProviderError, RectoError, SpendLimit, StoreError
 from recto.providers.client import ClientRequest
 from recto.providers.client_formats import ClientFormat
-from recto.providers.forwarding import forwarded, remote_of, rendered_body, with_model
+from recto.providers.forwarding import embeddings_url, forwarded, remote_of, rendered_body, with_member, with_model
 from recto.providers.model import Attempt, Done, Model, Provider, ReplyPart
 from recto.providers.remote import RemoteProvider
 from recto.providers.reply_limit import ReplyLimit, ReplyMeter, limited
+from recto.serve.access import cap_of
+from recto.serve.charging import (
+    EMBEDDING_FIELDS,
+    CallBound,
+    CallCost,
+    begin_charge,
+    bound_of,
+    check_fields,
+    check_members,
+    check_passed,
+    cost_of,
+    embedding_bound,
+    embedding_cost,
+)
 from recto.serve.gateway import Gateway, header_text
-from recto.serve.recording import HeardBytes, HeardReply, Recording, begin_recording
+from recto.serve.heard_reply import HeardBytes, HeardReply
+from recto.serve.recording import Recording, begin_recording
 from recto.serve.spans import ReplyTrace
 from recto.store.clients import AccessKey
+from recto.turn.spending import SpendCap, unpriced_refusal
 from recto.window.request import Entry
 from recto.wire import Json, loads
+
+log = logging.getLogger(__name__)
 
 # Parts or chunks, of at most 64 KB each, that the client has not read yet.
 MOST_UNREAD = 256
@@ -57,6 +77,8 @@ class PassedRequest:
         self._out: asyncio.Queue[Any] = asyncio.Queue(MOST_UNREAD)
         self._is_read = True
         self._recording: Recording | None = None
+        self._charge: int | None = None
+        self._shortened: int | None = None
         self.data = _read(body)
         self._trace = ReplyTrace("record", traceparent, is_stream=self.is_stream)
         self.name = gateway.model_name(str(self.data["model"]))
@@ -71,12 +93,15 @@ class PassedRequest:
         recorded = self._recording
         mode = "record" if self._records else "passthrough"
         told = {"x-recto-mode": mode, "x-recto-model": header_text(self._model.name)}
+        if self._shortened is not None:
+            told["x-recto-max-tokens"] = str(self._shortened)
         if recorded is None:
             return told
         home = recorded.placement.session.conversation
         return told | {"x-recto-conversation": home, "x-recto-request": recorded.request}
 
     async def prepare(self) -> None:
+        """Reads the request, and stores it with the most that it can cost; or that alone."""
         await self._gateway.check_spending(self._key)
         builder = self._gateway.engine.builder
         self._provider: Provider = builder.provider(self.name)
@@ -84,17 +109,65 @@ class PassedRequest:
         remote = remote_of(self._provider)
         self.remote: RemoteProvider | None = remote if self._provider.format.name == self._format.name else None
         self.asked: ClientRequest | None = None
-        if self.remote is not None:
-            self._body = with_model(self._body, self._model.id)
-        else:
+        if self.remote is None:
             self.asked = self._format.read_request(self._body, pass_on=True)
-            kept = self._provider.format.name == self._format.name
-            parameters = self.asked.parameters if kept else replace(self.asked.parameters, extra={})
-            asked = replace(self.asked, parameters=parameters)
-            self._body = rendered_body(asked, self._provider.format, self._provider.name, self._model.id)
+        cap, sent = cap_of(self._key), self._rendered(None)
+        self._bound = await bound_of(sent, self.data, self._provider.format, self._model)
+        if cap and self._bound.most is None:
+            raise unpriced_refusal(cap.key, self._model.name)
+        if cap and self._bound.most:
+            check_passed(cap.key, self._body, self.data, self._format)
         if self._records:
             at = (self._gateway, self._key.name, self._named, self._entries())
-            self._recording = await begin_recording(*at, self._model, self._provider.format.name, self._body)
+            self._recording = await begin_recording(*at, self._model, self._provider.format.name)
+        try:
+            self._body = await self._reserved(sent, cap)
+        except BaseException:
+            await asyncio.shield(self.end_delivery(is_delivered=False))
+            raise
+
+    def _rendered(self, max_tokens: int | None) -> bytes:
+        """The body as it is sent; with `max_tokens`, where a limit shortens the reply."""
+        if self.remote is not None:
+            body = with_model(self._body, self._model.id)
+            return body if max_tokens is None else with_member(body, self.remote.length_field, max_tokens)
+        assert self.asked is not None
+        kept = self._provider.format.name == self._format.name
+        parameters = self.asked.parameters if kept else replace(self.asked.parameters, extra={})
+        parameters = parameters if max_tokens is None else replace(parameters, max_tokens=max_tokens)
+        asked = replace(self.asked, parameters=parameters)
+        return rendered_body(asked, self._provider.format, self._provider.name, self._model.id)
+
+    async def _reserved(self, body: bytes, cap: SpendCap | None) -> bytes:
+        """The body to send, once the most that it can cost is stored. A reply without a given length is shortened to
+        what the limits leave."""
+        try:
+            await self._reserve(body, cap)
+        except SpendLimit as why:
+            if (longest := self._bound.shorter(why)) is None:
+                raise
+            self._shortened, self._bound = longest, replace(self._bound, longest=longest)
+            body = self._rendered(longest)
+            await self._reserve(body, cap)
+        return body
+
+    async def _reserve(self, body: bytes, cap: SpendCap | None) -> None:
+        if self._recording:
+            await self._recording.save(body, self._bound, cap)
+            return
+        at = (self._gateway.store, self._key.name, cap, self._gateway.desk.settings.spend, "passthrough", self._bound)
+        self._charge = await self._gateway.store_thread.do(begin_charge, *at)
+
+    async def _settle(self, heard: HeardReply, cost: CallCost, error: Exception | None) -> None:
+        """A bound that cannot be settled stays counted."""
+        try:
+            if self._recording:
+                await self._recording.end(heard, self._trace, cost, error)
+            elif self._charge is not None:
+                settle = self._gateway.store.charges.settle
+                await self._gateway.store_thread.do(settle, self._charge, cost.cost_usd, cost.usage)
+        except StoreError:
+            log.exception("the cost of a request could not be stored")
 
     async def end_delivery(self, *, is_delivered: bool) -> None:
         self._is_read = False
@@ -125,22 +198,23 @@ class PassedRequest:
         reply = HeardReply(ReplyMeter(*self._limit))
         heard = HeardBytes(self._format.reader(), reply, is_stream=self.is_stream)
         error: Exception | None = None
+        is_refused = False
         try:
             async with forwarded(self.remote, self.remote.url, self._body) as response:
                 media_type = response.headers.get("content-type", "application/json")
                 await self._out.put(PassedHead(response.status_code, media_type))
-                is_heard = response.is_success and self._recording is not None
+                is_refused = not response.is_success
                 async for chunk in response.aiter_bytes():
                     self._trace.hear()
-                    if is_heard:
+                    if not is_refused:
                         heard.add(chunk)
                     if self._is_read:
                         await self._out.put(chunk)
-                    elif not is_heard or heard.is_over:
+                    elif is_refused or heard.is_over:
                         break  # nobody reads the rest
-                if is_heard:
+                if not is_refused:
                     heard.end()
-                elif not response.is_success:
+                else:
                     error = ProviderError(f"{self._model.provider} answered with status {response.status_code}")
         except RectoError as why:
             error = why
@@ -149,8 +223,8 @@ class PassedRequest:
             self._drop_unread()  # else the end would wait for a client that does not read
             raise
         finally:
-            if self._recording:
-                await asyncio.shield(self._recording.end(reply, self._trace, error))
+            cost = cost_of(self._bound, reply, error, is_refused=is_refused, is_read=not heard.is_over)
+            await asyncio.shield(self._settle(reply, cost, error))
             await self._put(None)
 
     @property
@@ -201,8 +275,8 @@ class PassedRequest:
             error = why
             await self._put(why)
         finally:
-            if self._recording:
-                await asyncio.shield(self._recording.end(heard, self._trace, error))
+            cost = cost_of(self._bound, heard, error, is_refused=False, is_read=not heard.note)
+            await asyncio.shield(self._settle(heard, cost, error))
         if heard.done:
             await self._put(heard.done)
 
@@ -214,6 +288,49 @@ class PassedRequest:
             yield part
             if isinstance(part, Done):
                 return
+
+
+class PassedAnswer(Struct, frozen=True):
+    head: PassedHead
+    body: bytes
+
+
+class PassedEmbeddings:
+    """A client's request for vectors, on its way to a provider."""
+
+    def __init__(self, gateway: Gateway, key: AccessKey, body: bytes) -> None:
+        self._gateway, self._key, self._body, self._data = gateway, key, body, _read(body)
+        self._name = gateway.model_name(str(self._data["model"]))
+        gateway.access.check_model(key, self._name)
+
+    async def answer(self) -> PassedAnswer:
+        gateway, cap = self._gateway, cap_of(self._key)
+        await gateway.check_spending(self._key)
+        builder = gateway.engine.builder
+        remote, url = embeddings_url(builder.provider(self._name))
+        model = builder.known_model(self._name)
+        assert model is not None, "its provider is known"
+        bound = embedding_bound(self._body, model)
+        if cap and bound.most:
+            check_members(self._body)
+            check_fields(cap.key, self._data, EMBEDDING_FIELDS)
+        at = (gateway.store, self._key.name, cap, gateway.desk.settings.spend, "embeddings", bound)
+        charge = await gateway.store_thread.do(begin_charge, *at)
+        return await self._sent(remote, url, with_model(self._body, model.id), bound, charge)
+
+    async def _sent(self, remote: RemoteProvider, url: str, body: bytes, bound: CallBound, charge: int) -> PassedAnswer:
+        cost = CallCost(bound.most)
+        try:
+            async with forwarded(remote, url, body) as response:
+                found, media_type = await response.aread(), response.headers.get("content-type", "application/json")
+            cost = embedding_cost(bound, found) if response.is_success else CallCost(0.0)
+        except ProviderError as why:
+            cost = cost if why.may_cost else CallCost(0.0)
+            raise
+        finally:
+            settle = partial(self._gateway.store.charges.settle, charge, cost.cost_usd, cost.usage)
+            await asyncio.shield(self._gateway.store_thread.do(settle))
+        return PassedAnswer(PassedHead(response.status_code, media_type), found)
 
 
 def _read(body: bytes) -> dict[str, Json]:

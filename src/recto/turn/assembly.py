@@ -13,7 +13,7 @@ from recto.sources.source import Insert, Pick
 from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView
 from recto.turn.preamble import Preamble, list_pieces
-from recto.turn.spending import at_most
+from recto.turn.spending import at_most, largest_reply
 from recto.turn.token_cache import Counted, TokenCache
 from recto.window.account import RequestAccount, SentRange
 from recto.window.compaction_block import PASSING
@@ -81,6 +81,10 @@ class Turn(Struct, frozen=True):
         """The most that it can cost, as far as a reply keeps to its `max_tokens`, or else to the reserve."""
         longest = self.context.parameters.max_tokens or self.window.reserve
         return at_most(self.context.model, self.window.total, longest)
+
+    @property
+    def longest_reply(self) -> int:
+        return self.context.parameters.max_tokens or largest_reply(self.context.model)
 
     def pieces(self) -> tuple[tuple[Piece, ...], int]:
         """What is sent, and how many pieces of it precede what changes with every message."""

@@ -32,7 +32,7 @@ from recto.turn.context import (
 )
 from recto.turn.preamble import Instructions, Preamble, build_preamble, with_tools
 from recto.turn.provider_counts import ProviderCounts
-from recto.turn.spending import is_priced
+from recto.turn.spending import is_priced, largest_reply
 from recto.turn.token_cache import TokenCache
 from recto.window.calibration import learned
 from recto.window.request import Parameters
@@ -198,6 +198,11 @@ class TurnBuilder:
         reports = await self._store_thread.do(self._store.usage_reports.latest, cache.model.name)
         same = [report for report in reports if report.meter == cache.counter.key]
         return cache.calibrated(learned(same, conversation)) if same else cache
+
+    async def longest_reply(self, name: str) -> int:
+        """How long a reply can be that nobody gives a length, in tokens."""
+        model = await self.model(name)
+        return self._parameters(model, self.provider(name)).max_tokens or largest_reply(model)
 
     def _parameters(self, model: Model, provider: Provider) -> Parameters:
         wanted = self._settings.reply

@@ -40,7 +40,7 @@ from recto.turn.message_tokens import add_results, count_sent, message_tokens
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges
 from recto.turn.source_uses import ReplyEvidence, UseTracker, evidence, record_sources, tools_of
-from recto.turn.spending import broken_off, check_limits, priced
+from recto.turn.spending import at_most, broken_off, check_limits, priced
 from recto.turn.tool_round import Approvals, close_calls, run_calls
 from recto.window.calibration import is_believable
 from recto.window.request import Request
@@ -57,10 +57,13 @@ async def record_request(
 ) -> Request:
     """Stores what will be sent before it leaves, unless it would cost more than the user wants to spend."""
     request, cache = reply_request(turn, session.conversation, message), turn.token_cache
+    if session.cap:  # without `max_tokens` a reply may be longer than the reserve
+        most = at_most(turn.context.model, turn.window.total, turn.longest_reply)
+        request = replace(request, at_most_usd=most)
     counted = await count_sent(turn, message)
 
     def write() -> tuple[None, SessionChanges]:
-        check_limits(store, turn.context.resolved.spend, request, session.run)
+        check_limits(store, turn.context.resolved.spend, request, session.run, session.cap)
         cache.save()
         store.tree.count(counted)
         store.records.save(request, session.request or store.records.latest(session.conversation))
@@ -385,9 +388,11 @@ class Exchange:
         stopped = isinstance(why, asyncio.CancelledError | GeneratorExit)
         error = None if stopped else why.message if isinstance(why, RectoError) else repr(why)
         not_sent = isinstance(why, ProviderError) and not why.sent
-        # what broke off while it was answered is paid for, what failed before that is not
+        may_cost = stopped or incoming.message or (isinstance(why, ProviderError) and why.may_cost)
+        # what broke off while it was answered is paid for, what was refused before that is not
         text = "".join(block.text for block in incoming.blocks if isinstance(block, Text | Thinking))
-        spent = broken_off(self.context.model, self.turn.window.total, text) if stopped or incoming.message else None
+        sent = (self.context.model, self.turn.window.total, text, self.request.at_most_usd)
+        spent = broken_off(*sent) if may_cost else None
         cost = {"cost_usd": spent.cost_usd if spent else 0.0}
         outcome = self._outcome("stopped" if stopped else "error", error, not_sent=not_sent) | cost
         # a store that fails here has most likely failed before: the first error is the one to report

@@ -17,6 +17,7 @@ from recto.store.rows import AppendedMessage
 from recto.store.store import Store
 from recto.tasks.run import TaskRun
 from recto.turn.loaded_view import LoadedView
+from recto.turn.spending import SpendCap
 from recto.turn.token_cache import TokenCache
 from recto.vault.vault import Vault
 
@@ -89,6 +90,7 @@ class SessionChanges(TypedDict, total=False):
     pending: str | None
     suspended: object
     run: TaskRun | None
+    cap: SpendCap | None
 
 
 _FIRST: dict[Role, BranchStart] = {"assistant": "reply", "tool": "results"}
@@ -146,6 +148,8 @@ class ChatSession(Struct):
     """The prepared turn of `pending`, so that it goes on with the same picks."""
     run: TaskRun | None = None
     """The work toward a goal that is going on from here."""
+    cap: SpendCap | None = None
+    """What the key may spend whose client talks here; None for the owner, and for a key without a limit."""
     _shown: set[str] = field(default_factory=set)
     _waiting: list[str] = field(default_factory=list)
     _is_nearly_full: bool = False

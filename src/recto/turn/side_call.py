@@ -112,7 +112,7 @@ async def call_model(
         async with asyncio.timeout(timeout_s):
             texts, called, done = await _gather(question.context, request, attempts)
     except TimeoutError as why:
-        late, cost = {"finish": "error", "error": "timed out", "attempts": attempts}, _broken_off(question)
+        late, cost = {"finish": "error", "error": "timed out", "attempts": attempts}, _broken_off(question, request)
         await store_thread.do(lambda: store.records.outcome(request.id, cost_usd=cost, **late))
         raise Unreachable(f"the summariser did not answer within {timeout_s:g} s") from why
     except (RectoError, asyncio.CancelledError) as why:
@@ -120,8 +120,9 @@ async def call_model(
         told = {"finish": "error" if error else "stopped", "error": error, "attempts": attempts}
         was_refused = isinstance(why, ProviderError) and not why.sent
         unsent = {"not_sent": True} if was_refused or not has_left else {}
-        has_begun = has_left and (error is None or (isinstance(why, ProviderError) and why.partial))
-        cost = _broken_off(question) if has_begun else 0.0
+        may_cost = isinstance(why, ProviderError) and (why.partial or why.may_cost)
+        has_begun = has_left and (error is None or may_cost)
+        cost = _broken_off(question, request) if has_begun else 0.0
         with suppress(StoreError):
             await store_thread.do(lambda: store.records.outcome(request.id, cost_usd=cost, **told, **unsent))
         raise
@@ -144,8 +145,8 @@ def _reported(question: SideCall, done: Done, text: str) -> tuple[dict[str, obje
     return asdict(usage), usage.cost_usd
 
 
-def _broken_off(question: SideCall) -> float | None:
-    return broken_off(question.context.model, question.tokens, "").cost_usd
+def _broken_off(question: SideCall, request: Request) -> float | None:
+    return broken_off(question.context.model, question.tokens, "", request.at_most_usd).cost_usd
 
 
 async def _gather(
@@ -216,7 +217,7 @@ def _account(question: SideCall, conversation: str) -> RequestAccount:
 
 def _save(store: Store, context: TurnContext, session: ChatSession, request: Request) -> None:
     with store.database.write():
-        check_limits(store, context.resolved.spend, request, session.run)
+        check_limits(store, context.resolved.spend, request, session.run, session.cap)
         context.token_cache.save()
         # the others share no prefix with the conversation
         base = (

@@ -1,10 +1,15 @@
 """What a call may cost and did cost, and the user's limits, which stop a call before it is made."""
 
+import math
+
+from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.chat.message import Usage
-from recto.errors import SpendLimit
+from recto.errors import Refused, SpendLimit
+from recto.providers.families import thinks_unseen
 from recto.providers.model import Model
+from recto.providers.prices import MILLION
 from recto.settings import SpendSettings
 from recto.store.spending import Spent, today
 from recto.store.store import Store
@@ -16,6 +21,17 @@ from recto.window.request import Request
 CHARACTERS_PER_TOKEN = 4
 CONVERSATION = "spend.conversation"
 MAX_COST = "--max-cost"
+# A reply without a given length, of a model whose longest reply and window are unknown: more than any model writes.
+LARGEST_REPLY = 128_000
+# A shorter reply is not worth asking for.
+SHORTEST_REPLY = 64
+
+
+class SpendCap(Struct, frozen=True):
+    """The most that all calls of one key of the endpoint may cost in a day, in US dollars."""
+
+    key: str
+    day: float
 
 
 def is_priced(model: Model) -> bool:
@@ -27,9 +43,11 @@ def priced(model: Model, usage: Usage) -> Usage:
     return replace(usage, cost_usd=model.prices.cost(usage)) if model.prices else usage
 
 
-def broken_off(model: Model, tokens: int, text: str) -> Usage:
-    """Our estimate for a call that broke off while it was answered: its input, and the output that came."""
-    return priced(model, Usage(tokens, len(text) // CHARACTERS_PER_TOKEN, reported=False))
+def broken_off(model: Model, tokens: int, text: str, most: float | None = None) -> Usage:
+    """Our estimate for a call that broke off while it was answered: its input, and the output that came. The most that
+    it could cost where the model thinks without showing it: nobody can count that."""
+    usage = priced(model, Usage(tokens, len(text) // CHARACTERS_PER_TOKEN, reported=False))
+    return replace(usage, cost_usd=most) if most is not None and thinks_unseen(model.id) else usage
 
 
 def at_most(model: Model, tokens: int, longest_reply: int) -> float | None:
@@ -38,12 +56,32 @@ def at_most(model: Model, tokens: int, longest_reply: int) -> float | None:
     return model.prices.at_most(tokens, output) if model.prices else None
 
 
-def check_limits(store: Store, limits: SpendSettings, request: Request, run: TaskRun | None = None) -> None:
-    """Raises SpendLimit where the request could cost more than is left, also of what its run may cost.
+def largest_reply(model: Model) -> int:
+    """How long a reply without a given length can be, in tokens."""
+    return min(model.max_output or LARGEST_REPLY, model.window or LARGEST_REPLY)
+
+
+def shorter_reply(model: Model, longest: int, why: SpendLimit, replies: int = 1) -> int | None:
+    """How long the replies of a call that a limit stopped may be to stay within it, in tokens; None where nothing
+    useful fits. `longest` is the length that the call was stopped with."""
+    dearest = model.prices.dearest_output if model.prices else 0.0
+    if not dearest:
+        return None
+    too_many = math.ceil((why.spent + why.at_most - why.limit) * MILLION / dearest / replies)
+    fits = min(longest, model.max_output or longest) - too_many
+    return fits if fits >= SHORTEST_REPLY else None
+
+
+def check_limits(
+    store: Store, limits: SpendSettings, request: Request, run: TaskRun | None = None, cap: SpendCap | None = None
+) -> None:
+    """Raises SpendLimit where the request could cost more than is left, also of what its run and its key may cost.
 
     In the transaction that stores the request: requests that have not ended count with the most that they can cost, so
     that turns which run at the same time share what is left."""
     most = request.at_most_usd
+    if cap:
+        check_cap(store, cap, request.model, most)
     if not most:
         return
     if run and run.max_cost is not None:
@@ -51,8 +89,34 @@ def check_limits(store: Store, limits: SpendSettings, request: Request, run: Tas
     if limits.conversation:
         spent = store.spending.total(request.conversation)
         _check(spent, most, limits.conversation, CONVERSATION, "this conversation")
-    if limits.day:
+    check_day(store, limits, most)
+
+
+def check_day(store: Store, limits: SpendSettings, most: float | None) -> None:
+    """For a call that belongs to no conversation."""
+    if limits.day and most:
         _check(store.spending.total(since=today()), most, limits.day, "spend.day", "today")
+
+
+def check_cap(store: Store, cap: SpendCap, model: str, most: float | None) -> None:
+    """Raises SpendLimit where a call could cost more than the key may still spend today, and Refused where nobody knows
+    what it can cost. In the transaction that stores the bound of the call."""
+    if most is None:
+        raise unpriced_refusal(cap.key, model)
+    before = store.charges.spent(cap.key, today()) if most else 0.0
+    if before + most > cap.day:
+        left = f"{dollars(max(0.0, cap.day - before))} of its {dollars(cap.day)} for today is left"
+        why = f"This call could cost {dollars(most)}, and {left} to the key {cap.key}; a smaller max_tokens costs less."
+        raise SpendLimit(why, at_most=most, spent=before, limit=cap.day, key=cap.key)
+
+
+def unpriced_refusal(key: str, model: str) -> Refused:
+    refused = Refused(
+        f"The key {key} has a spending limit and the price of {model} is unknown. Ask another model, or ask the owner "
+        "of the server to set `prices` in models.toml."
+    )
+    refused.sent = False
+    return refused
 
 
 def _check_run(spent: Spent, most: float, limit: float) -> None:

@@ -108,4 +108,6 @@ PURPOSES = {
     "ahead": "summaries written ahead",
     "gist": "lines about documents",
     "facts": "proposals of facts",
+    "passthrough": "requests passed through",
+    "embeddings": "embeddings of clients",
 }

@@ -1,0 +1,180 @@
+"""What a call that is passed on can cost and did cost.
+
+The bound is written before the call, in the transaction that checks the limits, and settled with the cost when the call
+has ended. Managed requests do the same in `turn/spending.py`.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recto.chat.message import Usage
+from recto.errors import Invalid, ProviderError, SpendLimit
+from recto.providers.client_formats import OPENAI, ClientFormat
+from recto.providers.families import VocabularyCounter, thinks_unseen
+from recto.providers.forwarding import body_members, body_tokens, is_measured
+from recto.providers.http import BAD_DATA
+from recto.providers.model import Model, reported_count
+from recto.serve.heard_reply import HeardReply
+from recto.settings import SpendSettings
+from recto.store.store import Store
+from recto.turn.spending import (
+    LARGEST_REPLY,
+    SpendCap,
+    check_cap,
+    check_day,
+    is_priced,
+    largest_reply,
+    priced,
+    shorter_reply,
+)
+from recto.window.calibration import is_believable
+from recto.window.request import Format
+from recto.wire import Json, loads
+
+MOST_REPLIES = 128
+LENGTHS = ("max_tokens", "max_completion_tokens")
+# Tiers that cost no more than the prices that we know.
+USUAL_TIERS = (None, "auto", "default", "flex", "standard_only")
+OWN_TOOLS = (None, "function", "custom")
+"""Types of tools that the client runs itself."""
+EMBEDDING_FIELDS = frozenset(
+    {"model", "input", "dimensions", "encoding_format", "user", "output_dimension", "output_dtype", "input_type"}
+)
+
+
+class CallBound(Struct, frozen=True):
+    """The most that a call can cost: its input, and its replies at their longest."""
+
+    model: Model
+    tokens: int
+    longest: int
+    """Of one reply."""
+    replies: int = 1
+    is_given: bool = True
+    """Whether the client says how long a reply may be."""
+
+    @property
+    def most(self) -> float | None:
+        """US dollars; None where the price is not known."""
+        prices = self.model.prices
+        longest = min(self.longest, self.model.max_output or self.longest)
+        return prices.at_most(self.tokens, self.replies * longest) if prices else None
+
+    def shorter(self, why: SpendLimit) -> int | None:
+        """How long a reply may be to stay within a limit; None where the client has said it, or nothing useful fits."""
+        return None if self.is_given else shorter_reply(self.model, self.longest, why, self.replies)
+
+
+async def bound_of(body: bytes, data: Mapping[str, Json], format: Format, model: Model) -> CallBound:
+    """Of the body as it is sent; `data` is what the client sent."""
+    given = [each for name in LENGTHS if type(each := data.get(name)) is int and each > 0]
+    replies = data.get("n")
+    if replies is not None and not (type(replies) is int and 1 <= replies <= MOST_REPLIES):
+        raise Invalid(f"n must be a whole number from 1 to {MOST_REPLIES}.", field="n")
+    longest = max(given) if given else largest_reply(model)
+    is_free = not is_priced(model) or not _costs(model)
+    tokens = 0 if is_free else await asyncio.to_thread(body_tokens, body, format, model)
+    messages = data.get("messages")
+    parts = [each.get("content") for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
+    if not all(map(is_measured, parts)):
+        tokens = max(tokens, model.window or LARGEST_REPLY)
+    return CallBound(model, tokens, longest, replies or 1, bool(given))
+
+
+def _costs(model: Model) -> bool:
+    prices = model.prices
+    return prices is not None and bool(prices.at_most(1, 1))
+
+
+def embedding_bound(body: bytes, model: Model) -> CallBound:
+    """Vectors have no price of their own, and no token is shorter than a byte."""
+    prices = model.prices
+    prices = replace(prices, output=prices.output or 0.0) if prices and prices.input is not None else None
+    return CallBound(replace(model, prices=prices), len(body), 0)
+
+
+def check_fields(key: str, fields: Mapping[str, Json], known: frozenset[str]) -> None:
+    """Refuses what may raise the price of a call, for a key with a limit. Fields that nobody knows here may: some
+    gateways take another model, or a search, in a field of their own."""
+    unknown = sorted(set(fields) - known)
+    tools = fields.get("tools")
+    kinds = [each.get("type") for each in tools if isinstance(each, dict)] if isinstance(tools, list) else []
+    if not unknown and fields.get("service_tier") not in USUAL_TIERS:
+        unknown = ["service_tier"]
+    if not unknown and any(kind not in OWN_TOOLS for kind in kinds):
+        unknown = ["tools"]
+    if unknown:
+        raise Invalid(
+            f"{unknown[0][:80]} is not allowed here: the key {key} has a spending limit, and what this costs cannot be "
+            "known before the call.",
+            field=unknown[0],
+        )
+
+
+def check_members(body: bytes) -> None:
+    """Refuses a field that is there twice: a provider may read the one that we do not."""
+    names = [name for name, _, _ in body_members(body.decode())]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise Invalid(f"{twice[:80]} is there twice.", field=twice)
+
+
+def check_passed(key: str, body: bytes, data: Mapping[str, Json], format: ClientFormat) -> None:
+    """What a key with a limit may not pass on."""
+    check_members(body)
+    check_fields(key, data, format.bounded)
+
+
+def begin_charge(
+    store: Store, owner: str, cap: SpendCap | None, limits: SpendSettings, purpose: str, bound: CallBound
+) -> int:
+    """Writes the bound of a call that belongs to no conversation; raises SpendLimit where it is too much."""
+    with store.database.write():
+        check_call(store, cap, limits, bound)
+        return store.charges.begin(owner, bound.model.name, purpose, bound.most)
+
+
+def check_call(store: Store, cap: SpendCap | None, limits: SpendSettings, bound: CallBound) -> None:
+    """In the transaction that stores the bound."""
+    if cap:
+        check_cap(store, cap, bound.model.name, bound.most)
+    check_day(store, limits, bound.most)
+
+
+class CallCost(Struct, frozen=True):
+    cost_usd: float | None
+    """None where the price is not known."""
+    usage: Usage | None = None
+    """As reported."""
+
+
+def cost_of(
+    bound: CallBound, heard: HeardReply, error: Exception | None, *, is_refused: bool, is_read: bool = True
+) -> CallCost:
+    """By the usage that the provider reported, or else by our count of what came. A call that was refused, or never
+    left, costs nothing. `is_refused`: the provider answered with an error; `is_read`: we could read its answer."""
+    model, usage = bound.model, heard.done.usage if heard.done else None
+    if usage and is_believable(usage):
+        return CallCost(priced(model, usage).cost_usd, usage)
+    may_cost = not isinstance(error, ProviderError) or error.may_cost
+    if is_refused or (error and not heard.done and not heard.blocks and not may_cost):
+        return CallCost(0.0)
+    if thinks_unseen(model.id) or not is_read:  # nobody can count what we did not see
+        return CallCost(bound.most)
+    output = VocabularyCounter(model, OPENAI.format).text(heard.text).tokens if bound.most else 0
+    return CallCost(priced(model, Usage(bound.tokens, bound.replies * output, reported=False)).cost_usd)
+
+
+def embedding_cost(bound: CallBound, answer: bytes) -> CallCost:
+    """By the reported usage, or else the most that it could cost."""
+    try:
+        told = loads(answer)["usage"]
+        tokens = reported_count(told.get("prompt_tokens") or told.get("total_tokens"))
+    except BAD_DATA:
+        tokens = None
+    if not tokens:
+        return CallCost(bound.most)
+    usage = Usage(tokens, 0)
+    return CallCost(priced(bound.model, usage).cost_usd, usage)

@@ -1,0 +1,237 @@
+"""What calls of the endpoint cost: every call is charged to its key before it is made, by any route and in any mode."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Script, Serve
+from tests.providers.conftest import Loopback
+from tests.serve.conftest import Endpoint, Start, assistant, user
+from tests.serve.test_access import made
+
+from recto.errors import SpendLimit
+from recto.providers.catalog import ModelCatalog
+from recto.providers.model import TextPart
+from recto.providers.reply_limit import ReplyLimit, ReplyMeter
+from recto.serve.charging import CallBound, cost_of
+from recto.serve.heard_reply import HeardReply
+from recto.store.spending import today
+from recto.turn.spending import shorter_reply
+
+Json = Any
+PRICE = {"input": 100.0, "output": 1000.0}
+COST = 0.02
+"""Of one reply: 100 tokens in, 10 out."""
+USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+REPLY = {
+    "id": "up-1",
+    "choices": [{"index": 0, "message": assistant("7 metres."), "finish_reason": "stop"}],
+    "usage": USAGE,
+}
+Upstream = Callable[..., Loopback]
+
+
+@pytest.fixture
+def upstream(serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Upstream:
+    """A provider `mine`, whose models all cost the same."""
+
+    def start(answer: Any = None, *, prices: Json = PRICE, vectors: Any = None) -> Loopback:
+        vectors = vectors or Loopback.whole({"data": [[0.5]], "usage": {"prompt_tokens": 50, "total_tokens": 50}})
+        routes = {"/v1/chat/completions": [answer or Loopback.whole(REPLY)], "/v1/embeddings": [vectors]}
+        server = serve(Loopback.error(404, {"error": "no such page"}), routes=routes)
+        monkeypatch.setenv("RECTO_MINE_BASE_URL", server.url)
+        (tmp_path / "home").mkdir(exist_ok=True)
+        facts = "\n".join(f"{name} = {price}" for name, price in (prices or {}).items())
+        table = f'["mine:*"]\nwindow = 8000\n["mine:*".prices]\n{facts}\n' if prices else ""
+        (tmp_path / "home" / "models.toml").write_text(table)
+        return server
+
+    return start
+
+
+def asked(provider: Loopback) -> int:
+    return sum(each.target in ("/v1/chat/completions", "/v1/embeddings") for each in provider.received)
+
+
+def spent(server: Endpoint, key: str) -> float:
+    return server.gateway.store.charges.spent(key, today())
+
+
+def reported(server: Endpoint) -> float:
+    (total,) = server.run(server.desk.spending("total"))
+    return float(total.cost_usd + total.open_usd)
+
+
+@pytest.mark.parametrize("mode", ["manage", "record", "passthrough"])
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_requests_at_the_same_time_spend_no_more_than_their_key_may(
+    endpoint: Start, upstream: Upstream, request: Any, monkeypatch: Any, mode: str, database: str
+) -> None:
+    if database == "postgresql":
+        monkeypatch.setenv("RECTO_DB", request.getfixturevalue("postgresql")())
+    provider = upstream()
+    server = endpoint("mine:m-1", needs_key=True)
+    headers = made(server, "cap", spend_day=0.05) | {"x-recto-mode": mode}
+
+    def ask(number: int) -> int:
+        long = user(f"How long is boat {number}?" + " boat" * 100)
+        return server.chat(long, headers=headers, max_tokens=10).status_code
+
+    with ThreadPoolExecutor(10) as pool:
+        codes = list(pool.map(ask, range(20)))
+    assert set(codes) <= {200, 429}
+    assert 0 < codes.count(200) == asked(provider) <= 2
+    assert spent(server, "cap") == pytest.approx(codes.count(200) * COST) == reported(server)
+
+
+def test_no_header_takes_a_key_out_of_its_mode_or_its_limit(endpoint: Start, upstream: Upstream) -> None:
+    provider = upstream()
+    server = endpoint("mine:m-1", needs_key=True)
+    fixed = made(server, "cap", spend_day=0.05, mode="record")
+    refused = server.chat(user("How long?"), headers=fixed | {"x-recto-mode": "passthrough"})
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "x-recto-mode")
+    assert server.chat(user("How long?"), headers=fixed, max_tokens=10).headers["x-recto-mode"] == "record"
+    free = made(server, "free", spend_day=0.05) | {"x-recto-mode": "passthrough"}
+    codes = [server.chat(user("How long?"), headers=free, max_tokens=10).status_code for _ in range(4)]
+    assert codes == [200, 200, 429, 429]
+    assert asked(provider) == 3
+
+
+def test_embeddings_count_for_the_limit_and_in_the_reports(endpoint: Start, upstream: Upstream) -> None:
+    provider = upstream(prices={"input": 1000.0})
+    server = endpoint("mine:m-1", needs_key=True)
+    headers = made(server, "cap", spend_day=0.12)
+    body = {"model": "mine:e-1", "input": "boat"}
+    codes = [server.client.post("/v1/embeddings", json=body, headers=headers).status_code for _ in range(4)]
+    assert codes == [200, 200, 429, 429], "50 tokens cost 5 cents; the bound is a token for each byte of the body"
+    assert asked(provider) == 2
+    assert spent(server, "cap") == pytest.approx(0.1) == reported(server)
+    (used,) = server.run(server.desk.token_use("purpose"))
+    assert (used.name, used.requests, used.input, used.cost_usd) == ("embeddings", 2, 100, pytest.approx(0.1))
+    assert server.run(server.desk.conversations()) == []
+
+
+@pytest.mark.parametrize("mode", ["manage", "record", "passthrough"])
+def test_a_key_with_a_limit_asks_no_model_without_a_price(endpoint: Start, upstream: Upstream, mode: str) -> None:
+    provider = upstream(prices=None)
+    server = endpoint("mine:m-1", needs_key=True)
+    headers = made(server, "cap", spend_day=5.0)
+    refused = server.chat(user("How long?"), headers=headers | {"x-recto-mode": mode})
+    assert (refused.status_code, "price of mine:m-1 is unknown" in refused.text) == (400, True)
+    vectors = server.client.post("/v1/embeddings", json={"model": "mine:e-1", "input": "boat"}, headers=headers)
+    assert vectors.status_code == 400
+    assert asked(provider) == 0
+    assert server.chat(user("How long?"), headers=made(server, "other")).status_code == 200
+
+
+@pytest.mark.parametrize("mode", ["manage", "record", "passthrough"])
+def test_a_reply_without_a_length_is_as_long_as_the_limit_allows(
+    endpoint: Start, upstream: Upstream, mode: str
+) -> None:
+    provider = upstream()
+    server = endpoint("mine:m-1", needs_key=True)
+    small, large = made(server, "small", spend_day=0.5), made(server, "large", spend_day=50.0)
+    response = server.chat(user("How long?"), headers=small | {"x-recto-mode": mode})
+    length = json.loads(provider.received[-1].body)["max_tokens"]
+    assert response.headers["x-recto-max-tokens"] == str(length)
+    assert 64 <= length < 500, "a thousand tokens out cost a dollar"
+    assert server.chat(user("How long?"), headers=large | {"x-recto-mode": mode}).status_code == 200
+    assert "max_tokens" not in json.loads(provider.received[-1].body)
+
+
+@pytest.mark.parametrize("mode", ["manage", "record", "passthrough"])
+@pytest.mark.parametrize("more", [{"models": ["dear"]}, {"service_tier": "priority"}, {"web_search_options": {}}])
+def test_a_field_that_may_raise_the_price_is_refused_under_a_limit(
+    endpoint: Start, upstream: Upstream, mode: str, more: Json
+) -> None:
+    provider = upstream()
+    server = endpoint("mine:m-1", needs_key=True)
+    capped, free = made(server, "cap", spend_day=5.0), made(server, "free")
+    refused = server.chat(user("How long?"), headers=capped | {"x-recto-mode": mode}, max_tokens=10, **more)
+    assert (refused.status_code, refused.json()["error"]["param"], asked(provider)) == (400, next(iter(more)), 0)
+    assert server.chat(user("How long?"), headers=free | {"x-recto-mode": mode}, **more).status_code == 200
+
+
+def test_a_field_that_is_there_twice_is_refused_under_a_limit(endpoint: Start, upstream: Upstream) -> None:
+    provider = upstream()
+    server = endpoint("mine:m-1", needs_key=True)
+    headers = made(server, "cap", spend_day=5.0, mode="passthrough")
+    body = b'{"model":"mine:m-1","max_tokens":9000,"messages":[{"role":"user","content":"x"}],"max_tokens":1}'
+    refused = server.client.post("/v1/chat/completions", content=body, headers=headers)
+    assert (refused.status_code, refused.json()["error"]["param"], asked(provider)) == (400, "max_tokens", 0)
+
+
+@pytest.mark.parametrize("mode", ["record", "passthrough"])
+def test_a_call_that_the_provider_refused_or_never_got_costs_nothing(
+    endpoint: Start, upstream: Upstream, monkeypatch: Any, mode: str
+) -> None:
+    upstream(Loopback.error(500, {"error": "broken"}))
+    server = endpoint("mine:m-1", needs_key=True)
+    headers = made(server, "cap", spend_day=0.05) | {"x-recto-mode": mode}
+    assert server.chat(user("How long?"), headers=headers, max_tokens=10).status_code == 500
+    monkeypatch.setenv("RECTO_GONE_BASE_URL", "http://127.0.0.1:9/v1")
+    with (server.home / "models.toml").open("a") as facts:
+        facts.write('["gone:*".prices]\ninput = 1\noutput = 1\n')
+    assert spent(server, "cap") == 0.0 == reported(server)
+
+
+@pytest.mark.parametrize("mode", ["record", "passthrough"])
+def test_a_stream_that_reports_no_usage_is_counted(endpoint: Start, upstream: Upstream, mode: str) -> None:
+    chunk = {"id": "x", "choices": [{"index": 0, "delta": {"content": "seven " * 30}, "finish_reason": None}]}
+    last = {"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    upstream(Loopback.events(chunk, last, "[DONE]"))
+    server = endpoint("mine:m-1", needs_key=True)
+    for key, model, least, most in (("cap", "mine:m-1", 0.03, 0.06), ("thinks", "mine:gpt-5-x", 0.1, 0.2)):
+        headers = made(server, key, spend_day=5.0) | {"x-recto-mode": mode}
+        body = {"model": model, "stream": True, "max_tokens": 100, "messages": [user("How long?")]}
+        assert "seven" in server.client.post("/v1/chat/completions", json=body, headers=headers).text
+        assert least < spent(server, key) < most, "what a model thinks unseen counts with its bound"
+
+
+def test_a_call_whose_process_died_stays_counted(endpoint: Start, upstream: Upstream) -> None:
+    upstream()
+    server = endpoint("mine:m-1", needs_key=True)
+    made(server, "cap", spend_day=0.05)
+    server.gateway.store.charges.begin("cap", "mine:m-1", "passthrough", 0.04)
+    assert spent(server, "cap") == 0.04 == reported(server)
+
+
+def test_a_summary_counts_for_the_limit_of_its_key(endpoint: Start, script: Script) -> None:
+    prices = {"input": 1.0, "output": 1.0}
+    steps = ({"text": "A long answer. " * 40}, {"text": "They talked of boats.", "when": "summary"})
+    server = endpoint(script(*steps, limit=1200, prices=prices), needs_key=True)
+    headers = made(server, "cap", spend_day=1.0) | {"x-recto-conversation": "boats"}
+    said: list[Json] = []
+    for number in range(8):
+        said.append(user(f"Tell me of boat {number}. " + "It is old. " * 20))
+        said.append(assistant(server.chat(*said, headers=headers).json()["choices"][0]["message"]["content"]))
+    purposes = {each.name for each in server.run(server.desk.spending("purpose"))}
+    assert "summary" in purposes
+    assert spent(server, "cap") == pytest.approx(reported(server))
+
+
+def test_the_key_list_says_what_each_key_has_spent_today(endpoint: Start, upstream: Upstream, run: Any) -> None:
+    upstream()
+    server = endpoint("mine:m-1", needs_key=True)
+    for mode in ("record", "passthrough", "manage"):
+        server.chat(user("How long?"), headers=made(server, mode, spend_day=1.0, mode=mode), max_tokens=10)
+    listed = [json.loads(line) for line in run("serve", "keys", "list", "--json").output.splitlines()]
+    assert [(each["name"], each["spent_today"]) for each in listed] == [
+        (mode, pytest.approx(COST)) for mode in ("record", "passthrough", "manage")
+    ]
+
+
+def test_what_a_limit_leaves_is_split_among_the_replies() -> None:
+    model = ModelCatalog().find("openai", "gpt-4o")
+    bound = CallBound(model, 1000, 16384, 2, is_given=False)
+    why = SpendLimit("", at_most=bound.most or 0, spent=0.0, limit=0.1, key="cap")
+    fits = shorter_reply(model, bound.longest, why, 2)
+    assert fits == bound.shorter(why)
+    assert fits is not None
+    assert CallBound(model, 1000, fits, 2).most == pytest.approx(0.1, abs=3e-5)
+    heard = HeardReply(ReplyMeter(ReplyLimit(), None))
+    heard.take(TextPart("x"))
+    assert cost_of(bound, heard, None, is_refused=True).cost_usd == 0.0
