@@ -181,6 +181,8 @@ def _messages(fields: Fields, made: Made | None) -> tuple[Entry, ...]:
     calls: dict[str, str] = {}
     for message in messages:
         entries += _message(message, calls, made)
+    if not entries:
+        fields.refuse("messages", "must have at least one message with content")
     return tuple(entries)
 
 
@@ -194,6 +196,8 @@ def read_anthropic_messages(messages: Sequence[Json], made: Made | None = None) 
 def _message(message: Fields, calls: dict[str, str], made: Made | None) -> list[Entry]:
     """One entry, or two where a user message has tool results and other blocks."""
     role = message.choice("role", ROLES) or message.refuse("role", "is missing")
+    if message.raw("content") is None:
+        message.refuse("content", "is missing")
     blocks: tuple[Block, ...]
     if role == "assistant":
         blocks = _blocks(message, "content", ANSWERED, lambda part, kind: _assistant_blocks(part, kind, made))

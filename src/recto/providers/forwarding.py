@@ -73,7 +73,7 @@ def body_members(text: str) -> list[tuple[str, int, int]]:
             at = _skip(text, end)
             at = at + 1 if text[at] == "," else at
     except (ValueError, IndexError, RecursionError) as why:
-        raise Invalid("The request is not a JSON object.") from why
+        raise Invalid("The request is not a JSON object.", field="") from why
     return found
 
 

@@ -239,6 +239,8 @@ def _messages(fields: Fields, made: Made | None) -> tuple[str, tuple[Entry, ...]
             entries[-1] = Entry("tool", entries[-1].blocks + entry.blocks)
         elif entry.blocks:
             entries.append(entry)
+    if not entries:
+        fields.refuse("messages", "must have at least one message of a user or an assistant, with content")
     return "\n\n".join(text for text in system if text), tuple(entries)
 
 
@@ -289,7 +291,7 @@ def _assistant_blocks(message: Fields, calls: dict[str, str], made: Made | None)
     message.ignore("reasoning", "annotations")
     message.only("audio")
     message.only("function_call")
-    blocks += _content(message, only_text=True)
+    blocks += _content(message, only_text=True, may_lack=True)
     blocks += [Text(refusal)] if refusal else []
     for call in message.objects("tool_calls"):
         blocks.append(_call(call))
@@ -317,9 +319,11 @@ def _result(message: Fields, calls: Mapping[str, str]) -> ToolResult:
     return ToolResult(id, calls[id], _joined(blocks), attachments=attached)
 
 
-def _content(message: Fields, *, only_text: bool = False) -> tuple[Block, ...]:
+def _content(message: Fields, *, only_text: bool = False, may_lack: bool = False) -> tuple[Block, ...]:
     """A text, or a list of parts."""
     content = message.raw("content")
+    if content is None and not may_lack:
+        message.refuse("content", "is missing")
     if content is None or isinstance(content, str):
         return (Text(clean(content)[0]),) if content else ()
     if not isinstance(content, list):

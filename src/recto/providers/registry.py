@@ -171,6 +171,12 @@ async def _offered_by(name: str, catalog: ModelCatalog, environment: Mapping[str
         return []
 
 
+def is_served(name: str, environment: Mapping[str, str]) -> bool:
+    """Whether clients of a server may name this provider: one at a known or set address, the embedded one, or that of
+    another package. Models of any other, as scripts, are files of this machine."""
+    return name == NAME or name in KNOWN or name in _configured(environment) or is_plugin("provider", name)
+
+
 def has_key(name: str, environment: Mapping[str, str]) -> bool:
     """Whether the environment has the key of a known provider."""
     return name in KNOWN and bool(_key(name, KNOWN[name], environment))
@@ -211,7 +217,7 @@ def embedding_address(name: str, environment: Mapping[str, str], home: Path) -> 
 def _check_name(provider: str) -> None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", provider):
         raise Invalid(
-            f"{provider!r} is not a provider's name; use lower-case letters, digits, dots and dashes.", name=provider
+            f"{provider!r} is not a provider's name; use lower-case letters, digits, dots and dashes.", model=provider
         )
 
 
@@ -228,7 +234,8 @@ def _guess(id: str) -> str:
     if found is None:
         raise Invalid(
             f"{id!r} does not say whose model it is; write provider:model, for example {NAME}:{ID}, or give it this "
-            f"name in {FILE} in RECTO_HOME."
+            f"name in {FILE} in RECTO_HOME.",
+            model=id,
         )
     return found
 

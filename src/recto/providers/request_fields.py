@@ -149,9 +149,9 @@ def parsed(body: bytes, *, item: str, lenient: bool = False) -> Fields:
         data = loads(body)
         dumpb(data)
     except UnicodeError as why:
-        raise Invalid("The request contains characters that are not valid Unicode.") from why
+        raise Invalid("The request contains characters that are not valid Unicode.", field="") from why
     except (ValueError, RecursionError) as why:
-        raise Invalid(f"The request is not JSON: {str(why) or 'it is nested too deeply'}.") from why
+        raise Invalid(f"The request is not JSON: {str(why) or 'it is nested too deeply'}.", field="") from why
     return Fields(data, item=item, lenient=lenient)
 
 

@@ -55,8 +55,9 @@ class Access:
             raise RateLimited(f"The key {key.name} may make {limit}; wait a moment.", retry_after_s=wait_s)
         asked.append(at)
 
-    def check_model(self, key: AccessKey, model: str) -> None:
-        if key.models and not any(fnmatchcase(model, pattern) for pattern in key.models):
+    def check_model(self, key: AccessKey, model: str, full: str) -> None:
+        """A model by the name that was given, and by its full name."""
+        if key.models and not any(fnmatchcase(name, each) for each in key.models for name in (model, full)):
             raise Refused(f"The key {key.name} may not ask {model}; it may ask {', '.join(key.models)}.")
 
     def check_spending(self, key: AccessKey) -> None:

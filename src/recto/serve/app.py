@@ -14,9 +14,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from recto.chat.blocks import Block
-from recto.errors import Busy, NotFound, RectoError
+from recto.errors import NotFound, RectoError
 from recto.ids import new_id
-from recto.providers.client import ClientRequest, ReplyHead
+from recto.providers.client import ClientRequest, ReplyHead, sentence_of
 from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat
 from recto.providers.model import Done
 from recto.providers.openai_responses import (
@@ -34,7 +34,9 @@ from recto.serve.managed import ManagedReply
 from recto.serve.passing import PassedEmbeddings, PassedRequest
 from recto.serve.replies import (
     DeliveredStream,
+    ServerClosing,
     error_response,
+    for_client,
     json_response,
     left_alone,
     read_body,
@@ -77,7 +79,7 @@ def chat_route(format: ClientFormat) -> Callable[[Request], Awaitable[Response]]
 async def admitted(gateway: Gateway, request: Request) -> AccessKey:
     """The key of a request that may be made now."""
     if gateway.is_closing:
-        raise Busy("The server is shutting down; ask again in a moment.")
+        raise ServerClosing("The server is shutting down; ask again in a moment.")
     find = gateway.access.key_of
     key = await gateway.store_thread.do(find, request.headers) if gateway.options.needs_key else find(request.headers)
     gateway.access.admit(key)
@@ -92,9 +94,7 @@ async def managed(
 ) -> Response:
     asked: ClientRequest = format.read_request(body, pass_on=True)
     named = checked_name(request.headers.get("x-recto-conversation"))
-    model = gateway.model_name(asked.model)
-    gateway.access.check_model(key, model)
-    asked = replace(asked, model=model)
+    asked = replace(asked, model=gateway.model_for(key, asked.model))
     parent = request.headers.get("traceparent")
     reply = ManagedReply(gateway, key, asked, named, traceparent=parent, bounded=format.bounded)
     await reply.prepare()
@@ -163,8 +163,7 @@ async def responses(request: Request) -> Response:
 
 async def responded(gateway: Gateway, request: Request, key: AccessKey, body: bytes, began: float) -> Response:
     read = read_responses_request(body)
-    model = gateway.model_name(read.asked.model)
-    gateway.access.check_model(key, model)
+    model = gateway.model_for(key, read.asked.model)
     follows = await _previous(gateway, key, read.previous) if read.previous else None
     named = checked_name(request.headers.get("x-recto-conversation")) if follows is None else None
     parent = request.headers.get("traceparent")
@@ -210,11 +209,13 @@ async def models(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     try:
         key = await admitted(gateway, request)
-    except RectoError as why:
+        overview = await model_overview(gateway.desk.home, gateway.desk.project, os.environ)
+        names = dict.fromkeys(
+            (gateway.desk.settings.model, *overview.aliases, *(each.name for each in overview.usable))
+        )
+        allowed = [name for name in names if _may_ask(gateway, key, name)]
+    except Exception as why:
         return error_response(OPENAI, why)
-    overview = await model_overview(gateway.desk.home, gateway.desk.project, os.environ)
-    names = [*overview.aliases, *(model.name for model in overview.usable)]
-    allowed = [name for name in dict.fromkeys((gateway.desk.settings.model, *names)) if _may_ask(gateway, key, name)]
     listed = [
         {"id": name, "object": "model", "type": "model", "created": 0, "owned_by": name.partition(":")[0]}
         for name in allowed
@@ -224,7 +225,7 @@ async def models(request: Request) -> Response:
 
 def _may_ask(gateway: Gateway, key: AccessKey, model: str) -> bool:
     try:
-        gateway.access.check_model(key, model)
+        gateway.model_for(key, model)
     except RectoError:
         return False
     return True
@@ -243,7 +244,7 @@ async def ready(request: Request) -> Response:
     try:
         await gateway.store_thread.do(gateway.store.tree.newest_number)
     except RectoError as why:
-        return JSONResponse({"status": why.message}, 503)
+        return JSONResponse({"status": sentence_of(for_client(why))}, 503)
     return JSONResponse({"status": "ready"})
 
 

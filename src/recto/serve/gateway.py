@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, get_args
@@ -12,6 +13,7 @@ from recto.chat.message import Message
 from recto.concurrency import entered
 from recto.desk import AsyncDesk
 from recto.errors import Busy, Invalid, NotFound
+from recto.providers.registry import is_served
 from recto.serve.access import Access, Limits
 from recto.serve.metrics import Metrics
 from recto.serve.session_cache import SessionCache
@@ -25,7 +27,6 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 Disconnect = Literal["finish", "stop"]
 # How long a request waits for another server that stores messages of the same key.
 PLACING_S = 10.0
-SCRIPTED = "scripted:"
 OWN_NAMES = ("recto", "default")
 """Names of models that leave the choice to the settings."""
 
@@ -102,13 +103,16 @@ class Gateway:
         if key.spend_day is not None:
             await self.store_thread.do(self.access.check_spending, key)
 
-    def model_name(self, asked: str) -> str:
-        """The model of a request; some clients must have a name, and mean whichever there is. A name that is a path in
-        this machine is nothing that a client may choose."""
-        name = self.desk.settings.model if asked in OWN_NAMES else asked
-        chosen = (self.desk.settings.model, *(other for each in self.options.fallbacks.values() for other in each))
-        if name.lower().startswith(SCRIPTED) and name not in chosen:
+    def model_for(self, key: AccessKey, asked: str) -> str:
+        """The model of a request; some clients must have a name, and mean whichever there is. A client may name models
+        of providers that serve any, and those that the owner chose."""
+        own, full_name = self.desk.settings.model, self.engine.builder.full_name
+        name = own if asked.strip() in OWN_NAMES else asked.strip()
+        full = full_name(name)
+        others = (other for each in self.options.fallbacks.values() for other in each)
+        if not is_served(full.partition(":")[0], os.environ) and full not in map(full_name, (own, *others)):
             raise NotFound(f"There is no model {name[:80]}.", model=name)
+        self.access.check_model(key, name, full)
         return name
 
     def fallbacks(self, model: str) -> Sequence[str]:

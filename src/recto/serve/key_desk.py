@@ -44,7 +44,7 @@ class KeyUse:
         """One turn more, with this model. What it costs is checked when its request is stored."""
         gateway, known = self.gateway, await self._known()
         gateway.access.admit(known)
-        gateway.access.check_model(known, gateway.model_name(model))
+        gateway.model_for(known, model)
         await gateway.check_spending(known)
         session.apply(cap=cap_of(known))
 
@@ -59,7 +59,7 @@ class KeyUse:
         return found
 
     def check_model(self, model: str) -> None:
-        self.gateway.access.check_model(self.key, self.gateway.model_name(model))
+        self.gateway.model_for(self.key, model)
 
 
 class KeyTalk(AsyncTalk):

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.errors import Invalid, ProviderError, RectoError, SpendLimit, StoreError
+from recto.errors import Invalid, ProviderError, SpendLimit, StoreError
 from recto.providers.client import ClientRequest
 from recto.providers.client_formats import ClientFormat
 from recto.providers.forwarding import embeddings_url, forwarded, remote_of, rendered_body, with_member, with_model
@@ -81,8 +81,7 @@ class PassedRequest:
         self._shortened: int | None = None
         self.data = _read(body)
         self._trace = ReplyTrace("record", traceparent, is_stream=self.is_stream)
-        self.name = gateway.model_name(str(self.data["model"]))
-        gateway.access.check_model(key, self.name)
+        self.name = gateway.model_for(key, str(self.data["model"]))
 
     @property
     def is_stream(self) -> bool:
@@ -178,7 +177,10 @@ class PassedRequest:
     def _entries(self) -> list[Entry]:
         """Instructions stand outside of a conversation, and results of one round together."""
         said: list[Entry] = []
-        for group in self._format.read_messages(self.data.get("messages") or ()):
+        messages = self.data.get("messages")
+        if not isinstance(messages, list):
+            raise Invalid("messages must be a list.", field="messages")
+        for group in self._format.read_messages(messages):
             for entry in group:
                 if entry.role == "tool" and said and said[-1].role == "tool":
                     said[-1] = Entry("tool", said[-1].blocks + entry.blocks)
@@ -216,7 +218,7 @@ class PassedRequest:
                     heard.end()
                 else:
                     error = ProviderError(f"{self._model.provider} answered with status {response.status_code}")
-        except RectoError as why:
+        except Exception as why:
             error = why
             await self._put(why)
         except asyncio.CancelledError:
@@ -300,8 +302,7 @@ class PassedEmbeddings:
 
     def __init__(self, gateway: Gateway, key: AccessKey, body: bytes) -> None:
         self._gateway, self._key, self._body, self._data = gateway, key, body, _read(body)
-        self._name = gateway.model_name(str(self._data["model"]))
-        gateway.access.check_model(key, self._name)
+        self._name = gateway.model_for(key, str(self._data["model"]))
 
     async def answer(self) -> PassedAnswer:
         gateway, cap = self._gateway, cap_of(self._key)
@@ -337,7 +338,7 @@ def _read(body: bytes) -> dict[str, Json]:
     try:
         data = loads(body.decode())
     except (ValueError, RecursionError) as why:
-        raise Invalid(f"The request is not JSON: {str(why) or 'it is nested too deeply'}.") from why
+        raise Invalid(f"The request is not JSON: {str(why) or 'it is nested too deeply'}.", field="") from why
     if not isinstance(data, dict) or not isinstance(data.get("model"), str):
         raise Invalid("model is missing.", field="model")
     return data

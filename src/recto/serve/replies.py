@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from recto.chat.blocks import Block
 from recto.chat.message import MessageBuilder
-from recto.errors import Invalid, RectoError, StoreError
+from recto.errors import BrokenPlugin, Busy, Invalid, RectoError, StoreError
 from recto.providers.client_formats import ClientFormat, ReplyWriter
 from recto.providers.model import Attempt, Done, ReplyPart
 from recto.serve.gateway import Gateway
@@ -50,20 +50,43 @@ async def read_body(request: Request, most: int, within_s: float) -> bytes:
             async for part in request.stream():
                 size += len(part)
                 if size > most:
-                    raise BodyTooLarge(f"The request is larger than the {most:,} bytes that this server takes.")
+                    raise BodyTooLarge(
+                        f"The request is larger than the {most:,} bytes that this server takes.", field=""
+                    )
                 parts.append(part)
     except TimeoutError as why:
-        raise Invalid(f"The request did not come within {within_s:g} s.") from why
+        raise Invalid(f"The request did not come within {within_s:g} s.", field="") from why
     return b"".join(parts)
 
 
-def error_response(format: ClientFormat, why: Exception) -> Response:
-    """In the client's own format. What we did not foresee is logged and not shown."""
+class ServerClosing(Busy):
+    """The server ends, and takes no more requests."""
+
+
+# What an error says about the request it was raised for. Other invalid values are the server's own.
+ABOUT_REQUEST = frozenset({"field", "model"})
+
+
+def for_client(why: Exception) -> Exception:
+    """An error as a client may read it: what is about its own request. Errors of the server's database and of its files
+    name hosts, users and paths: they go to the log, and the client gets one sentence. So does what nobody foresaw."""
     if not isinstance(why, RectoError):
-        log.exception("a request failed", exc_info=why)
-    elif isinstance(why, StoreError):
-        log.error("the store failed: %s", why.message)
-    error = format.error(why)
+        log.error("a request failed", exc_info=why)
+        return why
+    is_own = isinstance(why, Invalid) and not ABOUT_REQUEST.intersection(why.data)
+    if isinstance(why, StoreError) and not isinstance(why, ServerClosing):
+        hidden: RectoError = Busy("The server cannot use its store now. Try again in a moment.")
+    elif is_own or "path" in why.data or isinstance(why, BrokenPlugin):
+        hidden = RectoError("The server is not set up correctly. Its owner finds the reason in its log.")
+    else:
+        return why
+    log.error("a request failed: %s", why.message, exc_info=why)
+    return hidden
+
+
+def error_response(format: ClientFormat, why: Exception) -> Response:
+    """In the client's own format."""
+    error = format.error(for_client(why))
     status = 413 if isinstance(why, BodyTooLarge) else error.status
     return json_response(error.body, status, error.headers)
 
@@ -136,9 +159,9 @@ async def streamed(
                 for event in writer.write(part):
                     yield event.encoded
                 is_whole = isinstance(part, Done)
-        except RectoError as why:
+        except Exception as why:
             is_over = True
-            for event in writer.error(why):
+            for event in writer.error(for_client(why)):
                 yield event.encoded
 
     def ended() -> None:

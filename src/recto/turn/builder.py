@@ -173,6 +173,10 @@ class TurnBuilder:
         except RectoError:
             return None
 
+    def full_name(self, name: str) -> str:
+        """`provider:id` of a model, however it is named."""
+        return ":".join(split_name(self._catalog.full_name(name)))
+
     def provider(self, model: str) -> Provider:
         name, _ = split_name(self._catalog.full_name(model))
         if name not in self._providers:
