@@ -1,5 +1,6 @@
 """`recto serve`: the endpoint for other programs, and its keys."""
 
+import os
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -78,6 +79,10 @@ def command(
         return
     from recto.serve.launch import launch  # Starlette and uvicorn: only to serve
 
+    if not (os.environ.get("RECTO_LOG") or ctx.find_root().params.get("log_file")):
+        from recto.cli.log import set_up  # its clients read one sentence of what fails, so all of it must be somewhere
+
+        set_up("warning", None, "serve")
     if web_hosts and not web:
         raise click.UsageError("--web-host names the page, which --web serves")
     add_page = None

@@ -81,19 +81,19 @@ class KeyTalk(AsyncTalk):
         return given  # other agents are the owner's
 
     async def _sent(self, given: TurnStart, chosen: CallOptions, *, can_ask: bool) -> AsyncGenerator[Event, None]:
-        await self._use.admit(self.model, self._session)
+        await self._use.admit(self.model, self.session)
         async with aclosing(super()._sent(given, chosen, can_ask=can_ask)) as events:
             async for event in events:
                 yield event
 
     async def stream_compaction(self, keep: str = "") -> AsyncGenerator[Event, None]:
-        await self._use.admit(self.model, self._session)
+        await self._use.admit(self.model, self.session)
         async with aclosing(super().stream_compaction(keep)) as events:
             async for event in events:
                 yield event
 
     async def compact(self, keep: str = "") -> Compaction:
-        await self._use.admit(self.model, self._session)
+        await self._use.admit(self.model, self.session)
         return await super().compact(keep)
 
     async def use(self, model: str) -> None:
