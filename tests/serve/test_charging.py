@@ -32,6 +32,7 @@ REPLY = {
     "usage": USAGE,
 }
 Upstream = Callable[..., Loopback]
+MODES = ("manage", "record", "passthrough")
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def upstream(serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> U
         monkeypatch.setenv("RECTO_MINE_BASE_URL", server.url)
         (tmp_path / "home").mkdir(exist_ok=True)
         facts = "\n".join(f"{name} = {price}" for name, price in (prices or {}).items())
-        table = f'["mine:*"]\nwindow = 8000\n["mine:*".prices]\n{facts}\n' if prices else ""
+        table = f'["mine:*"]\nwindow = 8000\n["mine:*".prices]\n{facts}\n["gone:*".prices]\n{facts}\n' if prices else ""
         (tmp_path / "home" / "models.toml").write_text(table)
         return server
 
@@ -65,7 +66,7 @@ def reported(server: Endpoint) -> float:
     return float(total.cost_usd + total.open_usd)
 
 
-@pytest.mark.parametrize("mode", ["manage", "record", "passthrough"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_requests_at_the_same_time_spend_no_more_than_their_key_may(
     endpoint: Start, upstream: Upstream, request: Any, monkeypatch: Any, mode: str, database: str
@@ -114,45 +115,42 @@ def test_embeddings_count_for_the_limit_and_in_the_reports(endpoint: Start, upst
     assert server.run(server.desk.conversations()) == []
 
 
-@pytest.mark.parametrize("mode", ["manage", "record", "passthrough"])
-def test_a_key_with_a_limit_asks_no_model_without_a_price(endpoint: Start, upstream: Upstream, mode: str) -> None:
+def test_a_key_with_a_limit_asks_no_model_without_a_price(endpoint: Start, upstream: Upstream) -> None:
     provider = upstream(prices=None)
     server = endpoint("mine:m-1", needs_key=True)
     headers = made(server, "cap", spend_day=5.0)
-    refused = server.chat(user("How long?"), headers=headers | {"x-recto-mode": mode})
-    assert (refused.status_code, "price of mine:m-1 is unknown" in refused.text) == (400, True)
+    for mode in MODES:
+        refused = server.chat(user("How long?"), headers=headers | {"x-recto-mode": mode})
+        assert (refused.status_code, "price of mine:m-1 is unknown" in refused.text) == (400, True)
     vectors = server.client.post("/v1/embeddings", json={"model": "mine:e-1", "input": "boat"}, headers=headers)
-    assert vectors.status_code == 400
-    assert asked(provider) == 0
+    assert (vectors.status_code, asked(provider)) == (400, 0)
     assert server.chat(user("How long?"), headers=made(server, "other")).status_code == 200
 
 
-@pytest.mark.parametrize("mode", ["manage", "record", "passthrough"])
-def test_a_reply_without_a_length_is_as_long_as_the_limit_allows(
-    endpoint: Start, upstream: Upstream, mode: str
-) -> None:
+def test_a_reply_without_a_length_is_as_long_as_the_limit_allows(endpoint: Start, upstream: Upstream) -> None:
     provider = upstream()
     server = endpoint("mine:m-1", needs_key=True)
-    small, large = made(server, "small", spend_day=0.5), made(server, "large", spend_day=50.0)
-    response = server.chat(user("How long?"), headers=small | {"x-recto-mode": mode})
-    length = json.loads(provider.received[-1].body)["max_tokens"]
-    assert response.headers["x-recto-max-tokens"] == str(length)
-    assert 64 <= length < 500, "a thousand tokens out cost a dollar"
-    assert server.chat(user("How long?"), headers=large | {"x-recto-mode": mode}).status_code == 200
-    assert "max_tokens" not in json.loads(provider.received[-1].body)
+    for mode in MODES:
+        small, large = (made(server, f"{mode} {most}", spend_day=most, mode=mode) for most in (0.5, 50.0))
+        response = server.chat(user("How long?"), headers=small)
+        length = json.loads(provider.received[-1].body)["max_tokens"]
+        assert response.headers["x-recto-max-tokens"] == str(length)
+        assert 64 <= length < 500, "a thousand tokens out cost a dollar"
+        assert server.chat(user("How long?"), headers=large).status_code == 200
+        assert "max_tokens" not in json.loads(provider.received[-1].body)
 
 
-@pytest.mark.parametrize("mode", ["manage", "record", "passthrough"])
-@pytest.mark.parametrize("more", [{"models": ["dear"]}, {"service_tier": "priority"}, {"web_search_options": {}}])
-def test_a_field_that_may_raise_the_price_is_refused_under_a_limit(
-    endpoint: Start, upstream: Upstream, mode: str, more: Json
-) -> None:
+def test_a_field_that_may_raise_the_price_is_refused_under_a_limit(endpoint: Start, upstream: Upstream) -> None:
     provider = upstream()
     server = endpoint("mine:m-1", needs_key=True)
-    capped, free = made(server, "cap", spend_day=5.0), made(server, "free")
-    refused = server.chat(user("How long?"), headers=capped | {"x-recto-mode": mode}, max_tokens=10, **more)
-    assert (refused.status_code, refused.json()["error"]["param"], asked(provider)) == (400, next(iter(more)), 0)
-    assert server.chat(user("How long?"), headers=free | {"x-recto-mode": mode}, **more).status_code == 200
+    headers = made(server, "cap", spend_day=5.0)
+    fields: Json = {"models": ["dear"], "service_tier": "priority", "web_search_options": {}}
+    for mode in MODES:
+        for name, value in fields.items():
+            asks = {"headers": headers | {"x-recto-mode": mode}, "max_tokens": 10, name: value}
+            refused = server.chat(user("How long?"), **asks)
+            assert (refused.status_code, refused.json()["error"]["param"], asked(provider)) == (400, name, 0)
+    assert server.chat(user("How long?"), headers=made(server, "free"), **fields).status_code == 200
 
 
 def test_a_field_that_is_there_twice_is_refused_under_a_limit(endpoint: Start, upstream: Upstream) -> None:
@@ -164,31 +162,33 @@ def test_a_field_that_is_there_twice_is_refused_under_a_limit(endpoint: Start, u
     assert (refused.status_code, refused.json()["error"]["param"], asked(provider)) == (400, "max_tokens", 0)
 
 
-@pytest.mark.parametrize("mode", ["record", "passthrough"])
 def test_a_call_that_the_provider_refused_or_never_got_costs_nothing(
-    endpoint: Start, upstream: Upstream, monkeypatch: Any, mode: str
+    endpoint: Start, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    upstream(Loopback.error(500, {"error": "broken"}))
-    server = endpoint("mine:m-1", needs_key=True)
-    headers = made(server, "cap", spend_day=0.05) | {"x-recto-mode": mode}
-    assert server.chat(user("How long?"), headers=headers, max_tokens=10).status_code == 500
+    upstream(Loopback.error(418, {"error": "a teapot"}))
     monkeypatch.setenv("RECTO_GONE_BASE_URL", "http://127.0.0.1:9/v1")
-    with (server.home / "models.toml").open("a") as facts:
-        facts.write('["gone:*".prices]\ninput = 1\noutput = 1\n')
+    server = endpoint("mine:m-1", {"reply.tries": 1}, needs_key=True)
+    headers = made(server, "cap", spend_day=0.05)
+    for mode in MODES:
+        for model in ("mine:m-1", "gone:m-1"):
+            body = {"model": model, "max_tokens": 10, "messages": [user("How long?")]}
+            failed = server.client.post("/v1/chat/completions", json=body, headers=headers | {"x-recto-mode": mode})
+            assert failed.status_code >= 400
     assert spent(server, "cap") == 0.0 == reported(server)
 
 
-@pytest.mark.parametrize("mode", ["record", "passthrough"])
-def test_a_stream_that_reports_no_usage_is_counted(endpoint: Start, upstream: Upstream, mode: str) -> None:
+def test_a_stream_that_reports_no_usage_is_counted(endpoint: Start, upstream: Upstream) -> None:
     chunk = {"id": "x", "choices": [{"index": 0, "delta": {"content": "seven " * 30}, "finish_reason": None}]}
     last = {"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     upstream(Loopback.events(chunk, last, "[DONE]"))
     server = endpoint("mine:m-1", needs_key=True)
-    for key, model, least, most in (("cap", "mine:m-1", 0.03, 0.06), ("thinks", "mine:gpt-5-x", 0.1, 0.2)):
-        headers = made(server, key, spend_day=5.0) | {"x-recto-mode": mode}
-        body = {"model": model, "stream": True, "max_tokens": 100, "messages": [user("How long?")]}
-        assert "seven" in server.client.post("/v1/chat/completions", json=body, headers=headers).text
-        assert least < spent(server, key) < most, "what a model thinks unseen counts with its bound"
+    for mode in ("record", "passthrough"):
+        for model, least, most in (("mine:m-1", 0.03, 0.06), ("mine:gpt-5-x", 0.1, 0.2)):
+            headers = made(server, f"{mode} {model}", spend_day=5.0, mode=mode)
+            body = {"model": model, "stream": True, "max_tokens": 100, "messages": [user("How long?")]}
+            assert "seven" in server.client.post("/v1/chat/completions", json=body, headers=headers).text
+            found = spent(server, f"{mode} {model}")
+            assert least < found < most, "what a model thinks unseen counts with its bound"
 
 
 def test_a_call_whose_process_died_stays_counted(endpoint: Start, upstream: Upstream) -> None:

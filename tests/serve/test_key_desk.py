@@ -10,10 +10,11 @@ import pytest
 from tests.conftest import Script
 
 from recto.desk import new_desk
-from recto.errors import Invalid, NotFound, RectoError, Refused
+from recto.errors import Invalid, NotFound, RectoError, Refused, SpendLimit
 from recto.serve.access import KeyRefused
 from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.key_desk import KeyDesk
+from recto.store.spending import today
 
 pytestmark = pytest.mark.untraced
 
@@ -65,6 +66,19 @@ def test_a_conversation_belongs_to_the_key_that_began_it(acted: Callable[[Act], 
         assert (await ben.latest()) is None
 
     acted(act)
+
+
+def test_the_page_spends_no_more_than_its_key_may(tmp_path: Path, script: Script) -> None:
+    model = script({"text": "Noted."}, prices={"input": 1000, "output": 1000})
+
+    async def act() -> None:
+        async with two_keys(tmp_path, model) as (gateway, _, _):
+            key, _ = gateway.store.access_keys.add("cara", spend_day=0.01)
+            talk = await KeyDesk(gateway, key).conversation()
+            await refused(talk.ask("Hello"), SpendLimit)
+            assert gateway.store.charges.spent("cara", today()) == 0.0
+
+    asyncio.run(act())
 
 
 def test_no_name_leads_to_another_keys_words(acted: Callable[[Act], None]) -> None:
