@@ -118,10 +118,11 @@ def _extend(
     leaves = parent != _last_said(store, session.head) and not (is_ahead and not goes_back)
     if leaves:
         changes |= {**fork_to(store, session, parent), "loaded": {}, "pending": None}
-    head, added = changes.get("head", session.head), list[str]()
+    head, added, history = changes.get("head", session.head), list[str](), _history_length(given)
     for number, entry in enumerate(given[new:], new):
         message = Message(new_id(), entry.role, entry.blocks, parent=head, status=_status(given, number))
         message = replace(message, priority=priority_of(message, is_first=head is None), agent=session.agent)
+        message = replace(message, has_time=number >= history)
         if message.role == "tool":
             message = replace(message, context_type="tool_output")
         placed = store.tree.append(session.conversation, message)
@@ -158,6 +159,11 @@ def _child(store: Store, conversation: str, parent: str | None, link: ChainLink)
     ids = store.tree.children(parent, role=link.role) if parent else store.tree.roots(conversation)
     found = [message for message in store.tree.messages(ids) if link_of(message).print == link.print] if ids else []
     return found[-1].id if found else None
+
+
+def _history_length(given: Sequence[Entry]) -> int:
+    """How many messages at the start of a list were said before now, nobody knows when: up to the last reply."""
+    return max((number for number, entry in enumerate(given, 1) if entry.role == "assistant"), default=0)
 
 
 def _status(given: Sequence[Entry], number: int) -> Status:

@@ -35,6 +35,18 @@ def test_of_what_is_recent_the_hour_is_told() -> None:
     assert "[2026-11-01]\n#1 user: Well.\n[2026-11-15 09:54]\n#2 user: So." in snippets_text([old, new])
 
 
+def test_a_message_without_a_time_is_under_no_day() -> None:
+    undated = [snippet(1, "Well.", ""), snippet(2, "So.", "2026-11-01 10:00"), snippet(3, "Then.", "")]
+    told = snippets_text(undated)
+    assert told.split("\n")[1:-1] == [
+        "#1 user: Well.",
+        "[2026-11-01]",
+        "#2 user: So.",
+        "[day not known]",
+        "#3 user: Then.",
+    ]
+
+
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5))
 def test_whole_messages_stand_there_to_the_last_sign(texts: list[str]) -> None:
     sent = snippets_text([snippet(number, text) for number, text in enumerate(texts)])

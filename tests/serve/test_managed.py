@@ -85,6 +85,18 @@ def test_a_client_of_anthropics_api_is_served(endpoint: Start, script: Script) -
     assert second.headers["x-recto-conversation"] == first.headers["x-recto-conversation"]
 
 
+def test_a_history_that_a_client_brings_has_no_times_and_what_it_says_now_has(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "7 metres."}, {"text": "2 metres."}))
+    history = [user("She was built last Friday."), assistant("I see."), user("How long is she?")]
+    first = server.chat(*history)
+    second = server.chat(*history, assistant("7 metres."), user("How wide?"))
+    home = second.headers["x-recto-conversation"]
+    assert first.headers["x-recto-conversation"] == home
+    talk = server.run(server.desk.conversation(home))
+    said = server.run(talk.messages(limit=None))
+    assert [bool(message.time) for message in said] == [False, False, True, True, True, True]
+
+
 def test_a_conversation_ten_times_as_long_as_the_window_goes_on(endpoint: Start, script: Script, sent: Sent) -> None:
     summary = {"text": "They talked about planks and what each costs in euros.", "when": "summary"}
     server = endpoint(script({"text": "Noted, that plank is in the list now."}, summary, limit=1500))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import Open, Script
 from tests.transfer import samples
-from tests.transfer.conftest import bring
+from tests.transfer.conftest import bring, export
 from tests.transfer.samples import DOT
 
 from recto.chat.blocks import File, Image, Text, Thinking, ToolCall, ToolResult
@@ -176,6 +176,20 @@ def test_a_message_list_is_a_conversation(store: Store, write: Write, form: str)
     assert [result.text for result in said[3].results] == ["12:00", "Monday"]
     assert store.tree.conversation_numbered(1).title == "What time is it?"
     assert bring(store, file).messages == 0
+
+
+def test_messages_without_times_stay_so_wherever_they_go(
+    store: Store, other: Store, write: Write, tmp_path: Path
+) -> None:
+    bring(store, write(samples.message_list()))
+    exported = tmp_path / "exported.jsonl"
+    exported.write_bytes(export(store))
+    bring(other, exported)
+    assert export(other) == exported.read_bytes()
+    said, head = path_of(other), other.tree.conversation_numbered(1).head
+    assert head is not None
+    assert {message.time for message in (*said, *other.tree.bare_page(head, most=100))} == {""}
+    assert all(message.created for message in said)
 
 
 def test_each_line_for_fine_tuning_is_a_conversation(store: Store, write: Write) -> None:

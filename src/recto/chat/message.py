@@ -67,6 +67,8 @@ class Message(Struct, frozen=True):
     said: int = 1
     """The message's number on its path, which people see as `#12`; Compactions are not counted."""
     created: str = ""
+    has_time: bool = True
+    """False where `created` is only when it was stored: it came without a time, in a file or in a client's history."""
     status: Status = "done"
     error: str | None = None
     context_type: ContextType = "primary"
@@ -84,6 +86,11 @@ class Message(Struct, frozen=True):
     @property
     def text(self) -> str:
         return "".join(block.text for block in self.blocks if isinstance(block, Text))
+
+    @property
+    def time(self) -> str:
+        """When it was said; empty where nobody knows."""
+        return self.created if self.has_time else ""
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:

@@ -222,7 +222,7 @@ class SummaryInput:
         found = ["Older messages, which the earlier summary leaves out:"] if self._late else []
         day = None
         for message in self.messages:
-            if (said := day_of(message.created)) != day and said:
+            if (said := day_of(message.time)) != day and said:
                 found.append(f"[{said}]")
                 day = said
             found += [transcribe(message), f"[{gap} messages left out]" if (gap := gaps.get(message.said + 1)) else ""]
@@ -249,14 +249,14 @@ class SummaryInput:
     @property
     def days(self) -> tuple[str, str]:
         """When the first and the last of the messages were said; empty where that is not known."""
-        days = [str(day) for message in self.messages if (day := day_of(message.created))]
+        days = [str(day) for message in self.messages if (day := day_of(message.time))]
         return (days[0], days[-1]) if days else ("", "")
 
     def dates_meant(self) -> str:
         """The dates that a summary may give for "tomorrow" and the like, and those of the messages themselves."""
         found: set[str] = set()
         for message in self.messages:
-            day = day_of(message.created)
+            day = day_of(message.time)
             if day and message.role != "tool":
                 found |= {str(day), *_BRACKETED_DATE.findall(add_dates(message.text, day))}
         return "\n".join(sorted(found))

@@ -65,7 +65,7 @@ def index_items(each: NumberedMessage) -> list[IndexItem]:
         return []
     channel = TOOLS if message.role == "tool" else TALK
     who = speaker(text) if channel == TALK else ""
-    return [IndexItem(each.n, text, message.depth, each.branch, message.role, who, _local(message.created), channel)]
+    return [IndexItem(each.n, text, message.depth, each.branch, message.role, who, _local(message.time), channel)]
 
 
 def _local(created: str) -> str:

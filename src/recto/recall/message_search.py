@@ -112,7 +112,7 @@ def search_messages(archive: Archive, store: Store, query: MessageQuery) -> Foun
             _found_message(path, hit)
             for batch in _batched(best, query.limit)
             for path, hit in _with_paths(archive, store, batch)
-            if (query.homes is None or hit.home in query.homes) and _is_between(hit.message.created, since, before)
+            if (query.homes is None or hit.home in query.homes) and _is_between(hit.message.time, since, before)
         )
         return FoundMessages(tuple(islice(found, query.limit)), note)
 
@@ -131,8 +131,9 @@ def _is_relevant(hit: Hit) -> bool:
     return hit.word_score > 0 or (hit.similarity or 0.0) >= MIN_SIMILARITY
 
 
-def _is_between(created: str, since: str | None, before: str | None) -> bool:
-    return (since is None or created >= since) and (before is None or created < before)
+def _is_between(time: str, since: str | None, before: str | None) -> bool:
+    """Whether it was said then. What has no time of its own is in no range."""
+    return (since is None or time >= since) and (before is None or "" < time < before)
 
 
 def _stored_time(time: Time | None) -> str | None:
@@ -368,7 +369,7 @@ def snippet_of(each: ArchivedHit | Message) -> Snippet:
     whole = searchable_text(message)
     start, end = (0, len(whole)) if isinstance(each, Message) else (each.hit.passage.start, each.hit.passage.end)
     role = "" if start == 0 and speaker(whole) else message.role
-    at, day = _when(message.created)
+    at, day = _when(message.time)
     text = whole[start:end]
     return Snippet(
         message.id,

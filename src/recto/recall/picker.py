@@ -291,5 +291,6 @@ def _once(snippets: Sequence[Snippet]) -> list[Snippet]:
 
 def _pick(each: Snippet) -> Pick:
     part = "" if each.end - each.start == each.size else ", a part of it"
-    because = f"#{each.number}{part}, {each.at}: {each.because}"
+    at = f", {each.at}" if each.at else ""
+    because = f"#{each.number}{part}{at}: {each.because}"
     return Pick("message", each.id, because, each.tokens, "agent", round(each.score, 2))

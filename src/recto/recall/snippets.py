@@ -10,6 +10,8 @@ from msgspec import Struct
 
 BEGINS = "[Recalled from earlier in this conversation, verbatim; #n is a message's number.]"
 ENDS = "[End of what was recalled.]"
+# After messages of a known day.
+UNDATED = "day not known"
 # Estimated tokens of the frame, of a message's number and of a line with the time; the whole is counted in the end.
 FRAME, MARK, TIME = 32, 3, 6
 # Estimated tokens of an English letter and of a character of other scripts.
@@ -25,7 +27,7 @@ class Snippet(Struct, frozen=True):
     number: int
     role: str
     at: str
-    """The day and time it was said, as the user reads it: 2026-01-31 18:05."""
+    """The day and time it was said, as the user reads it: 2026-01-31 18:05. Empty where that is not known."""
     text: str
     start: int = 0
     end: int = 0
@@ -69,7 +71,7 @@ def snippets_text(snippets: Sequence[Snippet]) -> str:
     lines = [BEGINS]
     before: Snippet | None = None
     for group in _by_message(snippets):
-        if before is None or group[0].day != before.day:
+        if group[0].day != (before.day if before else ""):
             lines.append(f"[{_when(group[0], before)}]")
         before = group[0]
         lines.append(f"#{group[0].number} {_label(group[0])}{_joined(group)}")
@@ -78,6 +80,8 @@ def snippets_text(snippets: Sequence[Snippet]) -> str:
 
 def _when(snippet: Snippet, before: Snippet | None) -> str:
     """The day, with its year only where the year changes."""
+    if not snippet.at:
+        return UNDATED
     if snippet.is_recent:
         return snippet.at
     return snippet.day[5:] if before is not None and before.day[:5] == snippet.day[:5] else snippet.day

@@ -70,7 +70,7 @@ class Filter(Struct, frozen=True):
         return (
             (self.kind is None or passage.kind == self.kind)
             and (self.since is None or passage.time >= self.since)
-            and (self.before is None or passage.time < self.before)
+            and (self.before is None or "" < passage.time < self.before)
         )
 
 

@@ -24,6 +24,7 @@ AnyRow = Any
 
 # Stored as one JSON text without defaults, because most messages have nothing unusual.
 DETAILS = (
+    "has_time",  # the first: `statements.BARE` finds it there
     "error",
     "context_type",
     "agent",
@@ -71,9 +72,10 @@ def _details(message: Message, made: Made | None) -> str:
 
 
 def bare_message(row: Sequence[Any], parent: str | None, growth: list[str] | None) -> Message:
-    """The message of a row of `statements.BARE`: what a window needs, without details."""
-    _, id, depth, said, role, status, created, blocks, _, priority = row
-    return Message(id, role, _blocks(blocks, growth), parent, depth, said, created, status, priority=priority)
+    """The message of a row of `statements.BARE`: what a window needs, without most of the details."""
+    _, id, depth, said, role, status, created, blocks, _, priority, has_time = row
+    known = _blocks(blocks, growth)
+    return Message(id, role, known, parent, depth, said, created, bool(has_time), status, priority=priority)
 
 
 class AppendedMessage(Struct, frozen=True):

@@ -89,6 +89,7 @@ CONVERSATION_NUMBERS = Statement(
 BARE = select(
     *(messages.c[name] for name in ("n", "id", "depth", "said", "role", "status", "created", "blocks", "parent")),
     messages.c.priority,
+    messages.c.details.not_like('{"has_time":false%').label("has_time"),
 )
 
 

@@ -25,7 +25,7 @@ def plain_messages(
     for message in messages:
         text = "" if message.id in observed else _text_of(message, told, has_log=has_log)
         number = message.said if message.said in late else 0
-        day, is_step = day_of(message.created), has_log and bool(message.calls)
+        day, is_step = day_of(message.time), has_log and bool(message.calls)
         said.append(PlainMessage(message.role, text, message.priority, number, day, is_step))
     return said
 

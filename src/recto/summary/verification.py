@@ -114,7 +114,7 @@ class CoveredFacts(Struct):
             self.results += len(message.results)
             if message.role != "tool" and message.text.strip():
                 self._said[message.said] = Said(message.role, message.text, bool(message.calls))
-                if day := day_of(message.created):
+                if day := day_of(message.time):
                     self.days[message.said] = day
             for text, author in _texts_of(message):
                 self._add_text(text, author, message)

@@ -113,6 +113,7 @@ class ForeignTree:
             blocks=tuple(replace(block, made=made) for block in blocks) if made else blocks,
             parent=above,
             created=created,
+            has_time=theirs.created is not None,
             status=theirs.status,
             error=theirs.error and clean(theirs.error)[0],
             model=model,

@@ -151,6 +151,7 @@ class MessageLine(Line, tag="message", frozen=True):
     memory_references: tuple[str, ...] = ()
     learning_points: tuple[str, ...] = ()
     task_runs: tuple[dict[str, object], ...] = ()
+    has_time: bool = True
 
 
 class UsedSource(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -155,7 +155,7 @@ def ended_in_words(message: Message) -> str:
 
 def headline(message: Message) -> str:
     """Who and when: `#12 Assistant · 2026-01-31 12:00 UTC · openai:gpt-5`."""
-    when = f"{message.created[:16].replace('T', ' ')} UTC" if message.created else ""
+    when = f"{message.time[:16].replace('T', ' ')} UTC" if message.time else ""
     marks = [message.status if message.status in ("unfinished", "stopped", "error") else "", message.model or ""]
     tokens = f"{message.tokens.own:,} tokens" if message.tokens.own is not None else ""
     return " · ".join(part for part in (f"#{message.said} {ROLES[message.role]}", when, *marks, tokens) if part)

@@ -1,0 +1,53 @@
+"""Messages without a time of their own: no summary, recall or search gives them a day that nobody knows."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Open, Script
+
+from recto.blocking import Desk, Talk
+
+Json = Any
+SAID = "We decided last Friday that Ada Lovelace pays 4,200 euros for the winch."
+PLANKS = [f"Plank {number} of the hull is {number * 7} cm wide and {number * 3} cm thick." for number in range(20)]
+HISTORY = [
+    {"role": role, "content": text}
+    for said in (SAID, *PLANKS)
+    for role, text in (("user", said), ("assistant", "Yes."))
+]
+NOW = "We decided yesterday that Grace Hopper pays 310 euros for the crane."
+DAY = re.compile(r"20\d\d-\d\d")
+STEPS = ({"text": "Fine."}, {"error": "unreachable", "when": "summary"})
+
+
+def imported(at: Desk, file: Path) -> Talk:
+    file.write_text(json.dumps(HISTORY))
+    talk = at.conversation(at.import_file(file).conversations[0].id)
+    talk.ask(NOW)
+    return talk
+
+
+def given(at: Desk, _: Path) -> Talk:
+    talk = at.conversation()
+    talk.extend([*HISTORY, {"role": "user", "content": NOW}])
+    return talk
+
+
+@pytest.mark.parametrize("brought", [imported, given])
+def test_only_a_message_that_was_said_here_gets_a_day(
+    desk: Open, script: Script, tmp_path: Path, brought: Callable[[Desk, Path], Talk]
+) -> None:
+    at = desk(script(*STEPS, limit=3000))
+    talk = brought(at, tmp_path / "history.json")
+    for number in range(10):
+        talk.ask(f"Rope {number} is 12 mm thick. " * 32)
+    block = talk.compaction()
+    assert block is not None
+    told = f"{block.summary}\n{block.ledger}"
+    assert "last Friday that Ada Lovelace" in told
+    assert "decided yesterday [20" in told
+    assert len(DAY.findall(told)) == 1
