@@ -16,7 +16,8 @@ SHORTEST_KEY = 8
 _KEY_START = 3
 # How providers mask the middle or the end of a key that they repeat.
 _MASKED = re.compile(r"(?:[*•…]|\.{2,}|x{3,})[\w*•….-]*")
-_MASKED_START = re.compile(r"(?:[*•…]|\.{3}|x{3})[*•….x]*([\w-]{2,})")
+# The second form takes a mask that nothing follows.
+_MASKED_START = re.compile(r"(?:[*•…]|\.{3}|x{3})(?:[*•….x]*([\w-]{2,})|[*•….x]*+)")
 _REST = re.compile(r"[\w-]*")
 _caches: list[Any] = []
 _keepers: list[object] = []
@@ -88,7 +89,7 @@ def without_key(text: str, key: str | None, mask: str = "***") -> str:
         parts += [text[at:start], mask]
         at = rest.end() if rest else end
     text = "".join(parts) + text[at:]
-    return _MASKED_START.sub(lambda found: mask if key.endswith(found[1]) else found[0], text)
+    return _MASKED_START.sub(lambda found: mask if found[1] and key.endswith(found[1]) else found[0], text)
 
 
 def _same(one: str, other: str) -> int:

@@ -33,7 +33,7 @@ _PARAGRAPH = re.compile(r"\n\s*\n")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SAYS = re.compile(r"[^\W_]")
 _FEW_WORDS = re.compile(r"[^\s\u3040-\ud7af]{1,16}(?:\s[^\s\u3040-\ud7af]{1,16})?|\S{1,3}")
-_BULLET = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+")
+_BULLET = re.compile(r"(?:(?<!\s)\s++)?(?:[-*•]|(?<!\d)\d++[.)])\s++")
 _FIRST_WORD = re.compile(r"[^\W\d_]+|\d")
 _UNIT = r"(?:[€$£¥%°]|(?:k?m|cm|mm|mi|k?g|lbs?|[kKMGT]i?[Bb]|ms|min|mph|kWh?|USD|EUR|px)\b)"
 _FILE = r"\.(?<=[\w-]\.)(?:py|js|ts|rs|go|c|h|java|sh|sql|md|txt|json|toml|ya?ml|csv|pdf|html)\b"

@@ -106,7 +106,8 @@ class Typeahead:
         elif key == _ERASE_LINE:
             self.text = ""
         elif key == _ERASE_WORD:
-            self.text = re.sub(r"\S*\s*$", "", self.text)
+            kept = self.text.rstrip()
+            self.text = kept[: len(kept) - len(kept.split()[-1])] if kept else ""
         elif key.isprintable() or key == "\t":
             self.text += key
 

@@ -18,7 +18,8 @@ FORMAT, VERSION = "recto-facts", 1
 _ITEM = re.compile(r"^\s{0,12}(?:[-*+•]|\d{1,3}[.)])\s+(?!\[[ xX]\])(.+)$")
 _LEANS = re.compile(r"(?:it|he|she|they|this|that|these|those|er|sie|es|él|ella|esto|eso)\b", re.IGNORECASE)
 _NO_STATEMENT = re.compile(r"^\s*(?:#{1,6}\s|[-*+•]\s+\[[ xX]\]|[|>]|[-*_=]{3,}\s*$|<)")
-_LAST_MARKS = re.compile(r"[*_`]{1,3}(\S(?:.*?\S)?)[*_`]{1,3}")
+# The second form takes the rest of a line in which nothing closes: it need not be searched from every mark.
+_LAST_MARKS = re.compile(r"[*_`]{1,3}(\S(?:.*?\S)?)[*_`]{1,3}|[*_`]{1,3}(?=\S).*")
 
 
 class ReadFact(Struct, frozen=True):
@@ -94,7 +95,7 @@ def _sentences(lines: Iterable[str], name: str) -> Iterator[ReadFact]:
 
 
 def _unmarked(text: str) -> str:
-    return _LAST_MARKS.sub(r"\1", text)
+    return _LAST_MARKS.sub(lambda found: found[1] or found[0], text)
 
 
 def _checked(text: str, where: str) -> str:

@@ -5,7 +5,6 @@ alone, the model's wording is taken if it has no word that the message lacks. Kn
 """
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,7 +28,6 @@ content that the message lacks) and "kind" (one of {kinds}). Most messages state
 </message>"""
 # More from one message are no facts but a text.
 MOST = 5
-_LIST = re.compile(r"\[.*\]", re.DOTALL)
 
 
 class ProposedFact(Struct, frozen=True):
@@ -58,9 +56,9 @@ def _may_be_kept(statement: UserStatement) -> bool:
 
 def supported_facts(answer: str, message: str) -> list[ProposedFact] | None:
     """Of what a model answered, what the user's own words support; None where the answer is no list."""
-    listed = _LIST.search(answer)
+    listed = answer[max(answer.find("["), 0) : answer.rfind("]") + 1]
     try:
-        items = json.loads(listed[0]) if listed else None
+        items = json.loads(listed) if listed.startswith("[") else None
     except (ValueError, RecursionError):
         return None
     if not isinstance(items, list):

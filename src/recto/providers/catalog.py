@@ -191,7 +191,7 @@ PRICED = {
 # Names of models that a gateway passes on: with a provider's name in front, or of makers who let nobody else run them.
 PASSED_ON = re.compile(
     r"(anthropic|azure|azure_ai|bedrock|cerebras|cohere|deepseek|fireworks_ai|gemini|google|groq|mistral|moonshot|openai"
-    r"|openrouter|perplexity|together_ai|vertex_ai|xai|x-ai)/|(.*/)?(.*claude|chatgpt|gpt-[3-9]|o[1-9](-|$)|gemini|grok)"
+    r"|openrouter|perplexity|together_ai|vertex_ai|xai|x-ai)/|.*claude|(.*/)?(chatgpt|gpt-[3-9]|o[1-9](-|$)|gemini|grok)"
 )
 # Open models under their maker's name: a server of one's own runs them with any window.
 OPEN_WEIGHTS = re.compile(r"(openai/)?gpt-oss|(google/)?gemma")

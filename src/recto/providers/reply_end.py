@@ -12,7 +12,7 @@ from itertools import pairwise
 # What the requests of Recto put around texts, and no reply has a use for.
 FENCES = ("BEGIN DOCUMENT", "END DOCUMENT", "[Summary of the", "[End of the summary", "[The notes of the user")
 # A sentence or line ends here.
-_UNIT = re.compile(r"[^\n]*?(?:[.!?…]+[\"'”’)*]*(?=\s)|\n+)")
+_UNIT = re.compile(r"[^\n]*?(?:(?<![.!?…])[.!?…]++[\"'”’)*]*+(?=\s)|\n++)")
 _WORDS = re.compile(r"\w+")
 _HEADING = re.compile(r"#{1,6} |\*\*[^*\n]{1,80}\*\*:?\s*$|[A-Z][\w'-]*(?: [\w'-]+)?:\s*$|(?:-{3,}|={3,})\s*$")
 # A shorter unit may be said twice: "Yes.", "1."
@@ -26,7 +26,7 @@ _ALIKE_CLAUSES = 4
 _NEARLY_ALL = 0.75
 _LONG, _LONGEST_HEADING = 200, 80
 _GAP = re.compile(r"\n[ \t]*\n[ \t]*$")
-_END_OF_PHRASE = re.compile(r"[,;:\s(\"'*-]+$")
+_END_OF_PHRASE = re.compile(r"(?<![,;:\s(\"'*-])[,;:\s(\"'*-]++$")
 
 
 class ReplyEnd:

@@ -206,7 +206,7 @@ STEM_LETTERS = 5
 
 _ASKS = re.compile(
     r"[?？؟]"
-    r"|^\W*(?:who|whom|whose|what|when|where|which|why|how|remind|recall|wer|wen|wem|was|wann|wo|warum|wieso|welche\w*|wie"
+    r"|^[^\w\n]*+(?:who|whom|whose|what|when|where|which|why|how|remind|recall|wer|wen|wem|was|wann|wo|warum|wieso|welche\w*|wie"
     r"|qui|que|quoi|quand|où|quel\w*|pourquoi|comment|combien|quién|qué|cuándo|dónde|cuál|cómo|cuánto)\b"
     r"|\b(?:remember|earlier|again|previous(?:ly)?|before|back then|last (?:time|week|month|year)|(?:we|i|you) "
     r"(?:said|told|mentioned|discussed|agreed|decided|talked)|as (?:agreed|discussed|decided)"

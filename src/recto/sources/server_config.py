@@ -115,10 +115,11 @@ def _tool_to_json(config: ToolConfig) -> dict[str, Any]:
 
 
 HIDDEN = "…"
-_SECRET = r"[\w-]*(?:auth|key|password|secret|token)[\w-]*"
+_SECRET = r"(?>[\w-]*?(?:auth|key|password|secret|token))[\w-]*+"
 _SECRET_OPTION = re.compile(rf"-{{1,2}}{_SECRET}", re.IGNORECASE)
-_SECRET_VALUE = re.compile(rf"(-{{0,2}}{_SECRET}\s*[:=]\s*).+", re.IGNORECASE | re.DOTALL)
-_QUERY = re.compile(r"([?&][^=&#]+=)[^&#]+")
+_SECRET_VALUE = re.compile(rf"((?<![\w-]){_SECRET}\s*+[:=]\s*).+", re.IGNORECASE | re.DOTALL)
+# The second form takes a part that has no value.
+_QUERY = re.compile(r"([?&][^=&#]++=)[^&#]+|[?&][^=&#]++")
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
 
 
@@ -135,4 +136,4 @@ def without_secret_address(url: str) -> str:
     """A URL without its password and without the values of its query."""
     if "://" not in url:
         return url
-    return _QUERY.sub(rf"\1{HIDDEN}", _PASSWORD.sub(f"{HIDDEN}@", url))
+    return _QUERY.sub(lambda found: f"{found[1]}{HIDDEN}" if found[1] else found[0], _PASSWORD.sub(f"{HIDDEN}@", url))

@@ -49,7 +49,7 @@ MOST_PASSED = 5
 LONGEST = 2_000
 # How far back a message can lean, in messages of the user; and how many notes are in use at once.
 EARLIER, LOOKED_BACK, MOST_IN_USE = 3, 12, 3
-_NAMES = re.compile(r"\[\[[^\]\n]*\]\]|@(?:\"[^\"\n]*\"|\S+)")
+_NAMES = re.compile(r"\[\[[^\[\]\n]*+\]\]|@(?:\"[^\"\n]*\"|\S+)")
 NOTHING = "[The notes of the user do not speak of this.]"
 NOTHING_NEAR = "your notes do not speak of this; what the model says is not from them"
 OVERVIEW = "[The notes of the user are not quoted here. There are {overview}]"

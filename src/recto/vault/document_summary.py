@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from recto.home_files import keep_private, make_private_folder, use_write_ahead_log
 from recto.vault.document import Document
-from recto.vault.links import mask_code
+from recto.vault.links import DESTINATION, EMBED, mask_code
 
 MAX_SUMMARY_CHARS = 100
 # How much of a note is searched for a paragraph, and how much of a paragraph is read: no summary needs more.
@@ -25,18 +25,17 @@ _MAX_SEARCHED, _MAX_PARAGRAPH = 20_000, 2000
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)\s*$")
 _RULE = re.compile(r" {0,3}(?:[-*_][ \t]*){3,}$")
-_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[.\]\s+)?")
-_QUOTE = re.compile(r"\s*>[>\s]*")
+_ITEM = re.compile(r"(?:(?<!\s)\s++)?(?:[-*+]|\d{1,9}[.)])\s++(?:\[.\]\s++)?")
+_QUOTE = re.compile(r"(?:(?<!\s)\s++)?>[>\s]*+")
 _CALLOUT = re.compile(r"\[![\w-]+\][+-]?\s*")
 _TABLE = re.compile(r"\s*\||[^|]*\|[^|]*\|")
 _INDENTED = re.compile(r" {4}|\t")
 _FIELD = re.compile(r"[^\s:][^:\n]{0,60}:: ?")
 
 _COMMENT = re.compile(r"%%.*?(?:%%|$)|<!--.*?(?:-->|$)", re.DOTALL)
-_EMBED = re.compile(r"!\[\[[^\]\n]*\]\]|!\[[^\]\n]*\]\([^)\n]*\)")
 _WIKI = re.compile(r"\[\[([^\[\]\n]+)\]\]")
-_LINK = re.compile(r"\[([^\[\]\n]*)\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)?\)|\[[^\]\n]*\])")
-_FOOTNOTE = re.compile(r"\[\^[^\]\n]*\]")
+_LINK = re.compile(rf"\[([^\[\]\n]*+)\](?:{DESTINATION}|\[[^\[\]\n]*+\])")
+_FOOTNOTE = re.compile(r"\[\^[^\[\]\n]*+\]")
 _ADDRESS = re.compile(r"<?\b(?:https?|ftp|mailto|obsidian):[^\s<>]*>?")
 _HTML = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _BLOCK_ID = re.compile(r"\s\^[A-Za-z0-9-]+\s*$")
@@ -47,7 +46,7 @@ _ANY_EMPHASIS = re.compile(r"[*~=`_]")
 _NON_LETTERS = re.compile(r"[\W_]+")
 _EMPHASIS = re.compile(r"(?<!\\)(?:\*{1,3}|~~|==|`+)|(?<![\\\w])_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_STOP = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s+[^\s\d\W_]|\s*$)|[。！？]+[」』”]?")
+_STOP = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s++[^\s\d\W_]|\s*+$)|[。！？]++[」』”]?")
 _ABBREVIATED = re.compile(
     r"(?:(?:(?<!\S)|(?<=[.(]))[A-Za-z]|\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|etc|e\.g|i\.e|z\.B|bzw|ca|No|Nr)|^\d+)\.$"
 )
@@ -132,7 +131,7 @@ def _is_layout(line: str, *, is_first: bool) -> bool:
 def _prose_of(raw: str) -> str:
     """A paragraph as plain text; empty if more than three quarters of its letters are links, tags and addresses."""
     rest, plain = _COMMENT.sub(" ", raw), _plain(raw)
-    for pattern in (_EMBED, _WIKI, _LINK, _ADDRESS, _TAG, _HTML) if _ANY_MARKUP.search(rest) else ():
+    for pattern in (EMBED, _WIKI, _LINK, _ADDRESS, _TAG, _HTML) if _ANY_MARKUP.search(rest) else ():
         rest = pattern.sub(" ", rest)
     count = _count_letters(rest)
     return plain if count > 0 and 4 * count >= _count_letters(plain) else ""
@@ -146,7 +145,7 @@ def _count_letters(text: str) -> int:
 def _plain(raw: str) -> str:
     """Removes the markup."""
     text = _BLOCK_ID.sub("", _COMMENT.sub(" ", raw))
-    text = _FOOTNOTE.sub("", _EMBED.sub("", text))
+    text = _FOOTNOTE.sub("", EMBED.sub("", text))
     text = _LINK.sub(r"\1", _WIKI.sub(lambda link: _link_caption(link[1]), text))
     text = _HTML.sub("", text)
     text = _ESCAPE.sub(r"\1", _EMPHASIS.sub("", text) if _ANY_EMPHASIS.search(text) else text)

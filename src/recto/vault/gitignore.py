@@ -16,7 +16,7 @@ NAME = ".gitignore"
 _MAX_BYTES = 64_000
 _TOKEN = re.compile(
     r"(?P<above>\A\*\*/)|(?P<between>/\*\*/(?:\*\*/)*)|(?P<below>/\*\*\Z)|(?P<stars>\*+)|(?P<any>\?)"
-    r"|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]|\\(?P<escaped>.)|(?P<plain>.)",
+    r"|\[(?P<not>[!^]?)(?P<set>\]?[^\]]{0,255}+)\]|\\(?P<escaped>.)|(?P<plain>.)",
     re.DOTALL,
 )
 
@@ -101,7 +101,7 @@ def _combine(patterns: Iterable[_Pattern], matches_name: bool) -> re.Pattern[str
 
 def _parse_pattern(line: str) -> _Pattern | None:
     """None for a comment, an empty line, and what git cannot read either."""
-    line = re.sub(r"(?<!\\) +$", "", line.removesuffix("\r"))
+    line = re.sub(r"(?<![\\ ]) ++$|(?<=\\ ) ++$", "", line.removesuffix("\r"))
     is_negated = line.startswith("!")
     bare = line[is_negated:].removesuffix("/")
     if not bare or line.startswith("#") or bare.endswith("\\") or "[[:" in bare:

@@ -146,6 +146,10 @@ _DESTINATION = re.compile(
     r"(?:[ \t]++(?:\"[^\"\n]*+\"|'[^'\n]*+'|\([^()\n]*+\)))?[ \t]*+\)"
 )
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+# For texts as a reader sees them. No part may contain what opens it: else each opening would be followed to the end of
+# its line.
+DESTINATION = r"\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)?+\)"
+EMBED = re.compile(rf"!\[\[[^\[\]\n]*+\]\]|!\[[^\[\]\n]*+\]{DESTINATION}")
 _EXTERNAL = re.compile(r"//|[a-z][a-z0-9+.-]+:(?! )", re.IGNORECASE)
 
 

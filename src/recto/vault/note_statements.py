@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from recto.search.passages import split_sentences
 from recto.vault.document import Document
+from recto.vault.links import DESTINATION, EMBED
 
 StatementKind = Literal["sentence", "item", "row", "table", "list"]
 # A section is read this far around a place; and a table or list is told as a whole only if it is short.
@@ -32,16 +33,15 @@ _CELLS = re.compile(r"(?<!\\)\|")
 MIN_TABBED = 3
 # No name of a column, unless it is a year.
 _AMOUNT = re.compile(r"(?!(?:19|20)\d\d$)\W{0,2}\d")
-_RULER = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*\r?$")
+_RULER = re.compile(r"(?=[^-\r\n]*+-)[ \t:|-]++\r?$")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]*)+(?:\[![\w-]+\][+-]?[ \t]*)?")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?$)|[ \t]*(?:=+|-{2,})[ \t\r]*$")
-_BLOCK_ID = re.compile(r"[ \t]+\^[A-Za-z0-9-]+[ \t\r]*$", re.MULTILINE)
-_EMBED = re.compile(r"!\[\[[^\]\n]*\]\]|!\[[^\]\n]*\]\([^)\n]*\)")
-_WIKILINK = re.compile(r"\[\[(?:[^\]|\n]*\|)?([^\]\n]*)\]\]")
-_LINK = re.compile(r"\[([^\]\n]+)\]\([^)\n]*\)")
-_MARKS = re.compile(r"(\*\*|__|~~|==)(?=\S)(.+?)(?<=\S)\1|(?<![\w*])\*(?=\S)([^*\n]+?)(?<=\S)\*(?!\w)|`([^`\n]+)`")
+_BLOCK_ID = re.compile(r"(?<![ \t])[ \t]++\^[A-Za-z0-9-]++[ \t\r]*+$", re.MULTILINE)
+_WIKILINK = re.compile(r"\[\[(?:[^\[\]|\n]*+\|)?([^\[\]\n]*+)\]\]")
+_LINK = re.compile(rf"\[([^\[\]\n]++)\]{DESTINATION}")
+_MARK = re.compile(r"(\*\*|__|~~|==)(?=\S)|(?<![\w*])\*(?=\S)([^*\n]++)(?<=\S)\*(?!\w)|`([^`\n]++)`")
 
 
 class NoteStatement(Struct, frozen=True):
@@ -66,11 +66,42 @@ class NoteStatement(Struct, frozen=True):
 
 def plain_text(markdown: str) -> str:
     """Markdown on one line as a person reads it: links by their captions, no marks, no block ids."""
-    text = _EMBED.sub("", _BLOCK_ID.sub("", markdown))
+    text = EMBED.sub("", _BLOCK_ID.sub("", markdown))
     text = _LINK.sub(r"\1", _WIKILINK.sub(_caption, text))
     for _ in range(2):  # italics inside of bold
-        text = _MARKS.sub(lambda found: found[2] or found[3] or found[4], text)
+        text = _without_marks(text)
     return " ".join(text.split())
+
+
+def _without_marks(text: str) -> str:
+    """Without the marks of emphasis and code."""
+    return "\n".join(map(_line_without_marks, text.split("\n")))
+
+
+def _line_without_marks(line: str) -> str:
+    parts, at, start = list[str](), 0, 0
+    unclosed = set[str]()  # marks that nothing closes from here on: looked for once
+    while found := _MARK.search(line, start):
+        mark, inside, end = found[1], found[2] or found[3], found.end()
+        if mark:
+            close = 0 if mark in unclosed else _closing(line, mark, end)
+            if not close:
+                unclosed.add(mark)
+                start = found.start() + 1
+                continue
+            inside, end = line[end:close], close + len(mark)
+        parts += [line[at : found.start()], inside]
+        at = start = end
+    return "".join([*parts, line[at:]])
+
+
+def _closing(line: str, mark: str, start: int) -> int:
+    """Where a mark closes what began before `start`, right after something; 0 if nowhere."""
+    at = start
+    while (at := line.find(mark, at + 1)) > 0:
+        if not line[at - 1].isspace():
+            return at
+    return 0
 
 
 def _caption(link: re.Match[str]) -> str:

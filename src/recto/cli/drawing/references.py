@@ -163,7 +163,8 @@ def hit_lines(found: "FoundMessage", wanted: str) -> tuple[str, str]:
     message = found.message
     title = f" ({show.shortened(found.title, 40)})" if found.title else ""
     which = f"#{message.said} in conversation #{found.conversation_number}{title}"
-    facts = [which, show.when(message.created), message.role, PLACES[found.place].format(id=message.id)]
+    when = show.when(message.time) if message.time else ""
+    facts = [which, when, message.role, PLACES[found.place].format(id=message.id)]
     head = click.style("  ".join(filter(None, facts)), dim=True)
     return head, f"  {bold(*snippet_around(found.text, wanted))}"
 

@@ -253,7 +253,7 @@ def tell_entry(entry: TranscriptEntry, because: str = "", *, with_tools: bool = 
 
 def _head(entry: TranscriptEntry) -> str:
     message = entry.message
-    parts = [f"#{message.said} {message.role}", show.when(message.created)]
+    parts = [f"#{message.said} {message.role}", *([show.when(message.time)] if message.time else [])]
     if message.tokens.own is not None:
         parts.append(show.counted(message.tokens.own, "token"))
     if message.model:
