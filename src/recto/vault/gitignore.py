@@ -106,19 +106,47 @@ def _parse_pattern(line: str) -> _Pattern | None:
     bare = line[is_negated:].removesuffix("/")
     if not bare or line.startswith("#") or bare.endswith("\\") or "[[:" in bare:
         return None
-    text = "".join(_translate(token) for token in _TOKEN.finditer(bare.removeprefix("/")))
+    text = _regex_text(list(_TOKEN.finditer(bare.removeprefix("/"))))
     with suppress(re.error):
         return _Pattern(text, not is_negated, line.endswith("/"), "/" not in bare, re.compile(text, re.DOTALL))
     return None
 
 
+_ANY_FOLDERS = {"above": "", "between": "/"}
+
+
+def _regex_text(tokens: Sequence[re.Match[str]]) -> str:
+    """A pattern as a regular expression. What follows a wildcard is taken where it comes first, and no other place is
+    tried after that, except for the last one, which must reach the end: so `*a*a*a*a*b` takes no time either."""
+    folders = [at for at, token in enumerate(tokens) if token.lastgroup in _ANY_FOLDERS]
+    starts = [0, *(at + 1 for at in folders)]
+    parts = [_part_text(tokens[start:end]) for start, end in zip(starts, [*folders, len(tokens)], strict=True)]
+    text = parts[0]
+    for number, (at, part) in enumerate(zip(folders, parts[1:], strict=True), 1):
+        is_last = number == len(folders)
+        text += _ANY_FOLDERS[str(tokens[at].lastgroup)]
+        text += f"(?:.+/)?{part}" if is_last else f"(?>(?:.+?/)??{part}(?=/))"
+    return text
+
+
+def _part_text(tokens: Sequence[re.Match[str]]) -> str:
+    """The same for a part without `**/`."""
+    parts = [""]
+    for token in tokens:
+        if token.lastgroup == "stars":
+            parts.append("")
+        else:
+            parts[-1] += _translate(token)
+    first, *middle = parts
+    last = f"[^/]*{middle.pop()}" if middle else ""
+    return first + "".join(f"(?>[^/]*?{part})" for part in middle) + last
+
+
 def _translate(token: re.Match[str]) -> str:
-    """A part of a pattern as a regular expression."""
     kind = token.lastgroup or ""
     if kind == "set":
         return f"(?!/)[{'^' if token['not'] else ''}{_escape_set(token['set'])}]"
-    fixed = {"above": "(?:.+/)?", "between": "/(?:.+/)?", "below": "/.+", "stars": "[^/]*", "any": "[^/]"}
-    return fixed.get(kind) or re.escape(token[kind])
+    return {"below": "/.+", "any": "[^/]"}.get(kind) or re.escape(token[kind])
 
 
 def _escape_set(inside: str) -> str:
