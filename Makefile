@@ -10,7 +10,7 @@ AXE := axe-core@4.14.0
 SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # Tests start hundreds of processes: what they import is compiled once, whatever the surroundings say.
-test test-all coverage fuzz: export PYTHONDONTWRITEBYTECODE =
+test test-all coverage fuzz golden: export PYTHONDONTWRITEBYTECODE =
 # Most tests commit to a store, and commits wait for the disk: in memory all of them take two thirds of the time.
 MEMORY := $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 ] 2>/dev/null \
 	&& ! grep -q " /dev/shm .*noexec" /proc/mounts && echo /dev/shm)
@@ -47,6 +47,10 @@ test-all: lint types .venv/node.ready .venv/browser.ready .venv/postgres.ready #
 fuzz: .venv/test.ready ## the laws over many more random conversations; EXAMPLES=n of each (20,000)
 	RECTO_EXAMPLES=$(or $(EXAMPLES),20000) $(BIN)/python -m pytest -n 2 tests/test_laws.py tests/window/test_planner.py tests/test_fitting.py \
 		tests/chat/test_chain.py tests/serve/test_placement.py
+
+golden: .venv/test.ready ## writes the files of tests/golden again, from what commands and doors give now
+	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q -n 2 tests/golden
+	git diff --stat -- tests/golden
 
 lint: .venv/test.ready ## formatter check and linter
 	$(BIN)/ruff format --check
@@ -121,5 +125,5 @@ clean: ## takes away everything that was built here
 		$(SUDO) apt-get install -y -qq --no-install-recommends postgresql; } >&2
 	@touch $@
 
-.PHONY: help chat web demo test test-all coverage fuzz lint types format bench docs picture lock clean
+.PHONY: help chat web demo test test-all coverage fuzz golden lint types format bench docs picture lock clean
 .DEFAULT_GOAL := help

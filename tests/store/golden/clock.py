@@ -4,6 +4,8 @@ import datetime as real
 import sys
 import time as real_time
 from collections.abc import Callable
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 
@@ -15,17 +17,23 @@ class Clock:
         """Moves the clock on, by days, hours, minutes or seconds."""
         self.at += real.timedelta(**by)
 
+    def stopwatch(self) -> Any:
+        """The module `time` for what measures: no time passes."""
+        return _time_of(self, monotonic=lambda: 0.0)
+
     def install(self, replace: Callable[[Any, str, Any], object] = setattr) -> None:
-        """In every module of Recto that is imported by now."""
-        times, fakes = _time_of(self), _classes_of(self)
-        for name, module in list(sys.modules.items()):
-            if name.partition(".")[0] != "recto":
-                continue
-            for attribute, fake in fakes.items():
-                if getattr(module, attribute, None) is getattr(real, attribute):
-                    replace(module, attribute, fake)
-            if getattr(module, "time", None) is real_time:
-                replace(module, "time", times)
+        """In every module of Recto that was imported before the first clock."""
+        fakes = {"time": _time_of(self), **_classes_of(self)}
+        for module, name in _places():
+            replace(module, name, fakes[name])
+
+
+@cache
+def _places() -> list[tuple[ModuleType, str]]:
+    """Where modules of Recto have the time from."""
+    known = {"time": real_time, "datetime": real.datetime, "date": real.date}
+    ours = [module for name, module in sys.modules.items() if name.partition(".")[0] == "recto"]
+    return [(module, name) for module in ours for name, value in known.items() if getattr(module, name, None) is value]
 
 
 def _classes_of(clock: Clock) -> dict[str, type]:
@@ -47,10 +55,10 @@ def _classes_of(clock: Clock) -> dict[str, type]:
     return {"datetime": Datetime, "date": Date}
 
 
-def _time_of(clock: Clock) -> Any:
+def _time_of(clock: Clock, **more: Callable[[], float]) -> Any:
     class Times:
         def __getattr__(self, name: str) -> Any:
-            return getattr(real_time, name)
+            return more.get(name) or getattr(real_time, name)
 
         def time(self) -> float:
             return clock.at.timestamp()

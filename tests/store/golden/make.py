@@ -4,7 +4,6 @@ Run it once for a new kind of thing, and commit what it writes: `python -m tests
 /srv/golden, which must not exist, so that no path of a machine is in the home; it needs a PostgreSQL server's programs.
 """
 
-import asyncio
 import json
 import lzma
 import os
@@ -13,10 +12,8 @@ import shutil
 import sqlite3
 import subprocess
 import tarfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +23,7 @@ from tests.compaction.test_set_aside import said as duty
 from tests.providers.conftest import Loopback
 from tests.serve.conftest import Endpoint, assistant, user
 from tests.store.golden.clock import Clock
+from tests.store.golden.upstream import running
 from tests.store.golden.world import write_world
 
 from recto import Tool, ToolResult
@@ -243,7 +241,7 @@ def providers() -> None:
     ]
     anthropic = Loopback.events(start, *thinking, *text, *end)
     long = "Some words that fill the window a little. " * 200
-    with loopback(openai) as one, loopback(anthropic) as two:
+    with running(Loopback(openai, routes={})) as one, running(Loopback(anthropic, routes={})) as two:
         os.environ |= {"RECTO_OPENAI_BASE_URL": one, "RECTO_ANTHROPIC_BASE_URL": two}
         os.environ |= {"OPENAI_API_KEY": "not-a-key", "ANTHROPIC_API_KEY": "not-a-key"}
         with open_desk(home=HOME, model="openai:gpt-4o-mini", settings={"context.count_at_provider": False}) as at:
@@ -255,19 +253,6 @@ def providers() -> None:
             talk.ask("And here?")
     for name in ("RECTO_OPENAI_BASE_URL", "RECTO_ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         del os.environ[name]
-
-
-@contextmanager
-def loopback(answer: Any) -> Iterator[str]:
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    server = Loopback(answer, routes={})
-    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
-    yield server.url
-    asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
 
 
 def own_client() -> None:
@@ -334,7 +319,7 @@ def endpoint() -> None:
         server.chat(*said[:2], user("How deep is she?"), headers=by)
         said += [user("How deep is it?")]
         called = server.chat(*said, headers=by, tools=[tool]).json()["choices"][0]["message"]
-        said += [called, {"role": "tool", "tool_call_id": "call_1", "content": "3 m"}]
+        said += [called, {"role": "tool", "tool_call_id": "call_depth", "content": "3 m"}]
         server.chat(*said, headers=by, tools=[tool])
         server.chat(user("How long is she, please?"), *said[1:], user("Thank you."), headers=by)
         body = {"model": model, "max_tokens": 100, "system": "Be kind.", "messages": [user("Hello there")]}

@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64decode
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,12 @@ SUMMARY = (
 )
 
 
+_numbers = count(1)
+
+
 def call(name: str, **arguments: Any) -> Step:
-    return {"tool_calls": [{"name": name, "arguments": arguments}]}
+    """With an id of its own: one that the model makes up would be counted as other tokens every time."""
+    return {"tool_calls": [{"name": name, "arguments": arguments, "id": f"call_{next(_numbers)}"}]}
 
 
 def plan(*steps: tuple[str, str], **more: Any) -> Step:
@@ -103,7 +108,10 @@ SCRIPTS: dict[str, Any] = {
     },
     "logs": {
         "limit": 8000,
-        "steps": [*([call("long_log"), {"text": "All is well."}] * 20), {"when": "summary", "text": SUMMARY}],
+        "steps": [
+            *(step for _ in range(20) for step in (call("long_log"), {"text": "All is well."})),
+            {"when": "summary", "text": SUMMARY},
+        ],
     },
     "worker": {
         "prices": PRICES,
@@ -146,7 +154,7 @@ SCRIPTS: dict[str, Any] = {
         "prices": PRICES,
         "steps": [
             *said("Seven metres.", "Two metres.", "Half a metre."),
-            {"tool_calls": [{"name": "depth", "arguments": {"at": "pier 7"}, "id": "call_1"}]},
+            {"tool_calls": [{"name": "depth", "arguments": {"at": "pier 7"}, "id": "call_depth"}]},
             *said("Three metres deep.", "Hello from the stern.", "Hello again.", "As you say."),
             {"text": LONG},
             {"when": "summary", "text": SUMMARY},
