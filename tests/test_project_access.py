@@ -143,18 +143,23 @@ def test_a_project_cannot_give_itself_rights(home: Path, project: Path, key: str
 
 
 @pytest.mark.parametrize("key", CAPS)
-def test_a_project_may_lower_what_is_spent_and_never_raise_it(home: Path, project: Path, key: str) -> None:
-    name = key.partition(".")[2]
-    says(project, f"[spend]\n{name} = 2\n")
-    assert load(home, project).get(key) == 2, "where the user has set no limit"
-    write(home / "config.toml", f"[spend]\n{name} = 3\n")
-    assert load(home, project).get(key) == 2
-    for more in ("4", "0"):
-        says(project, f"[spend]\n{name} = {more}\n")
+def test_a_project_may_lower_a_limit_and_never_raise_it(home: Path, project: Path, key: str) -> None:
+    table, _, name = key.partition(".")
+    scale = 1000 if key == "reply.max_characters" else 1
+
+    def file(number: int) -> str:
+        return f"[{table}]\n{name} = {number * scale}\n"
+
+    says(project, file(2))
+    assert load(home, project).get(key) == 2 * scale, "where the user has set no limit"
+    write(home / "config.toml", file(3))
+    assert load(home, project).get(key) == 2 * scale
+    for more in (4, 0) if table == "spend" else (4,):
+        says(project, file(more))
         loaded = load(home, project)
-        assert loaded.get(key) == 3
+        assert loaded.get(key) == 3 * scale
         assert f"only you can raise {key}, with an option" in loaded.notes[key]
-    assert load(home, project, **{key: 9}).get(key) == 9
+    assert load(home, project, **{key: 9 * scale}).get(key) == 9 * scale
 
 
 def test_settings_that_lie_outside_the_project_are_ignored(home: Path, project: Path, tmp_path: Path) -> None:

@@ -88,9 +88,7 @@ class ReplySettings:
     max_tokens: int = _setting(0, "longest reply in tokens; 0 means the model decides", low=0, high=10_000_000)
     temperature: float = _setting(-1.0, "sampling temperature, 0 to 2; -1 means the model's default", low=-1, high=2)
     thinking_budget: int = _setting(0, "most tokens for thinking; 0 turns thinking off", low=0, high=10_000_000)
-    max_characters: int = _setting(
-        4_000_000, "most characters of a reply without max_tokens, and of thinking", low=1000, high=1_000_000_000
-    )
+    max_characters: int = _setting(4_000_000, "most characters of thinking or without max_tokens", low=1000, high=10**9)
     timeout_s: float = _setting(120.0, "longest wait for the next data from a provider, in seconds", low=1, high=3600)
     tries: int = _setting(4, "attempts in total when a provider is busy or unreachable", low=1, high=20)
 

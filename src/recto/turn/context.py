@@ -128,6 +128,10 @@ class TurnContext(Struct, frozen=True):
         return self.resolved.provider
 
     @property
+    def reply_limit(self) -> ReplyLimit:
+        return self.resolved.reply_limit
+
+    @property
     def token_cache(self) -> TokenCache:
         return self.resolved.token_cache
 

@@ -7,7 +7,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from recto.background import FOREGROUND
 from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult
@@ -39,7 +39,7 @@ from recto.turn.incoming_message import IncomingMessage, OpenStreams, delta_of
 from recto.turn.message_tokens import add_results, count_sent, message_tokens
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges
-from recto.turn.source_uses import ReplyEvidence, UseTracker, evidence, record_sources, tools_of
+from recto.turn.source_uses import ReplyEvidence, UseTracker, evidence, record_sources, told_uses, tools_of
 from recto.turn.spending import at_most, broken_off, check_limits, priced
 from recto.turn.tool_round import Approvals, close_calls, run_calls
 from recto.window.calibration import is_believable
@@ -128,8 +128,7 @@ class Exchange:
         done = Done("stop")
         try:
             stream = self.context.provider.stream(self.request.body, self.request.purpose)
-            limit = self.context.resolved.reply_limit
-            async with aclosing(limited(stream, limit, self.request.max_tokens)) as parts:
+            async with aclosing(limited(stream, self.context.reply_limit, self.request.max_tokens)) as parts:
                 async for part in parts:
                     if isinstance(part, Done):
                         done = part
@@ -281,7 +280,7 @@ class Exchange:
             blocks=blocks,
             tokens=tokens,
             usage=spent,
-            outcome=outcome | _told_uses(uses) | {"cost_usd": spent.cost_usd},
+            outcome=outcome | told_uses(uses) | {"cost_usd": spent.cost_usd},
             also=write_more,
         )
         assert message is not None
@@ -298,13 +297,15 @@ class Exchange:
         incomplete, and there may be thousands."""
         if incoming.message is None:
             await incoming.add(["text", ""])
-        self.finish = done.finish
-        text = "".join(block.text for block in incoming.blocks if isinstance(block, Text | Thinking))
-        spent = broken_off(self.context.model, self.turn.window.total, text)
+        self.finish, spent = done.finish, self._spent_on(incoming)
         outcome = self._outcome(done.finish, done.note) | {"cost_usd": spent.cost_usd}
         message = await incoming.finish("stopped", usage=spent, error=done.note, outcome=outcome)
         assert message is not None
         return message
+
+    def _spent_on(self, incoming: IncomingMessage) -> Usage:
+        text = "".join(block.text for block in incoming.blocks if isinstance(block, Text | Thinking))
+        return broken_off(self.context.model, self.turn.window.total, text, self.request.at_most_usd)
 
     def _ends_slowly(self, blocks: tuple[Block, ...]) -> bool:
         """Whether it takes more than a moment to count the reply and to look for its sources; else its last words are
@@ -390,9 +391,7 @@ class Exchange:
         not_sent = isinstance(why, ProviderError) and not why.sent
         may_cost = stopped or incoming.message or (isinstance(why, ProviderError) and why.may_cost)
         # what broke off while it was answered is paid for, what was refused before that is not
-        text = "".join(block.text for block in incoming.blocks if isinstance(block, Text | Thinking))
-        sent = (self.context.model, self.turn.window.total, text, self.request.at_most_usd)
-        spent = broken_off(*sent) if may_cost else None
+        spent = self._spent_on(incoming) if may_cost else None
         cost = {"cost_usd": spent.cost_usd if spent else 0.0}
         outcome = self._outcome("stopped" if stopped else "error", error, not_sent=not_sent) | cost
         # a store that fails here has most likely failed before: the first error is the one to report
@@ -403,9 +402,3 @@ class Exchange:
             kept = await incoming.finish(status, blocks=blocks, usage=spent, error=error, outcome=outcome)
             if not kept:
                 await self.store_thread.do(self.store.records.outcome, self.request.id, **outcome)
-
-
-def _told_uses(uses: Sequence[UseEvidence]) -> dict[str, Any]:
-    """What the record says about the sources that a reply used."""
-    used = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
-    return {"used": used} if used else {}

@@ -155,7 +155,7 @@ async def _gather(
     texts: list[str] = []
     called, done = False, Done("stop")
     stream = context.provider.stream(request.body, request.purpose)
-    async with aclosing(limited(stream, context.resolved.reply_limit, request.max_tokens)) as parts:
+    async with aclosing(limited(stream, context.reply_limit, request.max_tokens)) as parts:
         async for part in parts:
             if isinstance(part, TextPart):
                 texts.append(part.text)

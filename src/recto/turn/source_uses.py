@@ -4,9 +4,10 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from recto.background import in_background
 from recto.chat.message import Message
@@ -134,3 +135,9 @@ class UseTracker:
 
     async def close(self) -> None:
         await self._tasks.close()
+
+
+def told_uses(uses: Sequence[UseEvidence]) -> dict[str, Any]:
+    """What the record says about the sources that a reply used."""
+    used = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
+    return {"used": used} if used else {}
