@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 # A number stays with its %.
-_WORD = re.compile(r"(?:(?<!\s)\s++)?(?:(?<=\d) (?=%)|\S)++\s*+")
+_WORD = re.compile(r"(?:(?<!\s)\s++)?(?>(?:(?<=\d) (?=%)|\S)+)\s*+")
 # A path or a model's name continues after these; a name in it that is too long itself after the others.
 _PART = re.compile(r"[^/\\:=]*[/\\:=]+|[^/\\:=]+")
 _SMALLER_PART = re.compile(r"[^_\-]*[_\-]+|[^_\-]+")

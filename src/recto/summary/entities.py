@@ -83,11 +83,11 @@ def _units() -> dict[str, tuple[str, float]]:
 
 
 _CURRENCY = r"(?:US)?[$€£¥₹]|(?:USD|EUR|GBP|CHF)(?=[ \d])"
-_DIGITS = r"\d++(?:[.,'’]\d++)*+"
+_DIGITS = r"\d++(?>(?:[.,'’]\d++)*)"
 _MULTIPLIER = (
     rf"(?:[kKMB]|bn|[万億亿])(?![{LETTER}])|[ \xa0](?:thousand|[mb]illions?|Mio|Mrd|Millionen|millones|mille?)\b\.?"
 )
-NUMBER_PATTERN = rf"(?:(?:{_CURRENCY})\s?)?[-−+]?{_DIGITS}(?:\s?[-–]\s?{_DIGITS}|/{_DIGITS})?+(?:{_MULTIPLIER})?+"
+NUMBER_PATTERN = rf"(?:(?:{_CURRENCY})\s?)?[-−+]?{_DIGITS}(?>(?:\s?[-–]\s?{_DIGITS}|/{_DIGITS})?)(?>(?:{_MULTIPLIER})?)"
 _UNIT = re.compile(
     r"[ \xa0\u202f-]?(?:(per\scent|pour\scent|por\sciento|km/h|req/s"
     rf"|[{LETTER.removeprefix('0-9')}µμ°]{{1,12}}+)(?![{LETTER}])"

@@ -71,27 +71,27 @@ _COMMANDS = (
 _PLAIN = rf"[a-z]++(?![{LETTER}(]|[.:/@\\-][{LETTER}/\\])"
 _PATTERNS = {
     # ordinary words, as many as follow each other: most of a text is skipped in a few steps
-    "plain": rf"{_PLAIN}(?:[,.;:!?]?[ \n]{_PLAIN})*+",
+    "plain": rf"{_PLAIN}(?>(?:[,.;:!?]?[ \n]{_PLAIN})*)",
     # a word with a capital letter, where nothing follows that could make it a date or anything else
     "capital": r"[A-Z][a-z]*+(?=[ ,;!?\n]|[.:]\s)(?!\.?,?\s+(?:de\s+|of\s+)?\d)",
     "url": r"""(?:https?|ftp|ssh|git|s3|file|wss?|postgres(?:ql)?|mysql|redis|mongodb)://[^\s"'<>()\[\]{}`|\\^,;]++"""
-    rf"|[{LETTER}.+-]{{1,64}}+@[{LETTER}-]{{1,63}}+(?:\.[{LETTER}-]{{2,63}}+)++",
+    rf"|[{LETTER}.+-]{{1,64}}+@[{LETTER}-]{{1,63}}+(?>(?:\.[{LETTER}-]{{2,63}}+)+)",
     "date": rf"(?=[\dA-Z])(?:{DATE_PATTERN})",
     "time": rf"(?=\d)(?:{TIME_PATTERN})",
-    "path": rf"(?:~|\.{{1,2}})?/[{LETTER}.@-]++(?:/[{LETTER}.@-]++)*+/?+|[A-Za-z]:\\[{LETTER}.\\-]++"
-    rf"|(?![\d/.,]++(?![A-Za-z_]))[{LETTER}.@-]++(?:/[{LETTER}.@-]++)++/?+|\.[a-z][{LETTER}-]*+(?:\.[{LETTER}-]++)*+",
+    "path": rf"(?:~|\.{{1,2}})?/[{LETTER}.@-]++(?>(?:/[{LETTER}.@-]++)*)/?+|[A-Za-z]:\\[{LETTER}.\\-]++"
+    rf"|(?![\d/.,]++(?![A-Za-z_]))[{LETTER}.@-]++(?>(?:/[{LETTER}.@-]++)+)/?+|\.[a-z][{LETTER}-]*+(?>(?:\.[{LETTER}-]++)*)",
     # an account or a phone number in groups
-    "groups": rf"(?=[A-Z+])(?:[A-Z]{{2}}\d{{2}}(?:[ ]?[A-Z\d]{{4}}){{2,7}}+(?:[ ]?[A-Z\d]{{1,4}})?(?![{LETTER}])"
-    rf"|\+\d{{1,3}}(?:[ -]\d{{2,}}){{1,5}}+(?![{LETTER}]))",
-    "version": rf"[vV]\d++(?:\.\d++)*+(?:-?[a-z]++\.?\d*+)?(?![{LETTER}])"
-    rf"|\d++\.\d++\.\d++(?:\.\d++)*+(?:[-+.]?(?:rc|a|b|alpha|beta|dev|post)[\w.]*+)?(?![{LETTER}])",
-    "hash": rf"(?=\d*+[a-f])(?=[a-f]*+\d)[a-f\d]{{7,64}}+(?:-[a-f\d]{{4,12}}+)*+(?![{LETTER}])"
+    "groups": rf"(?=[A-Z+])(?:[A-Z]{{2}}\d{{2}}(?>(?:[ ]?[A-Z\d]{{4}}){{2,7}})(?:[ ]?[A-Z\d]{{1,4}})?(?![{LETTER}])"
+    rf"|\+\d{{1,3}}(?>(?:[ -]\d{{2,}}){{1,5}})(?![{LETTER}]))",
+    "version": rf"[vV]\d++(?>(?:\.\d++)*)(?:-?[a-z]++\.?\d*+)?(?![{LETTER}])"
+    rf"|\d++\.\d++\.\d++(?>(?:\.\d++)*)(?:[-+.]?(?:rc|a|b|alpha|beta|dev|post)[\w.]*+)?(?![{LETTER}])",
+    "hash": rf"(?=\d*+[a-f])(?=[a-f]*+\d)[a-f\d]{{7,64}}+(?>(?:-[a-f\d]{{4,12}}+)*)(?![{LETTER}])"
     rf"|0x[\da-fA-F]++(?![{LETTER}])",
     "number": rf"(?=[\d$€£¥₹+−UEGC-])(?:{NUMBER_PATTERN})",
     "flag": rf"--?[a-z][{LETTER}-]++",
     "ticket": rf"[A-Z][A-Z\d]{{1,9}}+-\d++(?![{LETTER}])|\#\d++(?![{LETTER}])",
-    "word": rf"\$?[{LETTER}]++(?:['’][a-zA-Z]++)?(?:(?:[._-]|::)[{LETTER}]++)*+(?:\(\))?",
-    "katakana": r"[\u30a1-\u30fa\u30fc]{3,}+(?:・[\u30a1-\u30fa\u30fc]++)*+",
+    "word": rf"\$?[{LETTER}]++(?:['’][a-zA-Z]++)?(?>(?:(?:[._-]|::)[{LETTER}]++)*)(?:\(\))?",
+    "katakana": r"[\u30a1-\u30fa\u30fc]{3,}+(?>(?:・[\u30a1-\u30fa\u30fc]++)*)",
 }
 # a lookahead rejects what no pattern starts with, which is faster
 _TOKEN_START = rf"(?=[{LETTER}$#~./+−€£¥₹\u30a1-\u30fc-])"

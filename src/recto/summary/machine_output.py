@@ -165,7 +165,7 @@ def is_row(line: str) -> bool:
 MIN_CELL_ROWS, _MAX_CELLS = 3, 160
 """So many lines with two figures or more, and few words before them, are a table."""
 _CELLS = re.compile(
-    r"(?:\|? ?[^\s|;]++[ \t|;]++){1,4}(?:[-+]?[€$£]?\d[\d.,:]*+(?:%|[^\W\d_]{1,2}+)?+(?:[ \t|;]++|$)){2,}+[^\d]*$"
+    r"(?:\|? ?[^\s|;]++[ \t|;]++){1,4}(?>(?:[-+]?[€$£]?\d[\d.,:]*+(?>(?:%|[^\W\d_]{1,2}+)?)(?:[ \t|;]++|$)){2,})[^\d]*$"
 )
 
 

@@ -19,7 +19,7 @@ MARK = " [unverified]"
 _MARKS = re.compile(r"^\[unverified\]\n| ?\[unverified\]", re.MULTILINE)
 # Stands for the words of a mark where they are a quotation.
 QUOTED_MARK, _WORDS_BEFORE = "\ue0f7\ue0f8", 3
-_REST_OF_WORD = re.compile(rf"(?:['’.@:/\\-]?[{LETTER}])*+")
+_REST_OF_WORD = re.compile(rf"(?>(?:['’.@:/\\-]?[{LETTER}])*)")
 # Kinds of facts that may contain others.
 _OUTER_KINDS = ("quote", "command", "url", "path", "error")
 

@@ -210,7 +210,7 @@ def _is_spaced_abbreviation(before: Sequence[str], line: str, following: re.Matc
     return _SPACED_LETTERS.match(line, following.start()) is not None or (is_after and not is_time)
 
 
-_ASCII_WORD = re.compile(r"[a-z0-9_]++(?:['.\-/:@][a-z0-9_]++)*+")
+_ASCII_WORD = re.compile(r"[a-z0-9_]++(?>(?:['.\-/:@][a-z0-9_]++)*)")
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+(?:['’.\-/:@][^\W{_UNSPACED}]+)*")
 _TIMESTAMP = re.compile(r"\W*\d{2,4}[-/.:]\d\d[-/.:]\d\d\S*(?:\s+\d\d:\d\d\S*)?")
 _MAX_INSPECTED = 400

@@ -20,11 +20,11 @@ from recto.text import REPLACEMENT, clean
 MAX_ITEM_BYTES = 1 << 28
 _BOM = b"\xef\xbb\xbf"
 _SPACE = re.compile(rb"[\s,]*+")
-_PLAIN = rb'[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_SHALLOW = rb"[\[{](?:" + _PLAIN + rb")*+[\]}]"
-_NESTED = rb"[\[{](?:" + _PLAIN + rb"|" + _SHALLOW + rb")*+[\]}]"
+_PLAIN = rb'[^"\[\]{}]++|"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"'
+_SHALLOW = rb"[\[{](?>(?:" + _PLAIN + rb")*)[\]}]"
+_NESTED = rb"[\[{](?>(?:" + _PLAIN + rb"|" + _SHALLOW + rb")*)[\]}]"
 # Up to the next bracket that is not within a text. Small lists and objects are passed over as a whole.
-_BRACKET = re.compile(rb"(?:" + _PLAIN + rb"|" + _NESTED + rb")*+([\[\]{}])", re.DOTALL)
+_BRACKET = re.compile(rb"(?>(?:" + _PLAIN + rb"|" + _NESTED + rb")*)([\[\]{}])", re.DOTALL)
 _OPENING = b"[{"
 # Where the title of a conversation stands in the exports that have one, and how a message begins.
 _TITLE = re.compile(

@@ -137,18 +137,18 @@ class _Scanner:
 
 # A name may contain single brackets, `[[a [draft] b]]`; `[[[a]]]` is a link between two of them.
 _WIKI = re.compile(
-    r"\[\[(?:(?!\[)|(?=\[[^\[\]\n]++\](?!\])))((?:[^\[\]\n]++|\[(?!\[)|\](?!\]))++)\]\]",
+    r"\[\[(?:(?!\[)|(?=\[[^\[\]\n]++\](?!\])))((?>(?:[^\[\]\n]++|\[(?!\[)|\](?!\]))+))\]\]",
 )
 _PIPE = re.compile(r"\\?\|")
 _BRACKET = re.compile(r"\\.|\[|\]\(?|\n[ \t\r]*\n", re.DOTALL)
 _DESTINATION = re.compile(
-    r"[ \t]*+(?:<(?P<pointed>[^<>\n]*+)>|(?P<bare>(?:[^\s()\\]++|\\.|\([^\s()]*+\))*+))"
+    r"[ \t]*+(?:<(?P<pointed>[^<>\n]*+)>|(?P<bare>(?>(?:[^\s()\\]++|\\.|\([^\s()]*+\))*)))"
     r"(?:[ \t]++(?:\"[^\"\n]*+\"|'[^'\n]*+'|\([^()\n]*+\)))?[ \t]*+\)"
 )
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 # For texts as a reader sees them. No part may contain what opens it: else each opening would be followed to the end of
 # its line.
-DESTINATION = r"\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)?+\)"
+DESTINATION = r"\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)?)\)"
 EMBED = re.compile(rf"!\[\[[^\[\]\n]*+\]\]|!\[[^\[\]\n]*+\]{DESTINATION}")
 _EXTERNAL = re.compile(r"//|[a-z][a-z0-9+.-]+:(?! )", re.IGNORECASE)
 
