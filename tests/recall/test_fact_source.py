@@ -34,6 +34,7 @@ def test_a_statement_is_found_in_another_form(text: str, statement: str) -> None
     [
         ("- Fuse: 10 A\n- Pump: 7 A", "The fuse is 7 A"),
         ("The fuse has 10 A, the pump 7 A.", "The fuse has 7 A"),
+        ("The saw has 1200 W and the drill 750 W.", "The saw has 750 W"),
         ("The fuse takes 10 A.", "The fuse takes seven amperes"),
         ("Is the fuse 16 A?", "The fuse is 16 A"),
         ("Anna lives in Bonn.", "Anne lives in Bonn"),

@@ -164,7 +164,7 @@ class FactMemory:
         known = self._facts.fact(number)
         changes: dict[str, object] = {"kind": kind} if kind else {}
         if text is not None and not known.is_confirmed:
-            changes |= {"learned_by": USER}
+            changes |= {"learned_by": USER, "conversation": None, "message": None}
         if text is not None and (line := checked_text(text)) != known.text:
             changes |= {"text": line, "history": (*known.history, EarlierText(known.text, now()))}
         changed = self._facts.change(number, **changes) if changes else known

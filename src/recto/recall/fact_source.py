@@ -221,21 +221,31 @@ def _is_about(said: _Statement, wanted: _Statement) -> bool:
 
 
 def _agrees(clauses: Sequence[str], said: _Statement, wanted: _Statement, denies: bool) -> bool:
-    """Whether the clause with most of the words denies what the statement denies, and each figure is in a clause with
-    one of the words, where the sentence tells other figures too."""
+    """Whether the clause with most of the words denies what the statement denies, and each figure is beside one of
+    the words, where the sentence tells other figures too."""
     parts = [(clause, _statement(clause)) for clause in clauses]
     nearest, _ = max(parts, key=lambda part: sum(_is_held(word, part[1].words) for word in wanted.topic))
     if is_negated(nearest) != denies:
         return False
     if len(said.figures) <= len(wanted.figures) or not said.topic:
         return True
+    near = [_statement(part) for clause in clauses for part in _around_figures(clause)]
     return all(
         any(
             any(figure & known for known in part.figures) and any(_is_held(word, part.words) for word in wanted.topic)
-            for _, part in parts
+            for part in near
         )
         for figure in wanted.figures
     )
+
+
+def _around_figures(clause: str) -> Iterator[str]:
+    """Each figure of a clause, with the words from the figure before it to the one after it."""
+    found = [each.span() for each in _TOKEN.finditer(clause) if each[0][0].isdigit()]
+    for place in range(len(found)):
+        start = found[place - 1][1] if place else 0
+        end = found[place + 1][0] if place + 1 < len(found) else len(clause)
+        yield clause[start:end]
 
 
 def _holds(known: Sequence[_Word], wanted: Sequence[_Word]) -> bool:
