@@ -20,6 +20,8 @@ NEEDS_TRUST = {
     "search.embedder": "who receives your messages and notes",
     "vault": "what a model can read",
     "system_prompt_file": "what a model can read",
+    "serve.body_mb": "what others may send to this machine",
+    "serve.proxies": "what others may send to this machine",
 }
 """Settings that count once the user trusts their values -> what they decide."""
 ONLY_STRICTER = {

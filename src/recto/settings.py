@@ -146,6 +146,12 @@ class SpendSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ServeSettings:
+    body_mb: int = _setting(32, "largest request that `recto serve` takes, in megabytes", low=1, high=1024)
+    proxies: str = _setting("", "addresses of reverse proxies, separated by commas; their X-Forwarded-For counts")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     model: str = _setting("embedded:smollm2", "model that answers, as provider:model")
     vault: str = _setting("", "folder of notes to chat over")
@@ -160,6 +166,7 @@ class Settings:
     embedded: EmbeddedSettings = EmbeddedSettings()
     store: StoreSettings = StoreSettings()
     spend: SpendSettings = SpendSettings()
+    serve: ServeSettings = ServeSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
     """Key -> origin of its value; keys that are not listed have their default."""
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -242,11 +249,6 @@ def read_text(text: str, where: str) -> dict[str, Any]:
     return under_own_keys(flat(_parsed(text, where)), _spec, where)[0]
 
 
-def _noted_values(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """The settings of a file, and what of it is not used."""
-    return under_own_keys(flat(_parsed(toml_file.file_text(path), str(path))), _spec, str(path))
-
-
 def check_text(text: str, where: str) -> None:
     """Raises Invalid unless every setting of the text is allowed, by itself and together with the others."""
     values = read_text(text, where)
@@ -277,7 +279,7 @@ def load(
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
     user = home / USER_FILE
-    below, notes = _noted_values(user)
+    below, notes = under_own_keys(flat(_parsed(toml_file.file_text(user), str(user))), _spec, str(user))
     below = _resolve_paths(below, home)
     theirs, refused = _of_project(home, project, below) if project else ({}, {})
     values: dict[str, Any] = {}

@@ -14,6 +14,7 @@ from tests.cli.conftest import run as run
 
 from recto.desk import new_desk
 from recto.serve.app import build_app
+from recto.serve.connections import Connections, bounded_config
 from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.server import bound_socket
 
@@ -40,10 +41,7 @@ class Endpoint:
             self.gateway = Gateway(desk, self._options)
             self.desk = desk
             self._loop = asyncio.get_running_loop()
-            config = uvicorn.Config(
-                build_app(self.gateway), log_config=None, access_log=False, lifespan="on", ws="none"
-            )
-            self._server = uvicorn.Server(config)
+            self._server = uvicorn.Server(bounded_config(build_app(self.gateway), Connections(), ws="none"))
             self._ready.set()
             await self._server.serve(sockets=[self._bound])
 

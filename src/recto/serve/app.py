@@ -28,6 +28,7 @@ from recto.providers.openai_responses import (
     write_response,
 )
 from recto.providers.registry import model_overview
+from recto.serve.connections import note_valid_key
 from recto.serve.conversation_finder import FoundConversation
 from recto.serve.gateway import Gateway, checked_name
 from recto.serve.managed import ManagedReply
@@ -82,6 +83,7 @@ async def admitted(gateway: Gateway, request: Request) -> AccessKey:
         raise ServerClosing("The server is shutting down; ask again in a moment.")
     find = gateway.access.key_of
     key = await gateway.store_thread.do(find, request.headers) if gateway.options.needs_key else find(request.headers)
+    note_valid_key(request.scope)
     gateway.access.admit(key)
     return key
 

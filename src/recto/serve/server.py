@@ -7,13 +7,13 @@ import logging
 import socket
 from collections.abc import Callable
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from recto.desk import AsyncDesk
 from recto.errors import Invalid
 from recto.serve.app import PATIENCE_S, build_app
+from recto.serve.connections import bounded_config, open_connections
 from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.mcp_server import mcp_server, mcp_tools, serve_stdio
 from recto.serve.orderly_server import OrderlyServer
@@ -45,18 +45,15 @@ def bound_socket(host: str, port: int) -> socket.socket:
     return bound
 
 
-async def serve(app: ASGIApp, bound: socket.socket, *, has_page: bool = False) -> None:
+async def serve(app: ASGIApp, bound: socket.socket, proxies: str = "", *, has_page: bool = False) -> None:
     """Until SIGINT or SIGTERM."""
-    config = uvicorn.Config(
+    config = bounded_config(
         app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
+        open_connections(proxies),
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=int(PATIENCE_S),
         lifespan="on",
         ws="auto" if has_page else "none",
-        ws_max_size=2 << 20,
     )
     await OrderlyServer(config).serve(sockets=[bound])
 
@@ -76,7 +73,7 @@ async def _serve(desk: AsyncDesk, options: ServeOptions, bound: socket.socket, a
         endpoint = build_app(gateway)
         app = add_page(gateway, endpoint, bound) if add_page else endpoint
         _collect_in_small_steps()
-        await serve(app, bound, has_page=add_page is not None)
+        await serve(app, bound, desk.settings.serve.proxies, has_page=add_page is not None)
 
 
 def _collect_in_small_steps() -> None:

@@ -9,6 +9,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from recto.serve.connections import note_valid_key
 from recto.web.security import (
     HEADERS,
     MAX_BODY,
@@ -87,6 +88,7 @@ class KeyGuard:
         elif scope["type"] == "http" and scope["path"] in (SIGN_IN, SIGN_OUT):
             await (await self._signed(scope, receive, headers))(scope, receive, send)
         elif key := await self._key(read_cookies(headers).get(self._address.cookie, "")):
+            note_valid_key(scope)
             await self._app({**scope, SCOPE_KEY: key}, receive, send)
         elif scope["type"] == "http" and "text/html" in headers.get("accept", ""):
             await _document("", 401)(scope, receive, send)

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recto.errors import RectoError
 from recto.home_files import PAGE_FILE, private_home, read_json, write_json
+from recto.serve.connections import note_valid_key
 
 KEY_NAME = "key"
 LEAST_KEY = 32
@@ -165,6 +166,7 @@ class Guard:
         elif body_size(headers) > MAX_BODY:
             await refuse(scope, receive, send, TOO_LARGE, status=413)
         else:
+            note_valid_key(scope)
             await self._app(scope, receive, send)
 
     async def _welcome(self, scope: Scope, receive: Receive, send: Send, given: str) -> None:

@@ -16,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from recto.desk import AsyncDesk
+from recto.serve.connections import bounded_config, open_connections
 from recto.serve.orderly_server import OrderlyServer
 from recto.web.all_views import add_views
 from recto.web.chat_page import add_chat_page
@@ -42,7 +43,9 @@ async def serve_page(desk: AsyncDesk, host: str, listening: socket.socket, start
     access = PageAccess(read_key(desk.home), host, listening.getsockname()[1])
     async with AsyncExitStack() as stack:
         live = await stack.enter_async_context(LiveConversations(desk))
-        server = OrderlyServer(_config(page_app(desk, live, access)))
+        connections = open_connections(desk.settings.serve.proxies)
+        app = page_app(desk, live, access)
+        server = OrderlyServer(bounded_config(app, connections, timeout_graceful_shutdown=GOODBYE_S))
         watch = asyncio.create_task(_tell_start(server, lambda: started(access)))
         stack.callback(watch.cancel)
         await server.serve(sockets=[listening])
@@ -84,17 +87,6 @@ def page_routes(find: FindDoor, *, is_whole: bool, lifespan: Any = None) -> tupl
 
 def _log_failure(why: Exception) -> None:
     logging.getLogger(__name__).error("the page failed", exc_info=why)
-
-
-def _config(app: ASGIApp) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,  # addresses may hold what was asked
-        server_header=False,
-        timeout_graceful_shutdown=GOODBYE_S,
-        ws_max_size=2 << 20,
-    )
 
 
 async def _tell_start(server: uvicorn.Server, tell: Callable[[], object]) -> None:
