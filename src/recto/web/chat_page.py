@@ -15,7 +15,6 @@ from recto.web.commands import command_in, run_command
 from recto.web.completions import Completions
 from recto.web.components import Composer, Deed, Fragment
 from recto.web.conversation_view import ConversationView
-from recto.web.files import taken_attachments
 from recto.web.frame import VIEWS, page_frame, place
 from recto.web.live import LiveConversation
 from recto.web.live_turn import TurnChange
@@ -58,7 +57,7 @@ async def _open_page(door: PageDoor, client: Client, number: str | None) -> None
 class ChatPage:
     def __init__(self, door: PageDoor, live: LiveConversation, client: Client) -> None:
         self.desk, self.all_live, self.live = door.desk, door.live, live
-        self._client, self._owner = client, door.owner
+        self._client, self._parked = client, door.parked
         first_start = self._first_start = door.start()
         self.transcript = TranscriptView(lambda: self.live, first_start)
         self._refreshing: asyncio.Task[None] | None = None
@@ -194,7 +193,7 @@ class ChatPage:
             if command := command_in(text):
                 self._note(await run_command(self.desk, self.live, *command))
             else:
-                await self.live.send(text, taken_attachments(self._owner, files))
+                await self.live.send(text, await self._parked.take(files))
         except RectoError:
             self.composer.put(text)
             raise

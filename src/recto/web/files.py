@@ -2,58 +2,36 @@
 
 import asyncio
 import base64
-from collections import OrderedDict
-from collections.abc import Sequence
+import logging
 from pathlib import PurePath
 
 from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from recto.ask_options import Attachment
 from recto.chat.blocks import Image
 from recto.errors import Invalid, NotFound, RectoError
-from recto.ids import new_id
 from recto.sources.documents import attachment
 from recto.vault.links import Link, split_link
 from recto.vault.vault import NO_VAULT, Vault
 from recto.web.message_view import SHOWN_TYPES
 from recto.web.page_door import FindDoor
-from recto.web.security import MAX_BODY, TOO_LARGE
 
-# Attachments that wait for their message; the oldest go first.
-MOST_WAITING = 50
+log = logging.getLogger(__name__)
 # Nothing in a picture can run, even where it is opened alone.
 ALONE = {"content-security-policy": "default-src 'none'; sandbox", "cache-control": "private, max-age=3600"}
-_waiting: dict[str, OrderedDict[str, Attachment]] = {}
-"""By whom they are from: the name of a key, or nothing."""
-
-
-def taken_attachments(owner: str, ids: Sequence[str]) -> list[Attachment]:
-    """Attachments that were sent before their message. NotFound for one that is gone, or another's."""
-    waiting = _waiting.get(owner, OrderedDict())
-    missing = [id for id in ids if id not in waiting]
-    if missing:
-        raise NotFound("an attachment is gone, as after a restart of the server: attach it again")
-    return [waiting.pop(id) for id in ids]
 
 
 def add_file_routes(app: FastAPI, find: FindDoor) -> None:
     @app.post("/attach")
     async def attach(request: Request, name: str) -> Response:
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MAX_BODY:
-                return PlainTextResponse(TOO_LARGE, 413)
+        parked = (await find(request.scope)).parked
         try:
-            made = attachment(PurePath(name).name or "file", bytes(body))
+            return JSONResponse({"id": await parked.add(PurePath(name).name or "file", request.stream())})
         except RectoError as why:
             return JSONResponse({"error": why.message})
-        waiting = _waiting.setdefault((await find(request.scope)).owner, OrderedDict())
-        waiting[id := new_id()] = made
-        while len(waiting) > MOST_WAITING:
-            waiting.popitem(last=False)
-        return JSONResponse({"id": id})
+        except OSError as why:
+            log.error("an upload could not be kept: %s", why)
+            return JSONResponse({"error": "the server could not keep this file"})
 
     @app.get("/attached")
     async def attached(request: Request, message: str, block: int) -> Response:

@@ -13,6 +13,7 @@ from recto.web.first_start import AnyStart, FirstStart, SharedStart
 from recto.web.key_guard import SCOPE_KEY
 from recto.web.live import LiveConversations
 from recto.web.page_desk import PageDesk, whole_desk
+from recto.web.parked_files import ParkedFiles, expiring_files
 
 if TYPE_CHECKING:
     from recto.store.clients import AccessKey
@@ -21,10 +22,9 @@ if TYPE_CHECKING:
 class PageDoor(Struct, frozen=True):
     desk: PageDesk
     live: LiveConversations
+    parked: ParkedFiles
     takes_keys: bool = False
     """Whether a provider's key may be typed into the page."""
-    owner: str = ""
-    """The name of the key whose part it is; empty for the whole."""
 
     def start(self) -> AnyStart:
         """What an empty conversation shows."""
@@ -47,11 +47,13 @@ class KeyDoors:
         key: AccessKey = scope[SCOPE_KEY]
         if key not in self._doors:
             desk = KeyDesk(self._gateway, key)
-            live = self._doors[key] = PageDoor(desk, LiveConversations(desk), owner=key.name)
-            await self._stack.enter_async_context(live.live)
+            parked = ParkedFiles(self._gateway.desk.home, key.name)
+            door = self._doors[key] = PageDoor(desk, LiveConversations(desk), parked)
+            await self._stack.enter_async_context(door.live)
         return self._doors[key]
 
     async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(expiring_files(self._gateway.desk.home))
         return self
 
     async def __aexit__(

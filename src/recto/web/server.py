@@ -23,6 +23,7 @@ from recto.web.chat_page import add_chat_page
 from recto.web.files import add_file_routes
 from recto.web.live import LiveConversations
 from recto.web.page_door import FindDoor, PageDoor
+from recto.web.parked_files import ParkedFiles, expiring_files
 from recto.web.security import Guard, PageAccess, PolicyHeaders, read_key
 
 ASSETS = Path(__file__).parent / "assets"
@@ -42,6 +43,7 @@ async def serve_page(desk: AsyncDesk, host: str, listening: socket.socket, start
     the page listens on."""
     access = PageAccess(read_key(desk.home), host, listening.getsockname()[1])
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(expiring_files(desk.home))
         live = await stack.enter_async_context(LiveConversations(desk))
         connections = open_connections(desk.settings.serve.proxies)
         app = page_app(desk, live, access)
@@ -53,7 +55,7 @@ async def serve_page(desk: AsyncDesk, host: str, listening: socket.socket, start
 
 def page_app(desk: AsyncDesk, live: LiveConversations, access: PageAccess) -> ASGIApp:
     """Everything of a home, behind its guard."""
-    door = PageDoor(desk, live, takes_keys=access.is_loopback)
+    door = PageDoor(desk, live, ParkedFiles(desk.home), takes_keys=access.is_loopback)
 
     async def find(scope: Any) -> PageDoor:
         return door
