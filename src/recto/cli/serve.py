@@ -13,7 +13,7 @@ from recto.errors import Invalid
 from recto.text import dollars
 
 if TYPE_CHECKING:
-    from recto.serve.gateway import Disconnect, Mode
+    from recto.serve.workers import Disconnect, Mode
     from recto.store.clients import AccessKey
 
 PORT = 8440

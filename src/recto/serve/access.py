@@ -78,6 +78,6 @@ def cap_of(key: AccessKey) -> SpendCap | None:
 class Limits(Struct, frozen=True):
     """Bounds of what a client may send."""
 
-    body_bytes: int = 64 * 1024 * 1024
+    body_bytes: int = 32 * 1024 * 1024
     read_s: float = 60.0
     """The longest that a client may take to send its request."""

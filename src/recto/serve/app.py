@@ -31,6 +31,7 @@ from recto.providers.registry import model_overview
 from recto.serve.connections import note_valid_key
 from recto.serve.conversation_finder import FoundConversation
 from recto.serve.gateway import Gateway, checked_name
+from recto.serve.incoming_body import IncomingBody, while_there
 from recto.serve.managed import ManagedReply
 from recto.serve.passing import PassedEmbeddings, PassedRequest
 from recto.serve.replies import (
@@ -40,10 +41,8 @@ from recto.serve.replies import (
     for_client,
     json_response,
     left_alone,
-    read_body,
     streamed,
     told_parts,
-    while_there,
     whole,
 )
 from recto.store.clients import AccessKey
@@ -61,7 +60,10 @@ def chat_route(format: ClientFormat) -> Callable[[Request], Awaitable[Response]]
         route, mode, began = request.url.path, "", time.monotonic()
         try:
             key = await admitted(gateway, request)
-            body = await read_body(request, gateway.options.limits.body_bytes, gateway.options.limits.read_s)
+            incoming = IncomingBody(request, gateway.options.limits)
+            if gateway.workers and (relayed := await gateway.workers.answer(key.name, request, incoming)):
+                return relayed
+            body = await incoming.whole()
             mode = gateway.mode_of(key, request.headers.get("x-recto-mode"))
             if mode == "manage":
                 response = await managed(gateway, request, key, body, format, began)
@@ -84,7 +86,8 @@ async def admitted(gateway: Gateway, request: Request) -> AccessKey:
     find = gateway.access.key_of
     key = await gateway.store_thread.do(find, request.headers) if gateway.options.needs_key else find(request.headers)
     note_valid_key(request.scope)
-    gateway.access.admit(key)
+    if not gateway.options.is_worker:
+        gateway.access.admit(key)
     return key
 
 
@@ -153,7 +156,10 @@ async def responses(request: Request) -> Response:
     began = time.monotonic()
     try:
         key = await admitted(gateway, request)
-        body = await read_body(request, gateway.options.limits.body_bytes, gateway.options.limits.read_s)
+        incoming = IncomingBody(request, gateway.options.limits)
+        if gateway.workers and (relayed := await gateway.workers.answer(key.name, request, incoming)):
+            return relayed
+        body = await incoming.whole()
         response = await responded(gateway, request, key, body, began)
     except ClientDisconnect:
         return Response(status_code=499)
@@ -198,8 +204,10 @@ async def embeddings(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     try:
         key = await admitted(gateway, request)
-        body = await read_body(request, gateway.options.limits.body_bytes, gateway.options.limits.read_s)
-        answer = await PassedEmbeddings(gateway, key, body).answer()
+        incoming = IncomingBody(request, gateway.options.limits)
+        if gateway.workers and (relayed := await gateway.workers.answer(key.name, request, incoming)):
+            return relayed
+        answer = await PassedEmbeddings(gateway, key, await incoming.whole()).answer()
         return Response(answer.body, answer.head.status, media_type=answer.head.media_type)
     except ClientDisconnect:
         return Response(status_code=499)

@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from msgspec import Struct, field
 
@@ -19,12 +19,11 @@ from recto.serve.metrics import Metrics
 from recto.serve.session_cache import SessionCache
 from recto.serve.span_exporter import Collector, SpanExporter
 from recto.serve.spans import ReplyTrace
+from recto.serve.workers import Disconnect, Mode, WorkerPlan, Workers
 from recto.store.clients import AccessKey
 
 log = logging.getLogger(__name__)
-Mode = Literal["manage", "record", "passthrough"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-Disconnect = Literal["finish", "stop"]
 # How long a request waits for another server that stores messages of the same key.
 PLACING_S = 10.0
 OWN_NAMES = ("recto", "default")
@@ -41,14 +40,18 @@ class ServeOptions(Struct, frozen=True):
     limits: Limits = Limits()
     collector: Collector | None = None
     """Who is told about each request as a span."""
+    is_worker: bool = False
+    """Another server has counted the requests."""
 
 
 class Gateway:
-    def __init__(self, desk: AsyncDesk, options: ServeOptions) -> None:
+    def __init__(self, desk: AsyncDesk, options: ServeOptions, plan: WorkerPlan | None = None) -> None:
+        """`plan` is for workers that answer large requests; without it this process answers all."""
         self.desk, self.options = desk, options
         self.engine, self.store, self.store_thread = desk.engine, desk.store, desk.engine.store_thread
         self.access = Access(self.store, needs_key=options.needs_key)
         self.metrics, self.sessions = Metrics(), SessionCache()
+        self.workers = Workers(plan, self.metrics) if plan else None
         self._spans = SpanExporter(options.collector, self.store) if options.collector else None
         self._locks: dict[str, asyncio.Lock] = {}
         self._running: set[asyncio.Task[None]] = set()
@@ -89,6 +92,8 @@ class Gateway:
             await asyncio.wait(list(self._running))
         if self._spans:
             await self._spans.close()
+        if self.workers:
+            await self.workers.close()
 
     async def tell(self, request: str, reply: Message | None, trace: ReplyTrace, error: BaseException | None) -> None:
         """A request that has ended, for the collector."""

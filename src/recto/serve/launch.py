@@ -10,9 +10,11 @@ from recto import locations
 from recto.desk import new_desk
 from recto.errors import Invalid
 from recto.home_files import private_home
-from recto.serve.gateway import Disconnect, Mode, ServeOptions
+from recto.serve.access import Limits
+from recto.serve.gateway import ServeOptions
 from recto.serve.server import AddPage, bound_socket, is_loopback, run_mcp_server, run_server
 from recto.serve.span_exporter import find_collector
+from recto.serve.workers import Disconnect, Mode, WorkerPlan
 from recto.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -54,13 +56,7 @@ def launch(
         raise Invalid("--web needs keys, by which it knows its visitors apart: leave out --open")
     if is_open and not is_loopback(host):
         raise Invalid(f"--open is for this machine alone, and {host} can be reached from elsewhere")
-    options = ServeOptions(
-        mode=mode,
-        needs_key=not is_open,
-        fallbacks=read_fallbacks(fallbacks),
-        on_disconnect=on_disconnect,
-        collector=find_collector(os.environ),
-    )
+    by_model = read_fallbacks(fallbacks)
     if not is_open:
         with open_store() as store:
             if not store.access_keys.all():
@@ -68,12 +64,16 @@ def launch(
     bound = bound_socket(host, port)
     with bound:
         desk = new_desk(model=model, settings=settings)
+        limits, project = Limits(desk.settings.serve.body_mb << 20), str(desk.project) if desk.project else None
+        client = (mode, not is_open, by_model, on_disconnect, limits)
+        plan = WorkerPlan(str(desk.home), project, model, settings, *client)
+        options = ServeOptions(*client, collector=find_collector(os.environ))
         address = f"[{host}]" if ":" in host else host
         place = f"http://{address}:{bound.getsockname()[1]}"
         tell(f"serving at {place}/v1 ({mode}); Ctrl-C ends it")
         if add_page:
             tell(f"the page is at {place}/: sign in with a key")
-        run_server(desk, options, bound, add_page)
+        run_server(desk, options, bound, plan, add_page)
 
 
 def launch_mcp(

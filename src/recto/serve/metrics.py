@@ -1,7 +1,9 @@
-"""Metrics: counters and durations in the text format of Prometheus. Counts in this process alone."""
+"""Metrics: counters and durations in the text format of Prometheus. Counts in this process and its workers."""
 
 from collections import Counter
 from collections.abc import Iterator
+
+import msgspec
 
 BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -16,6 +18,10 @@ class Histogram:
         self.seconds += seconds
         for place, bound in enumerate(BUCKETS_S):
             self.counts[place] += seconds <= bound
+
+    def join(self, counts: list[int], total: int, seconds: float) -> None:
+        self.counts = [one + other for one, other in zip(self.counts, counts, strict=True)]
+        self.total, self.seconds = self.total + total, self.seconds + seconds
 
     def lines(self, name: str) -> Iterator[str]:
         for bound, count in zip(BUCKETS_S, self.counts, strict=True):
@@ -32,6 +38,23 @@ class Metrics:
         self.tokens: Counter[str] = Counter()
         self.compactions = 0
         self.first_byte, self.whole = Histogram(), Histogram()
+
+    def taken(self) -> bytes:
+        """All figures, which begin from zero again; for `add` in another process."""
+        requests = [(*key, count) for key, count in self.requests.items()]
+        durations = [(each.counts, each.total, each.seconds) for each in (self.first_byte, self.whole)]
+        taken = msgspec.json.encode((requests, self.tokens, self.compactions, durations))
+        self.__init__()  # type: ignore[misc]
+        return taken
+
+    def add(self, taken: bytes) -> None:
+        requests, tokens, compactions, durations = msgspec.json.decode(taken)
+        for route, mode, status, count in requests:
+            self.requests[route, mode, status] += count
+        self.tokens.update(tokens)
+        self.compactions += compactions
+        for own, other in zip((self.first_byte, self.whole), durations, strict=True):
+            own.join(*other)
 
     def text(self, running: int) -> str:
         return "\n".join((*self._lines(running), ""))

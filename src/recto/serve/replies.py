@@ -1,11 +1,11 @@
-"""Replies as they go out: whole, as a stream of events, as an error in the client's format. Bodies as they come in."""
+"""Replies as they go out: whole, as a stream of events, as an error in the client's format."""
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from starlette.background import BackgroundTask
 from starlette.requests import Request
@@ -18,12 +18,12 @@ from recto.errors import BrokenPlugin, Busy, Invalid, RectoError, StoreError
 from recto.providers.client_formats import ClientFormat, ReplyWriter
 from recto.providers.model import Attempt, Done, ReplyPart
 from recto.serve.gateway import Gateway
+from recto.serve.incoming_body import BodyTooLarge, while_there
 from recto.turn.incoming_message import delta_of
 from recto.wire import Json, dumpb
 
 log = logging.getLogger(__name__)
 EVENT_STREAM = "text/event-stream"
-T = TypeVar("T")
 
 
 class ServedReply(Protocol):
@@ -36,27 +36,6 @@ class ServedReply(Protocol):
 
     async def end_delivery(self, *, is_delivered: bool) -> None:
         """The reply has gone out whole, or never will."""
-
-
-class BodyTooLarge(Invalid):
-    """The body of a request is larger than the server takes."""
-
-
-async def read_body(request: Request, most: int, within_s: float) -> bytes:
-    """The body, as far as it keeps to its bounds."""
-    parts, size = list[bytes](), 0
-    try:
-        async with asyncio.timeout(within_s):
-            async for part in request.stream():
-                size += len(part)
-                if size > most:
-                    raise BodyTooLarge(
-                        f"The request is larger than the {most:,} bytes that this server takes.", field=""
-                    )
-                parts.append(part)
-    except TimeoutError as why:
-        raise Invalid(f"The request did not come within {within_s:g} s.", field="") from why
-    return b"".join(parts)
 
 
 class ServerClosing(Busy):
@@ -190,18 +169,6 @@ async def whole(
     return response
 
 
-async def while_there(request: Request, work: Awaitable[T]) -> T | None:
-    """What is waited for; None if the client has left before it came."""
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
-    try:
-        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else None
-    finally:
-        for each in (working, leaving):
-            each.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
-
-
 async def left_alone(gateway: Gateway, reply: ServedReply, task: "asyncio.Task[None]") -> Response:
     """Where the client has left before anything of the reply went out."""
     if gateway.options.on_disconnect == "stop":
@@ -218,9 +185,3 @@ async def _collected(parts: AsyncGenerator[ReplyPart, None]) -> tuple[MessageBui
         elif not isinstance(part, Attempt):
             builder.add(delta_of(part))
     return builder, done
-
-
-async def _gone(request: Request) -> None:
-    """Until the client has gone."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

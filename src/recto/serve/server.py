@@ -17,6 +17,7 @@ from recto.serve.connections import bounded_config, open_connections
 from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.mcp_server import mcp_server, mcp_tools, serve_stdio
 from recto.serve.orderly_server import OrderlyServer
+from recto.serve.workers import WorkerPlan
 
 log = logging.getLogger(__name__)
 KEEP_ALIVE_S = 75
@@ -62,21 +63,25 @@ AddPage = Callable[[Gateway, Starlette, socket.socket], ASGIApp]
 """Puts a page for people beside the endpoint."""
 
 
-def run_server(desk: AsyncDesk, options: ServeOptions, bound: socket.socket, add_page: AddPage | None = None) -> None:
-    asyncio.run(_serve(desk, options, bound, add_page))
+def run_server(
+    desk: AsyncDesk, options: ServeOptions, bound: socket.socket, plan: WorkerPlan, add_page: AddPage | None = None
+) -> None:
+    asyncio.run(_serve(desk, options, bound, plan, add_page))
 
 
-async def _serve(desk: AsyncDesk, options: ServeOptions, bound: socket.socket, add_page: AddPage | None) -> None:
+async def _serve(
+    desk: AsyncDesk, options: ServeOptions, bound: socket.socket, plan: WorkerPlan, add_page: AddPage | None
+) -> None:
     async with desk:
         await desk.follow()
-        gateway = Gateway(desk, options)
+        gateway = Gateway(desk, options, plan)
         endpoint = build_app(gateway)
         app = add_page(gateway, endpoint, bound) if add_page else endpoint
-        _collect_in_small_steps()
+        collect_in_small_steps()
         await serve(app, bound, desk.settings.serve.proxies, has_page=add_page is not None)
 
 
-def _collect_in_small_steps() -> None:
+def collect_in_small_steps() -> None:
     """Garbage is collected between words, not in long pauses: what is there from the start is never looked at again,
     and the rest in steps of a few milliseconds."""
     gc.collect()

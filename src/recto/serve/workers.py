@@ -1,0 +1,225 @@
+"""Workers: processes that answer requests with large bodies, so that one client's work stops nobody else's.
+
+To parse, store, count and condense megabytes of text keeps a Python process busy, whatever thread does it: nothing else
+of that process answers meanwhile. A worker is the same server once more, on this machine alone, over the same home and
+store (`worker.py`). The server passes a large body on as it comes, without reading it, and passes the reply back.
+
+There are two, by size, so that a long conversation does not wait for a huge one. Of bodies for the second, a key has
+one at a time: others wait before they are read. A worker starts with the first request for it, and ends when it has had
+none for a while or when the server ends. Where a worker dies, its requests get a 503 and the next one starts another.
+"""
+
+import asyncio
+import logging
+import secrets
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from recto.errors import Busy
+from recto.serve.access import Limits
+from recto.serve.incoming_body import IncomingBody, while_there
+from recto.serve.metrics import Metrics
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
+    from httpx2 import Response as WorkerReply
+
+log = logging.getLogger(__name__)
+Mode = Literal["manage", "record", "passthrough"]
+Disconnect = Literal["finish", "stop"]
+# Bodies up to here are answered by the server itself: at worst they keep it for a tenth of a second.
+SMALL_BYTES = 64 * 1024
+# Bodies up to here have a worker of their own.
+MEDIUM_BYTES = 1024 * 1024
+IDLE_S = 120.0
+ENDS_WITHIN_S = 35.0
+SECRET_HEADER = "x-recto-worker"
+HOP_HEADERS = {"host", "connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "expect"}
+FAILED = "The server could not answer this request: the process that was to do it has ended. Try again."
+
+
+class WorkerPlan(Struct, frozen=True):
+    """What a worker needs to be the same server. Its limits are the server's: only the size of a body counts again."""
+
+    home: str
+    project: str | None
+    model: str | None
+    settings: dict[str, Any]
+    mode: Mode
+    needs_key: bool
+    fallbacks: dict[str, tuple[str, ...]]
+    on_disconnect: Disconnect
+    limits: Limits
+    secret: str = msgspec.field(default_factory=partial(secrets.token_urlsafe, 32))
+
+
+class Workers:
+    def __init__(self, plan: WorkerPlan, metrics: Metrics) -> None:
+        self._medium, self._large = _Worker(plan, metrics), _Worker(plan, metrics)
+        self._turns: dict[str, asyncio.Lock] = {}
+
+    async def answer(self, owner: str, request: Request, body: IncomingBody) -> Response | None:
+        """The reply of a worker, as it comes; None where the server itself is to answer. Busy where the worker fails.
+
+        As long as the worker for the largest runs, it answers everything of a key that it has had a body of: what that
+        left in the store is large too.
+        """
+        is_known = owner in self._turns and self._large.is_running
+        if not await body.is_larger_than(SMALL_BYTES):
+            return await self._large.answer(request, body) if is_known else None
+        if body.declared is not None and body.declared <= MEDIUM_BYTES:
+            return await (self._large if is_known else self._medium).answer(request, body)
+        async with self._turns.setdefault(owner, asyncio.Lock()):
+            return await self._large.answer(request, body)
+
+    async def close(self) -> None:
+        await asyncio.gather(self._medium.end(), self._large.end())
+
+
+class _Worker:
+    def __init__(self, plan: WorkerPlan, metrics: Metrics) -> None:
+        self._plan, self._metrics = plan, metrics
+        self._starting = asyncio.Lock()
+        self._process: asyncio.subprocess.Process | None = None
+        self._client: AsyncClient | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._running = 0
+        self._idle: asyncio.TimerHandle | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def answer(self, request: Request, body: IncomingBody) -> Response:
+        import httpx2  # slow, and only for large bodies
+
+        stack = AsyncExitStack()
+        try:
+            client = await stack.enter_async_context(self._in_use())
+            reply = await _sent(client, request, body)
+            if reply is None:
+                await stack.aclose()
+                return Response(status_code=499)
+            stack.push_async_callback(reply.aclose)
+        except (httpx2.HTTPError, OSError) as why:
+            await stack.aclose()
+            log.error("a worker failed: %s", repr(why))
+            raise Busy(FAILED) from why
+        except BaseException:
+            await stack.aclose()
+            raise
+        headers = {name: value for name, value in reply.headers.items() if name not in HOP_HEADERS}
+        return _PassedReply(reply, stack, headers)
+
+    @asynccontextmanager
+    async def _in_use(self) -> AsyncIterator["AsyncClient"]:
+        if self._idle:
+            self._idle.cancel()
+        self._running += 1
+        try:
+            async with self._starting:
+                client = await self._started()
+            yield client
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._end_soon)
+
+    async def _started(self) -> "AsyncClient":
+        import httpx2  # slow, and only for large bodies
+
+        if self._client and self.is_running:
+            return self._client
+        await self.end()
+        pipe = asyncio.subprocess.PIPE
+        command = (sys.executable, "-m", "recto.serve.worker")
+        # in a session of its own: Ctrl-C is for the server, which lets replies come to their end
+        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, start_new_session=True)
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(msgspec.json.encode(self._plan) + b"\n")
+        port = (await process.stdout.readline()).strip()
+        if not port.isdigit():
+            await process.wait()
+            raise OSError("it did not start")
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+        headers = {SECRET_HEADER: self._plan.secret}
+        base_url = f"http://127.0.0.1:{port.decode()}"
+        self._client = httpx2.AsyncClient(
+            base_url=base_url, headers=headers, timeout=None, limits=limits, trust_env=False
+        )
+        self._process = process
+        self._listening = asyncio.create_task(self._listen(process.stdout))
+        return self._client
+
+    async def _listen(self, lines: asyncio.StreamReader) -> None:
+        """A worker tells its figures as it goes, each time what has been added."""
+        with suppress(ValueError, msgspec.MsgspecError):
+            async for line in lines:
+                self._metrics.add(line)
+
+    def _end_soon(self) -> None:
+        if not self._running:
+            self._ending = asyncio.create_task(self.end())
+
+    async def end(self) -> None:
+        """A worker ends when its input does, and finishes its replies first."""
+        process, client, listening = self._process, self._client, self._listening
+        self._process = self._client = self._listening = None
+        if self._idle:
+            self._idle.cancel()
+        if client:
+            await client.aclose()
+        if process and process.stdin:
+            process.stdin.close()
+            try:
+                await asyncio.wait_for(process.wait(), ENDS_WITHIN_S)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+        if listening:
+            await listening
+
+
+async def _sent(client: "AsyncClient", request: Request, body: IncomingBody) -> "WorkerReply | None":
+    """The worker's reply, once it begins; None where the client has left before."""
+    is_read = asyncio.Event()
+
+    async def parts() -> AsyncGenerator[bytes, None]:
+        async for part in body.parts():
+            yield part
+        is_read.set()
+
+    headers = [(name, value) for name, value in request.headers.items() if name not in HOP_HEADERS]
+    made = client.build_request("POST", request.url.path, headers=headers, content=parts())
+    sending, reading = asyncio.ensure_future(client.send(made, stream=True)), asyncio.ensure_future(is_read.wait())
+    try:
+        await asyncio.wait([sending, reading], return_when=asyncio.FIRST_COMPLETED)
+        if sending.done():
+            return sending.result()
+        return await while_there(request, sending)  # only now nobody else listens to the client
+    finally:
+        reading.cancel()
+        if not sending.done():
+            sending.cancel()
+            await asyncio.wait([sending])
+
+
+class _PassedReply(StreamingResponse):
+    def __init__(self, reply: "WorkerReply", stack: AsyncExitStack, headers: dict[str, str]) -> None:
+        super().__init__(reply.aiter_raw(), reply.status_code, headers)
+        self._stack = stack
+
+    async def __call__(self, *given: Any) -> None:
+        try:
+            await super().__call__(*given)
+        finally:
+            await self._stack.aclose()
