@@ -13,6 +13,7 @@ _BAD = re.compile("[\x00\ud800-\udfff]")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # A shorter value is no key, and removing it would tear ordinary words apart.
 SHORTEST_KEY = 8
+_WORD_START = re.compile(r"(?<=\S) (?=[A-Za-z])")
 _KEY_START = 3
 # How providers mask the middle or the end of a key that they repeat.
 _MASKED = re.compile(r"(?:[*•…]|\.{2,}|x{3,})[\w*•….-]*")
@@ -71,6 +72,16 @@ def clean(text: str | bytes) -> tuple[str, int]:
             # valid UTF-8 has no surrogates, and searching for NUL alone is ten times as fast
             return (valid, 0) if "\0" not in valid else (valid.replace("\0", REPLACEMENT), valid.count("\0"))
     return _BAD.subn(REPLACEMENT, text)
+
+
+def pieces_of(text: str, size: int) -> Iterator[str]:
+    """A long text in pieces of about `size` characters, so that lists of its words or tokens stay short. Each but the
+    first begins with the space before a word; tokenizers begin a token there too. A text without spaces stays whole."""
+    start = 0
+    while len(text) - start > size and (found := _WORD_START.search(text, start + size)):
+        yield text[start : found.start()]
+        start = found.start()
+    yield text[start:] if start else text
 
 
 def without_key(text: str, key: str | None, mask: str = "***") -> str:

@@ -17,6 +17,7 @@ from recto.serve.app import build_app
 from recto.serve.connections import Connections, bounded_config
 from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.server import bound_socket
+from recto.serve.workers import WorkerPlan
 
 Json = Any
 
@@ -24,8 +25,8 @@ Json = Any
 class Endpoint:
     """A running server, and what its clients need."""
 
-    def __init__(self, home: Path, model: str, options: ServeOptions, **settings: Any) -> None:
-        self.model, self.home = model, home
+    def __init__(self, home: Path, model: str, options: ServeOptions, has_workers: bool, **settings: Any) -> None:
+        self.model, self.home, self._has_workers = model, home, has_workers
         self._options, self._settings = options, settings
         self._bound = bound_socket("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._bound.getsockname()[1]}"
@@ -38,12 +39,17 @@ class Endpoint:
     async def _serve(self) -> None:
         desk = new_desk(home=self.home, model=self.model, settings=self._settings)
         async with desk:
-            self.gateway = Gateway(desk, self._options)
+            self.gateway = Gateway(desk, self._options, self._plan() if self._has_workers else None)
             self.desk = desk
             self._loop = asyncio.get_running_loop()
             self._server = uvicorn.Server(bounded_config(build_app(self.gateway), Connections(), ws="none"))
             self._ready.set()
             await self._server.serve(sockets=[self._bound])
+
+    def _plan(self) -> WorkerPlan:
+        own = self._options
+        client = (own.mode, own.needs_key, dict(own.fallbacks), own.on_disconnect, own.limits)
+        return WorkerPlan(str(self.home), None, self.model, self._settings, *client)
 
     def run(self, work: Any) -> Any:
         """Something asynchronous, in the loop of the server."""
@@ -71,9 +77,11 @@ Start = Callable[..., Endpoint]
 def endpoint(tmp_path: Path) -> Iterator[Start]:
     started: list[Endpoint] = []
 
-    def start(model: str, settings: dict[str, Any] | None = None, **options: Any) -> Endpoint:
+    def start(
+        model: str, settings: dict[str, Any] | None = None, has_workers: bool = False, **options: Any
+    ) -> Endpoint:
         wanted = ServeOptions(**{"needs_key": False, **options})
-        started.append(Endpoint(tmp_path / "home", model, wanted, **(settings or {})))
+        started.append(Endpoint(tmp_path / "home", model, wanted, has_workers, **(settings or {})))
         return started[-1]
 
     yield start

@@ -14,6 +14,8 @@ SLACK = 0.97
 # The share that is used after the provider has counted more than we did.
 TIGHT = 0.6
 SMALLEST_ROOM = 64
+# Characters of a token in texts that people write, at most.
+MANY_CHARACTERS = 8
 
 
 class Slices(Struct, frozen=True):
@@ -38,8 +40,11 @@ class Slices(Struct, frozen=True):
         return ["\n".join(run) for run in group_by_size(fitting, tokens, room)]
 
     async def _fitting(self, text: str, room: int) -> list[str]:
-        """The text, halved until each part fits."""
-        if (await count_texts(self.writer, [text]))[0].count.tokens < room or len(text) < 2:
+        """The text, halved until each part fits. What is surely too long is not counted: to count a text at every
+        step would take longer than to read it."""
+        if (
+            len(text) <= MANY_CHARACTERS * room and (await count_texts(self.writer, [text]))[0].count.tokens < room
+        ) or len(text) < 2:
             return [text]
         return [part for half in split_in_half(text) for part in await self._fitting(half, room)]
 

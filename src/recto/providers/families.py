@@ -13,12 +13,13 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from msgspec import Struct
 
 from recto.providers.model import Model
+from recto.text import pieces_of
 from recto.window.count import ZERO, Count, estimate_message, estimate_text
 from recto.window.request import Contents, Format, Piece
 
@@ -152,6 +153,7 @@ def claude_version(name: str) -> tuple[int, int]:
 FRAME = 3
 OTHER_FRAME = 4  # ChatML, Llama 3 and Mistral put four control tokens around a message
 PRIMING = 3
+PIECE_LENGTH = 1 << 18
 
 
 @cache
@@ -162,8 +164,13 @@ def vocabulary(name: str) -> Callable[[str], int]:
     # splintr's other calls read texts such as <|think|> as control tokens
     encode = Tokenizer.from_pretrained(name).encode_ordinary
     if name.startswith("qwen"):  # Qwen's own tokenizer normalises first
-        return lambda text: len(encode(unicodedata.normalize("NFC", text)))
-    return lambda text: len(encode(text))
+        return lambda text: _length(encode, unicodedata.normalize("NFC", text))
+    return partial(_length, encode)
+
+
+def _length(encode: Callable[[str], list[int]], text: str) -> int:
+    """Long texts go piece by piece: a list of all their tokens would take ten times the text."""
+    return sum(len(encode(piece)) for piece in pieces_of(text, PIECE_LENGTH))
 
 
 class VocabularyCounter:

@@ -49,6 +49,8 @@ ABOUT_REQUEST = frozenset({"field", "model"})
 def for_client(why: Exception) -> Exception:
     """An error as a client may read it: what is about its own request. Errors of the server's database and of its files
     name hosts, users and paths: they go to the log, and the client gets one sentence. So does what nobody foresaw."""
+    if isinstance(why, RecursionError):  # what can be read may still be too deep for a later step
+        why = Invalid("The request is nested too deeply.", field="")
     if not isinstance(why, RectoError):
         log.error("a request failed", exc_info=why)
         return why

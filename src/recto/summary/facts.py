@@ -26,11 +26,12 @@ from recto.summary.entities import (
 )
 from recto.summary.machine_output import OUTCOME, PROSE, ROW, LineKinds, classify_lines
 from recto.summary.sentences import word_set
-from recto.text import text_cache
+from recto.text import pieces_of, text_cache
 
 _MAX_LENGTH = 160
 # A number with more is no small count.
 _MAX_SMALL = 2
+_PIECE_LENGTH = 1 << 16
 _MAX_FENCED_LINES = 200
 
 
@@ -366,4 +367,4 @@ def is_passing(text: str) -> bool:
 
 def normalize_fact_text(text: str) -> str:
     """In lower case, with single spaces."""
-    return " ".join(text.lower().split())
+    return " ".join([" ".join(part.lower().split()) for part in pieces_of(text, _PIECE_LENGTH)])

@@ -128,6 +128,7 @@ class LineReader:
     lines: Sequence[SourceLine]
     limit: int = field(init=False)
     _cache: dict[int, list[LineSentence]] = field(default_factory=dict)
+    _places: dict[int, dict[int, LineSentence]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         is_long = sum(len(line.text) for line in self.lines) > _MAX_CHARACTERS
@@ -167,7 +168,9 @@ class LineReader:
         return self._cache[line]
 
     def sentence_at(self, line: int, position: int) -> LineSentence | None:
-        return next((sentence for sentence in self.cached_sentences(line) if sentence.position == position), None)
+        if line not in self._places:
+            self._places[line] = {sentence.position: sentence for sentence in self.cached_sentences(line)}
+        return self._places[line].get(position)
 
 
 def _tag_tables(found: Sequence[tuple[str, bool]]) -> Sequence[tuple[str, bool]]:
