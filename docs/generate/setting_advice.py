@@ -157,4 +157,10 @@ ADVICE = {
     "store.backup": SettingAdvice("Switch it off if the home is backed up otherwise.", "off"),
     "spend.conversation": SettingAdvice("Set it before you let an agent work alone.", "2"),
     "spend.day": SettingAdvice("Set it to be sure what a day costs at the most.", "5"),
+    "serve.body_mb": SettingAdvice("Raise it where clients send many images in one request.", "64"),
+    "serve.proxies": SettingAdvice(
+        "Set it where a reverse proxy is in front of `recto serve` or the page, so that limits for an address count "
+        "its clients and not the proxy.",
+        "127.0.0.1",
+    ),
 }

@@ -20,8 +20,7 @@ NEEDS_TRUST = {
     "search.embedder": "who receives your messages and notes",
     "vault": "what a model can read",
     "system_prompt_file": "what a model can read",
-    "serve.body_mb": "what others may send to this machine",
-    "serve.proxies": "what others may send to this machine",
+    "serve.proxies": "whose word counts for the address of a client",
 }
 """Settings that count once the user trusts their values -> what they decide."""
 ONLY_STRICTER = {
@@ -49,7 +48,7 @@ FREE = frozenset(
     (
         *("system_prompt", "embedded.window", "search.timeout_s", "references.enabled", "references.quotes"),
         *("reply.max_tokens", "reply.temperature", "reply.thinking_budget", "reply.timeout_s", "reply.tries"),
-        *("tools.step_limit", "tools.timeout_s", "tools.start_s", "tools.result_characters"),
+        *("serve.body_mb", "tools.step_limit", "tools.timeout_s", "tools.start_s", "tools.result_characters"),
         *("context.strategy", "context.enabled", "context.session"),
         *("context.threshold", "context.prepare_at", "context.low_water"),
         *("context.recent_messages_to_keep", "context.min_recent_messages_to_keep"),
