@@ -90,6 +90,14 @@ class CachedSuggestions:
             self._fresh_s = max(FRESH_S, 10 * (self._since - began))
 
 
+def letters_in_order(letters: str) -> re.Pattern[str]:
+    """Matches the letters with gaps between them. The gap before a letter never contains that letter, so there is one
+    way to match and no backtracking."""
+    gap = _FURTHEST * len(letters)
+    rest = (f"[^{re.escape(letter)}\n]{{0,{gap}}}+{re.escape(letter)}" for letter in letters[1:])
+    return re.compile(re.escape(letters[:1]) + "".join(rest))
+
+
 class Fuzzy:
     """Finds the keys that fit what was typed. The caller folds both."""
 
@@ -126,11 +134,8 @@ class Fuzzy:
 
     def _in_order(self, letters: str) -> dict[int, int]:
         """Searches all keys as one text, which is several times faster than one by one."""
-        # the gap before a letter never contains that letter, so there is one way to match and no backtracking
-        rest = (f"[^{re.escape(letter)}\n]*{re.escape(letter)}" for letter in letters[1:])
-        pattern = re.compile(re.escape(letters[:1]) + "".join(rest))
         found: dict[int, int] = {}
-        for match in pattern.finditer(self._text) if letters else ():
+        for match in letters_in_order(letters).finditer(self._text) if letters else ():
             number, apart = bisect_right(self._starts, match.start()) - 1, match.end() - match.start()
             if apart <= _FURTHEST * len(letters):
                 found[number] = min(apart, found.get(number, apart))

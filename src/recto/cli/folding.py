@@ -45,7 +45,7 @@ def fold_offsets(text: str, width: int, hang: int = 0) -> list[int]:
             offsets.append(word.start())
             room = whole
         for at, piece in _pieces(word, whole) if is_long and size > room else ((word.start(), word[0]),):
-            if at and width_of(piece.rstrip()) > room and at not in offsets:
+            if at and width_of(piece.rstrip()) > room and [at] != offsets[-1:]:
                 offsets.append(at)
                 room = whole
             room -= width_of(piece)
@@ -63,11 +63,14 @@ def _pieces(word: re.Match[str], width: int) -> Iterator[tuple[int, str]]:
 
 
 def _chopped(at: int, text: str, width: int) -> Iterator[tuple[int, str]]:
-    while len(text) > 1 and width_of(text.rstrip()) > width:
-        end = next(end for end in range(1, len(text)) if width_of(text[: end + 1]) > width)
-        yield at, text[:end]
-        at, text = at + end, text[end:]
-    yield at, text
+    left, start, taken = sum(map(width_of, text.rstrip())), 0, 0
+    for end, sign in enumerate(text):
+        size = width_of(sign)
+        if start < end and taken + size > width and left > width:
+            yield at + start, text[start:end]
+            left, start, taken = left - taken, end, 0
+        taken += size
+    yield at + start, text[start:]
 
 
 def _label(text: str, width: int) -> int:
@@ -88,7 +91,7 @@ def _broken(parts: Sequence[str], line: str, offsets: Sequence[int], hang: int) 
     """The parts with line ends at these places of the line, which every other part is a part of. Blanks before a line
     end are left out."""
     begins = set(offsets)
-    blanks = {at for offset in offsets for at in range(len(line[:offset].rstrip()), offset)}
+    blanks = {at for offset in offsets for at in _blanks_before(line, offset)}
     at = 0
     for number, part in enumerate(parts):
         if number % 2:
@@ -100,6 +103,12 @@ def _broken(parts: Sequence[str], line: str, offsets: Sequence[int], hang: int) 
             if at not in blanks:
                 yield sign
             at += 1
+
+
+def _blanks_before(line: str, offset: int) -> Iterator[int]:
+    while offset and line[offset - 1].isspace():
+        offset -= 1
+        yield offset
 
 
 def width_of(text: str) -> int:

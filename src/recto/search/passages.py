@@ -73,7 +73,8 @@ _LAST_WORD = re.compile(r"[^\s(\[{\"'„“]+$")
 _ABBREVIATION_LIST = """
     dr mr mrs ms prof st vs e.g i.e eg ie cf ca approx nr z.b d.h u.a bzw ggf vgl inkl p.ej p.ex sr sra mme incl"""
 _ABBREVIATIONS = frozenset(_ABBREVIATION_LIST.split())
-_MAX_ABBREVIATION = 12
+_MAX_ABBREVIATION, _MAX_ORDINAL = 12, 24
+_ITEM_NUMBER = re.compile(r"\s*+\d{1,12}+")
 _DAY = re.compile(r"(?<![\d.,])\d{1,2}$")
 _ORDINAL = re.compile(
     r"\b(?:de[rmns]|die|das|am|im|vom|zum|zur|ab|bis|seit|nach|vor|jede[nrms]?|unsere[nrms]?|ihre[nrms]?) \d{1,2}$",
@@ -92,8 +93,7 @@ def split_sentences(text: str) -> list[str]:
 def _sentences(text: str) -> Iterator[str]:
     start = 0
     for stop in _STOP.finditer(text):
-        before = text[start : stop.start()]
-        if stop[0][0] == "." and (_is_abbreviation(before) or _is_ordinal(before, text[stop.end() :][:12])):
+        if stop[0][0] == "." and (_is_abbreviation(text, start, stop.start()) or _is_ordinal(text, start, stop)):
             continue
         yield from _clean_sentence(text[start : stop.end()])
         start = stop.end()
@@ -106,16 +106,20 @@ def _clean_sentence(sentence: str) -> Iterator[str]:
         yield sentence
 
 
-def _is_abbreviation(before: str) -> bool:
-    found = _LAST_WORD.search(before[-_MAX_ABBREVIATION:])
+def _is_abbreviation(text: str, start: int, end: int) -> bool:
+    """Whether the sentence that began at `start` goes on after a full stop at `end`. Its parts are not copied: it may
+    have as many of them as letters."""
+    found = _LAST_WORD.search(text[max(start, end - _MAX_ABBREVIATION) : end])
     word = found[0] if found else ""
     # "J. Smith", and the number of a list item
-    is_letter, is_item = len(word) == 1 and word.isupper(), word.isdigit() and not before[: -len(word)].strip()
+    is_letter, is_item = len(word) == 1 and word.isupper(), _ITEM_NUMBER.fullmatch(text, start, end) is not None
     return word.lower() in _ABBREVIATIONS or is_letter or is_item
 
 
-def _is_ordinal(before: str, after: str) -> bool:
+def _is_ordinal(text: str, start: int, stop: re.Match[str]) -> bool:
     """ "am 17. Mai", "der 2. Weltkrieg", "vom 9. bis 23. August"."""
+    before = text[max(start, stop.start() - _MAX_ORDINAL) : stop.start()]
+    after = text[stop.end() : stop.end() + _MAX_ABBREVIATION]
     return _ORDINAL.search(before) is not None or (
         _DAY.search(before) is not None and _GOES_ON.match(after) is not None
     )

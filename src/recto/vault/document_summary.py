@@ -47,6 +47,7 @@ _NON_LETTERS = re.compile(r"[\W_]+")
 _EMPHASIS = re.compile(r"(?<!\\)(?:\*{1,3}|~~|==|`+)|(?<![\\\w])_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _STOP = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s++[^\s\d\W_]|\s*+$)|[。！？]++[」』”]?")
+_MAX_ABBREVIATION = 12
 _ABBREVIATED = re.compile(
     r"(?:(?:(?<!\S)|(?<=[.(]))[A-Za-z]|\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|etc|e\.g|i\.e|z\.B|bzw|ca|No|Nr)|^\d+)\.$"
 )
@@ -167,7 +168,7 @@ def _line(text: str) -> str:
 
 def _first_sentence(line: str) -> str:
     for stop in _STOP.finditer(line):
-        if not _ABBREVIATED.search(line, 0, stop.end()):
+        if not _ABBREVIATED.search(line, max(0, stop.end() - _MAX_ABBREVIATION), stop.end()):
             return line[: stop.end()]
     return line
 

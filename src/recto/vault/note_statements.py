@@ -234,7 +234,7 @@ class _Reader:
         is_link = not _LETTER.search(_LINK.sub("", _WIKILINK.sub("", "\n".join(lines))))
         for at, sentence in enumerate(sentences, 1):
             statement = self._statement(sentence, "item" if item else "sentence", block)
-            yield replace(statement, more=" ".join(sentences[at:])[:MAX_MORE_CHARS], is_link=is_link)
+            yield replace(statement, more=_beginning(sentences, at), is_link=is_link)
 
     def _table(
         self, block: Sequence[_Line], header: Sequence[str], rows: Sequence[tuple[list[str], _Line]]
@@ -260,6 +260,14 @@ def _together(items: Sequence[NoteStatement]) -> Iterator[NoteStatement]:
         told = " · ".join(each.text for each in items)
         if len(told) <= MAX_TABLE_CHARS:
             yield replace(items[0], text=told, kind="list", end=items[-1].end)
+
+
+def _beginning(sentences: Sequence[str], at: int) -> str:
+    """What follows a sentence, as far as it is kept."""
+    told = ""
+    while at < len(sentences) and len(told) < MAX_MORE_CHARS:
+        told, at = f"{told}{' ' if told else ''}{sentences[at][:MAX_MORE_CHARS]}", at + 1
+    return told[:MAX_MORE_CHARS]
 
 
 def _wanted_lines(lines: Sequence[str]) -> list[str]:

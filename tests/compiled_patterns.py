@@ -1,0 +1,213 @@
+"""Every regular expression of the package, with the methods that it is used by: found in the source and by importing.
+
+A pattern that a function puts together cannot be found this way. `MADE` has examples of those, by module and function,
+and `find_patterns` names the ones that are missing there.
+"""
+
+import ast
+import importlib
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from msgspec import Struct
+
+import recto
+from recto.memory.lasting_statements import _cues
+from recto.suggestions import letters_in_order
+from recto.summary.relative_dates import _patterns as relative_date_patterns
+from recto.text import LazyPattern
+from recto.vault.gitignore import _combine, _parse_pattern
+from recto.window.request import _openings
+
+SOURCE = Path(recto.__file__).parent
+AnyPattern = re.Pattern[str] | re.Pattern[bytes]
+# All that go on after a match take as long as `finditer`.
+METHODS = {
+    "match": "match",
+    "fullmatch": "fullmatch",
+    "search": "search",
+    **dict.fromkeys(("finditer", "findall", "sub", "subn", "split"), "finditer"),
+}
+_FLAGS_AT = {"compile": 1, "split": 3, "sub": 4, "subn": 4}
+
+
+class UsedPattern(Struct, frozen=True):
+    name: str
+    """`recto.module.NAME`, or `recto.module.function` where it has no name."""
+    pattern: AnyPattern
+    method: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.method}"
+
+
+class FoundPatterns(Struct, frozen=True):
+    used: tuple[UsedPattern, ...]
+    missing: frozenset[str]
+    """Functions that make patterns, and are not in `MADE`."""
+    unneeded: frozenset[str]
+    """Those in `MADE` that make none."""
+
+
+_CONTROL = ("<|im_start|>", "[INST]", "<<")
+
+
+def _cue_patterns() -> list[AnyPattern]:
+    return [pattern for each in _cues().values() for pattern in (each.persons, each.lasting, each.passing)]
+
+
+def _ignore_patterns() -> list[AnyPattern]:
+    found = [parsed for line in ("*a*a*b", "a/**/b/**/c", "[ab]*.tmp", "/x*/") if (parsed := _parse_pattern(line))]
+    return [*(each.regex for each in found), _combine(found, matches_name=True), _combine(found, matches_name=False)]
+
+
+MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
+    "recto.agents.agent_file._insert_in_place": (
+        "search",
+        lambda: [re.compile(r"^#[ \t]*model[ \t]*=.*$", re.MULTILINE)],
+    ),
+    "recto.memory.lasting_statements._cues": ("search", _cue_patterns),
+    "recto.memory.lasting_statements._pattern": ("search", _cue_patterns),
+    "recto.sources.use_detection._as_written": ("search", lambda: [re.compile(r"a[\W_]+a[\W_]+b", re.IGNORECASE)]),
+    "recto.store.backup._named": ("fullmatch", lambda: [re.compile(r"recto-\d{8}T\d{6}(?:-\d+)?\.db")]),
+    "recto.suggestions._ways": ("search", lambda: [re.compile(r"[ /]a a")]),
+    "recto.suggestions.letters_in_order": ("finditer", lambda: [letters_in_order("aab")]),
+    "recto.summary.evidence._spells_out": (
+        "finditer",
+        lambda: [re.compile(r"(?<!\w)(?:two|three)(?!\w)[ -]?([^\W\d_]*)")],
+    ),
+    "recto.summary.evidence.states": ("search", lambda: [re.compile(r"(?<!\w)a(?!\w)")]),
+    "recto.summary.marks._find_again": ("search", lambda: [re.compile(r"(?<!\w)a(?!\w)")]),
+    "recto.summary.relative_dates.word": ("finditer", lambda: [pattern for pattern, _ in relative_date_patterns()]),
+    "recto.vault.gitignore._combine": ("fullmatch", _ignore_patterns),
+    "recto.vault.gitignore._parse_pattern": ("fullmatch", _ignore_patterns),
+    "recto.window.request._openings": ("finditer", lambda: [each for each in [_openings(_CONTROL)] if each]),
+}
+# Compile a text that a module holds: each text is found where it is given to them.
+_COMPILERS = frozenset(("_pattern", "LazyPattern"))
+
+
+@cache
+def find_patterns() -> FoundPatterns:
+    trees = {_name_of(path): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py")) if _is_read(path)}
+    modules = {name: importlib.import_module(name) for name in trees}
+    calls = [_Calls(name, modules[name], tree) for name, tree in trees.items()]
+    methods, dynamic = _methods(trees), {name for each in calls for name in each.dynamic}
+    found = [each for of_module in calls for each in of_module.found]
+    found += [(name, pattern, (method,)) for name, (method, make) in MADE.items() for pattern in make()]
+    known = {(pattern.pattern, pattern.flags) for _, pattern, _ in found}
+    held = ((f"{name}.{key}", pattern, ()) for name, module in modules.items() for key, pattern in _held(module))
+    found += [each for each in held if (each[1].pattern, each[1].flags) not in known]
+    used: dict[tuple[str, str | bytes, int], UsedPattern] = {}
+    for name, pattern, by in found:
+        for method in sorted({METHODS[each] for each in by or methods.get(name) or METHODS}):
+            used.setdefault((method, pattern.pattern, pattern.flags), UsedPattern(name, pattern, method))
+    return FoundPatterns(tuple(used.values()), frozenset(dynamic - MADE.keys()), frozenset(MADE.keys() - dynamic))
+
+
+def _is_read(path: Path) -> bool:
+    return path.name != "__main__.py" and "migrations" not in path.parts
+
+
+def _name_of(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _methods(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
+    """By the name of a pattern: the methods that any module uses it by."""
+    found = defaultdict[str, set[str]](set)
+    for name, tree in trees.items():
+        nodes = list(ast.walk(tree))
+        imported = {
+            alias.asname or alias.name: f"{node.module}.{alias.name}"
+            for node in nodes
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for node in nodes:
+            if isinstance(node, ast.Attribute) and node.attr in METHODS and isinstance(node.value, ast.Name):
+                found[imported.get(node.value.id, f"{name}.{node.value.id}")].add(node.attr)
+    return found
+
+
+class _Calls:
+    """The calls of a module that compile a pattern."""
+
+    def __init__(self, name: str, module: ModuleType, tree: ast.Module) -> None:
+        self._name, self._module = name, module
+        self.found: list[tuple[str, AnyPattern, tuple[str, ...]]] = []
+        self.dynamic: set[str] = set()
+        self._walk(tree, "", None)
+
+    def _walk(self, node: ast.AST, function: str, target: str | None) -> None:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            function = node.name
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and not function:
+            target = node.targets[0].id if isinstance(node.value, ast.Call) else None
+        if isinstance(node, ast.Call):
+            self._call(node, function, target)
+        for child in ast.iter_child_nodes(node):
+            # in `_NAME = re.compile(…)` the name is that of the call, not of calls in its arguments
+            self._walk(child, function, None if isinstance(node, ast.Call) else target)
+
+    def _call(self, call: ast.Call, function: str, target: str | None) -> None:
+        of = call.func
+        if isinstance(of, ast.Name) and of.id in _COMPILERS and call.args:
+            method, flags = "compile", re.IGNORECASE if of.id == "_pattern" else 0
+        elif isinstance(of, ast.Attribute) and isinstance(of.value, ast.Name) and of.value.id == "re":
+            method, flags = of.attr, 0
+        else:
+            return
+        if method != "compile" and method not in METHODS:
+            return
+        at = _FLAGS_AT.get(method, 2)
+        by_name = [each.value for each in call.keywords if each.arg == "flags"]
+        given = next(iter([*call.args[at : at + 1], *by_name]), None)
+        named = f"{self._name}.{target or function}"
+        try:
+            pattern = re.compile(self._value(call.args[0]), flags | (self._value(given) if given else 0))
+        except NameError:
+            # of what compiles a text of its module the callers are found, and of lazy patterns the values
+            is_lazy = isinstance(of, ast.Name) or named == "recto.text._compiled"
+            if not is_lazy and (function not in _COMPILERS or named in MADE) and not _is_own_text(call):
+                self.dynamic.add(named)
+            return
+        except TypeError:
+            return
+        self.found.append((named, pattern, () if method == "compile" else (method,)))
+
+    def _value(self, node: ast.expr) -> Any:
+        return eval(compile(ast.Expression(node), self._name, "eval"), vars(self._module))
+
+
+def _is_own_text(call: ast.Call) -> bool:
+    """`re.fullmatch(names, span)`: the names are a constant of the module, and short."""
+    return isinstance(call.args[0], ast.Name) and call.args[0].id == "names"
+
+
+def _held(module: ModuleType) -> Iterator[tuple[str, AnyPattern]]:
+    """Patterns in the values of a module: alone, in tuples and dicts, in structs, and compiled later."""
+    for name, value in vars(module).items():
+        if not name.startswith("__"):
+            yield from ((name, pattern) for pattern in _inside(value, 0))
+
+
+def _inside(value: Any, depth: int) -> Iterator[AnyPattern]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, LazyPattern):
+        yield value._compiled
+    elif isinstance(value, dict) and depth < 4:
+        for each in (*value.keys(), *value.values()):
+            yield from _inside(each, depth + 1)
+    elif isinstance(value, list | tuple | set | frozenset) and depth < 4:
+        for each in value:
+            yield from _inside(each, depth + 1)
+    elif isinstance(value, Struct) and depth < 4:
+        for name in value.__struct_fields__:
+            yield from _inside(getattr(value, name), depth + 1)
