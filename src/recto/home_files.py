@@ -39,6 +39,17 @@ def make_private_folder(folder: Path) -> Path:
     return folder
 
 
+def private(path: str, flags: int) -> int:
+    """Opens a file that only the user can read: the `opener` for whatever creates a file in the home."""
+    return os.open(path, flags, 0o600)
+
+
+def create_private_file(path: Path) -> None:
+    """Creates an empty file unless it exists. SQLite gives the mode of a database to the files beside it."""
+    with suppress(FileExistsError):
+        os.close(private(str(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+
+
 def keep_private(path: Path) -> None:
     """Takes a file from everybody but the user, with what SQLite keeps beside it. A disk without modes is no error."""
     for suffix in ("", "-wal", "-shm"):

@@ -1,6 +1,7 @@
 """Connections to an index belong to uses, not to threads."""
 
 import os
+import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -61,9 +62,12 @@ def _read_at_once(file: IndexFile, count: int) -> None:
 
 def test_a_read_inside_a_write_sees_what_was_written(tmp_path: Path) -> None:
     file = IndexFile(tmp_path / "search.db")
-    with file.write() as db:
+
+    def write(db: sqlite3.Connection) -> None:
         db.execute("INSERT INTO marks VALUES ('here', 'now')")
         assert file.read("SELECT value FROM marks WHERE name = 'here'") == [("now",)]
+
+    file.write(write)
     file.close()
 
 
@@ -71,7 +75,7 @@ def test_a_connectionin_use_survives_a_close_and_is_not_kept(tmp_path: Path) -> 
     file = IndexFile(tmp_path / "search.db")
     with file.in_use() as db:
         in_a_thread(file.close)
-        assert db.execute("SELECT count(*) FROM marks").fetchone() == (2,)
+        assert db.execute("SELECT count(*) FROM marks").fetchone() == (4,)
     assert open_count(file.path) == 0
 
 
@@ -85,7 +89,7 @@ def test_a_file_that_cannot_be_opened_leaves_nothing_open(tmp_path: Path) -> Non
 
 def test_another_version_of_the_index_keeps_the_vectors(tmp_path: Path) -> None:
     file = IndexFile(tmp_path / "search.db")
-    with file.write() as db:
+    with file.in_use() as db:
         db.execute("INSERT INTO embedders VALUES (1, 'letters', 7)")
         db.execute("INSERT INTO vectors VALUES (1, x'01', x'02')")
         db.execute("UPDATE marks SET value = '2' WHERE name = 'version'")

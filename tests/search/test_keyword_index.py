@@ -183,8 +183,7 @@ for round in range(15):
         while time.monotonic() < ends:
             try:
                 if writes:
-                    with file.write() as db:
-                        db.execute(slow).fetchall()
+                    file.write(lambda db: db.execute(slow).fetchall())
                 else:
                     file.read(slow)
             except RectoError:
@@ -238,7 +237,7 @@ def test_what_all_partitions_hold_is_summed_as_they_grow(tmp_path: Path) -> None
 def test_an_index_without_sums_gets_them(tmp_path: Path) -> None:
     index = KeywordIndex(tmp_path / "search.db")
     index.add(many_partitions("The mast is tall."))
-    with index.file.write() as db:
+    with index.file.in_use() as db:
         for name in ("TRIGGER lane_replaced", "TRIGGER lane_deleted", "TABLE lane_sums"):
             db.execute(f"DROP {name}")
     index.close()

@@ -241,13 +241,13 @@ def test_a_catalog_that_cannot_be_written_is_in_memory(root: Path, tmp_path: Pat
     for kept in (tmp_path / "file" / "catalog.db", tmp_path / "folder.db"):
         catalog = Catalog(kept)
         assert len(catalog.refresh(Folder(root)).added) == 3
-        assert "rebuilt every time" in catalog.warning
+        assert "kept in memory" in catalog.warning
 
 
 def test_a_catalog_that_another_process_locks_for_too_long_is_in_memory(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recto.vault.catalog_file.BUSY_S", 0.01)
+    monkeypatch.setattr("recto.search.disposable_file.BUSY_S", 0.01)
     kept = tmp_path / "catalog.db"
     Catalog(kept).refresh(Folder(root))
     holder = sqlite3.connect(kept, isolation_level=None)
@@ -255,7 +255,7 @@ def test_a_catalog_that_another_process_locks_for_too_long_is_in_memory(
     write(root, "New.md", "")
     catalog = Catalog(kept)
     assert "New.md" in catalog.refresh(Folder(root)).added
-    assert "locked" in catalog.warning
+    assert "busy" in catalog.warning
     holder.close()
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from recto.errors import StoreError
 from recto.memory.fact import MemoryFact
-from recto.search.finder import Query
+from recto.search.finder import Query, SearchResult
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
 from recto.search.index_item import IndexItem
 from recto.search.keyword_index import Passage
@@ -53,9 +53,9 @@ class FactIndex:
 
     def find(self, text: str, limit: int) -> tuple[list[FactHit], str]:
         """The best first, and a note on what limits the result."""
-        behind = self.fill(FEW)
         self._index.open()
-        found = self._index.finder.find(Query(text, PARTITION, spreads=False, limit=limit))
+        before = self._index.rebuild_reason
+        behind, found = self._index.keywords.file.run(lambda: (self.fill(FEW), self._search(text, limit)))
         best: dict[int, FactHit] = {}
         for hit in found.hits:
             if hit.word_score or (hit.similarity or 0) >= MIN_SIMILARITY:
@@ -63,16 +63,20 @@ class FactIndex:
                     hit.passage.item,
                     FactHit(hit.passage.item, hit.score, hit.because, hit.word_score, hit.similarity),
                 )
-        return list(best.values()), "not all facts are in the index yet" if behind else found.warning
+        rebuilt = "" if self._index.rebuild_reason == before else self._index.rebuild_reason
+        return list(best.values()), "not all facts are in the index yet" if behind else found.warning or rebuilt
+
+    def _search(self, text: str, limit: int) -> SearchResult:
+        return self._index.finder.find(Query(text, PARTITION, spreads=False, limit=limit))
 
     def fill(self, most: int | None = None) -> bool:
         """Brings the index up to date; after so many facts the rest waits. Returns whether any do."""
         with self._filling:
             done = 0
-            if int(self._index.keywords.mark(_REVISION) or 0) > self._latest():  # of another store, or of a newer one
+            if self._reached > self._latest():  # of another store, or of a newer one
                 self.start_over()
             while most is None or done < most:
-                reached = int(self._index.keywords.mark(_REVISION) or 0)
+                reached = self._reached
                 changed, revision = self._changes(reached, BATCH)
                 if not changed:
                     return False
@@ -103,9 +107,14 @@ class FactIndex:
         }
 
     @property
+    def _reached(self) -> int:
+        """The revision up to which facts are indexed."""
+        return self._index.keywords.parsed_mark(_REVISION, int, 0)
+
+    @property
     def uses_seen(self) -> int:
         """How many uses of notes were looked at to find those that are used often."""
-        return int(self._index.keywords.mark(_USES_SEEN) or 0)
+        return self._index.keywords.parsed_mark(_USES_SEEN, int, 0)
 
     @uses_seen.setter
     def uses_seen(self, number: int) -> None:

@@ -1,6 +1,5 @@
 """Archive: all messages as they are searched: indexed as they come, found on a path or everywhere."""
 
-import json
 import logging
 import threading
 import time
@@ -8,12 +7,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from recto.background import BackgroundWorker
 from recto.chat.conversation import Trail
 from recto.chat.message import Message
-from recto.errors import RectoError, StoreError
+from recto.errors import RectoError
 from recto.recall.indexed_message import BATCH, IndexPace, IndexStatus, index_items, is_settled, searchable_text
 from recto.search.finder import Hit, HitChoice, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
@@ -24,6 +23,8 @@ from recto.store.rows import NumberedMessage
 from recto.store.store import Store
 
 log = logging.getLogger(__name__)
+
+_NUMBERS = json.Decoder(list[int])
 
 # How many passages a search looks at, at least: one long message may hold the word in many of them.
 PASSAGES = 400
@@ -147,12 +148,15 @@ class Archive:
     def _find(
         self, wanted: Query, patience: WaitPolicy, needed: int | None = None, choose: HitChoice = list
     ) -> tuple[Sequence[Hit], str]:
-        note, before = self._prepare_index(patience, needed), self.was_renewed
-        found = self._finder.find(wanted, choose)
-        if self.was_renewed != before:  # it turned out to be damaged while it was read
-            note = self._prepare_index(patience)
+        before = self.was_renewed
+
+        def find() -> tuple[Sequence[Hit], str]:
+            # a damaged index is empty now, and lacks what was in it
+            note = self._prepare_index(patience, needed if self.was_renewed == before else None)
             found = self._finder.find(wanted, choose)
-        return found.hits, note or found.warning
+            return found.hits, note or found.warning or (self.was_renewed if self.was_renewed != before else "")
+
+        return self._index.file.run(find)
 
     def _prepare_index(self, patience: WaitPolicy, needed: int | None = None) -> str:
         """Indexes a few missing messages at once, leaves more to the background, and notes what is missing. `needed`
@@ -172,7 +176,7 @@ class Archive:
 
     def _has(self, number: int) -> bool:
         """Whether everything up to this message is indexed."""
-        done = int(self._index.mark("messages") or 0)
+        done = self._index.parsed_mark("messages", int, 0)
         return done >= number and (self._checked or self._done(self._store.tree.newest_number()) == done)
 
     @property
@@ -299,7 +303,7 @@ class Archive:
 
     def _done(self, newest: int) -> int:
         """The number of the last indexed message; an index that belongs to another store is built again."""
-        done = int(self._index.mark("messages") or 0)
+        done = self._index.parsed_mark("messages", int, 0)
         if done and (done > newest or not self._is_ours(done)):
             self.renew("the search index belonged to another store and is made anew")
             return 0
@@ -319,13 +323,8 @@ class Archive:
         If another thread or process is doing it, that is enough."""
         if not self._feeding.acquire(timeout=patience_s):
             return self.left
-        before = self.was_renewed
         try:
-            return self._feed_some(most)
-        except StoreError:
-            if self.was_renewed == before:
-                raise
-            return self.left  # it was damaged: all is to be done again
+            return self._index.file.run(lambda: self._feed_some(most))
         finally:
             self._feeding.release()
 
@@ -344,7 +343,7 @@ class Archive:
             if is_settled(each.message):
                 partitions.setdefault(each.home, []).extend(index_items(each))
         last = fresh[-1].n if fresh else done
-        marks = {"messages": str(last), "growing": json.dumps(still)}
+        marks = {"messages": str(last), "growing": json.encode(still).decode()}
         if fresh:
             marks["last"] = fresh[-1].message.id
         if not done and fresh:
@@ -356,7 +355,7 @@ class Archive:
 
     def _growing(self) -> list[int]:
         """Numbers of messages that were unfinished when they were indexed."""
-        return list(json.loads(self._index.mark("growing") or "[]"))
+        return self._index.parsed_mark("growing", _NUMBERS.decode, [])
 
     def _texts(self, passages: Sequence[Passage]) -> Mapping[int, str]:
         found = self._store.tree.by_number([passage.item for passage in passages])

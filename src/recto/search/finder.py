@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,6 +33,8 @@ from recto.search.ranking import (
     word_scores,
 )
 from recto.search.second_look import SecondLook
+
+T = TypeVar("T")
 
 __all__ = ["Finder", "Hit", "HitChoice", "Query", "SearchResult"]
 
@@ -91,10 +94,21 @@ class Finder:
         number, self._too_large = self._too_large, None
         if number is None or load_arrays() is None or self.index.extent(number).passages > MAX_TABLE_PASSAGES:
             return
+        keep_recent(self._cache, number, self._in_index(lambda: self._whole(number)), MAX_CACHED_PARTITIONS)
+
+    def _whole(self, number: int) -> Partition:
         partition = Partition()
-        with self.index.file.in_use():
-            partition.extend(self.index, number)
-        keep_recent(self._cache, number, partition, MAX_CACHED_PARTITIONS)
+        partition.extend(self.index, number)
+        return partition
+
+    def _in_index(self, work: Callable[[], T]) -> T:
+        """Runs work that reads the index and nothing else: if it fails, the index is damaged, and emptied."""
+
+        def read() -> T:
+            with self.index.file.in_use(), self.index.file.interpreting():
+                return work()
+
+        return self.index.file.run(read)
 
     @property
     def _depth(self) -> int:
@@ -107,14 +121,14 @@ class Finder:
             self.vectors.prepare(lambda: self._without_speakers(query))
 
     def _without_speakers(self, query: Query) -> str:
-        with self.index.file.in_use():
-            number = self.index.partition(query.partition) if query.partition is not None else None
-            return find_speaker(self.index, query.text, number).rest if number is not None else query.text
+        number = self.index.partition(query.partition) if query.partition is not None else None
+        if number is None:
+            return query.text
+        return self._in_index(lambda: find_speaker(self.index, query.text, number).rest)
 
     def find(self, query: Query, choose: HitChoice = list) -> SearchResult:
         """The best passages first. Nothing for an empty query or an unknown partition."""
-        with self.index.file.in_use():
-            return self._find(query, choose)
+        return self._in_index(lambda: self._find(query, choose))
 
     def close(self) -> None:
         self._ahead.close()

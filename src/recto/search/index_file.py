@@ -1,6 +1,6 @@
-"""IndexFile: the SQLite file of a search index: opened, checked, and rebuilt when it is damaged.
+"""IndexFile: the SQLite file of a search index, with connections for several threads.
 
-Everything in it can be made again from what is searched, so nothing is ever repaired.
+Everything in it can be made again from what is searched, so nothing is ever repaired: see DisposableFile.
 """
 
 import os
@@ -8,21 +8,21 @@ import shutil
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from recto.errors import Busy, RectoError, StoreError
-from recto.home_files import keep_private, make_private_folder, use_write_ahead_log
 from recto.ids import new_id
+from recto.search.disposable_file import DisposableFile, close_quietly
+
+T = TypeVar("T")
 
 VERSION = "3"
 # An index of these versions is filled again, but its vectors stay: they belong to texts, not to an index.
 _VERSIONS_WITH_VECTORS, _VECTOR_TABLES = ("2",), ("embedders", "vectors")
 # Of the labels of passages. In an index without it some are missing, and it need not be made again for them.
 LABELS = "2"
-BUSY_S = 5.0
 # A turn, a search and the background use it at the same time, seldom more.
 MAX_IDLE = 3
 
@@ -68,7 +68,7 @@ _SUMS = (
             WHERE block = OLD.n >> {SUM_BITS};
     END""",
 )
-_DAMAGE = ("malformed", "not a database", "no such table", "no such column", "vtable constructor", "corrupt")
+_SUM_NAMES = '["lane_sums", "lane_replaced", "lane_deleted"]'
 
 # Every addition leaves a segment, and a search opens all of them for each of its words. FTS5 merges some at once; more
 # than this are merged in the background, so many pages at a time.
@@ -82,26 +82,55 @@ class _Use(NamedTuple):
 
 class IndexFile:
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rebuild_reason = ""
-        """Why the file had to be rebuilt; empty if it was not."""
+        self._file = DisposableFile(path, "the search index", self._prepare)
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         """Where the file is while its folder cannot be written."""
         self._local = threading.local()
-        """The connection that a thread is using now, unless the file was closed since."""
+        """The connection that a thread is using now, unless the file was closed since; and whether it is in `run`."""
         self._idle: list[sqlite3.Connection] = []
         self._generation = 0
         """Counts how often the file was closed: a connection of an earlier time is not used again."""
         self._lock = threading.RLock()
 
-    def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows. A damaged file is rebuilt, and then has no rows."""
+    @property
+    def path(self) -> Path:
+        return self._file.path
+
+    @property
+    def rebuild_reason(self) -> str:
+        """Why the file had to be rebuilt; empty if it was not."""
+        return self._file.rebuild_reason
+
+    def run(self, work: Callable[[], T]) -> T:
+        """The result of work on this file. If the file turns out to be damaged, in this thread or in one that helps
+        it, it is emptied and the work is done again. Raises StoreError; within another `run` what SQLite raises."""
+        if getattr(self._local, "is_running", False):
+            return work()
+        self._local.is_running, before = True, self._file.rebuilds
         try:
-            with self.in_use() as db:
-                return db.execute(query, values).fetchall()
-        except sqlite3.Error as why:
-            self._rebuild_if_damaged(why)
-        with self._store_errors(), self.in_use() as db:
+            try:
+                result = work()
+                if self._file.rebuilds == before:
+                    return result
+            except Exception as why:
+                if self._file.rebuilds == before:
+                    self._recover(why)
+            return work()
+        except (sqlite3.Error, OSError) as why:
+            raise self._file.error(why) from why
+        finally:
+            self._local.is_running = False
+
+    def interpreting(self) -> AbstractContextManager[None]:
+        """Around code that works with rows of the file and nothing else: if it fails, the file is damaged."""
+        return self._file.interpreting()
+
+    def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows; none of a file that was damaged."""
+        return self.run(lambda: self._read(query, values))
+
+    def _read(self, query: str, values: Sequence[Any]) -> list[Any]:
+        with self.in_use() as db, self.interpreting():
             return db.execute(query, values).fetchall()
 
     def channels_from(self, number: int) -> tuple[int, list[Any]]:
@@ -134,54 +163,41 @@ class IndexFile:
                 if use.generation == self._generation and len(self._idle) < MAX_IDLE:
                     self._idle.append(use.db)
                 else:
-                    _close(use.db)
+                    close_quietly(use.db)
+
+    def write(self, work: Callable[[sqlite3.Connection], T], *, changes: bool = True) -> T:
+        """Runs work in one transaction. `changes` tells all readers that there is something new."""
+
+        def run() -> T:
+            with self.interpreting(), self._transaction(changes=changes) as db:
+                return work(db)
+
+        return self.run(run)
 
     @contextmanager
-    def write(self, *, changes: bool = True) -> Iterator[sqlite3.Connection]:
-        """One transaction. Raises StoreError, also when the file was damaged and had to be rebuilt. `changes` tells
-        all readers that there is something new."""
-        self._check()
-        try:
-            with self.in_use() as db:
-                with self._store_errors():
-                    db.execute("BEGIN IMMEDIATE")
-                try:
-                    yield db
-                    if changes:
-                        db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
-                    db.execute("COMMIT")
-                except BaseException:
-                    with suppress(sqlite3.Error):
-                        db.execute("ROLLBACK")
-                    raise
-        except sqlite3.Error as why:
-            self._rebuild_if_damaged(why)
-            raise self._error(why) from why
+    def _transaction(self, *, changes: bool) -> Iterator[sqlite3.Connection]:
+        with self.in_use() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                if changes:
+                    db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
+                db.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    db.execute("ROLLBACK")
+                raise
 
     def optimize(self) -> None:
         """Joins the parts that words were written in: they are then found in two thirds of the time."""
-        with self.write() as db:
-            db.execute("INSERT INTO words (words) VALUES ('optimize')")
-
-    def _check(self) -> None:
-        """Rebuilds a damaged file before anything is written to it."""
-        try:
-            with self.in_use() as db:
-                db.execute("SELECT value FROM marks LIMIT 1").fetchone()
-        except sqlite3.Error as why:
-            self._rebuild_if_damaged(why)
+        self.write(lambda db: db.execute("INSERT INTO words (words) VALUES ('optimize')").close())
 
     def merge_segments(self) -> bool:
         """Does a part of what makes searches faster after many additions; returns whether more is left. What the index
         holds does not change."""
         if self.read("SELECT count(DISTINCT segid) FROM words_idx")[0][0] <= MAX_SEGMENTS:
             return False
-        with self.write(changes=False) as db:
-            before = db.total_changes
-            db.execute("INSERT INTO words (words, rank) VALUES ('usermerge', 2)")
-            configured = db.total_changes
-            db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (MERGED_PAGES,))
-            return db.total_changes - configured > configured - before
+        return self.write(_merge, changes=False)
 
     @property
     def change_id(self) -> str:
@@ -190,13 +206,15 @@ class IndexFile:
         return str(rows[0][0]) if rows else ""
 
     def rebuild(self, reason: str) -> None:
-        """Deletes the file, so that the next use makes a new one; the user is told the reason."""
+        """Empties the file; the user is told the reason."""
         with self._lock:
             self._close_idle()
-            for suffix in ("", "-wal", "-shm"):
-                with self._store_errors():
-                    Path(f"{self.path}{suffix}").unlink(missing_ok=True)
-            self.rebuild_reason = reason
+            self._file.empty(reason)
+
+    def _recover(self, why: Exception) -> None:
+        with self._lock:
+            self._close_idle()
+            self._file.recover(why)
 
     def close(self) -> None:
         self._close_idle()
@@ -207,54 +225,13 @@ class IndexFile:
         with self._lock:
             self._generation += 1
             while self._idle:
-                _close(self._idle.pop())
-
-    def _rebuild_if_damaged(self, why: sqlite3.Error) -> None:
-        if not any(text in str(why) for text in _DAMAGE):
-            raise self._error(why) from why
-        self.rebuild(f"the search index was damaged ({why}) and is being rebuilt")
-
-    @contextmanager
-    def _store_errors(self) -> Iterator[None]:
-        """Turns errors of SQLite and of the disk into a StoreError."""
-        try:
-            yield
-        except RectoError:
-            raise
-        except (sqlite3.Error, OSError) as why:
-            raise self._error(why) from why
-
-    def _error(self, why: Exception) -> StoreError:
-        if "locked" in str(why) or "busy" in str(why):
-            return Busy(
-                f"the search index {self.path.name} is busy because another process is writing to it; try again"
-            )
-        if isinstance(why, OSError):
-            return StoreError(
-                f"the search index {self.path} cannot be written: {why.strerror or why}; change the permissions of its "
-                "folder or set RECTO_HOME"
-            )
-        return StoreError(f"the search index {self.path.name} cannot be used: {why}")
+                close_quietly(self._idle.pop())
 
     def _open_connection(self) -> sqlite3.Connection:
-        with self._store_errors():
-            there = next(folder for folder in self.path.absolute().parents if folder.exists())
-            if not os.access(there, os.W_OK):
-                self._move_to_copy()
-            make_private_folder(self.path.parent)
-        db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-        try:
-            # a crash may lose the latest writes, which can be made again, but never the file
-            use_write_ahead_log(db, BUSY_S)
-            db.execute("PRAGMA synchronous=NORMAL")
-            db.execute("PRAGMA secure_delete=ON")  # what the user removed for good must not stay in the file
-            keep_private(self.path)
-            if not self._is_current(db) or not _has_sums(db):
-                self._create_tables(db)
-        except BaseException:
-            _close(db)
-            raise
-        return db
+        there = next(folder for folder in self.path.absolute().parents if folder.exists())
+        if not os.access(there, os.W_OK):
+            self._move_to_copy()
+        return self._file.connect()
 
     def _move_to_copy(self) -> None:
         """In a home that cannot be written, the index is used and completed elsewhere, as long as this is open."""
@@ -263,14 +240,18 @@ class IndexFile:
         for suffix in ("", "-wal"):
             with suppress(FileNotFoundError):
                 shutil.copyfile(f"{self.path}{suffix}", f"{copy}{suffix}")
-        self.path = copy
+        self._file.path = copy
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        if not self._is_current(db) or not _has_sums(db):
+            self._create_tables(db)
 
     def _is_current(self, db: sqlite3.Connection) -> bool:
         version = _version(db)
         if version is None:
             return False
         if version != VERSION:
-            self.rebuild_reason = "the search index was made by another version of Recto and is being rebuilt"
+            self._file.rebuild_reason = "the search index was made by another version of Recto and is being rebuilt"
             return False
         return True
 
@@ -287,15 +268,31 @@ class IndexFile:
             for statement in _TABLES.split(";"):
                 db.execute(statement)
             db.execute("UPDATE embedders SET done = 0")
-            db.executemany("INSERT INTO marks VALUES (?, ?)", [("version", VERSION), ("labels", LABELS)])
+            # by `removed` whoever holds passages in memory notices that they are gone
+            marks = [("version", VERSION), ("labels", LABELS), ("removed", new_id()), ("changes", new_id())]
+            db.executemany("INSERT INTO marks VALUES (?, ?)", marks)
         if not _has_sums(db):
             for statement in _SUMS:
                 db.execute(statement)
         db.execute("COMMIT")
 
 
+def _merge(db: sqlite3.Connection) -> bool:
+    before = db.total_changes
+    db.execute("INSERT INTO words (words, rank) VALUES ('usermerge', 2)")
+    configured = db.total_changes
+    db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (MERGED_PAGES,))
+    return db.total_changes - configured > configured - before
+
+
 def _has_sums(db: sqlite3.Connection) -> bool:
-    return db.execute("SELECT 1 FROM sqlite_master WHERE name = 'lane_sums'").fetchone() is not None
+    """Raises sqlite3.Error where only some of what keeps the sums is there."""
+    found = db.execute(
+        "SELECT count(*) FROM sqlite_master WHERE name IN (SELECT value FROM json_each(?))", (_SUM_NAMES,)
+    )
+    if (count := found.fetchone()[0]) not in (0, len(_SUMS) - 1):
+        raise sqlite3.DatabaseError("a table or a trigger is missing")
+    return bool(count)
 
 
 def _version(db: sqlite3.Connection) -> str | None:
@@ -304,8 +301,3 @@ def _version(db: sqlite3.Connection) -> str | None:
         return None
     found = db.execute("SELECT value FROM marks WHERE name = 'version'").fetchone()
     return str(found[0]) if found else ""
-
-
-def _close(db: sqlite3.Connection) -> None:
-    with suppress(sqlite3.Error):
-        db.close()

@@ -6,8 +6,9 @@ call partitions shelves and channels lanes.
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.json import Decoder
@@ -18,6 +19,7 @@ from recto.search.index_file import LABELS, IndexFile
 from recto.search.index_item import COLUMNS, PARTITION_BITS, IndexItem, cut_item, write_items
 
 _NUMBERS = Decoder(list[int])
+T = TypeVar("T")
 
 
 class Passage(Struct, frozen=True):
@@ -99,24 +101,27 @@ class KeywordIndex:
             partition: [cut_item(item, keeps_text=self.keeps_texts) for item in items]
             for partition, items in partitions.items()
         }
-        with self.file.write() as db:
-            if any(_read_mark(db, name) != value for name, value in (expected or {}).items()):
-                return
-            _remove(db, removed)
-            write_items(db, cut)
-            _write_marks(db, marks or {})
+
+        def write(db: sqlite3.Connection) -> None:
+            if all(_read_mark(db, name) == value for name, value in (expected or {}).items()):
+                _remove(db, removed)
+                write_items(db, cut)
+                _write_marks(db, marks or {})
+
+        self.file.write(write)
 
     def remove(self, items: Sequence[int]) -> None:
         """Removes items. Their words stay until the index is cleared, but lead nowhere."""
-        with self.file.write() as db:
-            _remove(db, items)
+        self.file.write(lambda db: _remove(db, items))
 
     def clear(self, kept_items: Iterable[int], marks: Mapping[str, str], forgotten_prefix: str) -> None:
         """Removes everything except the vectors of `kept_items`, which will be added again, and the marks that do not
         begin with `forgotten_prefix`."""
         kept = "SELECT sha FROM passages WHERE item IN (SELECT value FROM json_each(?))"
-        with self.file.write() as db:
-            db.execute(f"DELETE FROM vectors WHERE sha NOT IN ({kept})", (f"[{','.join(map(str, kept_items))}]",))
+        numbers = f"[{','.join(map(str, kept_items))}]"
+
+        def write(db: sqlite3.Connection) -> None:
+            db.execute(f"DELETE FROM vectors WHERE sha NOT IN ({kept})", (numbers,))
             for table in ("passages", "texts", "lanes", "queue", "people", "shelves"):
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT INTO words (words) VALUES ('delete-all')")
@@ -124,6 +129,8 @@ class KeywordIndex:
             prefix = (len(forgotten_prefix), forgotten_prefix)
             db.execute("DELETE FROM marks WHERE substr(name, 1, ?) = ?", prefix)
             _write_marks(db, {"removed": new_id(), "labels": LABELS, **marks})
+
+        self.file.write(write)
 
     def marks(self, prefix: str) -> dict[str, str]:
         """The marks whose names begin with a prefix, by the rest of the name; empty ones are left out."""
@@ -134,6 +141,16 @@ class KeywordIndex:
         """A value that the owner has stored; empty in a new index."""
         rows = self.file.read("SELECT value FROM marks WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
+
+    def parsed_mark(self, name: str, parse: Callable[[str], T], default: T) -> T:
+        """What the owner has stored as a text of another type; the default in a new index."""
+
+        def read() -> T:
+            value = self.mark(name)
+            with self.file.interpreting():
+                return parse(value) if value else default
+
+        return self.file.run(read)
 
     # -- looking up
 

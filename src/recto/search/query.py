@@ -156,8 +156,11 @@ class QueryAhead:
         return True
 
     def _look_up(self, query: Query) -> LookedUp:
+        return self._index.file.run(lambda: self._look_up_now(query))
+
+    def _look_up_now(self, query: Query) -> LookedUp:
         index = self._index
-        with index.file.in_use():
+        with index.file.in_use(), index.file.interpreting():
             change_id = index.file.change_id
             number = index.partition(query.partition) if query.partition is not None else None
             if known := self._known(query, change_id, number):

@@ -207,14 +207,21 @@ class TextVectors:
 
     def _load(self, embedder: Embedder) -> None:
         """Reads vectors that were made before, by any process. If the file cannot be read they are made again."""
-        import numpy as np  # takes a tenth of a second
-
         with self._lock:
             pending = list(self._pending)
         with self._file_lock as is_open, suppress(StoreError):
-            found = self._store.get(embedder.key, pending, prefer_full_read=True) if is_open else {}
-            rows = {sha: np.frombuffer(found[sha], np.float16) for sha in pending if found.get(sha)}
-            self._put({sha: row.astype(np.float32) for sha, row in rows.items()})
+            if is_open:
+                self._put(self._file.run(lambda: self._stored(embedder, pending)))
+
+    def _stored(self, embedder: Embedder, hashes: Sequence[bytes]) -> "dict[bytes, Row]":
+        import numpy as np  # takes a tenth of a second
+
+        with self._file.interpreting():
+            found = self._store.get(embedder.key, hashes, prefer_full_read=True)
+            rows = {sha: np.frombuffer(found[sha], np.float16).astype(np.float32) for sha in hashes if found.get(sha)}
+            if len(set(map(len, rows.values()))) > 1:
+                raise ValueError("vectors of one embedder differ in length")
+            return rows
 
     def _make_batch(self, embedder: Embedder) -> None:
         with self._lock:

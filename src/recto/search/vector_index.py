@@ -168,7 +168,7 @@ class VectorIndex:
         progress = self.progress
         if self._has_few(partition):
             return Nearest(warning=progress)
-        vectors = self._read_partition(partition)
+        vectors = self._index.file.run(lambda: self._read_partition(partition))
         if vectors.matrix is None:
             return Nearest(warning=progress)
         if vectors.matrix.length != len(question):
@@ -206,10 +206,11 @@ class VectorIndex:
         removal_id, queue_end = self._index.mark("removed"), self._index.queue_end
         if cached.queue_end and removal_id != cached.removal_id:
             cached = self._partitions[partition] = PartitionVectors()
-        if cached.queue_end or not self._load(cached, partition):
-            # a new one: an answer may hold the other
-            cached.missing = cached.missing | dict(self._index.hashes(partition, cached.queue_end))
-        self._extend(cached)
+        with self._index.file.interpreting():
+            if cached.queue_end or not self._load(cached, partition):
+                # a new one: an answer may hold the other
+                cached.missing = cached.missing | dict(self._index.hashes(partition, cached.queue_end))
+            self._extend(cached)
         cached.change_id, cached.queue_end, cached.removal_id = change_id, queue_end, removal_id
         return cached
 
@@ -268,13 +269,17 @@ class VectorIndex:
         return 0
 
     def _make_batch(self, threads: int) -> int:
-        passages, done = self._store.waiting(self._embedder.key, BATCH)
+        passages, done = self._index.file.run(self._waiting)
         if not done:
             return 0
         read = self._read(passages)
         texts = {each.sha: embedded_text(read[each.number], each.speaker) for each in passages if each.number in read}
         self._store.put(self._embedder.key, self._embed(texts, threads), done)
         return max(1, len(texts))
+
+    def _waiting(self) -> tuple[list[Passage], int]:
+        with self._index.file.interpreting():
+            return self._store.waiting(self._embedder.key, BATCH)
 
     def _embed(self, texts: Mapping[bytes, str], threads: int) -> dict[bytes, bytes]:
         """Retries a failed batch text by text, so that one bad text does not hold up the others."""

@@ -98,11 +98,14 @@ class VectorStore:
 
     def put(self, embedder: str, vectors: Mapping[bytes, bytes], done: int) -> None:
         """Stores vectors by the hashes of their texts, and the queue number up to which the embedder is done."""
-        with self._file.write() as db:
+
+        def write(db: sqlite3.Connection) -> None:
             number = _embedder_number(db, embedder)
             rows = [(number, sha, vector) for sha, vector in vectors.items()]
             db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
             db.execute("UPDATE embedders SET done = max(done, ?) WHERE n = ?", (done, number))
+
+        self._file.write(write)
 
     def waiting_count(self, embedder: str) -> int:
         """How many passages an embedder has not seen yet."""
@@ -116,9 +119,12 @@ class VectorStore:
 
     def forget(self, embedder: str) -> None:
         """Deletes all vectors of an embedder."""
-        with self._file.write() as db:
+
+        def write(db: sqlite3.Connection) -> None:
             db.execute("DELETE FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)", (embedder,))
             db.execute("UPDATE embedders SET done = 0 WHERE key = ?", (embedder,))
+
+        self._file.write(write)
 
 
 def _embedder_number(db: sqlite3.Connection, key: str) -> int:

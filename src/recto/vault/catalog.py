@@ -131,12 +131,13 @@ class Catalog:
         if only and self._loaded_version == version:
             query, values = f"{query} WHERE path IN (SELECT value FROM json_each(?))", [json.dumps(list(only))]
         rows = self._tables.read(query, values)
-        if self._loaded_version != version:
-            self.names = LinkResolver()
-            for path, aliases, *_ in rows:
-                self.names.add(path, _aliases(aliases))
-            self._loaded_version = version
-        return {path: FileStamp(*columns) for path, _, *columns in rows}
+        with self._tables.interpreting():
+            if self._loaded_version != version:
+                self.names = LinkResolver()
+                for path, aliases, *_ in rows:
+                    self.names.add(path, _aliases(aliases))
+                self._loaded_version = version
+            return {path: FileStamp(*columns) for path, _, *columns in rows}
 
     def _reset(self, root: str) -> None:
         with self._tables.write() as db:
@@ -177,11 +178,14 @@ class Catalog:
             "SELECT path, title, size, mtime_ns, tags, problem, aliases FROM notes"
             " WHERE substr(path, 1, ?) = ? ORDER BY path"
         )
-        return [
-            DocumentInfo(path, title, size, _modified(mtime_ns), tuple(tags.split()), problem, _aliases(aliases))
-            for path, title, size, mtime_ns, tags, problem, aliases in self._tables.read(query, (len(prefix), prefix))
-            if is_note(path)
-        ]
+        with self._tables.interpreting():
+            return [
+                DocumentInfo(path, title, size, _modified(mtime_ns), tuple(tags.split()), problem, _aliases(aliases))
+                for path, title, size, mtime_ns, tags, problem, aliases in self._tables.read(
+                    query, (len(prefix), prefix)
+                )
+                if is_note(path)
+            ]
 
     def hashes(self) -> Mapping[str, bytes]:
         """Readable notes and the hashes of their content: the same object as long as nothing has changed."""
@@ -193,7 +197,8 @@ class Catalog:
     def links(self, keys: Iterable[str]) -> list[ResolvedLink]:
         """Links that are filed under these keys, not yet resolved."""
         rows = [row for key in keys for row in self._tables.read(f"{_SELECT_LINKS} WHERE key = ?", (key,))]
-        return sorted((_resolved_link(*row) for row in rows), key=lambda each: (each.source, each.link.start))
+        with self._tables.interpreting():
+            return sorted((_resolved_link(*row) for row in rows), key=lambda each: (each.source, each.link.start))
 
     def all_links(self) -> Iterator[ResolvedLink]:
         """Every link, not yet resolved, read page by page to save memory."""

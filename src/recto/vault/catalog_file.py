@@ -1,6 +1,6 @@
 """CatalogFile: the SQLite file of a catalog. Knows how it is stored, not what the rows mean.
 
-A damaged or outdated file is rebuilt. If no file can be written, the rows are in memory.
+A damaged or outdated file is rebuilt. If no file can be used, the rows are in memory.
 
 CatalogEntry: a file of the vault as the catalog stores it: read, parsed, turned into rows and back.
 """
@@ -10,15 +10,15 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from recto.errors import Invalid, NotFound, StoreError
-from recto.home_files import keep_private, make_private_folder, use_write_ahead_log
+from recto.errors import Invalid, NotFound, RectoError, StoreError
+from recto.search.disposable_file import DisposableFile, close_quietly
 from recto.vault.decoding import decode_text
 from recto.vault.document import ParsedNote, note_name, parse_note
 from recto.vault.folder import Folder, FolderEntry, is_note
@@ -26,7 +26,6 @@ from recto.vault.link_resolver import link_key
 from recto.vault.links import Link, find_all_links, mask_code
 
 VERSION = "1"
-BUSY_S = 5.0
 
 _TABLES = """
 CREATE TABLE marks (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -40,7 +39,6 @@ CREATE TABLE links (
 CREATE INDEX links_key ON links (key);
 CREATE INDEX links_note ON links (note)
 """
-_DAMAGE = ("malformed", "not a database", "no such table", "no such column", "has no column", "corrupt")
 
 
 class CatalogEmptied(StoreError):
@@ -49,33 +47,30 @@ class CatalogEmptied(StoreError):
 
 class CatalogFile:
     def __init__(self, path: Path | None) -> None:
-        self.path = path
         self.warning = ""
         """Why the file was rebuilt or is in memory only; empty if all is well."""
+        self._file = DisposableFile(path, "the catalog of the vault", _prepare) if path else None
+        """None in memory."""
         self._db: sqlite3.Connection | None = None
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows. Raises CatalogEmptied if the file was damaged."""
-        try:
+        with self.interpreting():
             return self._connection().execute(query, values).fetchall()
-        except sqlite3.Error as why:
-            raise self._empty(why) from why
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """One transaction. Raises CatalogEmptied if the file was damaged."""
-        try:
+        with self.interpreting():
             db = self._connection()
-            db.execute("BEGIN IMMEDIATE")
-            yield db
-            db.execute("COMMIT")
-        except BaseException as why:
-            if self._db is not None:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
                 with suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-            if isinstance(why, sqlite3.Error):
-                raise self._empty(why) from why
-            raise
+                    db.execute("ROLLBACK")
+                raise
 
     @property
     def version(self) -> int:
@@ -89,50 +84,38 @@ class CatalogFile:
 
     def close(self) -> None:
         if self._db is not None:
-            with suppress(sqlite3.Error):
-                self._db.close()
+            close_quietly(self._db)
         self._db = None
 
-    def _empty(self, why: sqlite3.Error) -> CatalogEmptied:
-        self.close()
-        if self.path is not None and any(text in str(why) for text in _DAMAGE):
-            self.warning = f"the catalog of the vault was damaged ({why}) and is being rebuilt"
-            self._unlink()
-        else:
-            self._move_to_memory(why)
-        return CatalogEmptied(self.warning)
-
-    def _unlink(self) -> None:
+    @contextmanager
+    def interpreting(self) -> Iterator[None]:
+        """Around statements, and code that works with their rows and nothing else. Raises CatalogEmptied if it fails,
+        from now on in memory if the file cannot be used."""
         try:
-            for suffix in ("", "-wal", "-shm"):
-                Path(f"{self.path}{suffix}").unlink(missing_ok=True)
-        except OSError as why:
-            self._move_to_memory(why)
-
-    def _move_to_memory(self, why: Exception) -> None:
-        self.warning = f"the catalog of the vault cannot be stored in {self.path} ({why}); it is rebuilt every time"
-        self.path = None
+            with self._file.interpreting() if self._file else nullcontext():
+                yield
+        except (sqlite3.Error, OSError) as why:
+            self.close()
+            if self._file is None:
+                raise
+            try:
+                self._file.recover(why)
+                self.warning = self._file.rebuild_reason
+            except RectoError as problem:
+                self.warning = f"{problem.message}; until the next start it is kept in memory"
+                self._file = None
+            raise CatalogEmptied(self.warning) from why
 
     def _connection(self) -> sqlite3.Connection:
-        if self._db is None:
-            try:
-                if self.path is not None:
-                    make_private_folder(self.path.parent)
-            except OSError as why:
-                self._move_to_memory(why)
-            self._db = sqlite3.connect(
-                self.path or ":memory:", timeout=BUSY_S, isolation_level=None, check_same_thread=False
-            )
+        if self._db is None and self._file is not None:
+            self._db = self._file.connect()
+        elif self._db is None:
+            self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             _prepare(self._db)
-            if self.path is not None:
-                keep_private(self.path)
         return self._db
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    # a crash may lose the latest writes, which can be made again, but never the file
-    use_write_ahead_log(db, BUSY_S)
-    db.execute("PRAGMA synchronous=NORMAL")
     if _is_current(db):
         return
     db.execute("BEGIN IMMEDIATE")

@@ -3,20 +3,23 @@
 The tables and files call a summary a gist.
 """
 
+import logging
 import re
 import sqlite3
 import threading
 import unicodedata
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from recto.home_files import keep_private, make_private_folder, use_write_ahead_log
+from recto.errors import RectoError
+from recto.search.disposable_file import DisposableFile, close_quietly
 from recto.vault.document import Document
 from recto.vault.links import DESTINATION, EMBED, mask_code
+
+log = logging.getLogger(__name__)
 
 MAX_SUMMARY_CHARS = 100
 # How much of a note is searched for a paragraph, and how much of a paragraph is read: no summary needs more.
@@ -175,14 +178,13 @@ def _first_sentence(line: str) -> str:
 
 # About fifty tokens: what a model is asked for.
 MAX_WRITTEN_CHARS = 240
-BUSY_S = 2.0
 
 
 class DocumentSummaries:
-    """Summaries that a model wrote, stored by the hash of the note."""
+    """Summaries that a model wrote, stored by the hash of the note. If no file can be used, they are in memory."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = path
+        self._file = DisposableFile(path, "the file of summaries", _prepare) if path else None
         self._db: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 
@@ -201,49 +203,34 @@ class DocumentSummaries:
             self._close()
 
     def _run(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        """Runs a query. A damaged file is replaced by a new one; if no file can be written, memory is used."""
+        """A damaged file is emptied; one that is locked, or on a disk that cannot be written, is left alone."""
         with self._lock:
-            for _ in range(2):
+            while self._file is not None:
                 try:
-                    return self._connection().execute(query, values).fetchall()
+                    with self._file.interpreting():
+                        return self._connection().execute(query, values).fetchall()
                 except (sqlite3.Error, OSError) as why:
-                    self._recover(why)
+                    self._close()
+                    try:
+                        self._file.recover(why)
+                    except RectoError as problem:
+                        log.warning("%s", problem.message)
+                        self._file = None
             return self._connection().execute(query, values).fetchall()
 
     def _connection(self) -> sqlite3.Connection:
-        if self._db is None:
-            if self._path is not None:
-                make_private_folder(self._path.parent)
-            target = ":memory:" if self._path is None else self._path
-            self._db = sqlite3.connect(target, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-            use_write_ahead_log(self._db, BUSY_S)
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS gists (sha BLOB PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
-            )
-            if self._path is not None:
-                keep_private(self._path)
+        if self._db is None and self._file is not None:
+            self._db = self._file.connect()
+        elif self._db is None:
+            self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            _prepare(self._db)
         return self._db
-
-    def _recover(self, why: Exception) -> None:
-        """Deletes a damaged file; leaves one alone that is locked, or on a disk that cannot be written."""
-        self._close()
-        if self._path is None or not _is_damage(why):
-            self._path = None
-            return
-        try:
-            for suffix in ("", "-wal", "-shm"):
-                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
-        except OSError:
-            self._path = None
 
     def _close(self) -> None:
         if self._db is not None:
-            with suppress(sqlite3.Error):
-                self._db.close()
+            close_quietly(self._db)
         self._db = None
 
 
-def _is_damage(why: Exception) -> bool:
-    damage = ("malformed", "not a database", "no such", "has no column", "columns but")
-    return isinstance(why, sqlite3.DatabaseError) and any(text in str(why) for text in damage)
+def _prepare(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE IF NOT EXISTS gists (sha BLOB PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID")

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from recto.errors import Invalid, NotFound, StoreError
+from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.search.index_item import IndexItem
 from recto.search.keyword_index import KeywordIndex, Passage
@@ -56,17 +56,22 @@ class IndexedNotes:
 
     def state(self) -> IndexedState:
         """The same object as long as no process adds anything."""
-        id = self._index.mark(_STATE_MARK)
-        if id != self._state.id:
-            versions = {path: _parse_version(value) for path, value in self._index.marks(_NOTE_MARK).items()}
-            self._state = _make_state(versions, id)
+        self._state = self._index.file.run(self._read_state)
         return self._state
+
+    def _read_state(self) -> IndexedState:
+        id = self._index.mark(_STATE_MARK)
+        if id == self._state.id:
+            return self._state
+        marks = self._index.marks(_NOTE_MARK)
+        with self._index.file.interpreting():
+            return _make_state({path: _parse_version(value) for path, value in marks.items()}, id)
 
     def put(self, state: IndexedState, notes: Sequence[NewNote], removed: Iterable[str] = ()) -> bool:
         """Adds new versions of notes, and removes others. Does nothing and returns False if another process has changed
         the index since `state`."""
         id, gone = new_id(), set(removed)
-        first = int(self._index.mark(_LAST_MARK) or 0) + 1
+        first = self._index.parsed_mark(_LAST_MARK, int, 0) + 1
         chunks = [note_chunks(note.document) for note in notes]
         fresh = {
             note.document.path: IndexedVersion(number, len(parts), note.sha)
@@ -162,13 +167,8 @@ class VaultIndexer:
         """Adds up to `limit` notes and returns how many are left. If another thread is doing that, it only counts."""
         if not self._lock.acquire(timeout=lock_timeout_s):
             return len(self.pending()[0])
-        before = self._index.file.rebuild_reason
         try:
-            return self._update(limit)
-        except StoreError:
-            if self._index.file.rebuild_reason == before:
-                raise
-            return len(self.pending()[0])  # the index was damaged and is empty now
+            return self._index.file.run(lambda: self._update(limit))
         finally:
             self._lock.release()
 

@@ -142,13 +142,14 @@ class Vault:
         return time.monotonic() - self._scanned_at > (FRESH_WATCHED_S if is_watched else FRESH_S)
 
     def _query(self, query: Callable[[LinkResolver], T]) -> T:
-        """Queries the catalog, once more if it had to be rebuilt."""
+        """Queries the catalog, again if it had to be rebuilt, and again if it then had to move to memory."""
         with self._lock:
-            try:
-                return query(self._current_names(with_catalog=True))
-            except CatalogEmptied:
-                self.refresh()
-                return query(self._current_names(with_catalog=True))
+            for _ in range(2):
+                try:
+                    return query(self._current_names(with_catalog=True))
+                except CatalogEmptied:
+                    self.refresh()
+            return query(self._current_names(with_catalog=True))
 
     # -- reading
 

@@ -186,17 +186,16 @@ class VaultSearch:
     def _find(self, text: str, limit: int) -> tuple[list[tuple[str, Hit]], str]:
         """Passages with the paths of their notes."""
         with self._searching:
-            warning, before = self._prepare(), self._index.rebuild_reason
-            found, state = self._search(text, limit)
-            if self._index.rebuild_reason != before:  # the index turned out to be damaged
-                warning = self._prepare()
-                found, state = self._search(text, limit)
-        hits = [
-            (state.paths[hit.passage.item], hit)
-            for hit in found.hits
-            if hit.word_score or (hit.similarity or 0) >= MIN_SIMILARITY
-        ]
-        return hits, warning or found.warning
+            before = self._index.rebuild_reason
+
+            def find() -> tuple[list[tuple[str, Hit]], str]:
+                warning, (found, state) = self._prepare(), self._search(text, limit)
+                with self._index.keywords.file.interpreting():
+                    return _with_paths(found, state), warning or found.warning
+
+            hits, warning = self._index.keywords.file.run(find)
+        rebuilt = "" if self._index.rebuild_reason == before else self._index.rebuild_reason
+        return hits, warning or rebuilt
 
     def _search(self, text: str, limit: int) -> tuple[SearchResult, IndexedState]:
         state = self._indexer.state()
@@ -300,6 +299,14 @@ class VaultSearch:
         finally:
             self._scanned.set()
         return False
+
+
+def _with_paths(found: SearchResult, state: IndexedState) -> list[tuple[str, Hit]]:
+    return [
+        (state.paths[hit.passage.item], hit)
+        for hit in found.hits
+        if hit.word_score or (hit.similarity or 0) >= MIN_SIMILARITY
+    ]
 
 
 def _excerpt(document: Document, chunk: NoteChunk, question: QuestionWords, hit: Hit) -> Excerpt:

@@ -1,0 +1,177 @@
+"""DisposableFile: a SQLite file that can be made again from something else: a search index, a catalog, vectors.
+
+Any error of such a file is damage unless the disk, a permission or a lock is at fault. A damaged file is emptied, once:
+if the new one fails soon again, that is an error, and its owner goes on without it.
+"""
+
+import logging
+import os
+import sqlite3
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from recto.errors import Busy, RectoError, StoreError
+from recto.home_files import create_private_file, make_private_folder, use_write_ahead_log
+
+log = logging.getLogger(__name__)
+
+BUSY_S = 5.0
+# A file that fails again sooner than this was not damaged by chance.
+MIN_LIFE_S = 600.0
+SUFFIXES = ("-wal", "-shm", "")
+# Kinds of errors that say nothing about the content of a file.
+_NOT_DAMAGE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_MISUSE,
+    sqlite3.SQLITE_NOLFS,
+}
+_MARK = "rebuilt for"
+
+
+class UnreadableContent(sqlite3.DatabaseError):
+    """SQLite reads the file, but its rows make no sense to the code that reads them."""
+
+    def __init__(self, why: Exception) -> None:
+        super().__init__(f"{type(why).__name__}: {why}")
+        self.place = f"{type(why).__name__} in {traceback.extract_tb(why.__traceback__)[-1].name}"
+
+
+class DisposableFile:
+    def __init__(self, path: Path, name: str, prepare: Callable[[sqlite3.Connection], None]) -> None:
+        """`prepare` creates the tables unless they are there; `marks` among them for an owner that uses
+        `interpreting`."""
+        self.path, self.name = path, name
+        self.rebuild_reason = ""
+        """Why the file had to be made again; empty if it was not."""
+        self.rebuilds = 0
+        self._prepare = prepare
+        self._emptied_at: float | None = None
+
+    def connect(self) -> sqlite3.Connection:
+        """Raises OSError or sqlite3.Error."""
+        make_private_folder(self.path.parent)
+        create_private_file(self.path)
+        db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            # a crash may lose the latest writes, which can be made again, but never the file
+            with self.interpreting():
+                use_write_ahead_log(db, BUSY_S)
+                db.execute("PRAGMA synchronous=NORMAL")
+                db.execute("PRAGMA secure_delete=ON")  # what the user removed for good must not stay in the file
+                self._prepare(db)
+        except BaseException:
+            close_quietly(db)
+            raise
+        return db
+
+    @contextmanager
+    def interpreting(self) -> Iterator[None]:
+        """Around code that works with rows of the file and nothing else: if it fails, the rows are at fault. Around
+        statements too: of a damaged file the driver may be unable to decode SQLite's own message."""
+        try:
+            yield
+        except (RectoError, sqlite3.Error, OSError, MemoryError):
+            raise
+        except Exception as why:
+            raise UnreadableContent(why) from why
+
+    def recover(self, why: Exception) -> None:
+        """Empties the file after an error that shows damage. Raises any other error as a RectoError."""
+        if not self._is_damage(why) or self._fails_again(why):
+            raise self.error(why) from why
+        reason = f"{self.name} was damaged ({why}) and is being rebuilt"
+        log.warning("%s: %s", self.path, reason)
+        log.debug("how the damage showed", exc_info=why)
+        self.empty(reason, mark=why.place if isinstance(why, UnreadableContent) else "")
+        self._emptied_at = time.monotonic()
+
+    def empty(self, reason: str, mark: str = "") -> None:
+        """Leaves a file with empty tables. Raises StoreError."""
+        try:
+            self._overwrite(mark)
+        except (sqlite3.Error, OSError) as why:
+            if not self._is_damage(why):
+                raise self.error(why) from why
+            self._delete()
+        self.rebuild_reason = reason
+        self.rebuilds += 1
+
+    def _overwrite(self, mark: str) -> None:
+        """In one transaction: deleting the file would leave other processes with one that nobody sees any more."""
+        until = time.monotonic() + BUSY_S
+
+        def check_time(status: int, _left: int, _total: int) -> None:
+            if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and time.monotonic() > until:
+                raise Busy(self._sentence("is busy because another process is writing to it; try again"))
+
+        create_private_file(self.path)
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+            self._prepare(fresh)
+            if mark:
+                fresh.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", (_MARK, mark))
+            with (
+                closing(sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)) as damaged,
+                self.interpreting(),
+            ):
+                fresh.backup(damaged, progress=check_time, sleep=0.05)
+                use_write_ahead_log(damaged, BUSY_S)
+
+    def _delete(self) -> None:
+        """For what SQLite cannot open as a database: nobody else uses it either."""
+        try:
+            for suffix in SUFFIXES:
+                Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+        except OSError as why:
+            raise self.error(why) from why
+
+    def _is_damage(self, why: Exception) -> bool:
+        if not isinstance(why, sqlite3.Error) or isinstance(why, sqlite3.ProgrammingError | sqlite3.InterfaceError):
+            return False
+        code = getattr(why, "sqlite_errorcode", None) or 0
+        if code & 0xFF == sqlite3.SQLITE_READONLY:  # a damaged header makes a file read-only that is not
+            return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+        return code == sqlite3.SQLITE_IOERR_SHORT_READ or code & 0xFF not in _NOT_DAMAGE
+
+    def _fails_again(self, why: Exception) -> bool:
+        """Whether a new file would be of no use: the last one is hardly older, or was made for the same reason."""
+        if self._emptied_at is not None and time.monotonic() - self._emptied_at < MIN_LIFE_S:
+            return True
+        if isinstance(why, UnreadableContent):
+            with suppress(sqlite3.Error), self.interpreting(), closing(sqlite3.connect(self.path)) as db:
+                found = db.execute("SELECT value FROM marks WHERE name = ?", (_MARK,)).fetchone()
+                return bool(found == (why.place,))
+        return False
+
+    def error(self, why: Exception) -> RectoError:
+        """The sentence for an error that is not recovered from."""
+        if isinstance(why, RectoError):
+            return why
+        code = (getattr(why, "sqlite_errorcode", None) or 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return Busy(self._sentence("is busy because another process is writing to it; try again"))
+        if isinstance(why, OSError):
+            return StoreError(
+                f"{self.name} {self.path} cannot be written: {why.strerror or why}; change the permissions of its "
+                "folder or set RECTO_HOME"
+            )
+        return StoreError(self._sentence(f"cannot be used: {why or type(why).__name__}"))
+
+    def _sentence(self, problem: str) -> str:
+        return f"{self.name} {self.path.name} {problem}"
+
+
+def close_quietly(db: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        db.close()

@@ -1,0 +1,280 @@
+"""Whatever happens to a file that can be made again, searches and turns go on, and nobody sees a traceback."""
+
+import logging
+import os
+import random
+import shutil
+import sqlite3
+import string
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from tests.conftest import Script
+
+from recto.blocking import Desk, open_desk
+from recto.errors import Busy, RectoError, StoreError
+from recto.search import disposable_file
+from recto.search.finder import Finder
+from recto.search.index_file import IndexFile
+from recto.search.index_item import IndexItem
+from recto.search.keyword_index import KeywordIndex
+from recto.search.query import Query
+
+WORDS = [
+    "".join(random.Random(number).choices(string.ascii_lowercase, k=2 + number % 7)) + "a" for number in range(400)
+]
+
+
+# -- one file
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[KeywordIndex]:
+    index = KeywordIndex(tmp_path / "search.db")
+    index.add({"talk": [IndexItem(number, f"The mast of boat {number}.") for number in range(50)]}, {"done": "50"})
+    yield index
+    index.close()
+
+
+def change(index: KeywordIndex, *statements: str) -> None:
+    """As another program would."""
+    with closing(sqlite3.connect(index.file.path, isolation_level=None)) as db:
+        for statement in statements:
+            db.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE passages SET who = CAST(x'ff80fe' AS TEXT)",
+        "UPDATE passages SET words = 'many'",
+        "DROP TABLE passages",
+        "DROP TRIGGER lane_replaced",
+        "UPDATE lanes SET last = n",
+        "UPDATE marks SET value = 'fifty' WHERE name = 'done'",
+    ],
+)
+def test_damage_that_sqlite_does_not_see_empties_an_index(tmp_path: Path, index: KeywordIndex, damage: str) -> None:
+    change(index, damage)
+    index.close()
+    again = KeywordIndex(tmp_path / "search.db")
+    Finder(again).find(Query("mast", "talk"))
+    again.add({"talk": [IndexItem(51, "The mast of another boat.")]})
+    assert again.parsed_mark("done", int, 0) == 0
+    assert len(again.in_partition(None)) <= 1
+    assert "was damaged" in again.file.rebuild_reason
+    again.close()
+
+
+def test_an_index_that_fails_again_is_not_rebuilt_again(index: KeywordIndex) -> None:
+    change(index, "DROP TABLE passages")
+    assert index.queue_end == 50
+    assert index.in_partition(None) == {}
+    change(index, "DROP TABLE passages")
+    with pytest.raises(StoreError, match="no such table"):
+        index.in_partition(None)
+    assert index.file.read("SELECT count(*) FROM shelves") == [(0,)]
+
+
+def test_an_index_is_not_rebuilt_twice_for_a_failure_of_ours(index: KeywordIndex, tmp_path: Path) -> None:
+    """A bug in code that reads the index looks like damage; it must not empty the index at every start."""
+    change(index, "UPDATE marks SET value = 'x' WHERE name = 'done'")
+    assert index.parsed_mark("done", int, 0) == 0
+    index.add({}, {"done": "y"})
+    index.close()
+    again = KeywordIndex(tmp_path / "search.db")
+    with pytest.raises(StoreError):
+        again.parsed_mark("done", int, 0)
+    assert again.file.rebuild_reason == ""
+    again.close()
+
+
+def test_what_another_process_has_open_goes_on_with_the_rebuilt_index(index: KeywordIndex, tmp_path: Path) -> None:
+    other = KeywordIndex(tmp_path / "search.db")
+    assert len(other.in_partition(None)) == 50
+    change(index, "DROP TABLE passages")
+    assert index.in_partition(None) == {}
+    index.add({"talk": [IndexItem(1, "Fresh.")]})
+    assert len(other.in_partition(None)) == 1
+    assert other.file.rebuild_reason == ""
+    other.close()
+
+
+def test_a_lock_and_a_full_disk_are_no_damage(
+    index: KeywordIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with index.file.in_use() as db:
+        db.execute(f"PRAGMA max_page_count={db.execute('PRAGMA page_count').fetchone()[0]}")
+    with pytest.raises(StoreError, match="full"):
+        index.add({"talk": [IndexItem(60 + number, f"{number} " * 500) for number in range(50)]})
+    monkeypatch.setattr(disposable_file, "BUSY_S", 0.01)
+    index.close()
+    with closing(sqlite3.connect(index.file.path, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Busy):
+            index.add({"talk": [IndexItem(200, "Fresh.")]})
+    assert (index.file.rebuild_reason, len(index.in_partition(None))) == ("", 50)
+
+
+def test_a_folder_in_place_of_an_index_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "search.db").mkdir()
+    with pytest.raises(StoreError, match="the search index"):
+        IndexFile(tmp_path / "search.db").read("SELECT 1 FROM marks")
+
+
+# -- a whole home
+
+
+def flip(path: Path, chance: random.Random) -> None:
+    with path.open("r+b") as file:
+        for _ in range(chance.choice([1, 3, 30, 300])):
+            file.seek(chance.randrange(path.stat().st_size))
+            file.write(bytes([chance.randrange(256)]))
+
+
+def flip_letters(path: Path, chance: random.Random) -> None:
+    """Bytes that are no UTF-8, where texts are."""
+    content = bytearray(path.read_bytes())
+    letters = [at for at, byte in enumerate(content) if chr(byte).isalnum()]
+    for at in chance.sample(letters, min(len(letters), chance.choice([3, 30, 300]))):
+        content[at] = 0xFF
+    path.write_bytes(content)
+
+
+def truncate(path: Path, chance: random.Random) -> None:
+    os.truncate(path, chance.randrange(path.stat().st_size))
+
+
+def zero_pages(path: Path, chance: random.Random) -> None:
+    with path.open("r+b") as file:
+        for _ in range(chance.choice([1, 4])):
+            file.seek(4096 * chance.randrange(max(1, path.stat().st_size // 4096)))
+            file.write(bytes(4096))
+
+
+def swap_pages(path: Path, chance: random.Random) -> None:
+    content, count = path.read_bytes(), max(1, path.stat().st_size // 4096)
+    with path.open("r+b") as file:
+        for _ in range(2):
+            at = 4096 * chance.randrange(count)
+            file.seek(4096 * chance.randrange(count))
+            file.write(content[at : at + 4096])
+
+
+def other_database(path: Path, chance: random.Random) -> None:
+    path.unlink()
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA user_version=99")
+        db.execute(chance.choice(["CREATE TABLE marks (x)", "CREATE TABLE notes (x)", "CREATE VIEW gists AS SELECT 1"]))
+
+
+def text_file(path: Path, chance: random.Random) -> None:
+    path.write_text("Dear diary, " * chance.randrange(1000))
+
+
+def alter_tables(path: Path, chance: random.Random) -> None:
+    with closing(sqlite3.connect(path)) as db, db:
+        query = "SELECT type, name FROM sqlite_master WHERE sql NOT NULL AND name NOT LIKE '%\\_%' ESCAPE '\\'"
+        kind, name = chance.choice(db.execute(query).fetchall())
+        db.execute(f"DROP {kind} {name}")
+
+
+def alter_values(path: Path, chance: random.Random) -> None:
+    """Values of other types, where the schema lets them in."""
+    with closing(sqlite3.connect(path)) as db:
+        plain = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE %'"
+        for (table,) in db.execute(plain).fetchall():
+            columns = [row[1] for row in db.execute(f"PRAGMA table_info('{table}')")]
+            odd = chance.choice(["'x'", "x'ff00ff'", "CAST(x'fffe41' AS TEXT)", "-1", "9e300", "9223372036854775807"])
+            try:
+                db.execute(f"UPDATE '{table}' SET \"{chance.choice(columns)}\" = {odd}")
+                db.commit()
+            except sqlite3.Error:
+                db.rollback()
+
+
+def folder(path: Path, chance: random.Random) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGES: list[Callable[[Path, random.Random], None]] = [
+    *([flip] * 4),
+    *([flip_letters] * 3),
+    *([alter_values] * 3),
+    truncate,
+    zero_pages,
+    swap_pages,
+    other_database,
+    text_file,
+    alter_tables,
+    folder,
+]
+NOTICED = {"truncate", "other_database", "text_file", "alter_tables"}
+FILES = ("search.db", "facts.db", "sources.db", "vaults/*/search.db", "vaults/*/catalog.db", "vaults/*/gists.db")
+MESSAGES, TRIALS = 8, 15
+
+
+@pytest.fixture
+def home(tmp_path: Path, script: Script, model: str) -> Path:
+    vault = tmp_path / "notes"
+    vault.mkdir()
+    chance = random.Random(1)
+    for number in range(12):
+        said = " ".join(chance.choices(WORDS, k=80))
+        (vault / f"Boat {number}.md").write_text(f"# Boat {number}\n\n{said}. See [[Boat {number // 2}]].\n" * 3)
+    with open_desk(vault=vault, model=model, home=tmp_path / "home") as desk:
+        talk = desk.conversation()
+        for number in range(MESSAGES):
+            talk.ask(f"The mast of boat {number} is {' '.join(chance.choices(WORDS, k=200))}. What of [[Boat 3]]?")
+            desk.facts.learn(f"Boat {number} has a mast of {number} metres.")
+        use(desk)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def model(script: Script) -> str:
+    return script({"text": "Noted."}, {"text": "A line.", "when": "gist"})
+
+
+def use(desk: Desk) -> int:
+    """Searches everything; returns how many messages were found. What fails says it in a sentence."""
+    for search in (
+        lambda: desk.facts.search("mast of boat 7"),
+        lambda: desk.vault_search.find_excerpts(WORDS[3]) if desk.vault_search else None,
+        lambda: desk.vault_search.find_documents("Boat 4") if desk.vault_search else None,
+        lambda: desk.vault.documents() if desk.vault else None,
+    ):
+        with suppress(RectoError):
+            search()
+    try:
+        return len(desk.search("mast", limit=100, complete=True))
+    except RectoError:
+        return 0
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 14))])
+def test_a_damaged_home_is_searched_and_chats_go_on(
+    home: Path, tmp_path: Path, model: str, seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
+    chance = random.Random(seed)
+    for trial in range(TRIALS if seed else 5):
+        copy = tmp_path / f"copy {trial}"
+        shutil.copytree(home, copy)
+        damaged = list[tuple[str, str]]()
+        for pattern in chance.sample(FILES, chance.choice([1, 1, 2, 6])):
+            for path in copy.glob(pattern):
+                damage = chance.choice(DAMAGES)
+                damaged.append((pattern, damage.__name__))
+                damage(path, chance)
+        with open_desk(vault=tmp_path / "notes", model=model, home=copy) as desk:
+            assert desk.conversation().ask("Is the mast of boat 7 tall?").text == "Noted."
+            first, second = use(desk), use(desk)
+            # bytes may change without a trace: then what they held is not found, and nothing else happens
+            is_noticed = {each for path, each in damaged if path == "search.db"} <= NOTICED
+            assert not is_noticed or second >= MESSAGES, (seed, trial, damaged, first, second)
+        assert [record.getMessage() for record in caplog.records] == [], (seed, trial, damaged)
+        shutil.rmtree(copy)
