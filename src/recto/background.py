@@ -5,11 +5,14 @@ stopped is stopped when a turn begins.
 """
 
 import contextlib
+import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+log = logging.getLogger(__name__)
 
 M_ARENA_MAX = -8  # in malloc.h of glibc
 
@@ -133,9 +136,9 @@ class BackgroundWorker:
     def __init__(
         self, step: Callable[[], bool], name: str, *, delay_s: float = 0.0, quiet_s: float = Foreground.QUIET_S
     ) -> None:
-        """`step` does a part of the work and returns whether more is left; it must not raise. It begins when nothing
-        has woken the worker for `delay_s`, or at the latest after ten times that, and no turn was at work for
-        `quiet_s`."""
+        """`step` does a part of the work and returns whether more is left. If it raises, that is logged, and the next
+        call of `wake` tries again. It begins when nothing has woken the worker for `delay_s`, or at the latest after
+        ten times that, and no turn was at work for `quiet_s`."""
         self._step, self._name, self._delay_s, self._quiet_s = step, name, delay_s, quiet_s
         self._thread: threading.Thread | None = None
         self._woken, self._stopped = threading.Event(), threading.Event()
@@ -164,7 +167,11 @@ class BackgroundWorker:
 
     def _paused_step(self) -> bool:
         FOREGROUND.wait(self._quiet_s, self._stopped.is_set)
-        return not self._stopped.is_set() and self._step()
+        try:
+            return not self._stopped.is_set() and self._step()
+        except Exception:  # nobody would see it here, and a full disk has room again some day
+            log.exception("%s failed", self._name)
+            return False
 
     def _await_quiet(self) -> None:
         latest = time.monotonic() + 10 * self._delay_s

@@ -35,6 +35,7 @@ from recto.settings import Settings
 from recto.sources.chooser import Chooser
 from recto.sources.selection import StablePicks
 from recto.store.backup import DailyBackup
+from recto.store.database import CHECKPOINT_IN_S
 from recto.store.store import Store
 from recto.strategy import SUMMARIZE
 from recto.text import clean
@@ -72,9 +73,6 @@ from recto.window.planner import compact_now
 
 if TYPE_CHECKING:
     from recto.compaction.run import CompactionRun
-
-# Soon: a log that begins anew is written over, and writing over a file takes a tenth of the time of making it longer.
-CHECKPOINT_IN_S = 0.02
 
 
 class Engine:
@@ -147,10 +145,12 @@ class Engine:
         self, session: ChatSession, given: TurnStart, options: CallOptions, can_ask: bool
     ) -> AsyncGenerator[Event, None]:
         """The walk itself. Whatever fails later, the user's words are stored first."""
-        waited = session.pending
+        waited, busy = session.pending, partial(Working, "store")
         user, reads = user_message(given, may_be_empty=given == ()), partial(self.first_reads, session)
-        started = await append_message(self.store, self.store_thread, session, user, reads)  # 1 append
-        if started is None:
+        storing = SlowStep(append_message(self.store, self.store_thread, session, user, reads), busy)  # 1 append
+        async for waiting in storing.events():
+            yield waiting
+        if (started := storing.result) is None:
             return
         preparing = Step(self.start(session, started, waited, options, can_ask))  # 2 find, 3 pick
         async with aclosing(preparing.events()) as events:

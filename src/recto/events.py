@@ -238,12 +238,12 @@ class Unanswered(Exception):
     """The question was closed without an answer."""
 
 
-Stage = Literal["model", "notes", "sources", "search"]
+Stage = Literal["store", "model", "notes", "sources", "search"]
 
 
 class Working(Struct, frozen=True):
-    """A step before the request leaves has taken half a second, and goes on: the model is loaded, notes are indexed,
-    sources are chosen, archived messages are searched."""
+    """A step before the request leaves has taken half a second, and goes on: the store is busy with what other
+    processes write, the model is loaded, notes are indexed, sources are chosen, archived messages are searched."""
 
     stage: Stage
     model: str = ""

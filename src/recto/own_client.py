@@ -13,12 +13,13 @@ from recto.client_turn import ClientTurn, ExtendedPath, GivenReply, answer_turn,
 from recto.errors import Invalid, RectoError
 from recto.event_log import log_event
 from recto.events import ContextCompacted, Event, Noticed
+from recto.ids import new_id
 from recto.providers.client_formats import client_format_of, read_client_reply
 from recto.providers.model import Done, ReplyPart, TextPart
 from recto.talk_reports import AsyncTalkReports
 from recto.turn.context import Summarizer
 from recto.turn.messages import AnswerAgain, Given, user_message
-from recto.turn.session import PROJECT, SETTINGS, ChatSession
+from recto.turn.session import PROJECT, SETTINGS, ChatSession, NewConversation
 from recto.turn.steps import Step
 from recto.window.request import Entry
 from recto.window.window import Window
@@ -73,21 +74,30 @@ class AsyncOwnClient(AsyncTalkReports):
         if self.id is not None:
             await self._engine.store_thread.do(self._tree.change, self.id, details=details)
 
+    def _begun(self) -> ChatSession:
+        """The session; a new conversation is stored with its first message."""
+        session = self.session
+        if self.id is None and session.creation is None:
+            session.apply(creation=NewConversation(new_id(), self._create))
+        return session
+
     async def _stored(self) -> ChatSession:
-        """The session; a new conversation is stored when it is first needed."""
-        if self.id is None:
-            session = self.session
-            details: dict[str, Any] = {"model": session.model} if session.model else {}
-            if session.vault and self._settings.origin("vault") == "option":
-                details["vault"] = str(session.vault.root)
-            if session.project:
-                details[PROJECT] = str(session.project)
-            if session.chosen:
-                details[SETTINGS] = dict(session.chosen)
-            made = await self._engine.store_thread.do(self._tree.create, details=details, agent=session.agent)
-            session.apply(conversation=made.id)
-            self._number = made.number
-        return self.session
+        """The session of a conversation that is in the store, for what is set before its first message."""
+        session = self._begun()
+        if session.creation is not None:
+            await self._engine.store_thread.do(session.commit, self._engine.store, lambda: (None, {}))
+        return session
+
+    def _create(self, id: str) -> None:
+        session = self.session
+        details: dict[str, Any] = {"model": session.model} if session.model else {}
+        if session.vault and self._settings.origin("vault") == "option":
+            details["vault"] = str(session.vault.root)
+        if session.project:
+            details[PROJECT] = str(session.project)
+        if session.chosen:
+            details[SETTINGS] = dict(session.chosen)
+        self._number = self._tree.create(id=id, details=details, agent=session.agent).number
 
     # -- your own client
 
@@ -95,7 +105,7 @@ class AsyncOwnClient(AsyncTalkReports):
         """Stores messages as OpenAI's or Anthropic's API takes them: those that are new. A list that was given before
         changes nothing, and one that differs goes on as a branch. System messages are kept for `prepare`."""
         system, entries = read_given(messages)
-        session = await self._stored()
+        session = self._begun()
         async with session.turn_lock():
             extended = await extend_path(self._engine, session, entries)
         self._system = system if system is not None else self._system
@@ -119,7 +129,7 @@ class AsyncOwnClient(AsyncTalkReports):
         )
         start = AnswerAgain() if given is None else await with_attachments(given, asked.get("attachments", ()))
         user_message(start)  # refused before a conversation is made for it
-        session = await self._stored()
+        session = self._begun()
         notes: list[str] = []
         async with session.turn_lock():
             preparing = Step(prepare_turn(self._engine, session, start, chosen))

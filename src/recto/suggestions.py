@@ -15,7 +15,6 @@ from itertools import accumulate
 
 from msgspec import Struct
 
-from recto.errors import RectoError
 from recto.vault.link_resolver import fold_name
 
 # The most suggestions that are offered at once.
@@ -82,7 +81,7 @@ class CachedSuggestions:
             began = time.monotonic()
             try:
                 items = tuple(self._look_up())
-            except RectoError:
+            except Exception:  # the next look-up may succeed
                 log.debug("looking up suggestions failed", exc_info=True)
                 items = ()
             self._found, self._since = Suggestions(items), time.monotonic()

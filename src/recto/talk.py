@@ -198,7 +198,7 @@ class AsyncTalk(AsyncOwnClient):
             raise
 
     async def _sent(self, given: TurnStart, chosen: CallOptions, *, can_ask: bool) -> AsyncGenerator[Event, None]:
-        session = await self._stored()
+        session = self._begun()
         try:
             async with aclosing(self._engine.send(session, given, chosen, can_ask=can_ask)) as events:
                 async for event in events:
@@ -257,8 +257,9 @@ class AsyncTalk(AsyncOwnClient):
         notes = await goal_run.check_can_run(self._engine, self.session, chosen, max_cost)
         if begun is None and self.id is None:
             goal_run.continued(None, self.name, max_steps, max_cost)
-        session = await self._stored()
-        with goal_run.run_lock(self._engine, session.conversation, self.name):
+        session = self._begun()
+        home = session.creation.id if session.creation else session.conversation
+        with goal_run.run_lock(self._engine, home, self.name):
             run = begun or goal_run.continued(await self._last_run(), self.name, max_steps, max_cost)
             for note in notes:
                 yield note
@@ -305,7 +306,7 @@ class AsyncTalk(AsyncOwnClient):
         """Stores a message while a reply comes. It enters before the next request of that turn, else as the next turn;
         while no turn runs it waits for one."""
         message = user_message(await with_attachments(given, attachments))
-        session = await self._stored()
+        session = self._begun()
         return await queue_message(self._engine.store, self._engine.store_thread, session, message)
 
     async def waiting(self) -> list[WaitingMessage]:
@@ -316,8 +317,8 @@ class AsyncTalk(AsyncOwnClient):
 
     async def take_back(self, id: str | None = None) -> WaitingMessage:
         """Takes a waiting message back, the newest unless one is named; it is not stored any longer."""
-        session = await self._stored()
-        return await self._engine.store_thread.do(self._engine.store.waiting.take_back, session.conversation, id)
+        conversation = self.session.conversation
+        return await self._engine.store_thread.do(self._engine.store.waiting.take_back, conversation, id)
 
     async def undo(self) -> Message:
         """Takes back the last message and its reply; both stay in the store."""

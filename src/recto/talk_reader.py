@@ -85,12 +85,12 @@ class AsyncTalkReader:
     @property
     def number(self) -> int | None:
         """The short number that people see, such as `#3`; None as long as nothing is stored."""
-        return self._number
+        return self._number if self.id else None
 
     @property
     def name(self) -> str:
         """What people call the conversation: `conversation #3`."""
-        return f"conversation #{self._number}" if self._number else "a new conversation"
+        return f"conversation #{self.number}" if self.number else "a new conversation"
 
     @property
     def title(self) -> str:

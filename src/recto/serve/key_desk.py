@@ -70,12 +70,9 @@ class KeyTalk(AsyncTalk):
         super().__init__(use.gateway.engine, session, reader, number)
         self._use = use
 
-    async def _stored(self) -> ChatSession:
-        is_new, session = self.id is None, await super()._stored()
-        if is_new:
-            own = self._engine.store.client_messages.own
-            await self._engine.store_thread.do(own, session.conversation, self._use.key.name)
-        return session
+    def _create(self, id: str) -> None:
+        super()._create(id)
+        self._engine.store.client_messages.own(id, self._use.key.name)
 
     async def _addressed(self, given: Given) -> Given:
         return given  # other agents are the owner's

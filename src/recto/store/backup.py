@@ -9,6 +9,7 @@ import sqlite3
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
@@ -33,6 +34,8 @@ PAGES_PER_STEP = 1024
 SPARE_BYTES = 64_000_000
 # How long closing a desk waits for a backup; a larger store is backed up when a desk stays open longer.
 FINISH_S = 2.0
+# The pause after a daily backup that failed.
+RETRY_AFTER_S = 600.0
 _DAILY = r"-\d{4}-\d\d-\d\d\.db"
 _BY_HAND = r"-\d{4}-\d\d-\d\d(?:-\d{6})?\.db"
 # The bytes that SQLite locks while a connection is open, for its lifetime in a write-ahead log.
@@ -289,14 +292,15 @@ class DailyBackup:
     def __init__(self, store: Path | None) -> None:
         """`store` is None where no backups are wanted."""
         self._store, self._day = store, ""
+        self._not_before = 0.0
         self._worker = BackgroundWorker(self._make, "recto-backup", quiet_s=0)  # closing waits for it
         self._done, self._stop = threading.Event(), threading.Event()
         self._done.set()
 
     def wake(self) -> None:
         """Called when something was stored."""
-        today = f"{datetime.now():%Y-%m-%d}"
-        if self._store is not None and self._day != today and self._done.is_set():
+        today, is_due = f"{datetime.now():%Y-%m-%d}", time.monotonic() >= self._not_before
+        if self._store is not None and self._day != today and is_due and self._done.is_set():
             self._day = today
             self._done.clear()
             self._worker.wake()
@@ -309,11 +313,17 @@ class DailyBackup:
             log.info("the daily backup was given up: the desk was closed")
         except StoreError as why:
             log.warning("no daily backup was made: %s", why.message)
+            self._try_later()
         except Exception:  # nobody would see it here
             log.exception("the daily backup failed")
+            self._try_later()
         finally:
             self._done.set()
         return False
+
+    def _try_later(self) -> None:
+        """The disk may have room again before the day is over."""
+        self._day, self._not_before = "", time.monotonic() + RETRY_AFTER_S
 
     def _make_daily(self, store: Path) -> None:
         target = backup_folder(store) / f"{store.stem}-{self._day}.db"

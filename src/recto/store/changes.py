@@ -55,7 +55,9 @@ class StoreChanges:
                 with self._database.translate_errors():
                     self._listen(is_again=is_again)
             except StoreError as why:
-                log.warning("what other processes write is not told for now: %s", why.message)
+                log.warning("changes by other processes are not seen for now: %s", why.message)
+            except Exception:  # the thread goes on: the next try may succeed
+                log.exception("listening for changes by other processes failed")
             is_again = True
             self.is_listening.clear()
             self._stopped.wait(PATIENCE_S)

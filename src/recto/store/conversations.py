@@ -32,9 +32,11 @@ class Conversations:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, *, title: str = "", agent: str = "default", details: dict[str, Any] | None = None) -> Conversation:
+    def create(
+        self, *, id: str = "", title: str = "", agent: str = "default", details: dict[str, Any] | None = None
+    ) -> Conversation:
         stamp = now()
-        made = Conversation(new_id(), title, None, stamp, stamp, agent, details or {})
+        made = Conversation(id or new_id(), title, None, stamp, stamp, agent, details or {})
         with self._database.write() as connection:
             values = {"id": made.id, "title": title, "agent": agent, "created": stamp, "updated": stamp}
             query = insert(conversations).values(**values, details=wire.dumps(made.details))

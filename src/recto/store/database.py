@@ -49,7 +49,10 @@ from recto.store.marker import NewestMessage, StoreMarker
 from recto.store.migrations import REVISIONS
 from recto.store.schema import messages, metadata
 
-BUSY_TIMEOUT_S = 5.0
+# How long a writer waits for others: forty at once need a few seconds, an import some more.
+BUSY_TIMEOUT_S = 60.0
+# Soon: a log that is begun again is overwritten, which takes a tenth of the time of making it longer.
+CHECKPOINT_IN_S = 0.02
 # A connection that was used so lately is not asked whether its server is there.
 FRESH_S = 5.0
 # How long a server waits for another one that migrates their database.
@@ -264,11 +267,11 @@ class Database:
     def checkpoint(self, *, is_whole: bool = False) -> bool:
         """Moves SQLite's log into the file, as far as nobody reads it. For a moment when nobody waits: the commit that
         finds the log too long would do it else. `is_whole` waits for readers, and empties the log. False: nothing is
-        left to do."""
+        left to do. A full disk is no failure: the log holds everything, and the next checkpoint moves it."""
         if self.file is None:
             return False
         how = "TRUNCATE" if is_whole else "PASSIVE"
-        with suppress(exc.DBAPIError), self.engine.connect() as connection:
+        with suppress(exc.DBAPIError, sqlite3.Error), self.engine.connect() as connection:
             driver_connection(connection).execute(f"PRAGMA wal_checkpoint({how})").fetchall()
         return False
 

@@ -6,7 +6,9 @@ what BEGIN IMMEDIATE does in SQLite, so reading and then writing in one transact
 
 import hashlib
 import os
+import random
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -42,6 +44,9 @@ WRITER_LOCK = int.from_bytes(b"recto", "big")
 
 # SQLite moves its log into the file within the commit that makes it this long. It is moved before that, between turns.
 MAX_LOG_PAGES = 8000
+
+# The longest pause between two tries for the write lock, of a writer that has just begun to wait.
+MAX_PAUSE_S = 0.02
 
 # PostgreSQL: connections that stay open, and how many more there may be for a moment.
 POOL_SIZE, MAX_OVERFLOW = 5, 25
@@ -113,9 +118,32 @@ def _sqlite_engine(url: URL, busy_timeout_s: float) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        driver_connection(connection).execute("BEGIN IMMEDIATE" if _is_write(connection) else "BEGIN")
+        if _is_write(connection):
+            _begin_writing(driver_connection(connection), busy_timeout_s)
+        else:
+            driver_connection(connection).execute("BEGIN")
 
     return engine
+
+
+def _begin_writing(connection: sqlite3.Connection, timeout_s: float) -> None:
+    """Waits for the write lock, which SQLite gives to whoever asks at the right moment. SQLite's own way to wait asks
+    the less often the longer it waits, so some of twenty writers get nothing for seconds. Here the longer one has
+    waited the more often it asks, at random moments."""
+    began = time.monotonic()
+    connection.execute("PRAGMA busy_timeout=0")
+    try:
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as why:
+                waited = time.monotonic() - began
+                if failure_of(why) != "busy" or waited > timeout_s:
+                    raise
+            time.sleep(random.uniform(0, MAX_PAUSE_S / (1 + waited)))
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={int(timeout_s * 1000)}")
 
 
 def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:

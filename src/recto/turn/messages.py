@@ -4,6 +4,7 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -164,7 +165,8 @@ async def queue_message(
     if given.results or not given.blocks:
         raise Invalid("only a message can wait; results of tools go with the next message")
     blocks = await stored_blocks(store, store_thread, given.blocks)
-    return await store_thread.do(store.waiting.add, session.conversation, blocks)
+    add = partial(session.commit, store, lambda: (store.waiting.add(session.conversation, blocks), {}))
+    return await store_thread.do(add)
 
 
 async def is_waiting(store: Store, store_thread: StoreThread, session: ChatSession) -> bool:

@@ -91,6 +91,16 @@ class SessionChanges(TypedDict, total=False):
     suspended: object
     run: TaskRun | None
     cap: SpendCap | None
+    creation: "NewConversation | None"
+
+
+class NewConversation(Struct, frozen=True):
+    """A conversation that is not stored yet."""
+
+    id: str
+    store: Callable[[str], None]
+    """Stores it under its id, in the transaction of its first message: a process that is killed leaves no conversation
+    without one."""
 
 
 _FIRST: dict[Role, BranchStart] = {"assistant": "reply", "tool": "results"}
@@ -150,6 +160,8 @@ class ChatSession(Struct):
     """The work toward a goal that is going on from here."""
     cap: SpendCap | None = None
     """What the key may spend whose client talks here; None for the owner, and for a key without a limit."""
+    creation: NewConversation | None = None
+    """What the next step stores first."""
     _shown: set[str] = field(default_factory=set)
     _waiting: list[str] = field(default_factory=list)
     _is_nearly_full: bool = False
@@ -167,13 +179,23 @@ class ChatSession(Struct):
             setattr(self, name, value)
 
     def commit(self, store: Store, step: Callable[[], tuple[T, SessionChanges]]) -> T:
-        """Runs a step in one transaction, then applies what it changed.
+        """Runs a step in one transaction, then applies what it changed. The first one of a new conversation stores the
+        conversation too.
 
         Called in the store's thread, so that a cancelled turn cannot part the two.
         """
-        with store.database.write():
-            result, changes = step()
-        self.apply(**changes)
+        create = self.creation
+        try:
+            with store.database.write():
+                if create:
+                    create.store(create.id)
+                    self.apply(conversation=create.id)
+                result, changes = step()
+        except BaseException:
+            if create:
+                self.apply(conversation="")
+            raise
+        self.apply(creation=None, **changes)
         return result
 
     def task_runs(self, *, begins: bool = False) -> tuple[dict[str, object], ...]:

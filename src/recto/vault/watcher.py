@@ -40,7 +40,7 @@ class Watcher:
     def _run(self) -> None:
         try:
             self._watch()
-        except (ImportError, OSError, RuntimeError) as why:
+        except Exception as why:  # scanning goes on, and finds the changes later
             self.warning = f"the vault cannot be watched ({why}); changes are found by scanning it instead"
         finally:
             self._ready.clear()

@@ -194,6 +194,8 @@ def _tool(call: ToolCall, result: ToolResult | None = None) -> str:
 
 def _status(event: Working | SummaryRequested | SummaryProgress | Retrying) -> str:
     match event:
+        case Working(stage="store"):
+            return "Waiting until other processes have stored theirs"
         case Working(stage="model", model=model):
             return f"Loading {model}"
         case Working(stage="notes", notes=notes):

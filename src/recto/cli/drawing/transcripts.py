@@ -310,6 +310,8 @@ def _in_words(block: Block) -> str:
 
 def work_in_words(event: Working) -> str:
     match event.stage:
+        case "store":
+            return "waiting until other processes have stored theirs"
         case "model":
             return f"loading {event.model}"
         case "notes":
