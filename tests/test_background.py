@@ -231,3 +231,21 @@ def test_a_number_of_heaps_that_the_user_chose_is_left(monkeypatch: pytest.Monke
     monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
     background.share_heap()
     assert asked == [1]
+
+
+def test_a_worker_goes_on_after_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+    """As when the disk is full for a while."""
+    stepped, failures = threading.Semaphore(0), [OSError(28, "No space left on device"), ValueError("odd")]
+
+    def step() -> bool:
+        stepped.release()
+        if failures:
+            raise failures.pop()
+        return False
+
+    worker = BackgroundWorker(step, "test")
+    for _ in range(3):
+        worker.wake()
+        assert stepped.acquire(timeout=10)
+    worker.close()
+    assert [record.message for record in caplog.records] == ["test failed", "test failed"]

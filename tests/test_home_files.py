@@ -1,6 +1,8 @@
 """The home is the user's alone: what Recto writes, and what an older version left readable."""
 
+import ast
 import os
+import re
 import sqlite3
 import stat
 import threading
@@ -16,8 +18,12 @@ from tests.conftest import Script
 from recto import store_reader
 from recto.blocking import open_desk
 from recto.cli.log import describe_bug
-from recto.home_files import keep_private, make_private_folder, tighten_home, use_write_ahead_log
+from recto.cli.questions import HistoryFile
+from recto.home_files import make_private_folder, tighten_home, use_write_ahead_log
+from recto.store_files import StoreFiles
+from recto.vault.document_summary import DocumentSummaries
 
+SOURCE = Path(store_reader.__file__).parent
 SERVER = "harbour.py"
 """The program of a server, which is the user's own and not Recto's."""
 
@@ -138,7 +144,6 @@ def test_a_disk_without_modes_is_no_error(used: Path, script: Script, monkeypatc
 
     monkeypatch.setattr(os, "chmod", refuse)
     tighten_home(used)
-    keep_private(used / "recto.db")
     with open_desk(model=script({"text": "Yes."})) as desk:
         assert desk.conversation().ask("hello").text == "Yes."
 
@@ -180,3 +185,87 @@ def test_another_failure_is_not_waited_for(tmp_path: Path) -> None:
     path.write_bytes(b"no database at all, but long enough to be read as one" * 40)
     with closing(sqlite3.connect(path)) as db, pytest.raises(sqlite3.DatabaseError, match="not a database"):
         use_write_ahead_log(db, 30)
+
+
+# -- who creates files
+
+# Calls that create files or folders with a mode that the umask decides.
+CREATES = {"mkdir", "makedirs", "touch", "write_text", "write_bytes"}
+# Modules that write files which the user named, or which belong to a project or a vault; and those that keep to the
+# mode of the folder they write to.
+WRITE_ELSEWHERE = {
+    "agents/agents_folder.py": "an agent's folder, in a project or in the home, which is tightened around it",
+    "cli/agent.py": "an agent's file, by Agents.write_text",
+    "cli/conversations.py": "--output",
+    "cli/memory.py": "--output",
+    "cli/request.py": "--output",
+    "cli/sources.py": "--output",
+    "cli/vault_links.py": "--output",
+    "home_files.py": "the one place",
+    "memory/memory_files.py": "the memory of a project",
+    "providers/scripted.py": "the log that a variable names",
+    "toml_file.py": "settings of a project or of the home: as private as their folder",
+    "transfer/archive.py": "a temporary folder",
+    "transfer/exporter.py": "an export",
+    "vault/folder.py": "notes",
+}
+
+
+def _creates_openly(call: ast.Call) -> bool:
+    function = call.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name in CREATES:
+        return True
+    if name != "open" or any(keyword.arg == "opener" for keyword in call.keywords):
+        return False
+    if "O_CREAT" in ast.dump(call):
+        return True
+    values = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+    modes = [value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+    is_null = "devnull" in ast.dump(call)
+    return not is_null and any(re.fullmatch(r"[rwxabt+]{1,3}", mode) and set(mode) & set("wxa") for mode in modes)
+
+
+def test_nothing_else_creates_files_in_the_home() -> None:
+    names = re.compile(rf"\b(open|{'|'.join(CREATES)})\(")
+    likely = [path for path in SOURCE.rglob("*.py") if names.search(path.read_text())]
+    found = {
+        str(path.relative_to(SOURCE))
+        for path in likely
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and _creates_openly(node)
+    }
+    assert found <= WRITE_ELSEWHERE.keys(), found - WRITE_ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize("umask", [0, 0o077])
+def test_under_any_umask_the_home_is_private_while_it_is_used(
+    home: Path, tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch, umask: int
+) -> None:
+    """Also before it is closed, which would tighten it."""
+    os.umask(umask)
+    monkeypatch.delenv("RECTO_STORE_BACKUP")
+    vault = tmp_path / "notes"
+    vault.mkdir()
+    (vault / "Boat.md").write_text("# Boat\n\nThe mast is tall. " * 200)
+    write_server(home)
+    model = script({"text": "Yes."}, {"text": "A line.", "when": "gist"})
+    with open_desk(vault=vault, model=model) as desk:
+        desk.agents.create("clerk", model=model)
+        desk.agents.set_value("clerk", "description", "x")
+        desk.facts.learn("The boat is blue.")
+        talk = desk.conversation()
+        talk.ask("What of [[Boat]]?")
+        assert talk.sources(fresh=True)
+        desk.search("mast", complete=True)
+        assert desk.vault_search
+        desk.vault_search.find_documents("mast")
+        DocumentSummaries(home / "vaults" / "x" / "gists.db").put(b"1", "A line.")
+        desk.engine.backup.close()
+        StoreFiles(home).backup()
+        describe_bug(ValueError("a bug"))
+        HistoryFile(home / "history").append_string("hello")
+        names = {path.name for path in home.rglob("*")}
+        assert names >= {"recto.db-wal", "recto.db.newest", "search.db", "facts.db", "catalog.db", "gists.db", ".lock"}
+        assert open_to_others(home) == {}
+    assert open_to_others(home) == {}

@@ -2,14 +2,17 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.conftest import Open, Script
 
 from recto.blocking import Talk
-from recto.errors import Invalid, NotFound
+from recto.errors import Invalid, NotFound, StoreError
 from recto.events import Question
+from recto.store.tree import Tree
 
 
 @pytest.fixture
@@ -221,3 +224,36 @@ def test_a_desk_takes_other_notes_and_another_model_for_new_conversations(
     with pytest.raises(Invalid):
         at.use(model="nobody:")
     assert at.conversation().model == other
+
+
+def test_a_conversation_is_stored_with_its_first_message_or_not_at_all(
+    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = desk(script({"text": "Yes."}))
+    talk = at.conversation()
+    with monkeypatch.context() as full:
+
+        def refuse(*_: object) -> None:
+            raise StoreError("the disk is full")
+
+        full.setattr(Tree, "append", refuse)
+        with pytest.raises(StoreError):
+            talk.ask("hello")
+    assert (talk.id, talk.number, list(at.conversations())) == (None, None, [])
+    assert talk.ask("hello").text == "Yes."
+    assert (talk.number, len(list(at.conversations()))) == (1, 1)
+
+
+KILLED = """
+import os, sys
+from recto.blocking import open_desk
+from recto.store.tree import Tree
+Tree.append = lambda *_: os._exit(9)
+open_desk(model=sys.argv[1]).conversation().ask("hello")
+"""
+
+
+def test_a_process_that_is_killed_before_its_first_message_leaves_no_conversation(desk: Open, script: Script) -> None:
+    model = script({"text": "Yes."})
+    assert subprocess.run([sys.executable, "-c", KILLED, model]).returncode == 9
+    assert list(desk(model).conversations()) == []

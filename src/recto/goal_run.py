@@ -22,7 +22,7 @@ from recto.concurrency import run_to_completion
 from recto.engine import Engine
 from recto.errors import Invalid, RectoError, SpendLimit
 from recto.events import Event, Noticed, PlanChanged, RunEnded
-from recto.home_files import make_private_folder
+from recto.home_files import make_private_folder, private
 from recto.ids import new_id
 from recto.locations import RUNS_FOLDER
 from recto.store.store import Store
@@ -122,7 +122,7 @@ def run_lock(engine: Engine, conversation: str, name: str) -> Iterator[None]:
     lock ends with the process that holds it."""
     going_on = Invalid(f"a run is going on in {name}, here or in another process: wait for it, or stop it there")
     path = make_private_folder(engine.home / RUNS_FOLDER) / conversation
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b") as file:
+    with os.fdopen(private(str(path), os.O_CREAT | os.O_RDWR), "r+b") as file:
         try:
             import fcntl  # not every system has it
 

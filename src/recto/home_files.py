@@ -50,13 +50,6 @@ def create_private_file(path: Path) -> None:
         os.close(private(str(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
 
 
-def keep_private(path: Path) -> None:
-    """Takes a file from everybody but the user, with what SQLite keeps beside it. A disk without modes is no error."""
-    for suffix in ("", "-wal", "-shm"):
-        with suppress(OSError):
-            _tighten(f"{path}{suffix}", os.lstat(f"{path}{suffix}"))
-
-
 def tighten_home(home: Path) -> None:
     """Takes the home and all that Recto keeps in it from everybody but the user; older versions left it readable.
 

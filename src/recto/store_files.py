@@ -1,6 +1,5 @@
 """StoreFiles: the store as files: checked, backed up, restored. Works also where the store itself cannot be opened."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +7,7 @@ from msgspec import Struct
 
 from recto import locations
 from recto.errors import Invalid, MessagesLost, StoreError
-from recto.home_files import make_private_folder
+from recto.home_files import create_private_file, make_private_folder
 from recto.store.backup import (
     Backup,
     Restored,
@@ -90,7 +89,7 @@ class StoreFiles:
         if (file := file_of(url_of(target))) and not file.exists():
             try:
                 make_private_folder(file.parent)
-                os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+                create_private_file(file)
             except OSError as why:
                 raise StoreError(f"cannot write {file}: {why.strerror}") from why
         return copy_store(self._location, target, tell)

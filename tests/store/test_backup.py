@@ -319,6 +319,19 @@ def test_without_room_no_daily_backup_is_made_and_the_log_says_why(
     assert "no daily backup was made: there is no room" in caplog.text
 
 
+def test_a_daily_backup_that_failed_is_made_once_there_is_room(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(path)
+    monkeypatch.setattr(module, "RETRY_AFTER_S", 0.0)
+    daily = DailyBackup(path)
+    with monkeypatch.context() as full:
+        full.setattr(module, "SPARE_BYTES", 10**18)
+        daily.wake()
+        assert daily._done.wait(10)
+    daily.wake()
+    daily.close()
+    assert len(list(backup_folder(path).glob("*.db"))) == 1
+
+
 def test_a_backup_that_takes_too_long_is_given_up_at_the_end_and_leaves_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

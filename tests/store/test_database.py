@@ -1,3 +1,4 @@
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -97,6 +98,26 @@ def test_a_busy_store_waits_then_says_so(tmp_path: Path) -> None:
         assert store.tree.append(conversation, say("now")).moved
 
 
+def test_a_checkpoint_on_a_full_disk_is_made_up_for_later(store: Store) -> None:
+    conversation, file = store.tree.create().id, file_of(store)
+    store.database.checkpoint()
+    store.tree.append(conversation, say("long " * 50_000))
+    size, limit = file.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limit[1]))
+    try:
+        assert store.database.checkpoint() is False
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert file.stat().st_size == size
+    store.database.checkpoint()
+    assert file.stat().st_size > size
+
+
+def file_of(store: Store) -> Path:
+    assert store.database.file
+    return store.database.file
+
+
 def test_a_failed_write_leaves_nothing_behind(store: Store) -> None:
     conversation = store.tree.create().id
 
@@ -132,6 +153,22 @@ def test_several_processes_write_to_one_conversation_and_nothing_is_lost(tmp_pat
         assert head is not None
         assert len(store.tree.page(head, most=1000)) == moved
         assert 1 + 120 - moved >= len(store.tree.leaves(conversation))
+
+
+def _append_own(path: str, count: int) -> int:
+    with Store(Path(path) if "://" not in path else path) as store:
+        conversation, parent = store.tree.create().id, None
+        for number in range(count):
+            parent = store.tree.append(conversation, say(f"message {number}", parent)).message.id
+    return count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writers", [20, 40])
+def test_many_processes_that_write_at_once_all_succeed(tmp_path: Path, writers: int) -> None:
+    with ProcessPoolExecutor(writers, PROCESSES) as pool:
+        jobs = [pool.submit(_append_own, str(tmp_path / "recto.db"), 40) for _ in range(writers)]
+        assert {job.result() for job in jobs} == {40}
 
 
 def test_two_processes_that_open_a_new_store_at_once_both_can(tmp_path: Path) -> None:

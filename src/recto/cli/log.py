@@ -14,7 +14,7 @@ from pathlib import Path
 from recto import __version__
 from recto.cli.show import visible
 from recto.errors import Invalid, RectoError
-from recto.home_files import CRASH_FILE, keep_private, make_private_folder
+from recto.home_files import CRASH_FILE, create_private_file, make_private_folder, private
 from recto.keys import READ
 from recto.locations import find_home
 from recto.text import without_key
@@ -87,7 +87,7 @@ def close() -> None:
 def _open_file(path: Path) -> logging.Handler:
     try:
         # at debug level the log holds messages: only the user may read it
-        os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+        create_private_file(path)
         return logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
     except OSError as why:
         raise Invalid(f"the log cannot be written to {path}: {why.strerror or why}", file=str(path)) from why
@@ -111,8 +111,7 @@ def _keep(why: BaseException) -> str:
     stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
     try:
         make_private_folder(path.parent)
-        with path.open("a", encoding="utf-8", errors="backslashreplace") as kept:
-            keep_private(path)
+        with open(path, "a", encoding="utf-8", errors="backslashreplace", opener=private) as kept:
             kept.write(redact(f"{stamp} recto {__version__}\n{''.join(traceback.format_exception(why))}\n"))
     except OSError:
         return f" ({redact(str(why))})"

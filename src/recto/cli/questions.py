@@ -4,7 +4,6 @@ The prompt of the chat: history, several lines, completion, and the toolbar belo
 """
 
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +33,7 @@ from recto.cli.terminal import edited, forget_keys, on_interrupt, revealed
 from recto.cli.word_wrap import WordWrap
 from recto.errors import Invalid
 from recto.events import Answer, ApprovalAsked, FactProposed
-from recto.home_files import HISTORY_FILE
+from recto.home_files import HISTORY_FILE, create_private_file
 
 if TYPE_CHECKING:
     from recto.sources.server_config import ServerConfig
@@ -261,7 +260,7 @@ class HistoryFile(FileHistory):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         with suppress(OSError):
-            os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+            create_private_file(path)
 
     def load_history_strings(self) -> Iterable[str]:
         try:

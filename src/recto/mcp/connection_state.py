@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Literal, Self
 from msgspec import Struct
 
 from recto.chat.message import now
-from recto.home_files import make_private_folder
+from recto.home_files import make_private_folder, private
 from recto.text import clean
 
 MAX_LINES, MAX_LINE_CHARS = 20, 500
@@ -81,7 +81,7 @@ class _LogFile:
     def _open(self) -> BinaryIO:
         try:
             make_private_folder(self._path.parent)
-            return open(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering=0)
+            return open(self._path, "ab", buffering=0, opener=private)
         except OSError:
             return open(os.devnull, "ab", buffering=0)  # a server starts even if its log cannot be written
 

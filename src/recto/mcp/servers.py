@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from recto.concurrency import LoopThread
 from recto.errors import Invalid, RectoError
-from recto.home_files import keep_private, make_private_folder
+from recto.home_files import make_private_folder
 from recto.mcp.allowed_tools import AllowedTools
 from recto.mcp.connection_state import ServerStatus
 from recto.mcp.server_connection import ConnectionOptions, ServerConnection
@@ -234,7 +234,7 @@ class McpServers:
             return connection
         folder = self._home / SERVERS_FOLDER
         with suppress(OSError):  # a server starts even if nothing can be written
-            keep_private(make_private_folder(folder))
+            make_private_folder(folder)
         log_path = folder / f"{_UNSAFE_IN_FILE_NAME.sub('_', config.name)}.log"
         key = cache_key(config, project)
         options = ConnectionOptions(self._cache, key, log_path, self._environment, self._start_s)

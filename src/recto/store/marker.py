@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recto.errors import MessagesLost
+from recto.home_files import private
 
 SUFFIX = ".newest"
 LOG_SUFFIXES = ("-wal", "-shm")
@@ -35,7 +36,7 @@ class StoreMarker:
     def write(self, newest: NewestMessage) -> None:
         """Without a marker nothing is lost but the warning, so a failure is no failure of the commit."""
         with suppress(OSError):
-            file = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600)
+            file = private(str(self._path), os.O_WRONLY | os.O_CREAT)
             try:
                 os.pwrite(file, f"{newest.number} {newest.id}\n".encode(), 0)
             finally:

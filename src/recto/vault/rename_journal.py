@@ -14,7 +14,7 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
-from recto.home_files import make_private_folder
+from recto.home_files import make_private_folder, private
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class RenameJournal:
         file = None
         try:
             make_private_folder(self.path.parent)
-            file = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+            file = os.fdopen(private(str(self.path), os.O_RDWR | os.O_CREAT), "r+b")
             if not _lock(file, self.path):  # another process is renaming, and remembers its own
                 return None
             file.truncate()
