@@ -19,7 +19,7 @@ from recto.providers.model import Done, ReplyPart, TextPart
 from recto.talk_reports import AsyncTalkReports
 from recto.turn.context import Summarizer
 from recto.turn.messages import AnswerAgain, Given, user_message
-from recto.turn.session import PROJECT, SETTINGS, ChatSession, NewConversation
+from recto.turn.session import PROJECT, SETTINGS, ChatSession, NewConversation, SessionChanges
 from recto.turn.steps import Step
 from recto.window.request import Entry
 from recto.window.window import Window
@@ -85,7 +85,7 @@ class AsyncOwnClient(AsyncTalkReports):
         """The session of a conversation that is in the store, for what is set before its first message."""
         session = self._begun()
         if session.creation is not None:
-            await self._engine.store_thread.do(session.commit, self._engine.store, lambda: (None, {}))
+            await self._engine.store_thread.do(session.commit, self._engine.store, _no_step)
         return session
 
     def _create(self, id: str) -> None:
@@ -202,3 +202,7 @@ def _noted(event: Event) -> Sequence[str]:
     if isinstance(event, Noticed):
         return (event.text,)
     return event.notes if isinstance(event, ContextCompacted) else ()
+
+
+def _no_step() -> tuple[None, SessionChanges]:
+    return None, {}

@@ -195,7 +195,8 @@ class ChatSession(Struct):
             if create:
                 self.apply(conversation="")
             raise
-        self.apply(creation=None, **changes)
+        self.apply(**changes)
+        self.apply(creation=None)
         return result
 
     def task_runs(self, *, begins: bool = False) -> tuple[dict[str, object], ...]:
