@@ -59,7 +59,6 @@ from recto.turn.tool_filter import (
     sized_tools,
 )
 from recto.vault.open_vaults import OpenVaults
-from recto.window.account import RequestAccount
 
 log = logging.getLogger(__name__)
 
@@ -214,8 +213,10 @@ class SourcePicker(Picker):
         tools, missing = await self._callable_tools()
         forbidden = tuple(each for each in tools if each.approval == "deny")
         tools = [each for each in tools if each not in forbidden]
-        text = without_mentions(self._turn.message.text) if self._turn.message else ""
-        candidates = self._candidates(tools)
+        text, candidates = (
+            without_mentions(self._turn.message.text) if self._turn.message else "",
+            self._candidates(tools),
+        )
         choice = await self._choose(text, candidates)
         self._chosen = tuple(_selection(each) for each in choice.chosen if isinstance(each.source, TextSource))
         offered = [
@@ -292,17 +293,19 @@ class SourcePicker(Picker):
         return [OfferedTool(by_id[id], each, lasts=id in fresh) for id, each in (stays | fresh).items()]
 
     async def _last_tools(self) -> LastTools:
-        """The tools of the last request, if no compaction has come since."""
+        """The tools of the conversation's last request; without what is sent again if a compaction has come since."""
         session, number = self._turn.session, self._turn.compaction
-        if session.last_tools is None:
-            session.apply(last_tools=await self._store_thread.do(self._recorded_tools))
-        known = session.last_tools or LastTools(number)
+        known = await self._store_thread.do(self._recorded_tools) or session.last_tools or LastTools(number)
+        session.apply(last_tools=known)
         return known if known.compaction == number else LastTools(number, short=known.short, left_out=known.left_out)
 
-    def _recorded_tools(self) -> LastTools:
+    def _recorded_tools(self) -> LastTools | None:
+        """None where the session has made the last request itself, and knows."""
         session, records = self._turn.session, self._store.records
-        last = session.request or (records.latest(session.conversation) if session.conversation else None)
-        account = records.record(last).account if last else RequestAccount()
+        last = records.latest(session.conversation) if session.conversation else None
+        if last is None or (session.last_tools and session.request in (last, None)):
+            return None
+        account = records.record(last).account
         return last_tools(account.compaction, account.picks(), account.not_picked)
 
     async def _filtered(self, text: str, offered: list[OfferedTool]) -> tuple[list[OfferedTool], ToolFilter]:
@@ -311,9 +314,9 @@ class SourcePicker(Picker):
         resolved = self._turn.resolved
         share = resolved.room * resolved.settings.budgets.tools
         last = await self._last_tools() if offered else LastTools()
-        whole = {each.selection.id: each.selection.source.sha256 for each in offered}
-        is_known = all(last.sent.get(id, hash) == hash for id, hash in whole.items())
-        is_known = is_known and not last.short and not last.left_out
+        whole = ((each.selection.id, each.selection.source.sha256) for each in offered) if last.sent else ()
+        is_whole = all(last.sent.get(id, hash) == hash for id, hash in whole)
+        is_known = is_whole and not last.short and not last.left_out
         # a token is at least a byte: where the bytes are few enough, nothing has to be counted
         if is_known and size_of(offered) <= share and len(offered) <= MOST_TOOLS:
             return offered, ToolFilter(resolved, {}, (), last)
@@ -325,7 +328,7 @@ class SourcePicker(Picker):
         recent = await self._store_thread.do(self._recently_called)
         tool_filter = ToolFilter(resolved, scores, recent, last)
         found = tool_filter.fit(tools)
-        self.notes += [tool_filter.note] if tool_filter.note else []
+        self.notes += filter(None, [tool_filter.note])
         return found, tool_filter
 
     async def _scores(self, text: str, tools: Sequence[Source]) -> dict[SourceId, float]:
