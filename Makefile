@@ -41,7 +41,7 @@ coverage: .venv/test.ready .venv/node.ready .venv/browser.ready ## the same test
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-test-all: lint types .venv/node.ready .venv/browser.ready .venv/postgres.ready ## the slow tests too (embedded model, servers of npm, a process a command), more examples
+test-all: lint types .venv/node.ready .venv/browser.ready .venv/postgres.ready .venv/compiler.ready ## the slow tests too (embedded model, servers of npm, a process a command), more examples
 	RECTO_EXAMPLES=all $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
 fuzz: .venv/test.ready ## the laws over many more random conversations; EXAMPLES=n of each (20,000)
@@ -123,6 +123,12 @@ clean: ## takes away everything that was built here
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { \
 		$(SUDO) apt-get update -qq && \
 		$(SUDO) apt-get install -y -qq --no-install-recommends postgresql; } >&2
+	@touch $@
+
+# For a library that tests load into a process, to log what it writes.
+.venv/compiler.ready: .venv/test.ready
+	@command -v cc >/dev/null || { $(SUDO) apt-get update -qq && \
+		$(SUDO) apt-get install -y -qq --no-install-recommends gcc libc6-dev; } >&2
 	@touch $@
 
 .PHONY: help chat web demo test test-all coverage fuzz golden lint types format bench docs picture lock clean

@@ -36,7 +36,22 @@ def make_private_folder(folder: Path) -> Path:
     if not folder.is_dir():
         make_private_folder(folder.parent)
         folder.mkdir(0o700, exist_ok=True)
+        sync_to_disk(folder.parent)
     return folder
+
+
+def sync_to_disk(path: Path) -> None:
+    """Waits until a file's content, or the names in a folder, are on the disk: a power cut may lose the rest. Raises
+    OSError, but not of a folder: some systems cannot sync one."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError:
+        if not path.is_dir():
+            raise
 
 
 def private(path: str, flags: int) -> int:
@@ -120,7 +135,9 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
         try:
             json.dump(value, file, ensure_ascii=False)
             file.close()
+            sync_to_disk(Path(file.name))  # else a power cut may leave the new name with nothing in it
             os.replace(file.name, path)
+            sync_to_disk(path.parent)
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from recto.background import BackgroundWorker
 from recto.errors import Busy, Invalid, NotFound, StoreError
-from recto.home_files import make_private_folder, private
+from recto.home_files import make_private_folder, private, sync_to_disk
 from recto.store.dialect import is_writable, read_only_url
 from recto.store.marker import LOG_SUFFIXES, NewestMessage, StoreMarker
 
@@ -133,9 +133,9 @@ def _copy(source: Path, target: Path, tell: Tell | None = None) -> None:
             one.backup(other, pages=PAGES_PER_STEP, progress=_progress(tell))
             other.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
             _check(other, source)
-        _sync(part)
+        sync_to_disk(part)
         os.replace(part, target)
-        _sync(target.parent)
+        sync_to_disk(target.parent)
     finally:
         for suffix in ("", "-journal", *LOG_SUFFIXES):
             Path(f"{part}{suffix}").unlink(missing_ok=True)
@@ -172,14 +172,6 @@ def _connect(file: Path) -> sqlite3.Connection:
     return sqlite3.connect(name, uri=True, isolation_level=None, check_same_thread=False)
 
 
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 @contextmanager
 def _store_errors(path: Path) -> Iterator[None]:
     """Turns errors of SQLite and of the disk into a StoreError."""
@@ -211,11 +203,10 @@ def restore_backup(store: Path, file: Path | None, tell: Tell | None = None) -> 
         fresh = store.with_name(f".{store.name}.restored")
         _copy(backup.file, fresh, tell)
         former = move_aside(store)
-        marker.remove()
         os.replace(fresh, store)
-        _sync(store.parent)
-    if backup.newest:
-        marker.write(backup.newest)
+        sync_to_disk(store.parent)
+        # last: until then a power cut leaves a store that says what it lacks, never one that seems new
+        marker.lower(backup.newest)
     return Restored(backup, former, max(0, held.number - backup.messages) if held else 0)
 
 

@@ -177,20 +177,21 @@ class Database:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """A transaction without other writers; all or nothing. A write inside a write of the same thread joins it."""
-        with self._within(write=True) as connection:
+    def write(self, *, is_synced: bool = True) -> Iterator[Connection]:
+        """A transaction without other writers; all or nothing. A write inside a write of the same thread joins it. One
+        that is not synced survives the end of the process, but a power cut only once a later one is synced."""
+        with self._within(write=True, is_synced=is_synced) as connection:
             yield connection
 
     @contextmanager
-    def _within(self, *, write: bool, shared: bool = False) -> Iterator[Connection]:
+    def _within(self, *, write: bool, shared: bool = False, is_synced: bool = True) -> Iterator[Connection]:
         outer: Connection | None = getattr(self._local, "connection", None)
         if outer is None and not write:
             outer = getattr(self._local, "reading", None)
         if outer is not None:
             yield outer
             return
-        with self.translate_errors(), self._connection(write=write) as connection:
+        with self.translate_errors(), self._connection(write=write, is_synced=is_synced) as connection:
             self._local.connection, self._local.newest = connection if write else None, None
             self._local.changes, before = set(), getattr(self._local, "reading", None)
             self._local.reading = connection if shared else before
@@ -205,12 +206,13 @@ class Database:
             self._marker.write(self._local.newest)
 
     @contextmanager
-    def _connection(self, *, write: bool) -> Iterator[Connection]:
+    def _connection(self, *, write: bool, is_synced: bool) -> Iterator[Connection]:
         """For one transaction. It stays open for the next one: to get one from SQLAlchemy's pool and give it back takes
         five times as long as a transaction that does nothing."""
         connection = self._idle_connection() or self.engine.connect()
-        if connection.get_execution_options().get("write") is not write:
-            connection.execution_options(write=write)
+        known = connection.get_execution_options()
+        if (known.get("write"), known.get("is_synced")) != (write, is_synced):
+            connection.execution_options(write=write, is_synced=is_synced)
         try:
             yield connection
         except BaseException:
@@ -289,10 +291,8 @@ class Database:
 
     def lower_newest(self, newest: NewestMessage | None) -> None:
         """Messages are deleted: the marker names one that stays, at once, or none."""
-        if self._marker and newest:
-            self._marker.write(newest)
-        elif self._marker:
-            self._marker.remove()
+        if self._marker:
+            self._marker.lower(newest)
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:

@@ -119,11 +119,20 @@ def _sqlite_engine(url: URL, busy_timeout_s: float) -> Engine:
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         if _is_write(connection):
+            _sync_commits(connection)
             _begin_writing(driver_connection(connection), busy_timeout_s)
         else:
             driver_connection(connection).execute("BEGIN")
 
     return engine
+
+
+def _sync_commits(connection: Connection) -> None:
+    """Sets whether the next commit waits for the disk. One that does syncs those before it too."""
+    about, is_synced = connection.connection.info, connection.get_execution_options().get("is_synced", True)
+    if about.get("is_synced", True) is not is_synced:
+        about["is_synced"] = is_synced
+        driver_connection(connection).execute(f"PRAGMA synchronous={'FULL' if is_synced else 'NORMAL'}")
 
 
 def _begin_writing(connection: sqlite3.Connection, timeout_s: float) -> None:
@@ -162,12 +171,14 @@ def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
         if not _is_write(connection):
             run_driver(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return
-        timeout_s = connection.get_execution_options().get("patience_s", busy_timeout_s)
+        options = connection.get_execution_options()
+        timeout_s = options.get("patience_s", busy_timeout_s)
+        unsynced = "" if options.get("is_synced", True) else "SET LOCAL synchronous_commit = off; "
         # read committed: reads after the lock see what the last writer left
         run_driver(
             connection,
             "BEGIN ISOLATION LEVEL READ COMMITTED; "
-            f"SET LOCAL lock_timeout = {int(timeout_s * 1000)}; SELECT pg_advisory_xact_lock({WRITER_LOCK})",
+            f"{unsynced}SET LOCAL lock_timeout = {int(timeout_s * 1000)}; SELECT pg_advisory_xact_lock({WRITER_LOCK})",
         )
 
     return engine

@@ -1,7 +1,8 @@
 """StoreMarker: a small file beside a SQLite store that names the newest message.
 
 A store of 0 bytes, or one whose write-ahead log was deleted, is valid for SQLite and only holds less. The marker knows
-better. It is written after a commit, so it may name an older message than the newest, never one that was not stored.
+better. It is written after a commit, which was synced, so it may name an older message than the newest, never one that
+was not stored.
 """
 
 import os
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recto.errors import MessagesLost
-from recto.home_files import private
+from recto.home_files import private, sync_to_disk
 
 SUFFIX = ".newest"
 LOG_SUFFIXES = ("-wal", "-shm")
@@ -42,8 +43,19 @@ class StoreMarker:
             finally:
                 os.close(file)
 
+    def lower(self, newest: NewestMessage | None) -> None:
+        """Before messages are deleted: names one that stays, or none. Synced, so that no power cut leaves the old
+        marker with the new store."""
+        if newest is None:
+            self.remove()
+            return
+        self.write(newest)
+        if self._path.exists():
+            sync_to_disk(self._path)
+
     def remove(self) -> None:
         self._path.unlink(missing_ok=True)
+        sync_to_disk(self._path.parent)
 
     def check_file(self) -> None:
         """Before SQLite sees the file: it would make a new store of an empty one, and delete its log."""

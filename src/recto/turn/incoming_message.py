@@ -74,7 +74,9 @@ class OpenStreams:
         if not taken:
             return
         try:
-            with self.store.database.write():
+            # not synced: a power cut may take the last words of a reply that has not ended, and twenty streams would
+            # keep each other waiting for the disk
+            with self.store.database.write(is_synced=False):
                 for stream, steps in taken:
                     self.store.tree.grow(stream.id, steps)
         except StoreError as why:
