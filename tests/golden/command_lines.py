@@ -6,6 +6,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from recto.cli.main import recto
+
 NOT_HERE = {
     "web": "a page in a browser: tests/web",
     "mcp": "a server that other programs start: tests/serve/test_mcp_server.py",
@@ -41,10 +45,10 @@ LINES: dict[str, list[str]] = {
     ],
     "conversations archive": both("Branches", "nothing"),
     "conversations delete": both("Branches"),
-    "conversations empty-trash": both("--yes", "--yes --older-than 3"),
+    "conversations empty-trash": both("--yes --older-than 30", "--yes"),
     "conversations fork": both("'#2' -c Branches", "'#99' -c Branches"),
     "conversations index": both("", "--rebuild"),
-    "conversations list": both("", "--limit 3", "--archived", "--deleted"),
+    "conversations list": both("", "--limit 3", "--archived", "--trash"),
     "conversations pin": both("'#1' -c Branches", "'#2' -c Branches"),
     "conversations priority": both("'#1' 9 -c Branches", "'#1' 11 -c Branches"),
     "conversations rename": both("Branches 'The cutter'", "'The cutter' ' '"),
@@ -80,9 +84,7 @@ LINES: dict[str, list[str]] = {
     "conversations undo": both("Branches", "'Where is the shed?'"),
     "conversations unpin": both("'#1' -c 'Revised by hand'", "'#2' -c Branches"),
     "context clear": both("Branches"),
-    "context compact": both(
-        "'Revised by hand'", "Branches", "'Chosen sentences' --keep 'the names'", "'A client of its own'"
-    ),
+    "context compact": both("7 --keep 'the prices'", "Branches", "'Revised by hand'"),
     "context cost": both(
         "",
         "'By a model'",
@@ -119,7 +121,7 @@ LINES: dict[str, list[str]] = {
         "'Old results' --json",
     ],
     "context stats": both(
-        "", "'By a model'", "'A goal reached'", "'How long is she?'", "'Tools and notes'", "'Revised by hand' --by tool"
+        "", "'By a model'", "'A goal reached'", "'How long is she?'", "'Tools and notes'", "'Revised by hand' --by turn"
     ),
     "context strategy": both("", "hybrid Branches", "default Branches", "nonsense Branches"),
     "context summary": both(
@@ -128,18 +130,18 @@ LINES: dict[str, list[str]] = {
         "'Revised by hand' --lost",
         "Discarded",
         "Branches",
-        "'Revised by hand' --edit 'All is told.'",
+        "'Revised by hand' --text paste.txt",
     ),
     "context uncompact": both("'By a model'", "Branches"),
     "context unset": both("prepare_at -c 'Prepared ahead'", "threshold -c Branches"),
     "context whatif": both(
-        "'#9' -c 'By a model' --strategy hybrid --strategy discard",
+        "'#9' -c 'By a model' --strategy discard",
         "'#9' -c 'By a model' --window 4000",
-        "--all -c Branches",
+        "--all -c 'By a model' --strategy hybrid --strategy discard",
     ),
-    "request diff": both("", "'#24' '#22'", "'#24' --all"),
-    "request rebuild": ["", "'#2'", "last -o body.json", "99999"],
-    "request show": both("", "'#2'", "previous"),
+    "request diff": both("", "'#24' '#22'", "'#24' '#4'"),
+    "request rebuild": ["'#24'", "'#2' -o body.json", "99999"],
+    "request show": both("", "'#24'", "previous", "'#2' --source rule:style"),
     "request verify": ["--all", "--all --json", "last", ""],
     "sources add": both(
         "rule:night -c 'The clerk'", "rule:nothing -c 'The clerk'", "ref:prices rule:night -c 'The clerk'"
@@ -151,7 +153,7 @@ LINES: dict[str, list[str]] = {
     "sources mode": both("rule:night always --agent clerk", "rule:night sometimes --agent clerk", "tool:tides agent"),
     "sources remove": both("rule:night -c 'The clerk'", "rule:style -c Branches"),
     "sources stats": both("", "--agent clerk", "--by month", "--by day --since 2026-03-05"),
-    "sources trust": both("nothing"),
+    "sources trust": both("tides", "nothing"),
     "agent config": both(
         "clerk",
         "clerk context.threshold",
@@ -201,8 +203,8 @@ LINES: dict[str, list[str]] = {
     "store copy": both("--to sqlite:///../other.db"),
     "store prune": both(
         "--older-than 2d --dry-run",
-        "--older-than 2d --key laptop --yes",
-        "--older-than 4d -c Branches --yes",
+        "--older-than 2h --key laptop --yes",
+        "--older-than 3d -c Branches --yes",
         "--older-than soon",
     ),
     "store restore": both("../copy.db", "../nothing.db"),
@@ -239,6 +241,11 @@ def _write(name: str, text: str) -> Callable[[Path], object]:
     return lambda root: (root / "project" / name).write_text(text)
 
 
+def _asked(root: Path) -> None:
+    """Requests are named by numbers in the conversation that was used last."""
+    CliRunner().invoke(recto, ["ask", "And now?", "-c", "By a model"], catch_exceptions=False)
+
+
 def _backup(root: Path) -> None:
     (root / "copy.db").write_bytes((root / "home/recto.db").read_bytes())
     os.utime(root / "copy.db", (1_770_000_000, 1_770_000_000))
@@ -249,6 +256,7 @@ def _trusting(root: Path) -> None:
 
 
 PREPARED: dict[str, Callable[[Path], object]] = {
+    **dict.fromkeys(("request diff", "request rebuild", "request show"), _asked),
     "context import": _write(
         "list.json", '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]'
     ),

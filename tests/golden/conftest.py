@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -111,8 +111,7 @@ def worlds() -> Iterator[Callable[[], World]]:
 def made_world(folder: Path) -> World:
     """With the indexes of its searches, which would otherwise be made by every test."""
     world = World(folder)
-    with pytest.MonkeyPatch.context() as patches:
-        surround(world, patches)
+    with surroundings(world):
         notes = f"--vault {world.notes}"
         # a suggestion brings the facts about notes up to date
         for line in ("conversations index", "memory search Anna", f"vault index {notes}", f"vault suggest 15 {notes}"):
@@ -134,15 +133,26 @@ def second_world(worlds: Callable[[], World]) -> World:
 
 
 @pytest.fixture
-def world(shared_world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+def world(shared_world: World) -> Iterator[World]:
     shared_world.renew()
-    surround(shared_world, monkeypatch)
-    return shared_world
+    with surroundings(shared_world):
+        yield shared_world
 
 
-def surround(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the machine is seen, nor what time it is."""
-    surroundings = {
+@contextmanager
+def surroundings(world: World, **more: str) -> Iterator[None]:
+    """Nothing of the machine is seen, nor what time it is; `more` are further variables."""
+    try:
+        with pytest.MonkeyPatch.context() as patches:
+            _surround(world, patches, more)
+            yield
+    finally:
+        time.tzset()
+        show.is_plain.cache_clear()
+
+
+def _surround(world: World, patches: pytest.MonkeyPatch, more: dict[str, str]) -> None:
+    variables = {
         "RECTO_HOME": str(world.home),
         "RECTO_SEARCH_EMBEDDER": "none",
         "RECTO_STORE_BACKUP": "off",
@@ -152,20 +162,23 @@ def surround(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         "COLUMNS": "140",
         "LINES": "50",
         "LANG": "C.UTF-8",
+        "TERM": "xterm",
+        **more,
     }
+    foreign = ("RECTO_", "LC_", "OTEL_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "EDITOR", "VISUAL")
     for name in [*os.environ]:
-        if name.startswith(("RECTO_", "LC_", "OTEL_")) or name.endswith("_API_KEY"):
-            monkeypatch.delenv(name)
-    for name, value in surroundings.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setitem(sys.modules, "keyring", None)
-    monkeypatch.chdir(world.project)
+        if name.startswith(foreign) or name.lower().endswith(("_api_key", "_proxy")):
+            patches.delenv(name)
+    for name, value in variables.items():
+        patches.setenv(name, value)
+    patches.setitem(sys.modules, "keyring", None)
+    patches.chdir(world.project)
     time.tzset()
     show.is_plain.cache_clear()
     clock = Clock(NOW)
-    clock.install(monkeypatch.setattr)
+    clock.install(patches.setattr)
     for name in STOPWATCHES:
-        monkeypatch.setattr(sys.modules[name], "time", clock.stopwatch())
+        patches.setattr(sys.modules[name], "time", clock.stopwatch())
 
 
 @pytest.fixture
