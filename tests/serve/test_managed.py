@@ -285,9 +285,9 @@ def test_a_model_that_fails_is_replaced_by_its_fallback(endpoint: Start, script:
         (b"{", 400, "not JSON"),
         (b'{"model":"x:y"}', 400, "messages must have at least one message"),
         (b'{"model":"x:y","messages":[{"role":"user","content":"hi"}],"n":2}', 400, "n is not supported here"),
-        (b'{"model":"nobody:x","messages":[{"role":"user","content":"hi"}]}', 404, "There is no provider nobody"),
+        (b'{"model":"nobody:x","messages":[{"role":"user","content":"hi"}]}', 404, "There is no model nobody:x"),
         (
-            b'{"model":"x:y","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"I"}]}',
+            b'{"model":"recto","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"I"}]}',
             400,
             "must end with what is to be answered",
         ),
