@@ -110,6 +110,8 @@ def test_embeddings_count_for_the_limit_and_in_the_reports(endpoint: Start, upst
     assert codes == [200, 200, 429, 429], "50 tokens cost 5 cents; the bound is a token for each byte of the body"
     assert asked(provider) == 2
     assert spent(server, "cap") == pytest.approx(0.1) == reported(server)
+    (homeless,) = server.run(server.desk.spending("conversation"))
+    assert (homeless.name, homeless.cost_usd) == ("no conversation", pytest.approx(0.1))
     (used,) = server.run(server.desk.token_use("purpose"))
     assert (used.name, used.requests, used.input, used.cost_usd) == ("embeddings", 2, 100, pytest.approx(0.1))
     assert server.run(server.desk.conversations()) == []

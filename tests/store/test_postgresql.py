@@ -101,7 +101,7 @@ def make_older(connection: Connection) -> None:
         "source_days",
         "document_pairs",
     )
-    clients = ("awaited_replies", "open_replies", "client_messages", "client_conversations", "access_keys")
+    clients = ("charges", "awaited_replies", "open_replies", "client_messages", "client_conversations", "access_keys")
     for name in (*clients, "facts", "waiting", *totals):
         connection.execute(text(f"DROP TABLE {name}"))
     connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))

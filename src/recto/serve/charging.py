@@ -132,15 +132,10 @@ def begin_charge(
 ) -> int:
     """Writes the bound of a call that belongs to no conversation; raises SpendLimit where it is too much."""
     with store.database.write():
-        check_call(store, cap, limits, bound)
+        if cap:
+            check_cap(store, cap, bound.model.name, bound.most)
+        check_day(store, limits, bound.most)
         return store.charges.begin(owner, bound.model.name, purpose, bound.most)
-
-
-def check_call(store: Store, cap: SpendCap | None, limits: SpendSettings, bound: CallBound) -> None:
-    """In the transaction that stores the bound."""
-    if cap:
-        check_cap(store, cap, bound.model.name, bound.most)
-    check_day(store, limits, bound.most)
 
 
 class CallCost(Struct, frozen=True):

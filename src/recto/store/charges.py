@@ -18,6 +18,9 @@ from recto.store.database import Database
 from recto.store.rows import AnyRow
 from recto.store.schema import charges, client_conversations, requests
 
+NO_CONVERSATION = "no conversation"
+"""In sums by conversation, the name of what belongs to none."""
+
 
 def cost_sums(table: Table) -> tuple[ColumnElement[Any], ...]:
     """How many calls there are, what they cost, how many have no price, and the most that the open ones can cost."""
@@ -65,13 +68,12 @@ def _counted(table: Table) -> ColumnElement[Any]:
 
 
 def charge_sums(connection: Connection, by: str, since: str | None) -> list[tuple[str, AnyRow]]:
-    """The sums of all charges by total, day, model or purpose, each with its name."""
-    if by == "conversation":
-        return []
+    """The sums of all charges by total, conversation, day, model or purpose, each with its name."""
     if by == "day":
         return list(_by_day(connection, since))
-    if by == "total":
-        return [("", connection.execute(_since(select(*_SUMS), since)).one())]
+    if by in ("total", "conversation"):
+        row = connection.execute(_since(select(*_SUMS), since)).one()
+        return [("" if by == "total" else NO_CONVERSATION, row)] if by == "total" or row.requests else []
     name = charges.c[by]
     rows = connection.execute(_since(select(name.label("name"), *_SUMS), since).group_by(name))
     return [(row.name, row) for row in rows]

@@ -63,7 +63,7 @@ class Spending:
         progress: Progress | None = None,
     ) -> list[Spent]:
         """Days in their order; everything else by what it cost, the dearest first. `total` gives one sum. Calls of the
-        endpoint that belong to no conversation are in all sums but those by conversation."""
+        endpoint that belong to no conversation have a sum of their own among those by conversation."""
         found = None
         if conversation is None and since is None:
             found = self._kept_totals.read(
