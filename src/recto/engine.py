@@ -59,11 +59,11 @@ from recto.turn.messages import (
     user_message,
 )
 from recto.turn.passage_picker import PassagePicker, PassageSearch
-from recto.turn.pickers import Picker, TurnInput
+from recto.turn.pickers import CallerTools, Picker, TurnInput
 from recto.turn.plan_picker import PlanPicker
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession
-from recto.turn.source_picker import CallerTools, SessionSources, SourcePicker
+from recto.turn.source_picker import SessionSources, SourcePicker
 from recto.turn.source_uses import UseTracker
 from recto.turn.steps import SlowStep, Step, StepResult
 from recto.turn.tool_round import Approvals, round_limit

@@ -15,13 +15,16 @@ import asyncio
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.memory.memory_files import FoundMemory, MemoryScope
+from recto.settings import ToolSettings
 from recto.sources.overrides import SourceOverrides
-from recto.sources.selection import StablePicks
+from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import Insert, Pick
+from recto.sources.tools import CallerTool
 from recto.turn.assembly import Turn
 from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext
 from recto.turn.session import ChatSession
@@ -99,3 +102,23 @@ class Picker:
 
     def give_way(self) -> None:
         """The provider says that the window is too long: `fill` must bring nothing more in this turn."""
+
+
+SERVER = "caller"
+"""The server name of tools that a caller brings."""
+
+
+class CallerTools(Picker):
+    """The tools that a caller brings with one call and runs itself. They come last in the preamble."""
+
+    def __init__(self, turn: TurnInput, settings: ToolSettings) -> None:
+        super().__init__()
+        self._turn, self._settings = turn, settings
+
+    async def stable(self) -> StablePicks:
+        tools = self._turn.options.tools
+        if tools and not (self._turn.resolved.model.tools and self._settings.enabled):
+            return StablePicks(notes=(f"{self._turn.resolved.model.name} cannot call tools: yours are not offered",))
+        given = [replace(tool, server=SERVER) for tool in {tool.name: tool for tool in tools}.values()]
+        offered = [OfferedTool(CallerTool(tool), Selection(tool, "always", "given with this call")) for tool in given]
+        return StablePicks(tools=tuple(offered))

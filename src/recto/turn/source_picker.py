@@ -6,8 +6,6 @@ is a note, and the turn goes on.
 SessionSources: the rules, references and tools of a conversation: those of its agent and what the user changed.
 
 Lists them for the doors, keeps the user's changes, and knows which tools can run.
-
-CallerTools: the tools that a caller brings with one call and runs itself. They come last in the preamble.
 """
 
 import asyncio
@@ -42,11 +40,11 @@ from recto.sources.source import (
     Tool,
 )
 from recto.sources.tool_definition import ToolChange, ToolDefinition
-from recto.sources.tools import RECALL, RECALL_TOOL, CallerTool, LocalTool, RemoteTool, RunnableTool
+from recto.sources.tools import RECALL, RECALL_TOOL, LocalTool, RemoteTool, RunnableTool
 from recto.store.store import Store
 from recto.turn.beginning import as_it_began
 from recto.turn.context import CallOptions, ResolvedModel, TurnContext
-from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
+from recto.turn.pickers import SERVER, Picker, Room, TurnInput, VolatilePicks
 from recto.turn.plugin_tools import plugin_tools
 from recto.turn.session import ChatSession, LastTools, last_tools
 from recto.turn.tool_filter import (
@@ -384,20 +382,3 @@ def _selection(each: ScoredSource) -> Selection:
 
 def _passed(each: ScoredSource) -> Pick:
     return replace(_selection(each).pick, because=each.because)
-
-
-SERVER = "caller"
-
-
-class CallerTools(Picker):
-    def __init__(self, turn: TurnInput, settings: ToolSettings) -> None:
-        super().__init__()
-        self._turn, self._settings = turn, settings
-
-    async def stable(self) -> StablePicks:
-        tools = self._turn.options.tools
-        if tools and not (self._turn.resolved.model.tools and self._settings.enabled):
-            return StablePicks(notes=(f"{self._turn.resolved.model.name} cannot call tools: yours are not offered",))
-        given = [replace(tool, server=SERVER) for tool in {tool.name: tool for tool in tools}.values()]
-        offered = [OfferedTool(CallerTool(tool), Selection(tool, "always", "given with this call")) for tool in given]
-        return StablePicks(tools=tuple(offered))
