@@ -17,10 +17,11 @@ from msgspec import Struct
 FLOOR_S = 0.02
 MAX_GROWTH = 6
 MAX_CHARS = 40_000
-# A reader of 2,048 characters that takes this long would be above the floor, at eight times the length, if it were
-# quadratic. So nothing else needs to be measured.
-_SCREEN_CHARS, _SCREEN_S, _LINEAR = 2048, 0.0003, 4.6
-_FIRST_UNITS = 20
+# What reads 2,048 characters in less than this would not be above the floor at eight times the length, even if it were
+# quadratic. What takes longer is measured only where four times the text takes visibly more than four times as long.
+_SCREENS, _SCREEN_S, _ENOUGH_S, _LINEAR = (128, 512, 2048), 0.0003, 0.005, 4.6
+# Twenty units in this time may be the beginning of something exponential: it is measured in small steps.
+_FIRST_UNITS, _EXPONENTIAL_S = 20, 0.001
 
 _CHARS = " \t\n\r\u00a0\u2028[](){}<>\"'`*_~=#+-.,;:!?/\\|&@^%$0aA“„«…。、中のก가\u0301\u200b\u200d😀"
 _PAIRS = """
@@ -46,7 +47,8 @@ ALL_UNITS = tuple(
         ]
     )
 )
-FEW_UNITS = (*' \t\n[(<"`.-_a中', "[[", "![[", "*a ", "**a ", "1.", "a ")
+READER_UNITS = (*_CHARS, *_PAIRS.split(), "a ", "a. ", "A. ", "a? ", "**a ", "*a ", "a\n", "- a\n", "|a|\n", "> a\n")
+FEW_UNITS = (" ", "[", "**a ", "\n", "![[", ".", "a", "1.")
 
 
 class HostileText(Struct, frozen=True):
@@ -78,8 +80,7 @@ def own_units(pattern: str) -> tuple[str, ...]:
 def growth(read: Read, text: HostileText) -> float | None:
     """How much longer it takes to read four times the text; None where that is less than `MAX_GROWTH`, or nothing."""
     first = _FIRST_UNITS * len(text.unit)
-    screened = _seconds(read, text.of(first)) < _SCREEN_S and _seconds(read, text.of(_SCREEN_CHARS)) < _SCREEN_S
-    if screened or _quickest(read, text.of(_SCREEN_CHARS)) < _LINEAR * _quickest(read, text.of(_SCREEN_CHARS // 4)):
+    if _seconds(read, text.of(first)) < _EXPONENTIAL_S and _is_linear(read, text):
         return None
     chars = first
     while chars <= MAX_CHARS:
@@ -88,6 +89,14 @@ def growth(read: Read, text: HostileText) -> float | None:
             return min(found) if min(found) > MAX_GROWTH else None
         chars = chars * 5 // 4 if chars < 5 * first else chars * 2
     return None
+
+
+def _is_linear(read: Read, text: HostileText) -> bool:
+    took, chars = 0.0, 0
+    for chars in _SCREENS:
+        if (took := _seconds(read, text.of(chars))) > _ENOUGH_S:
+            break
+    return took < _SCREEN_S or _quickest(read, text.of(chars)) < _LINEAR * _quickest(read, text.of(chars // 4))
 
 
 def _quickest(read: Read, text: str) -> float:

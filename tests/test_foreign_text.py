@@ -1,15 +1,27 @@
 """Whatever a text from elsewhere says, reading it takes time that grows with its length alone."""
 
 import pytest
-from tests.compiled_patterns import UsedPattern, find_patterns
-from tests.hostile_texts import ALL_UNITS, FEW_UNITS, HostileText, Read, growth, hostile_texts, own_units
+from tests.compiled_patterns import SOURCE, UsedPattern, find_patterns
+from tests.foreign_readers import READERS, SUMMARY_READERS, fresh
+from tests.hostile_texts import (
+    ALL_UNITS,
+    FEW_UNITS,
+    READER_UNITS,
+    HostileText,
+    Read,
+    growth,
+    hostile_texts,
+    own_units,
+)
 
 pytestmark = pytest.mark.untraced
-SUMMARY = "recto.summary."
-
-
-def test_every_pattern_that_a_function_makes_has_an_example() -> None:
-    assert (find_patterns().missing, find_patterns().unneeded) == (frozenset(), frozenset())
+ROOMS = sorted({path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")} - {"summary"})
+# Drawing takes so long for each character that a quick test has no room for it.
+DRAWN = {"page", "reply on the page in parts", "code on the page", "terminal", ".gitignore", "imported file"}
+QUICK = sorted(READERS.keys() - DRAWN)
+# Read texts of a conversation that is summarised. The list may only shrink: what is no longer slow must leave it.
+KNOWN_SLOW: dict[str, str] = {}
+KNOWN_SLOW_READERS: dict[str, str] = {}
 
 
 def reads(used: UsedPattern) -> Read:
@@ -23,26 +35,49 @@ def slow_on(used: UsedPattern, units: tuple[str, ...]) -> HostileText | None:
     return next((text for text in hostile_texts(units) if growth(reads(used), text)), None)
 
 
+def slow_units(read: Read, units: tuple[str, ...]) -> list[str]:
+    return [unit for unit in units if growth(fresh(read), HostileText(unit))]
+
+
 def patterns_of(room: str) -> list[UsedPattern]:
     return [each for each in find_patterns().used if f"{each.name}.".startswith(f"recto.{room}.")]
 
 
-ROOMS = sorted({each.name.split(".")[1] for each in find_patterns().used} - {"summary"})
+def test_every_pattern_that_a_function_makes_has_an_example() -> None:
+    assert (find_patterns().missing, find_patterns().unneeded) == (frozenset(), frozenset())
 
 
 def test_patterns_read_the_worst_texts_in_time_that_grows_with_their_length() -> None:
-    slow = {
-        f"{used}: {text.unit!r}" for room in ROOMS for used in patterns_of(room) if (text := slow_on(used, FEW_UNITS))
-    }
-    assert not slow
+    found = [(used, slow_on(used, FEW_UNITS)) for room in ROOMS for used in patterns_of(room)]
+    assert {f"{used}: {text.unit!r}" for used, text in found if text} == set()
+
+
+def test_readers_read_the_worst_texts_in_time_that_grows_with_their_length() -> None:
+    assert {name: slow for name in QUICK if (slow := slow_units(READERS[name], FEW_UNITS[:3]))} == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS)
 def test_patterns_read_every_hostile_text_in_time_that_grows_with_its_length(room: str) -> None:
-    slow = {
-        f"{used}: {text.unit!r}"
-        for used in patterns_of(room)
-        if (text := slow_on(used, (*ALL_UNITS, *own_units(str(used.pattern.pattern)))))
-    }
-    assert not slow
+    found = [(used, slow_on(used, (*ALL_UNITS, *own_units(str(used.pattern.pattern))))) for used in patterns_of(room)]
+    assert {f"{used}: {text.unit!r}" for used, text in found if text} == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS)
+def test_readers_read_every_hostile_text_in_time_that_grows_with_its_length(name: str) -> None:
+    assert slow_units(READERS[name], READER_UNITS) == []
+
+
+@pytest.mark.slow
+def test_the_patterns_of_summaries_that_are_slow_are_known() -> None:
+    found = [
+        (used, slow_on(used, (*ALL_UNITS, *own_units(str(used.pattern.pattern))))) for used in patterns_of("summary")
+    ]
+    assert {str(used): text.unit for used, text in found if text}.keys() == KNOWN_SLOW.keys()
+
+
+@pytest.mark.slow
+def test_the_readers_of_summaries_that_are_slow_are_known() -> None:
+    found = {name: slow_units(read, READER_UNITS) for name, read in SUMMARY_READERS.items()}
+    assert {name for name, slow in found.items() if slow} == KNOWN_SLOW_READERS.keys()
