@@ -227,10 +227,11 @@ def _terms(word: str) -> Iterator[str]:
     for run in UNSPACED_RUN.finditer(word):
         if word[at : run.start()]:
             yield word[at : run.start()]
-        if len(run[0]) == 1:
-            yield run[0] + "*"
+        signs = run[0]
+        if len(signs) == 1:
+            yield signs + "*"
         else:
-            yield from (run[0][start : start + 2] for start in range(len(run[0]) - 1))
+            yield from (signs[start : start + 2] for start in range(len(signs) - 1))
         at = run.end()
     if word[at:]:
         yield word[at:]
