@@ -5,7 +5,7 @@ import json
 import tempfile
 from contextlib import suppress
 from datetime import date
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 
 from rich.console import Console
@@ -82,19 +82,25 @@ def _answer_of_note(text: str) -> None:
 
 
 def _streamed(text: str) -> None:
-    """A reply in the terminal, in 64 parts."""
-    growing, end, size = Growing(), ReplyEnd(4096), len(text) // 64 + 1
-    for start in range(0, len(text), size):
-        growing.add(end.take(text[start : start + size]))
+    """A reply in the terminal."""
+    growing, end = Growing(), ReplyEnd(4096)
+    for part in _parts(text):
+        growing.add(end.take(part))
     growing.add(end.rest())
     growing.end()
 
 
 def _streamed_to_page(text: str) -> None:
-    page, size = StreamedMarkdown(), len(text) // 4 + 1
-    for start in range(0, len(text), size):
-        page.add(text[start : start + size])
+    page = StreamedMarkdown()
+    for part in _parts(text):
+        page.add(part)
         page.changes()
+
+
+def _parts(text: str) -> list[str]:
+    """As many of a short text as of a long one."""
+    places = [len(text) * number // 4 for number in range(5)]
+    return [text[start:end] for start, end in pairwise(places)]
 
 
 def _drawn(text: str) -> None:
