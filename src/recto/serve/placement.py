@@ -1,9 +1,11 @@
 """Placement: where a client's messages stand in the store: the conversation is found or made, what is new is added."""
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.blocks import Block
 from recto.chat.chain import ChainLink, Print, chained, print_of
@@ -14,6 +16,9 @@ from recto.store.clients import KnownMessage
 from recto.store.store import Store
 from recto.turn.session import ChatSession
 from recto.window.request import Entry
+
+# Messages that one transaction stores, and how long the store is left to others before the next.
+MOST_AT_ONCE, PAUSE_S = 500, 0.05
 
 
 class Placement(Struct):
@@ -26,6 +31,8 @@ class Placement(Struct):
     chain: bytes
     awaited: str | None = None
     """The client's first message, which is known again until its reply has gone out."""
+    left: int = 0
+    """How many of the last messages are not stored yet."""
 
     async def end_delivery(self, *, is_delivered: bool) -> None:
         """Whether the reply has gone out whole. What is told first holds."""
@@ -56,7 +63,13 @@ async def place(
     links = chain_links(kept)
     placing = Placing(gateway, owner, named, model, kept, links, chained(links), follows)
     async with gateway.lock(owner):
-        return await gateway.store_thread.do(placing.write)
+        placement = await gateway.store_thread.do(placing.write)
+        notes, left = placement.notes, placement.left
+        while left:
+            await asyncio.sleep(PAUSE_S)
+            placement = await gateway.store_thread.do(placing.rest(placement, left).write)
+            left = placement.left
+        return replace(placement, notes=notes)
 
 
 class Placing(Struct, frozen=True):
@@ -72,11 +85,26 @@ class Placing(Struct, frozen=True):
     """For each message the print of everything up to it."""
     follows: FoundConversation | None
 
+    def rest(self, before: Placement, left: int) -> "Placing":
+        """The last messages, which come after those that are stored."""
+        at = before.session.head
+        after = FoundConversation(before.session.conversation, at, base=at)
+        return replace(self, given=self.given[-left:], links=self.links[-left:], chain=(), follows=after)
+
     def write(self) -> Placement:
-        """All in one transaction."""
+        """All in one transaction, or the first of very many messages: others write to the store too."""
+        with self.gateway.store.database.write():
+            found = self.follows or self._found(self.gateway.store)
+            end = found.known + MOST_AT_ONCE
+            # where a list may differ from what is stored, all of it is compared
+            if len(self.given) <= end or not (found == NEW or found.known or self.follows):
+                return self._written(found)
+            first = replace(self, given=self.given[:end], links=self.links[:end], chain=self.chain[:end])
+            return replace(first._written(found), left=len(self.given) - end)
+
+    def _written(self, found: FoundConversation) -> Placement:
         store, follows = self.gateway.store, self.follows
         with store.database.write():
-            found = follows or self._found(store)
             session = self._session(store, found)
             extended = add_to_path(
                 store,
