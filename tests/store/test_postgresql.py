@@ -263,6 +263,19 @@ def test_two_writers_move_one_head_and_nothing_is_lost(url: str) -> None:
         assert len(store.tree.page(head, most=1000)) == moved
 
 
+def _append_own(url: str, count: int) -> int:
+    with Store(url) as store:
+        chat(store, *(f"message {number}" for number in range(count)))
+    return count
+
+
+@pytest.mark.slow
+def test_many_processes_that_write_at_once_all_succeed(url: str) -> None:
+    Store(url).close()
+    with ProcessPoolExecutor(20, PROCESSES) as pool:
+        assert {job.result() for job in [pool.submit(_append_own, url, 20) for _ in range(20)]} == {20}
+
+
 def test_a_writer_waits_for_another_and_then_says_that_the_store_is_busy(url: str) -> None:
     with Store(url) as one, Store(url, busy_timeout_s=0.05) as other:
         home = one.tree.create().id
