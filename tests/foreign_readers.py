@@ -215,7 +215,7 @@ READERS: dict[str, Read] = {
     "imported file": _imported,
     # -- shown
     "page": lambda text: (rendered(text), rendered_note(text)),
-    "code on the page": lambda text: [coloured(text, language) for language in ("python", "bash", "json", "markdown")],
+    "code on the page": lambda text: [coloured(text, language) for language in ("python", "bash", "json")],
     "terminal": _drawn,
     "folded line": lambda text: (fold_offsets(text, 80), visible(text), shortened(text, 80), row_breaks(text, 80)),
     "framed line": lambda text: [quote_if_framelike(line) for line in text.split("\n")],

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "recto"
 # In order of knowledge: a room knows those before it. Rooms on one line do not know each other.
 ORDER = [
-    {"errors", "ids", "text", "locations", "varint"},
+    {"errors", "ids", "text", "locations", "varint", "patient_lexer"},
     {"background", "concurrency", "toml_file", "home_files", "file_cache", "plugins"},
     {"project_access", "setting_spec", "keys", "strategy"},
     {"setting_names"},

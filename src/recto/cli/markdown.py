@@ -7,12 +7,16 @@ from typing import ClassVar
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from msgspec import Struct, field
+from pygments.lexer import Lexer
+from pygments.util import ClassNotFound
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
 from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement, TableElement
 from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
+
+from recto.patient_lexer import PatientLexer
 
 # Longer lines are hard to read, however wide the terminal is.
 WIDEST = 100
@@ -41,10 +45,17 @@ class WholeCode(CodeBlock):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip("\n")
-        coloured = Syntax(code, self.lexer_name, theme=self.theme).highlight(code)
+        coloured = Syntax(code, _lexer(self.lexer_name), theme=self.theme).highlight(code)
         for line in coloured.split("\n", allow_blank=True)[: code.count("\n") + 1]:
             line.no_wrap, line.overflow = True, "ignore"
             yield line
+
+
+def _lexer(name: str) -> Lexer | str:
+    try:
+        return PatientLexer(name, tabsize=4)
+    except ClassNotFound:
+        return name
 
 
 class WholeTable(TableElement):

@@ -18,8 +18,9 @@ from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
+
+from recto.patient_lexer import PatientLexer
 
 # Longer code is shown as it is: colours would take longer than reading.
 MOST_COLOURED = 20_000
@@ -165,7 +166,7 @@ def coloured(code: str, language: str) -> str:
     """Code with its words marked by classes."""
     if language and len(code) <= MOST_COLOURED:
         try:
-            lexer = get_lexer_by_name(language, stripnl=False)
+            lexer = PatientLexer(language)
         except ClassNotFound:
             pass
         else:
