@@ -238,7 +238,7 @@ def test_a_few_vectors_are_made_at_once_many_are_told_and_waited_for_when_asked(
     fill(home, *(f"mast number {number}" for number in range(320)))
     told = run("conversations", "search", "mast").stderr.splitlines()
     assert told[0] == "note: the search index lacks 320 messages"
-    assert "can be found by words only" in told[1]
+    assert told[1] == "note: search uses words only until vectors are ready: 2 of 322"
     made = one(run("conversations", "index", "--vectors", "--json"))
     assert made == {"messages": 322, "indexed": 322, "vectors": 322, "waiting": 0, "embedder": "box:m", "why": None}
     assert run("conversations", "search", "mast").stderr == ""

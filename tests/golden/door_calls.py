@@ -191,6 +191,8 @@ DESK_WRITES: dict[str, Calls] = {
     "rename": [lambda desk: desk.rename(BRANCHES, "The  cutter"), lambda desk: desk.rename("The cutter", " ")],
     "restore": [lambda desk: desk.restore("In the trash"), lambda desk: desk.restore(BRANCHES)],
     "run": [lambda desk: desk.run(desk.asynchronous.index_status())],
+    "accept_tools": [lambda desk: desk.accept_tools(())],
+    "tool_changes": [lambda desk: desk.tool_changes("tides"), lambda desk: desk.tool_changes("nothing")],
     "trust": [lambda desk: desk.trust("tides"), lambda desk: desk.trust("nothing")],
     "unarchive": [lambda desk: desk.unarchive("Hidden away")],
     "use": [

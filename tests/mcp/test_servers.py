@@ -358,7 +358,6 @@ async def test_your_server_runs_no_code_of_the_current_folder(
 
 async def test_your_server_runs_in_a_private_folder_of_recto(made: Made, tmp_path: Path) -> None:
     folder = tmp_path / "home" / "servers"
-    folder.mkdir(parents=True, mode=0o755)
     tools = await tools_of(made(), plain())
     assert (await tools["environment"].call({})).text.split("\n")[-2] == str(folder)
     assert folder.stat().st_mode & 0o777 == 0o700

@@ -25,7 +25,9 @@ Json = Any
 class Endpoint:
     """A running server, and what its clients need."""
 
-    def __init__(self, home: Path, model: str, options: ServeOptions, has_workers: bool = False, **settings: Any) -> None:
+    def __init__(
+        self, home: Path, model: str, options: ServeOptions, has_workers: bool = False, **settings: Any
+    ) -> None:
         self.model, self.home, self._has_workers = model, home, has_workers
         self._options, self._settings = options, settings
         self._bound = bound_socket("127.0.0.1", 0)

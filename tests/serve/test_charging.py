@@ -18,7 +18,6 @@ from recto.providers.model import TextPart
 from recto.providers.reply_limit import ReplyLimit, ReplyMeter
 from recto.serve.charging import CallBound, cost_of
 from recto.serve.heard_reply import HeardReply
-from recto.store.spending import today
 from recto.turn.spending import shorter_reply
 
 Json = Any
@@ -58,7 +57,7 @@ def asked(provider: Loopback) -> int:
 
 
 def spent(server: Endpoint, key: str) -> float:
-    return server.gateway.store.charges.spent(key, today())
+    return server.gateway.store.charges.spent_today(key)
 
 
 def reported(server: Endpoint) -> float:

@@ -14,7 +14,6 @@ from recto.errors import Invalid, NotFound, RectoError, Refused, SpendLimit
 from recto.serve.access import KeyRefused
 from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.key_desk import KeyDesk
-from recto.store.spending import today
 
 pytestmark = pytest.mark.untraced
 
@@ -76,7 +75,7 @@ def test_the_page_spends_no_more_than_its_key_may(tmp_path: Path, script: Script
             key, _ = gateway.store.access_keys.add("cara", spend_day=0.01)
             talk = await KeyDesk(gateway, key).conversation()
             await refused(talk.ask("Hello"), SpendLimit)
-            assert gateway.store.charges.spent("cara", today()) == 0.0
+            assert gateway.store.charges.spent_today("cara") == 0.0
 
     asyncio.run(act())
 

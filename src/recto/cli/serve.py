@@ -166,10 +166,9 @@ def list_keys(as_json: bool) -> None:
     Example: recto serve keys list
     """
     from recto.serve.launch import open_store  # Starlette and uvicorn: only to serve
-    from recto.store.spending import today
 
     with open_store() as store:
-        found = [(key, store.charges.spent(key.name, today())) for key in store.access_keys.all()]
+        found = [(key, store.charges.spent_today(key.name)) for key in store.access_keys.all()]
     for key, spent in found:
         if as_json:
             show.emit({**_told(key), "spent_today": round(spent, 9)})

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from recto.errors import NoKey, RateLimited, Refused, SpendLimit
 from recto.store.clients import AccessKey
-from recto.store.spending import today
 from recto.store.store import Store
 from recto.text import dollars
 from recto.turn.spending import SpendCap
@@ -65,7 +64,7 @@ class Access:
         its bound is stored. Runs in the store's thread."""
         if (cap := cap_of(key)) is None:
             return
-        spent = self._store.charges.spent(cap.key, today())
+        spent = self._store.charges.spent_today(cap.key)
         if spent >= cap.day:
             why = f"The key {cap.key} has spent its {dollars(cap.day)} for today."
             raise SpendLimit(why, at_most=0.0, spent=spent, limit=cap.day, key=cap.key)

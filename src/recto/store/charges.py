@@ -8,7 +8,7 @@ of a call whose process died stays counted: its provider may have answered.
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, insert, select, update
@@ -53,14 +53,20 @@ class Charges:
         with self._database.write() as connection:
             connection.execute(update(charges).where(charges.c.n == number).values(cost=cost, **told))
 
-    def spent(self, owner: str, since: str) -> float:
-        """US dollars of all calls of a key since a stored time; those that are on their way count with their bound."""
+    def spent_today(self, owner: str) -> float:
+        """US dollars of all calls of a key; those that are on their way count with their bound."""
+        since = today()
         owned = client_conversations.c.conversation == requests.c.conversation
         asked = select(_counted(requests)).join(client_conversations, owned)
         asked = asked.where(client_conversations.c.owner == owner, requests.c.created >= since)
         passed = select(_counted(charges)).where(charges.c.owner == owner, charges.c.created >= since)
         with self._database.read() as connection:
             return sum(float(connection.execute(query).scalar() or 0.0) for query in (asked, passed))
+
+
+def today() -> str:
+    """When the user's day began, as stored times are written."""
+    return stored_time(date.today().isoformat())
 
 
 def _counted(table: Table) -> ColumnElement[Any]:

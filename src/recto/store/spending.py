@@ -1,7 +1,7 @@
 """Spending: what requests cost, summed over conversations, days, models or purposes."""
 
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -77,11 +77,6 @@ class Spending:
         if group == "day":
             return sorted(found, key=lambda each: each.name)
         return sorted(found, key=lambda each: (-each.cost_usd, -each.requests, each.name))
-
-
-def today() -> str:
-    """When the user's day began, as stored times are written."""
-    return stored_time(date.today().isoformat())
 
 
 def _by(connection: Connection, group: SpentBy, conversation: str | None, since: str | None) -> list[Spent]:

@@ -11,7 +11,8 @@ from recto.providers.families import thinks_unseen
 from recto.providers.model import Model
 from recto.providers.prices import MILLION
 from recto.settings import SpendSettings
-from recto.store.spending import Spent, today
+from recto.store.charges import today
+from recto.store.spending import Spent
 from recto.store.store import Store
 from recto.tasks.run import TaskRun
 from recto.text import dollars
@@ -103,7 +104,7 @@ def check_cap(store: Store, cap: SpendCap, model: str, most: float | None) -> No
     what it can cost. In the transaction that stores the bound of the call."""
     if most is None:
         raise unpriced_refusal(cap.key, model)
-    before = store.charges.spent(cap.key, today()) if most else 0.0
+    before = store.charges.spent_today(cap.key) if most else 0.0
     if before + most > cap.day:
         left = f"{dollars(max(0.0, cap.day - before))} of its {dollars(cap.day)} for today is left"
         why = f"This call could cost {dollars(most)}, and {left} to the key {cap.key}; a smaller max_tokens costs less."
