@@ -249,7 +249,7 @@ def openai_error(error: Exception) -> ErrorReply:
     status = status_of(error)
     kind = "invalid_request_error" if status < 429 else "rate_limit_error" if status == 429 else "server_error"
     data = getattr(error, "data", {})
-    body = {"message": sentence_of(error), "type": kind, "param": data.get("field"), "code": _code(error)}
+    body = {"message": sentence_of(error), "type": kind, "param": data.get("field") or None, "code": _code(error)}
     return ErrorReply(status, {"error": body}, error_headers(error))
 
 
