@@ -15,7 +15,7 @@ from recto.web.commands import command_in, run_command
 from recto.web.completions import Completions
 from recto.web.components import Composer, Deed, Fragment
 from recto.web.conversation_view import ConversationView
-from recto.web.frame import VIEWS, page_frame, place
+from recto.web.frame import BUILD_TIMEOUT_S, VIEWS, page_frame, place
 from recto.web.live import LiveConversation
 from recto.web.live_turn import TurnChange
 from recto.web.meter import Meter, WindowView
@@ -33,11 +33,11 @@ log = logging.getLogger(__name__)
 
 
 def add_chat_page(find: FindDoor) -> None:
-    @ui.page("/")
+    @ui.page("/", response_timeout=BUILD_TIMEOUT_S)
     async def fresh(client: Client) -> None:
         await _open_page(await find(client.request.scope), client, None)
 
-    @ui.page("/c/{number}")
+    @ui.page("/c/{number}", response_timeout=BUILD_TIMEOUT_S)
     async def numbered(client: Client, number: str) -> None:
         await _open_page(await find(client.request.scope), client, number)
 

@@ -16,6 +16,8 @@ HEAD = """
 <link rel="stylesheet" href="/assets/page.css">
 <script src="/assets/page.js" defer></script>
 """
+# NiceGUI gives up after three seconds, which a busy machine may need.
+BUILD_TIMEOUT_S = 60.0
 VIEWS: dict[str, str] = {}
 """Pages besides the chat, by address: what the menu calls them. `full_page` frames one."""
 

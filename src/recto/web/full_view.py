@@ -9,7 +9,7 @@ from nicegui import Client, ui
 from recto.desk import AsyncDesk
 from recto.errors import RectoError
 from recto.web.components import Deed, Fragment
-from recto.web.frame import VIEWS, full_page
+from recto.web.frame import BUILD_TIMEOUT_S, VIEWS, full_page
 from recto.web.live import LiveConversation, LiveConversations
 from recto.web.page_desk import PageDesk, whole_desk
 from recto.web.page_door import FindDoor
@@ -95,7 +95,7 @@ def add_view(address: str, view: type[FullView], find: FindDoor) -> None:
     """Serves a view at an address, and puts it into the menu."""
     VIEWS[address] = view.title
 
-    @ui.page(address)
+    @ui.page(address, response_timeout=BUILD_TIMEOUT_S)
     async def opened(client: Client) -> None:
         door = await find(client.request.scope)
         await view(door.desk, door.live, dict(client.request.query_params)).open()
