@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 Mode = Literal["manage", "record", "passthrough"]
 Disconnect = Literal["finish", "stop"]
-# Bodies up to here are answered by the server itself: at worst they keep it for a tenth of a second.
+# Bodies up to here are answered by the server itself. Not measured at this size: of 250 kB, 1,400 small images took two
+# seconds of processor, and 5,500 short messages one.
 SMALL_BYTES = 64 * 1024
 # Bodies up to here have a worker of their own.
 MEDIUM_BYTES = 1024 * 1024
