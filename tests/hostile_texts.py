@@ -79,15 +79,19 @@ def own_units(pattern: str) -> tuple[str, ...]:
 
 def growth(read: Read, text: HostileText) -> float | None:
     """How much longer it takes to read four times the text; None where that is less than `MAX_GROWTH`, or nothing."""
-    first = _FIRST_UNITS * len(text.unit)
-    if _seconds(read, text.of(first)) < _EXPONENTIAL_S and _is_linear(read, text):
+    chars = _FIRST_UNITS * len(text.unit)
+    many = 5 * chars
+    if _seconds(read, text.of(chars)) < _EXPONENTIAL_S:
+        chars = many
+    while chars < many and _seconds(read, text.of(chars)) < 2 * FLOOR_S:
+        chars = chars * 5 // 4
+    if chars >= many and _is_linear(read, text):
         return None
-    chars = first
     while chars <= MAX_CHARS:
         if _seconds(read, text.of(chars)) > 2 * FLOOR_S:
             found = [_ratio(read, text, chars) for _ in range(2)]
             return min(found) if min(found) > MAX_GROWTH else None
-        chars = chars * 5 // 4 if chars < 5 * first else chars * 2
+        chars *= 2
     return None
 
 

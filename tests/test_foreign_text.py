@@ -86,7 +86,7 @@ def test_readers_read_every_hostile_text_in_time_that_grows_with_its_length(name
 @pytest.mark.slow
 def test_the_patterns_of_summaries_that_are_slow_are_known() -> None:
     found = [
-        (used, slow_on(used, (*ALL_UNITS, *own_units(str(used.pattern.pattern))))) for used in patterns_of("summary")
+        (used, slow_on(used, (*READER_UNITS, *own_units(str(used.pattern.pattern))))) for used in patterns_of("summary")
     ]
     assert {str(used): text.unit for used, text in found if text}.keys() == KNOWN_SLOW.keys()
 
