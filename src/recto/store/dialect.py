@@ -46,7 +46,7 @@ WRITER_LOCK = int.from_bytes(b"recto", "big")
 MAX_LOG_PAGES = 8000
 
 # The longest pause between two tries for the write lock, of a writer that has just begun to wait.
-MAX_PAUSE_S = 0.02
+MAX_PAUSE_S = 0.04
 
 # PostgreSQL: connections that stay open, and how many more there may be for a moment.
 POOL_SIZE, MAX_OVERFLOW = 5, 25
