@@ -14,7 +14,8 @@ from recto.chat.blocks import Compaction, MessageRange, Text
 from recto.chat.conversation import ranges_of, ranges_without
 from recto.chat.message import Message
 from recto.cli.drawing.transcripts import compaction_facts, progress_in_words
-from recto.compaction import summary_writer
+from recto.compaction import summary_input, summary_writer
+from recto.compaction.summary_input import readable
 from recto.events import ContextCompacted, Event, SummaryProgress
 from recto.ids import new_id
 
@@ -202,6 +203,30 @@ def test_work_that_takes_long_is_shown(desk: Open, script: Script, monkeypatch: 
     assert max(event.read for event in shown) > 0
     assert progress_in_words(SummaryProgress(0, 12_000)) == "summing up 12,000 messages"
     assert progress_in_words(SummaryProgress(1_500, 12_000)) == "summing up 12,000 messages, 1,500 read so far"
+
+
+def test_of_a_huge_message_places_all_over_it_are_read_and_not_its_length(
+    desk: Open, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "bodies.log"
+    monkeypatch.setenv("RECTO_SCRIPTED_LOG", str(log))
+    monkeypatch.setattr(summary_input, "MOST_OF_ONE", 40_000)
+    talk = imported(desk(script(REPLY, limit=30_000)), 1, lambda n: "\n".join(map(something_else, range(20_000))))
+    talk.ask("Where were we?")
+    talk.compact()
+    told = "".join(body for body in log.read_text().splitlines() if "The mast was lent to Ada, and quay 0" in body)
+    assert len(told) < 100_000
+    assert {int(quay) // 2_000 for quay in re.findall(r"quay (\d+)", told)} >= {0, 2, 4, 5, 7, 9}
+    assert "quay 19999" in told
+
+
+def test_places_of_a_text_are_its_beginning_its_end_and_between_them() -> None:
+    text = "".join(f"{n:06}" for n in range(10_000))
+    told = readable(text, 800)
+    assert len(told) < 900
+    assert [part[:6] for part in told.splitlines()[:1]] == ["000000"]
+    assert told.endswith("009999")
+    assert readable(text, len(text)) == text
 
 
 def test_ranges_are_made_of_numbers_and_taken_from_each_other() -> None:

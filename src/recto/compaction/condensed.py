@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import File, Image, Text, ToolResult
 from recto.chat.message import Message
-from recto.compaction.summary_input import PLACES, SummaryInput, UnreadMessages
+from recto.compaction.summary_input import SummaryInput, UnreadMessages, readable
 from recto.search.terms import topic_words
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.machine_output import FENCES, PROSE, classify_lines, readable_output
@@ -57,8 +57,6 @@ LED_SHARE, LONGEST_SENTENCE = 0.4, 400
 STEM, COMMON = 6, 12
 # The middle is given to `extract` in parts of about so many characters, so that each of them can have a say.
 PART = 1200
-# How much of a longer text is read.
-MOST_CONDENSED = 120_000
 
 
 class Division(Struct, frozen=True):
@@ -84,7 +82,10 @@ def question_in(text: str) -> str:
     """What the user asks in a long message: a paragraph in its middle that asks the reader, questions near its ends,
     or else what stands there."""
     near = [*sentences(text[:ASKING_PART])[:4], *sentences(text[-ASKING_PART:])[-4:]] if text else []
-    asked = [*_asked_within(text[ASKING_PART:-ASKING_PART]), *filter(is_question, near)] or [*near[:1], *near[-1:]]
+    asked = [*_asked_within(readable(text[ASKING_PART:-ASKING_PART])), *filter(is_question, near)] or [
+        *near[:1],
+        *near[-1:],
+    ]
     return cut_text("\n".join(dict.fromkeys(asked)), ASKING_PART)
 
 
@@ -103,7 +104,7 @@ def extract_middle(text: str, question: str, limit: int, count: CountTokens, abo
     tokens, then the most important others."""
     if limit <= 0:
         return ""
-    text = _readable(text)
+    text = readable(text)
     led = sentences_about(text, question, min(limit, about), count)
     left = limit - sum(count(sentence) + 1 for sentence in led)
     chosen = [_LABEL.match(line) for line in extract(_parts(text), max(0, left), count).splitlines()]
@@ -111,15 +112,6 @@ def extract_middle(text: str, question: str, limit: int, count: CountTokens, abo
     flat = _plain(text)
     places = {line: flat.find(_plain(others.get(line, line)).removesuffix("…")[:80]) for line in (*led, *others)}
     return "\n".join(sorted(places, key=lambda line: places[line]))
-
-
-def _readable(text: str) -> str:
-    """As much of it as there is time to read: all, or places all over it."""
-    if len(text) <= MOST_CONDENSED:
-        return text
-    share = MOST_CONDENSED // PLACES
-    starts = (len(text) * place // PLACES for place in range(PLACES))
-    return "\n".join(text[start : start + share] for start in starts)
 
 
 # How `extract` marks the lines of a user, who may quote somebody.

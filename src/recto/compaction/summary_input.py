@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from recto.chat.blocks import MessageRange
+from recto.chat.blocks import File, MessageRange, Text, ToolResult
 from recto.chat.conversation import View, ranges_of, ranges_without
 from recto.chat.message import Message
 from recto.concurrency import StoreThread
@@ -42,6 +43,8 @@ OLDEST_SHARE, SPREAD_SHARE, PLACES = 1 / 6, 1 / 3, 8
 # At least this share is for messages that are not loaded, so that all are read in the end.
 UNLOADED_SHARE = 1 / 4
 PAGE = 64
+# Of one message, how many characters a summariser is given at most, and how many are read where sentences are chosen.
+MOST_OF_ONE, MOST_CHOSEN_FROM = 500_000, 120_000
 # The topic is that of so many messages before the current one, and of so many characters of each.
 LATEST, MOST_ASKED = 6, 2000
 NO_TOPIC = Topic({})
@@ -105,7 +108,8 @@ class UnreadMessages(Struct):
 
     async def _take(self, page: MessageRange, characters: int, *, newest: bool = False) -> int:
         """Reads whole messages of a page until these characters are used up; returns how many were read."""
-        messages = await self.store_thread.do(self.store.tree.numbered_stretch, self.head, page.first, page.last)
+        found = await self.store_thread.do(self.store.tree.numbered_stretch, self.head, page.first, page.last)
+        messages = [_in_part(message) for message in found]
         used, taken = 0, []
         for message in reversed(messages) if newest else messages:
             if used >= characters:
@@ -166,6 +170,7 @@ class SummaryInput:
     def __post_init__(self) -> None:
         former = sum(len(text) + 1 for text in (self.before.summary, *self.before.ledger) if text)
         self.density = max(0.2, min(2.0, self.tokens / max(1, self.size + former)))
+        self.messages = tuple(map(_in_part, self.messages))
 
     @property
     def former(self) -> str:
@@ -258,7 +263,7 @@ class SummaryInput:
         for message in self.messages:
             day = day_of(message.time)
             if day and message.role != "tool":
-                found |= {str(day), *_BRACKETED_DATE.findall(add_dates(message.text, day))}
+                found |= {str(day), *_BRACKETED_DATE.findall(add_dates(readable(message.text), day))}
         return "\n".join(sorted(found))
 
     @property
@@ -273,11 +278,32 @@ class SummaryInput:
         return self._work[1]
 
     def _said(self, *, has_log: bool) -> list[PlainMessage]:
-        return plain_messages(self.messages, has_log=has_log, goes_on=bool(self.former), late=self._late)
+        said = plain_messages(self.messages, has_log=has_log, goes_on=bool(self.former), late=self._late)
+        return [replace(message, text=readable(message.text)) for message in said]
 
     def count(self, text: str) -> int:
         """An estimate by the token density of the covered part: exact counting may need a server and comes later."""
         return math.ceil(len(text) * self.density)
+
+
+def readable(text: str, most: int = MOST_CHOSEN_FROM) -> str:
+    """As much of a text as there is time to read: all, or places all over it."""
+    if len(text) <= most:
+        return text
+    share = most // PLACES
+    starts = [(len(text) - share) * place // (PLACES - 1) for place in range(PLACES)]
+    return "\n".join(text[start : start + share] for start in starts)
+
+
+def _in_part(message: Message) -> Message:
+    """A message without most of its longest texts: their length alone must not decide how long a compaction takes."""
+    if not any(len(getattr(block, "text", "")) > MOST_OF_ONE for block in message.blocks):
+        return message
+    blocks = tuple(
+        replace(block, text=readable(block.text, MOST_OF_ONE)) if isinstance(block, Text | ToolResult | File) else block
+        for block in message.blocks
+    )
+    return replace(message, blocks=blocks)
 
 
 def summary_input(
