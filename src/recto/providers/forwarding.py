@@ -68,7 +68,7 @@ def body_members(text: str) -> list[tuple[str, int, int]]:
         while text[(at := _skip(text, at))] != "}":
             name, at = decode(text, at)
             start = _skip(text, _after(text, _skip(text, at), ":"))
-            _, end = decode(text, start)
+            end = decode(text, start)[1]  # what was read is let go at once: it may be large
             found.append((str(name), start, end))
             at = _skip(text, end)
             at = at + 1 if text[at] == "," else at
@@ -94,7 +94,7 @@ def with_model(body: bytes, model: str) -> bytes:
     text = body.decode()
     for name, start, end in body_members(text):
         if name == "model" and text[start:end] != dumps(model):
-            return (text[:start] + dumps(model) + text[end:]).encode()
+            return _spliced(body, text, start, end, dumps(model))
     return body
 
 
@@ -103,29 +103,42 @@ def with_member(body: bytes, name: str, value: Json) -> bytes:
     text = body.decode()
     for known, start, end in body_members(text):
         if known == name:
-            return (text[:start] + dumps(value) + text[end:]).encode()
+            return _spliced(body, text, start, end, dumps(value))
     at = _after(text, _skip(text, 0), "{")
-    return f"{text[:at]}{dumps(name)}:{dumps(value)}{'' if text[_skip(text, at)] == '}' else ','}{text[at:]}".encode()
+    comma = "" if text[_skip(text, at)] == "}" else ","
+    return _spliced(body, text, at, at, f"{dumps(name)}:{dumps(value)}{comma}")
+
+
+def _spliced(body: bytes, text: str, start: int, end: int, new: str) -> bytes:
+    """The body with another text at a place of it, which is given in characters; copied once."""
+    if not text.isascii():
+        start, end = len(text[:start].encode()), len(body) - len(text[end:].encode())
+    whole = memoryview(body)
+    return b"".join((whole[:start], new.encode(), whole[end:]))
 
 
 def body_pieces(body: bytes) -> tuple[Piece, ...]:
     """The body in pieces that make it up again, byte for byte: each message and each tool is one."""
     text, decode = body.decode(), JSONDecoder().raw_decode
     pieces, done = list[Piece](), 0
+
+    def between(start: int, end: int | None) -> bytes:
+        return body[start:end] if text.isascii() else text[start:end].encode()
+
     for name, start, _ in body_members(text):
         if name not in _DIVIDED or text[start] != "[":
             continue
         at = _skip(text, start + 1)
-        pieces.append(Piece("head" if not pieces else "join", text[done:at].encode()))
+        pieces.append(Piece("head" if not pieces else "join", between(done, at)))
         done = at
         while text[at] != "]":
-            _, stop = decode(text, at)
+            stop = decode(text, at)[1]
             # a comma belongs to the item behind it
-            pieces.append(Piece(_DIVIDED[name], text[done:stop].encode()))
+            pieces.append(Piece(_DIVIDED[name], between(done, stop)))
             done = stop
             at = _skip(text, stop)
             at = _skip(text, at + 1) if text[at] == "," else at
-    pieces.append(Piece("tail", text[done:].encode()))
+    pieces.append(Piece("tail", between(done, None)))
     return tuple(pieces)
 
 

@@ -63,12 +63,13 @@ def chat_route(format: ClientFormat) -> Callable[[Request], Awaitable[Response]]
             incoming = IncomingBody(request, gateway.options.limits)
             if gateway.workers and (relayed := await gateway.workers.answer(key.name, request, incoming)):
                 return relayed
-            body = await incoming.whole()
             mode = gateway.mode_of(key, request.headers.get("x-recto-mode"))
+            # nothing here holds on to the body, which may be large
             if mode == "manage":
-                response = await managed(gateway, request, key, body, format, began)
+                response = await managed(gateway, request, key, await incoming.whole(), format, began)
             else:
-                response = await passed_on(gateway, request, key, body, format, records=mode == "record")
+                records = mode == "record"
+                response = await passed_on(gateway, request, key, await incoming.whole(), format, records=records)
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception as why:
@@ -98,6 +99,7 @@ async def managed(
     gateway: Gateway, request: Request, key: AccessKey, body: bytes, format: ClientFormat, began: float
 ) -> Response:
     asked: ClientRequest = format.read_request(body, pass_on=True)
+    del body
     named = checked_name(request.headers.get("x-recto-conversation"))
     asked = replace(asked, model=gateway.model_for(key, asked.model))
     parent = request.headers.get("traceparent")
@@ -118,6 +120,7 @@ async def passed_on(
     named = checked_name(request.headers.get("x-recto-conversation"))
     parent = request.headers.get("traceparent")
     passed = PassedRequest(gateway, key, format, body, records=records, named=named, traceparent=parent)
+    del body
     await passed.prepare()
     if passed.asked is not None:
         task, asked = passed.begin(), passed.asked
@@ -159,8 +162,7 @@ async def responses(request: Request) -> Response:
         incoming = IncomingBody(request, gateway.options.limits)
         if gateway.workers and (relayed := await gateway.workers.answer(key.name, request, incoming)):
             return relayed
-        body = await incoming.whole()
-        response = await responded(gateway, request, key, body, began)
+        response = await responded(gateway, request, key, await incoming.whole(), began)
     except ClientDisconnect:
         return Response(status_code=499)
     except Exception as why:
@@ -171,6 +173,7 @@ async def responses(request: Request) -> Response:
 
 async def responded(gateway: Gateway, request: Request, key: AccessKey, body: bytes, began: float) -> Response:
     read = read_responses_request(body)
+    del body
     model = gateway.model_for(key, read.asked.model)
     follows = await _previous(gateway, key, read.previous) if read.previous else None
     named = checked_name(request.headers.get("x-recto-conversation")) if follows is None else None

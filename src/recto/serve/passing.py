@@ -116,9 +116,12 @@ class PassedRequest:
             raise unpriced_refusal(cap.key, self._model.name)
         if cap and self._bound.most:
             check_passed(cap.key, self._body, self.data, self._format)
+        self._body = b"" if self.asked else sent
         if self._records:
-            at = (self._gateway, self._key.name, self._named, self._entries())
-            self._recording = await begin_recording(*at, self._model, self._provider.format.name)
+            at = (self._gateway, self._key.name, self._named)
+            format = self._provider.format.name
+            self._recording = await begin_recording(*at, self._entries(), self._model, format)
+        self.data.pop("messages", None)  # read, and large
         try:
             self._body = await self._reserved(sent, cap)
         except BaseException:
