@@ -2,7 +2,9 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -53,15 +55,55 @@ def test_a_worker_that_dies_costs_its_requests_alone(endpoint: Start, script: Sc
     def chunks() -> Iterator[bytes]:
         yield json.dumps({"model": server.model, "messages": [user("x" * SMALL_BYTES)]}).encode()
         while worker._process is None:
-            pass
+            time.sleep(0.01)
         worker._process.kill()
         while worker.is_running:
-            pass
+            time.sleep(0.01)
         yield b" "
 
     failed = server.client.post("/v1/chat/completions", content=chunks())
     assert (failed.status_code, failed.json()["error"]["type"]) == (503, "server_error")
     assert server.client.get("/health").status_code == 200
+
+
+def test_of_the_largest_bodies_a_key_has_one_at_a_time(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "Fine."}, limit=2_000_000), NO_EMBEDDER, has_workers=True)
+    workers, sizes = server.gateway.workers, list[int]()
+    assert workers is not None
+    body = json.dumps({"model": server.model, "messages": [user("x" * 1000)]}).encode() + b" " * MEDIUM_BYTES
+
+    def send(content: Any) -> int:
+        status: int = server.client.post("/v1/chat/completions", content=content).status_code
+        return status
+
+    def first() -> Iterator[bytes]:
+        yield body
+        second.append(pool.submit(send, iter([body, b" "])))
+        while not any(turn._waiters for turn in workers._turns.values()) and not second[0].done():
+            time.sleep(0.01)
+        sizes.append(workers._large._running)
+        yield b" "
+
+    with ThreadPoolExecutor() as pool:
+        second = list[Future[int]]()
+        assert send(first()) == 200
+        assert second[0].result() == 200
+    assert sizes == [1]
+
+
+def test_a_worker_ends_when_nobody_needs_it_and_starts_again(
+    endpoint: Start, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = endpoint(script({"text": "Fine."}, limit=200_000), NO_EMBEDDER, has_workers=True)
+    assert server.gateway.workers is not None
+    worker, answered = server.gateway.workers._medium, 0
+    monkeypatch.setattr("recto.serve.workers.IDLE_S", 0.0)
+    for _ in range(2):
+        assert text_of(server.chat(user(LARGE))) == "Fine."
+        answered += 1
+        while worker._process is not None:
+            time.sleep(0.01)
+    assert answered == 2
 
 
 @pytest.mark.parametrize("is_declared", [True, False])

@@ -74,8 +74,13 @@ class Gateway:
         """Work that goes on when its client has gone."""
         task = asyncio.create_task(work)
         self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and (why := task.exception()):
+            log.error("what goes on after a request failed: %s", why)
 
     @property
     def running(self) -> int:

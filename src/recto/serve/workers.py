@@ -88,7 +88,7 @@ class Workers:
 class _Worker:
     def __init__(self, plan: WorkerPlan, metrics: Metrics) -> None:
         self._plan, self._metrics = plan, metrics
-        self._starting = asyncio.Lock()
+        self._starting, self._ending = asyncio.Lock(), asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
         self._client: AsyncClient | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -169,10 +169,14 @@ class _Worker:
 
     def _end_soon(self) -> None:
         if not self._running:
-            self._ending = asyncio.create_task(self.end())
+            self._last_end = asyncio.create_task(self.end())
 
     async def end(self) -> None:
         """A worker ends when its input does, and finishes its replies first."""
+        async with self._ending:
+            await self._end()
+
+    async def _end(self) -> None:
         process, client, listening = self._process, self._client, self._listening
         self._process = self._client = self._listening = None
         if self._idle:
