@@ -145,6 +145,25 @@ def test_a_body_nobody_reads_does_not_keep_a_connection(start: StartServer) -> N
     assert is_ended(connection)
 
 
+def test_a_request_that_was_answered_before_its_body_came_is_followed_by_others(start: StartServer) -> None:
+    """As where a key is wrong. The server once span for ever on what followed."""
+    connection, size = start()(), 2 * HEADER_BYTES
+    early = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
+    for _ in range(3):
+        connection.sendall(early + b"x" * (size - 1))
+        assert b"200 OK" in reply(connection)
+        connection.sendall(b"x")
+        assert b"200 OK" in ask(connection)
+
+
+def test_empty_lines_before_a_request_do_not_go_on_for_ever(start: StartServer) -> None:
+    connection = start()()
+    with suppress(BrokenPipeError, ConnectionResetError):
+        for _ in range(HEADER_BYTES // 100):
+            connection.sendall(b"\r\n" * 100)
+    assert is_ended(connection)
+
+
 def test_a_client_that_reads_nothing_is_ended(start: StartServer) -> None:
     connection = start(write_s=0.05)()
     connection.sendall(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -106,6 +106,7 @@ class BoundedConnection(H11Protocol):
         self._reading: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
         self._header_bytes = self._body_bytes = 0
+        self._is_in_body = False
 
     @property
     def is_answering(self) -> bool:
@@ -140,7 +141,10 @@ class BoundedConnection(H11Protocol):
             self._expect_headers()
         # h11 refuses a header that is too long while it is incomplete: no more is given to it at once
         most = HEADER_BYTES + 1 - self._header_bytes
-        self._header_bytes += len(data)
+        if most <= 0:  # empty lines before a request do not count for h11, and to give it nothing means the end
+            self._give_up("sent a header that is too long")
+            return
+        self._header_bytes += len(data[:most])
         super().data_received(data[:most])
         if len(data) > most and not self.transport.is_closing() and self.transport.get_protocol() is self:
             self.data_received(data[most:])
@@ -150,10 +154,11 @@ class BoundedConnection(H11Protocol):
         super().handle_events()
         if self.cycle is not before:
             self._begin_request()
-        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+        # a request that was answered early ends with the next one awaited
+        if self.conn.their_state is not (h11.SEND_BODY if self._is_in_body else h11.IDLE):
             self._stop_reading()
-        elif self._reading is None and self.conn.trailing_data[0]:  # what came with the request before
-            self._expect_headers()
+        if self.conn.their_state is h11.IDLE and self._reading is None and self.conn.trailing_data[0]:
+            self._expect_headers()  # of what came with the request before
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         self._stop_reading()
@@ -186,7 +191,7 @@ class BoundedConnection(H11Protocol):
     # -- deadlines
 
     def _expect_headers(self) -> None:
-        self._header_bytes = 0
+        self._header_bytes, self._is_in_body = 0, False
         self._reading = self.loop.call_later(self._limits.header_s, self._give_up, "sent no whole header in time")
 
     def _begin_request(self) -> None:
@@ -195,7 +200,7 @@ class BoundedConnection(H11Protocol):
         self._expect_body()
 
     def _expect_body(self) -> None:
-        self._body_bytes = 0
+        self._body_bytes, self._is_in_body = 0, True
         self._reading = self.loop.call_later(self._limits.body_s, self._check_body)
 
     def _check_body(self) -> None:
