@@ -19,6 +19,12 @@ TRANSLATED = {
     "¿Cuánto cuesta Shed 2 en Hask Creek en 2026?": QUESTIONS["What does the yard charge for rent in 2026?"],
     "¿Cuántas horas trabajaron Ned, Maren y Oskar?": QUESTIONS["How many hours did each of us work?"],
 }
+ASKED_ALWAYS = (
+    "Which fuse protects the bilge pump?",
+    "Wie viel wurde 2026 für das Budget geplant?",
+    "¿Por qué no el motor eléctrico?",
+)
+"""Each question opens the embedder: the others are for `make test-all`."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +47,10 @@ def asked(indexed: Path, monkeypatch: pytest.MonkeyPatch, real_embedder: None) -
 
 
 @pytest.mark.usefixtures("asked")
-@pytest.mark.parametrize("question", [*QUESTIONS, *TRANSLATED])
+@pytest.mark.parametrize(
+    "question",
+    [pytest.param(each, marks=() if each in ASKED_ALWAYS else pytest.mark.slow) for each in (*QUESTIONS, *TRANSLATED)],
+)
 def test_the_right_quote_is_on_the_screen(question: str) -> None:
     shown = in_this_process(f"recto ask --vault '{VAULT}' '{question}'")
     quotes, said = shown.split("In the words of ")
