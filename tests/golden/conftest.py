@@ -5,10 +5,10 @@ import json
 import os
 import pkgutil
 import re
+import secrets
 import shutil
 import sqlite3
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -99,7 +99,9 @@ def _move(connection: sqlite3.Connection, root: str) -> None:
 @pytest.fixture(scope="session")
 def worlds() -> Iterator[Callable[[], World]]:
     # a short path, as long on every machine, so that no line is folded elsewhere
-    folder = Path(tempfile.mkdtemp(prefix="recto-golden-", dir="/tmp")).resolve()
+    # and no sign that Markdown would escape
+    folder = Path("/tmp").resolve() / f"recto-golden-{secrets.token_hex(4)}"
+    folder.mkdir(mode=0o700)
     for module in pkgutil.walk_packages(recto.__path__, "recto."):
         if not module.name.startswith(("recto.web", "recto.store.migrations", "recto.__main__")):
             importlib.import_module(module.name)  # the clock reaches only what is imported
