@@ -181,8 +181,9 @@ def _surround(world: World, patches: pytest.MonkeyPatch, more: dict[str, str]) -
     clock.install(patches.setattr)
     for name in STOPWATCHES:
         patches.setattr(sys.modules[name], "time", clock.stopwatch())
-    # how long a summary takes is the machine's matter, and with it how often its progress is told
-    patches.setattr("recto.compaction.summary_writer.PATIENCE_S", 3600.0)
+    # how long work takes is the machine's matter, and with it how often its progress is told
+    for shown in ("compaction.summary_writer", "turn.steps"):
+        patches.setattr(f"recto.{shown}.PATIENCE_S", 3600.0)
 
 
 @pytest.fixture
