@@ -1,8 +1,10 @@
 """Requests with large bodies: a process of their own answers them, and clients notice nothing of it."""
 
+import asyncio
 import json
 import re
 import time
+from asyncio.subprocess import Process
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -96,14 +98,20 @@ def test_a_worker_ends_when_nobody_needs_it_and_starts_again(
 ) -> None:
     server = endpoint(script({"text": "Fine."}, limit=200_000), NO_EMBEDDER, has_workers=True)
     assert server.gateway.workers is not None
-    worker, answered = server.gateway.workers._medium, 0
+    worker, started, start = server.gateway.workers._medium, list[Process](), asyncio.create_subprocess_exec
+
+    async def noted(*command: Any, **more: Any) -> Process:
+        started.append(await start(*command, **more))
+        return started[-1]
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
     monkeypatch.setattr("recto.serve.workers.IDLE_S", 0.0)
     for _ in range(2):
         assert text_of(server.chat(user(LARGE))) == "Fine."
-        answered += 1
         while worker._process is not None:
             time.sleep(0.01)
-    assert answered == 2
+    server.stop()
+    assert [process.returncode for process in started] == [0, 0]
 
 
 @pytest.mark.parametrize("is_declared", [True, False])

@@ -82,10 +82,8 @@ def question_in(text: str) -> str:
     """What the user asks in a long message: a paragraph in its middle that asks the reader, questions near its ends,
     or else what stands there."""
     near = [*sentences(text[:ASKING_PART])[:4], *sentences(text[-ASKING_PART:])[-4:]] if text else []
-    asked = [*_asked_within(readable(text[ASKING_PART:-ASKING_PART])), *filter(is_question, near)] or [
-        *near[:1],
-        *near[-1:],
-    ]
+    middle = readable(text[ASKING_PART:-ASKING_PART])
+    asked = [*_asked_within(middle), *filter(is_question, near)] or [*near[:1], *near[-1:]]
     return cut_text("\n".join(dict.fromkeys(asked)), ASKING_PART)
 
 

@@ -80,7 +80,7 @@ class Gateway:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         if not task.cancelled() and (why := task.exception()):
-            log.error("what goes on after a request failed: %s", why)
+            log.error("work that goes on without its client failed: %s", why, exc_info=why)
 
     @property
     def running(self) -> int:
