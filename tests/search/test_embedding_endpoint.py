@@ -194,6 +194,16 @@ def test_closing_ends_a_wait(server: Server, endpoint: EmbeddingEndpoint) -> Non
         endpoint.embed(["a"])
 
 
+def test_closing_leaves_a_request_its_answer_and_no_connection(server: Server, endpoint: EmbeddingEndpoint) -> None:
+    def closing(texts: list[str]) -> Answer:
+        endpoint.close()
+        return vectors(texts)
+
+    server.rules = [closing]
+    assert len(endpoint.embed(["a"])) == 1
+    assert endpoint._http is not None and endpoint._http.is_closed
+
+
 @pytest.mark.parametrize(
     ("answer", "because"),
     [

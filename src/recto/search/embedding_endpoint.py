@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from recto.errors import NoVectors
@@ -48,6 +49,7 @@ class EmbeddingEndpoint:
         self._address, self._timeout_s, self._tries = address, timeout_s, tries
         self._lock, self._closed = threading.Lock(), threading.Event()
         self._http: Client | None = None
+        self._requests = 0
         self._width = 0
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
@@ -64,8 +66,7 @@ class EmbeddingEndpoint:
     def close(self) -> None:
         self._closed.set()
         with self._lock:
-            if self._http is not None:
-                self._http.close()
+            self._close_unused()
 
     def _embed_batch(self, texts: list[str]) -> "Vectors":
         try:
@@ -93,12 +94,13 @@ class EmbeddingEndpoint:
 
         body = {"model": self._model, "input": texts, "encoding_format": "float"}
         try:
-            response = self._client().post(f"{self._address.url}/embeddings", json=body)
+            with self._client() as client:
+                response = client.post(f"{self._address.url}/embeddings", json=body)
         except httpx2.TimeoutException as why:
             raise NoVectors(f"{self._provider} did not answer within {self._timeout_s:g} s; try again later.") from why
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError) as why:
             raise NoVectors(f"{self._provider} cannot be called ({why}); check its address and key.") from why
-        except (httpx2.HTTPError, RuntimeError) as why:  # RuntimeError comes from a client that was closed meanwhile
+        except httpx2.HTTPError as why:
             raise _Retryable(
                 f"{self._provider} cannot be reached ({str(why) or type(why).__name__}); check that it is running."
             ) from why
@@ -106,20 +108,35 @@ class EmbeddingEndpoint:
             raise self._failure(response)
         return _json(response.content)
 
-    def _client(self) -> "Client":
+    @contextmanager
+    def _client(self) -> "Iterator[Client]":
+        """A client that is closed during a request would leave its connection open: the last request closes it."""
+        with self._lock:
+            client, self._requests = self._opened(), self._requests + 1
+        try:
+            yield client
+        finally:
+            with self._lock:
+                self._requests -= 1
+                self._close_unused()
+
+    def _close_unused(self) -> None:
+        if self._http is not None and self._closed.is_set() and not self._requests:
+            self._http.close()
+
+    def _opened(self) -> "Client":
         import httpx2  # slow to import, and only needed to send
 
-        with self._lock:
-            if self._closed.is_set():
-                raise NoVectors(f"{self._provider} cannot be called: its embedder was closed.")
-            if self._http is None:
-                headers = {"user-agent": "recto", **_authorization(self._address.key)}
-                # a proxy from the environment must not be used for a server on this machine
-                direct = dict.fromkeys(("all://localhost", "all://127.0.0.0/8", "all://[::1]"))
-                # without TLS there is nothing to verify, and loading the certificates takes a quarter of a second
-                secure = not LOCAL_URL.match(self._address.url)
-                self._http = httpx2.Client(timeout=self._timeout_s, headers=headers, mounts=direct, verify=secure)
-            return self._http
+        if self._closed.is_set():
+            raise NoVectors(f"{self._provider} cannot be called: its embedder was closed.")
+        if self._http is None:
+            headers = {"user-agent": "recto", **_authorization(self._address.key)}
+            # a proxy from the environment must not be used for a server on this machine
+            direct = dict.fromkeys(("all://localhost", "all://127.0.0.0/8", "all://[::1]"))
+            # without TLS there is nothing to verify, and loading the certificates takes a quarter of a second
+            secure = not LOCAL_URL.match(self._address.url)
+            self._http = httpx2.Client(timeout=self._timeout_s, headers=headers, mounts=direct, verify=secure)
+        return self._http
 
     def _failure(self, response: "Response") -> Exception:
         status, message = response.status_code, self._error_text(response.content)
