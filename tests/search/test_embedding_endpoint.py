@@ -201,7 +201,8 @@ def test_closing_leaves_a_request_its_answer_and_no_connection(server: Server, e
 
     server.rules = [closing]
     assert len(endpoint.embed(["a"])) == 1
-    assert endpoint._http is not None and endpoint._http.is_closed
+    assert endpoint._http is not None
+    assert endpoint._http.is_closed
 
 
 @pytest.mark.parametrize(
