@@ -398,6 +398,7 @@ def test_a_server_that_only_sends_empty_parts_is_given_up(
 ) -> None:
     empty: list[dict[str, object]] = [
         {"choices": [{"index": 0, "delta": {"content": ""}}]},
+        {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "n" * 9}}]}}]},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ""}},
     ]
     again = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in empty if _fits(event, speaker))

@@ -17,7 +17,6 @@ from recto.blocking import Desk, open_desk
 from recto.errors import Busy, RectoError, StoreError
 from recto.search import disposable_file
 from recto.search.finder import Finder
-from recto.search.index_file import IndexFile
 from recto.search.index_item import IndexItem
 from recto.search.keyword_index import KeywordIndex
 from recto.search.query import Query
@@ -36,6 +35,29 @@ def index(tmp_path: Path) -> Iterator[KeywordIndex]:
     index.add({"talk": [IndexItem(number, f"The mast of boat {number}.") for number in range(50)]}, {"done": "50"})
     yield index
     index.close()
+
+
+def make_folder(path: Path) -> None:
+    path.mkdir()
+    (path / "mine.txt").write_text("kept")
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+@pytest.mark.parametrize(
+    "block", [make_folder, lambda path: path.symlink_to("nowhere/at/all"), lambda path: path.symlink_to("/dev/null")]
+)
+def test_what_is_in_the_place_of_an_index_makes_room(
+    tmp_path: Path, index: KeywordIndex, block: Callable[[Path], None], suffix: str
+) -> None:
+    index.close()
+    for each in tmp_path.iterdir():
+        each.unlink()
+    block(tmp_path / f"search.db{suffix}")
+    again = KeywordIndex(tmp_path / "search.db")
+    again.add({"talk": [IndexItem(51, "The mast of another boat.")]})
+    assert len(Finder(again).find(Query("mast", "talk")).hits) == 1
+    again.close()
+    assert [path.read_text() for path in tmp_path.rglob("mine.txt")] == ["kept"] * (block is make_folder)
 
 
 def change(index: KeywordIndex, *statements: str) -> None:
@@ -116,12 +138,6 @@ def test_a_lock_and_a_full_disk_are_no_damage(
         with pytest.raises(Busy):
             index.add({"talk": [IndexItem(200, "Fresh.")]})
     assert (index.file.rebuild_reason, len(index.in_partition(None))) == ("", 50)
-
-
-def test_a_folder_in_place_of_an_index_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "search.db").mkdir()
-    with pytest.raises(StoreError, match="the search index"):
-        IndexFile(tmp_path / "search.db").read("SELECT 1 FROM marks")
 
 
 # -- a whole home

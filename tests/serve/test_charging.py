@@ -1,6 +1,8 @@
 """What calls of the endpoint cost: every call is charged to its key before it is made, by any route and in any mode."""
 
 import json
+import socket
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +13,7 @@ from tests.conftest import Script, Serve
 from tests.providers.conftest import Loopback
 from tests.serve.conftest import Endpoint, Start, assistant, user
 from tests.serve.test_access import made
+from tests.serve.test_endless_replies import settled
 
 from recto.errors import SpendLimit
 from recto.providers.catalog import ModelCatalog
@@ -190,6 +193,74 @@ def test_a_stream_that_reports_no_usage_is_counted(endpoint: Start, upstream: Up
             assert "seven" in server.client.post("/v1/chat/completions", json=body, headers=headers).text
             found = spent(server, f"{mode} {model}")
             assert least < found < most, "what a model thinks unseen counts with its bound"
+
+
+WRITTEN = "seven " * 30
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"function_call": {"name": "f", "arguments": WRITTEN}},
+        {"tool_calls": [{"index": 0, "id": "c", "type": "custom", "custom": {"name": "f", "input": WRITTEN}}]},
+        {"reasoning_details": [{"type": "reasoning.text", "text": WRITTEN}]},
+        {"a field of next year": {"deep": [WRITTEN]}},
+    ],
+)
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_whatever_a_model_writes_is_counted(endpoint: Start, upstream: Upstream, delta: Json, is_stream: bool) -> None:
+    chunk = {"id": "x", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    last = {"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    whole = {"id": "x", "choices": [{"index": 0, "message": delta, "finish_reason": "stop"}]}
+    upstream(Loopback.events(chunk, last, "[DONE]") if is_stream else Loopback.whole(whole))
+    server = endpoint("mine:m-1", needs_key=True)
+    for mode in ("record", "passthrough"):
+        body = {"model": "mine:m-1", "stream": is_stream, "max_tokens": 100, "messages": [user("How long?")]}
+        headers = made(server, mode, spend_day=5.0, mode=mode)
+        assert server.client.post("/v1/chat/completions", json=body, headers=headers).status_code == 200
+        assert 0.03 < spent(server, mode) < 0.06
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_several_replies_without_usage_are_counted_once_each(endpoint: Start, upstream: Upstream, count: int) -> None:
+    chunks = [
+        {"id": "x", "choices": [{"index": number, "delta": {"content": WRITTEN}, "finish_reason": "stop"}]}
+        for number in range(count)
+    ]
+    upstream(Loopback.events(*chunks, "[DONE]"))
+    server = endpoint("mine:m-1", needs_key=True)
+    headers = made(server, "cap", spend_day=5.0, mode="passthrough")
+    body = {"model": "mine:m-1", "stream": True, "n": count, "max_tokens": 100, "messages": [user("How long?")]}
+    assert server.client.post("/v1/chat/completions", json=body, headers=headers).status_code == 200
+    assert 0.03 * count < spent(server, "cap") < 0.06 * count
+
+
+@pytest.mark.parametrize("mode", ["record", "passthrough"])
+def test_a_reply_in_one_piece_that_nobody_waits_for_counts_with_its_bound(
+    endpoint: Start, upstream: Upstream, mode: str
+) -> None:
+    provider = upstream(Loopback.nothing("hanging"))
+    server = endpoint("mine:m-1", needs_key=True, on_disconnect="stop")
+    headers = made(server, "cap", spend_day=5.0, mode=mode)
+    body = {"model": "mine:m-1", "max_tokens": 1000, "messages": [user("How long?")]}
+    request = server.client.build_request("POST", "/v1/chat/completions", json=body, headers=headers)
+    head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+    with socket.create_connection((request.url.host, request.url.port or 80)) as client:
+        client.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}\r\n".encode() + request.content)
+        while not asked(provider):
+            time.sleep(0.01)
+    server.run(settled(server))
+    assert 1.0 < spent(server, "cap") < 1.1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_answer_that_nobody_can_read_is_not_free(endpoint: Start, upstream: Upstream, mode: str) -> None:
+    upstream(Loopback.stream(b"data: {half of\n\n"))
+    server = endpoint("mine:m-1", needs_key=True)
+    headers = made(server, "cap", spend_day=5.0, mode=mode)
+    body = {"model": "mine:m-1", "stream": True, "max_tokens": 1000, "messages": [user("How long?")]}
+    server.client.post("/v1/chat/completions", json=body, headers=headers)
+    assert spent(server, "cap") > (0.0 if mode == "manage" else 1.0)
 
 
 def test_a_call_whose_process_died_stays_counted(endpoint: Start, upstream: Upstream) -> None:

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from recto.providers.failure import AttemptFailed, RequestTarget, from_status, from_stream, unreachable
-from recto.providers.model import Attempt, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.model import Attempt, Done, ReplyPart, says_something
 from recto.providers.sse import MAX_EVENT_BYTES, EventReader, EventTooLarge, ServerEvent
 from recto.wire import Json, loads
 
@@ -60,11 +60,12 @@ class Call(Struct, frozen=True):
 
 
 class MalformedReply(Exception):
-    """The answer is unusable; the message completes the sentence "the provider …". `retryable` as in AttemptFailed."""
+    """The answer is unusable; the message completes the sentence "the provider …". `retryable` as in AttemptFailed,
+    `may_cost` as in ProviderError."""
 
-    def __init__(self, what: str, retryable: bool = False) -> None:
+    def __init__(self, what: str, *, retryable: bool = False, may_cost: bool = False) -> None:
         super().__init__(what)
-        self.retryable = retryable
+        self.retryable, self.may_cost = retryable, may_cost
 
 
 class ReportedError(Exception):
@@ -143,7 +144,9 @@ class Transport:
         except ReportedError as report:
             raise from_stream(target, report.payload) from report
         except MalformedReply as why:
-            raise unreachable(target, str(why), retryable=why.retryable) from why
+            failure = unreachable(target, str(why), retryable=why.retryable)
+            failure.error.may_cost = why.may_cost
+            raise failure from why
         except (httpx2.HTTPError, TimeoutError) as why:
             # a reply may be complete although its connection broke before the formal end
             for part in (last := reader.end()):
@@ -222,7 +225,7 @@ class Silence:
             raise MalformedReply(f"sent {MAX_EVENT_BYTES:,} bytes without a part of a reply; check its address")
 
     def note(self, parts: Sequence[ReplyPart]) -> None:
-        if any(part not in (TextPart(""), ThinkingPart()) for part in parts):
+        if any(map(says_something, parts)):
             self._heard, self._bytes = self._clock(), 0
 
 
@@ -263,7 +266,9 @@ def _read(reader: ReplyReader, event: ServerEvent) -> list[ReplyPart]:
         if last := reader.end():  # the reply is complete, whatever comes after it
             log.warning("an event after a complete reply could not be read", exc_info=why)
             return last
-        raise MalformedReply("sent data that is not in its format; ask again, or check its address") from why
+        raise MalformedReply(
+            "sent data that is not in its format; ask again, or check its address", may_cost=True
+        ) from why
 
 
 def _read_whole(reader: ReplyReader, body: bytes) -> list[ReplyPart]:

@@ -115,6 +115,13 @@ class CallPart(Struct, frozen=True):
     arguments: str = ""
 
 
+def says_something(part: "ReplyPart") -> bool:
+    """Whether a part brings a reply any further: some servers send empty ones without end."""
+    if isinstance(part, CallPart):
+        return bool(part.id or part.name or part.arguments)
+    return part not in (TextPart(""), ThinkingPart())
+
+
 def call_text(value: Any) -> str:
     """An id, name or arguments of a call as text: some servers send numbers, objects or nothing."""
     return clean(value if isinstance(value, str) else "" if value is None else dumps(value))[0]

@@ -78,14 +78,17 @@ class OpenAIReader:
             parts.append(ThinkingPart(thought))
         parts += _read_content(delta.get("content")) + _read_content(delta.get("refusal"))
         parts += [self._call_part(call) for call in delta.get("tool_calls") or ()]
+        if old := delta.get("function_call"):  # the form of calls before there were several
+            parts.append(self._call_part({"index": 0, "function": old}))
         reason = "refusal" if delta.get("refusal") else choice.get("finish_reason")
         if reason and self._finish != "refusal":
             self._finish = FINISHES.get(reason, reason)
         return parts
 
     def _call_part(self, call: Json) -> CallPart:
-        function = call.get("function") or {}
-        id, name, arguments = map(call_text, (call.get("id"), function.get("name"), function.get("arguments")))
+        function = call.get("function") or call.get("custom") or {}
+        given = function.get("arguments", function.get("input"))
+        id, name, arguments = map(call_text, (call.get("id"), function.get("name"), given))
         index = self._continued(call.get("index"), id, name)
         if index is not None:
             return CallPart(index, arguments=arguments)

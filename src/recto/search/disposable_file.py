@@ -15,6 +15,7 @@ from pathlib import Path
 
 from recto.errors import Busy, RectoError, StoreError
 from recto.home_files import create_private_file, make_private_folder, use_write_ahead_log
+from recto.ids import new_id
 
 log = logging.getLogger(__name__)
 
@@ -132,7 +133,11 @@ class DisposableFile:
         """For what SQLite cannot open as a database: nobody else uses it either."""
         try:
             for suffix in SUFFIXES:
-                Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+                path = Path(f"{self.path}{suffix}")
+                if path.is_dir() and not path.is_symlink():
+                    path.rename(f"{path}.{new_id()}.old")  # somebody else made it, and may want it back
+                else:
+                    path.unlink(missing_ok=True)
         except OSError as why:
             raise self.error(why) from why
 
@@ -142,6 +147,8 @@ class DisposableFile:
         code = getattr(why, "sqlite_errorcode", None) or 0
         if code & 0xFF == sqlite3.SQLITE_READONLY:  # a damaged header makes a file read-only that is not
             return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+        if any(_is_no_file(Path(f"{self.path}{suffix}")) for suffix in SUFFIXES):
+            return code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)
         return code == sqlite3.SQLITE_IOERR_SHORT_READ or code & 0xFF not in _NOT_DAMAGE
 
     def _fails_again(self, why: Exception) -> bool:
@@ -170,6 +177,11 @@ class DisposableFile:
 
     def _sentence(self, problem: str) -> str:
         return f"{self.name} {self.path.name} {problem}"
+
+
+def _is_no_file(path: Path) -> bool:
+    """Whether a folder, or a link to nowhere or to a device, is in the place of a file."""
+    return os.path.lexists(path) and not path.is_file()
 
 
 def close_quietly(db: sqlite3.Connection) -> None:

@@ -159,7 +159,8 @@ def cost_of(
     if thinks_unseen(model.id) or not is_read:  # nobody can count what we did not see
         return CallCost(bound.most)
     output = VocabularyCounter(model, OPENAI.format).text(heard.text).tokens if bound.most else 0
-    return CallCost(priced(model, Usage(bound.tokens, bound.replies * output, reported=False)).cost_usd)
+    counted = priced(model, Usage(bound.tokens, output, reported=False)).cost_usd
+    return CallCost(min(counted, bound.most) if counted is not None and bound.most is not None else counted)
 
 
 def embedding_cost(bound: CallBound, answer: bytes) -> CallCost:

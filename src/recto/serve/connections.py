@@ -9,6 +9,7 @@ calls `note_valid_key`.
 import asyncio
 import logging
 import time
+import traceback
 from collections.abc import Collection
 from functools import partial
 from typing import Any, cast
@@ -269,6 +270,9 @@ def open_connections(proxies: str) -> Connections:
         logger = logging.getLogger(name)
         if not any(isinstance(each, OncePerMinute) for each in logger.filters):
             logger.addFilter(OncePerMinute())
+    for handler in (logging.lastResort, *logging.getLogger("recto").handlers):
+        if handler and not any(isinstance(each, OncePerMinute) for each in handler.filters):
+            handler.addFilter(OncePerMinute(logging.WARNING))
     return Connections(ConnectionLimits(total=total), [each.strip() for each in proxies.split(",") if each.strip()])
 
 
@@ -284,16 +288,29 @@ def _raised_file_limit() -> int:
     return max(soft, wanted) if soft != resource.RLIM_INFINITY else MOST_FILES
 
 
+def _place(error: BaseException | None) -> tuple[str, int] | None:
+    """Where an error was raised."""
+    if error is None or error.__traceback__ is None:
+        return None
+    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+    return frame.f_code.co_filename, line
+
+
 class OncePerMinute(logging.Filter):
     """Passes one record of a kind in a minute: clients must not be able to fill a disk with our log."""
 
-    def __init__(self) -> None:
+    def __init__(self, least: int = logging.NOTSET) -> None:
+        """What is below the level `least` passes."""
         super().__init__()
+        self._least = least
         self._next: dict[object, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < self._least:
+            return True
         kind = record.msg.partition("\n")[0] if isinstance(record.msg, str) else type(record.msg)
-        key = kind, record.exc_info[0] if record.exc_info else None
+        error = record.exc_info[1] if record.exc_info else None
+        key = kind, type(error), _place(error)
         now = time.monotonic()
         if now < self._next.get(key, 0.0):
             return False

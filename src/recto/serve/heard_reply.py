@@ -1,18 +1,24 @@
 """The copy of a reply that is passed on: read beside the client, kept up to a limit."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from recto.chat.blocks import Block, Text, Thinking, ToolCall
 from recto.chat.message import MessageBuilder
 from recto.providers.http import BAD_DATA, ReplyReader, ReportedError
-from recto.providers.model import Attempt, Done, ReplyPart
+from recto.providers.model import Attempt, Done, ReplyPart, says_something
 from recto.providers.reply_limit import ReplyMeter
-from recto.providers.sse import MAX_EVENT_BYTES, EventReader
+from recto.providers.sse import MAX_EVENT_BYTES, EventReader, ServerEvent
 from recto.turn.incoming_message import delta_of
-from recto.wire import loads
+from recto.wire import Json, loads
 
 log = logging.getLogger(__name__)
+
+# Fields that tell about a reply. What stands anywhere else was written by the model.
+ABOUT = frozenset(
+    {"id", "object", "created", "model", "role", "type", "finish_reason", "native_finish_reason", "stop_reason"}
+    | {"system_fingerprint", "service_tier", "provider", "logprobs", "usage", "timings", "encrypted_content"}
+)
 
 
 class HeardReply:
@@ -21,6 +27,7 @@ class HeardReply:
     def __init__(self, meter: ReplyMeter) -> None:
         self.done: Done | None = None
         self._meter, self._builder = meter, MessageBuilder()
+        self._sent: list[str] = []
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -28,8 +35,12 @@ class HeardReply:
 
     @property
     def text(self) -> str:
-        """Everything that the model wrote, as far as it can be seen."""
-        return "".join(map(_text, self.blocks))
+        """Everything that the model wrote, as far as it can be seen. By the provider's own data, where there are: they
+        may hold what no block does."""
+        return "".join(self._sent or map(_text, self.blocks))
+
+    def note_sent(self, data: Json) -> None:
+        self._sent += _texts(data)
 
     @property
     def note(self) -> str:
@@ -49,17 +60,31 @@ class HeardBytes:
     def __init__(self, reader: ReplyReader, reply: HeardReply, *, is_stream: bool) -> None:
         self._reader, self._reply, self._is_stream = reader, reply, is_stream
         self._events, self._whole, self._is_lost = EventReader(), bytearray(), False
+        self._unread = 0
+        """Bytes since the last part of the reply."""
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more will be kept."""
         return self._is_lost or bool(self._reply.note)
 
+    @property
+    def is_read(self) -> bool:
+        """Whether what the model wrote is known: all of it, or of a stream that broke off what had come. A reply in one
+        piece may have been written without having come."""
+        if self.is_over or self._reply.done:
+            return not self.is_over
+        return self._is_stream and (not self._unread or bool(self._reply.text))
+
     def add(self, chunk: bytes) -> None:
         if self._is_lost:
             return
         if self._is_stream:
-            self._read(lambda: [part for event in self._events.feed(chunk) for part in self._reader.read(event)])
+            self._unread += len(chunk)
+            self._read(lambda: [part for event in self._events.feed(chunk) for part in self._parts(event)])
+            if self._unread > MAX_EVENT_BYTES:
+                log.warning("a reply that was passed on goes on without saying anything")
+                self._is_lost = True
         else:
             self._whole += chunk
             if len(self._whole) > MAX_EVENT_BYTES:
@@ -70,9 +95,20 @@ class HeardBytes:
         if self._is_lost:
             return
         if not self._is_stream:
-            self._read(lambda: self._reader.whole(loads(bytes(self._whole))))
+            self._read(lambda: self._whole_parts(loads(bytes(self._whole))))
         elif self._reply.done is None:
             self._read(self._reader.end)
+
+    def _parts(self, event: ServerEvent) -> Sequence[ReplyPart]:
+        parts = self._reader.read(event)
+        if event.data.lstrip().startswith("{"):
+            self._reply.note_sent(loads(event.data))
+            self._unread = 0 if any(map(says_something, parts)) else self._unread
+        return parts
+
+    def _whole_parts(self, data: Json) -> Sequence[ReplyPart]:
+        self._reply.note_sent(data)
+        return self._reader.whole(data)
 
     def _read(self, read: Callable[[], Sequence[ReplyPart]]) -> None:
         try:
@@ -81,6 +117,19 @@ class HeardBytes:
         except (*BAD_DATA, ReportedError):
             log.warning("a reply that was passed on could not be read", exc_info=True)
             self._is_lost = True
+
+
+def _texts(data: Json) -> Iterator[str]:
+    """All texts in an answer that the model may have written."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, list):
+        for each in data:
+            yield from _texts(each)
+    elif isinstance(data, dict):
+        for name, each in data.items():
+            if name not in ABOUT:
+                yield from _texts(each)
 
 
 def _text(block: Block) -> str:

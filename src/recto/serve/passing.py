@@ -228,7 +228,7 @@ class PassedRequest:
             self._drop_unread()  # else the end would wait for a client that does not read
             raise
         finally:
-            cost = cost_of(self._bound, reply, error, is_refused=is_refused, is_read=not heard.is_over)
+            cost = cost_of(self._bound, reply, error, is_refused=is_refused, is_read=heard.is_read)
             await asyncio.shield(self._settle(reply, cost, error))
             await self._put(None)
 

@@ -117,7 +117,7 @@ class _Worker:
         except BaseException:
             await stack.aclose()
             raise
-        headers = {name: value for name, value in reply.headers.items() if name not in HOP_HEADERS}
+        headers = {name: value for name, value in reply.headers.items() if name not in HOP_HEADERS | {"date"}}
         return _PassedReply(reply, stack, headers)
 
     @asynccontextmanager
@@ -203,7 +203,8 @@ async def _sent(client: "AsyncClient", request: Request, body: IncomingBody) -> 
             yield part
         is_read.set()
 
-    headers = [(name, value) for name, value in request.headers.items() if name not in HOP_HEADERS]
+    # as they came: not every byte of a header is a character
+    headers = [(name, value) for name, value in request.headers.raw if name.decode("latin-1") not in HOP_HEADERS]
     made = client.build_request("POST", request.url.path, headers=headers, content=parts())
     sending, reading = asyncio.ensure_future(client.send(made, stream=True)), asyncio.ensure_future(is_read.wait())
     try:

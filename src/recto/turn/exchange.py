@@ -304,7 +304,9 @@ class Exchange:
         return message
 
     def _spent_on(self, incoming: IncomingMessage) -> Usage:
-        text = "".join(block.text for block in incoming.blocks if isinstance(block, Text | Thinking))
+        said = [block.text for block in incoming.blocks if isinstance(block, Text | Thinking)]
+        called = [block.name + block.arguments for block in incoming.blocks if isinstance(block, ToolCall)]
+        text = "".join((*said, *called))
         return broken_off(self.context.model, self.turn.window.total, text, self.request.at_most_usd)
 
     def _ends_slowly(self, blocks: tuple[Block, ...]) -> bool:
