@@ -67,6 +67,7 @@ FITTING: dict[str, Any] = {
     "prepared": None,
     "reply": "Yes.",
     "older_than": "90d",
+    "changes": [],
 }
 ENDS = ("close", "run")
 

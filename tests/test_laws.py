@@ -191,6 +191,9 @@ class Life:
             if former.account.messages and not former.account.messages.rounds
             else old[:200]
         )
+        if why == "the tools changed":  # a message that fills the window takes the room of some
+            assert json.loads(old)["tools"] != json.loads(body)["tools"]
+            return
         known = (None, "another branch", "another branch, before the compaction")
         assert why in known or "left out anew" in why, "whatever broke it is named"
         if why is None and record.message != former.message:

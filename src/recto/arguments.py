@@ -20,6 +20,7 @@ from recto.errors import Invalid
 from recto.memory.fact import FACT_KINDS
 from recto.reports.document_stats import Grouping
 from recto.sources.source import SOURCE_KINDS
+from recto.sources.tool_definition import ToolChange
 from recto.store.spending import SpentBy
 from recto.store.use_over_time import Period, Together
 from recto.tasks.run import MOST_RUN_STEPS
@@ -128,6 +129,10 @@ RULES: dict[str, ArgumentRule] = {
         lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf,
     ),
     "older_than": _whole(0, MOST_DAYS),
+    "accept_tools.changes": ArgumentRule(
+        "a list of changes, as `tool_changes` gives them",
+        lambda value: _are(value, lambda each: isinstance(each, ToolChange)),
+    ),
     "prune.older_than": NAME,
     "state": _one_of(get_args(ConversationState)),
     "call": _whole(1),

@@ -228,7 +228,7 @@ DAMAGES: list[Callable[[Path, random.Random], None]] = [
     alter_tables,
     folder,
 ]
-NOTICED = {"truncate", "other_database", "text_file", "alter_tables"}
+NOTICED = {"truncate", "other_database", "text_file", "alter_tables", "folder"}
 FILES = ("search.db", "facts.db", "sources.db", "vaults/*/search.db", "vaults/*/catalog.db", "vaults/*/gists.db")
 MESSAGES, TRIALS = 8, 15
 

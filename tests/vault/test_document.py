@@ -1,7 +1,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recto.vault.document import Document, block_text, parse_note, section_text
@@ -200,6 +200,7 @@ def test_a_rule_below_something_else_than_a_paragraph_is_not_a_heading(text: str
 MARKDOWN = st.text(alphabet="#-=`~^ \n\r>a1|[]:", max_size=80)
 
 
+@example("#\n=")
 @given(MARKDOWN)
 def test_sections_are_made_of_the_text(text: str) -> None:
     parsed = parse_note(text)

@@ -42,9 +42,9 @@ _CHANGES = LazyPattern(
 _PAST = LazyPattern(
     r"\b(?:formerly|previously|used to|in the past|back then|old (?:note|value|rule|plan|price)s?"
     r"|fruher\w*|ehemals|damals|vormals|anteriormente|antiguamente|autrefois|auparavant|jadis"
-    r"|(?:was|were|had been)\b[^.;:]*\buntil|(?:war|waren|wurden?|galt(?:en)?)\b[^.;:]*\bbis"
-    r"|bis\b[^.;:]*\b(?:war|waren|wurden?|galt(?:en)?)|(?:era|eran|fue|fueron|habia)\b[^.;:]*\bhasta"
-    r"|hasta\b[^.;:]*\b(?:era|eran|fue|fueron|habia)|(?:etait|etaient)\b[^.;:]*\bjusqu)\b"
+    r"|(?:was|were|had been)\b[^.;:]{0,200}\buntil|(?:war|waren|wurden?|galt(?:en)?)\b[^.;:]{0,200}\bbis"
+    r"|bis\b[^.;:]{0,200}\b(?:war|waren|wurden?|galt(?:en)?)|(?:era|eran|fue|fueron|habia)\b[^.;:]{0,200}\bhasta"
+    r"|hasta\b[^.;:]{0,200}\b(?:era|eran|fue|fueron|habia)|(?:etait|etaient)\b[^.;:]{0,200}\bjusqu)\b"
 )
 # What may come about has changed nothing: "when the main switch is off".
 _CONDITIONS = LazyPattern(r"\b(?:when|whenever|if|unless|wenn|falls|sobald|cuando|quand)\b[^,.;:]*")

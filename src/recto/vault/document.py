@@ -19,7 +19,9 @@ _MAX_LINK_CHARS = 300
 # Both begin with a line end, not with `^`: an expression that begins with a literal is found much faster.
 _ATX = re.compile(r"\n {0,3}(#{1,6})(?:[ \t]+([^\n]*))?(?=\r?\n|\r?\Z)")
 _SETEXT = re.compile(r"\n {0,3}(=+|-+)[ \t\r]*(?=\n|\Z)")
-_NOT_A_PARAGRAPH = re.compile(r"[ \t\r]*$|[ \t]*(?:#{1,6}[ \t]|[>|]|(?:[-*+]|\d+[.)])(?:\s|$)|[-=*_]{3,}[ \t\r]*$)")
+_NOT_A_PARAGRAPH = re.compile(
+    r"[ \t\r]*$|[ \t]*(?:#{1,6}(?:[ \t\r]|$)|[>|]|(?:[-*+]|\d+[.)])(?:\s|$)|[-=*_]{3,}[ \t\r]*$)"
+)
 _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)]|#{1,6})[ \t]")
 _ANY_BLOCK_ID = re.compile(r"\^[A-Za-z0-9-]++[ \t\r]*+(?:\n|\Z)")
 _HEADING_LINE = re.compile(r" {0,3}#{1,6}[ \t]")
