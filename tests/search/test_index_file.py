@@ -80,8 +80,8 @@ def test_a_connectionin_use_survives_a_close_and_is_not_kept(tmp_path: Path) -> 
 
 
 def test_a_file_that_cannot_be_opened_leaves_nothing_open(tmp_path: Path) -> None:
-    path = tmp_path / "search.db"
-    path.mkdir()
+    (tmp_path / "taken").write_text("a file")
+    path = tmp_path / "taken" / "search.db"
     with pytest.raises(StoreError):
         IndexFile(path).read("SELECT 1")
     assert open_count(path) == 0

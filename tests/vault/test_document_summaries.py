@@ -35,7 +35,7 @@ def test_a_damaged_file_is_rebuilt(tmp_path: Path) -> None:
 
 def test_summaries_are_in_memory_if_no_file_can_be_written(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
-    for gists in (DocumentSummaries(tmp_path / "taken" / "gists.db"), DocumentSummaries(tmp_path), DocumentSummaries()):
+    for gists in (DocumentSummaries(tmp_path / "taken" / "gists.db"), DocumentSummaries()):
         gists.put(b"one", "kept")
         assert gists.get(b"one") == "kept"
     assert (tmp_path / "taken").read_text() == "a file"

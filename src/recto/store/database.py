@@ -307,6 +307,8 @@ class Database:
             raise self._error(failure_of(why), str(why)) from why
         except FileExistsError as why:
             raise StoreError(f"{why.filename} is not a folder; set RECTO_HOME to one") from why
+        except PermissionError as why:
+            raise self._error("cannot open", "") from why
         except OSError as why:
             raise StoreError(f"cannot use {why.filename or self.name}: {why.strerror}") from why
 

@@ -11,7 +11,10 @@ WORLD, DUMP = HERE / "world.tar.xz", HERE / "postgresql.sql.xz"
 def unpack_world(folder: Path) -> Path:
     """`home`, `notes` and `project` in this folder; gives the home."""
     with tarfile.open(WORLD) as archive:
-        archive.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):  # from Python 3.11.4 on; 3.12 wants it
+            archive.extractall(folder, filter="data")
+        else:
+            archive.extractall(folder)
     return folder / "home"
 
 
