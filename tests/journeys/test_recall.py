@@ -73,7 +73,7 @@ def test_the_chat_goes_on_where_there_can_be_no_index(home: Path, tmp_path: Path
     model = write_script(tmp_path / "script.json", REPLY)
     tell(home, model)
     (home / "search.db").unlink()
-    (home / "search.db").mkdir()  # nothing can be written there
+    (home / "search.db").mkdir()
     with open_desk(home=home, model=model) as desk:
         talk = desk.latest()
         assert talk is not None

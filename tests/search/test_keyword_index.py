@@ -154,9 +154,9 @@ def test_a_deleted_or_damaged_file_is_rebuilt(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "search.db").mkdir()
-    with pytest.raises(StoreError, match=r"search\.db cannot be used"):
-        KeywordIndex(tmp_path / "search.db").mark("done")
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(StoreError, match=r"search\.db cannot be written"):
+        KeywordIndex(tmp_path / "taken" / "search.db").mark("done")
 
 
 def test_every_expected_mark_must_match(tmp_path: Path) -> None:
