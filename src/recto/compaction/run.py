@@ -301,7 +301,9 @@ class CompactionRun:
         if self._needs_summary and self.ahead and self.ahead.is_running(id):
             last = await self.prepared.store_thread.do(find_running, self.store, id, self._number)
             cut = self._plan(last).cut
-            if last is None or (cut and cut.summary and cut.last != last):
+            if last is None:  # nothing was asked for yet
+                await self.ahead.stop(id)
+            elif cut and cut.summary and cut.last != last:
                 self._ahead_problem = await self.ahead.give_up(id)
 
     async def write_ahead(self) -> None:
