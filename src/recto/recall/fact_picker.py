@@ -8,7 +8,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -16,7 +16,6 @@ from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.memory.fact import ASSISTANT, FACT_KINDS, MemoryFact, NoteReference, checked_kind
 from recto.recall.fact_memory import FactMemory, LearnedFact, RelevantFact, is_told_by, missing_note
-from recto.recall.fact_source import FactSource, conversation_sources, source_of_fact
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick, SourceId
@@ -27,6 +26,9 @@ from recto.turn.context import TurnContext
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.source_picker import STAYS, SessionSources
 from recto.turn.tool_filter import can_call, configured_tool
+
+if TYPE_CHECKING:
+    from recto.recall.fact_source import FactSource
 
 log = logging.getLogger(__name__)
 
@@ -145,8 +147,10 @@ class FactPicker(Picker):
         return [*(source.text for source in self._turn.resolved.agent.enabled_texts), *brought]
 
     @property
-    def documents(self) -> list[FactSource]:
+    def documents(self) -> "list[FactSource]":
         """The notes in front of the message."""
+        from recto.recall.fact_source import FactSource  # an eighth of the time of a start
+
         message = self._turn.message
         return [
             FactSource(insert.text, "document", f"note {pick.name}", message.id if message else None, beside=pick.name)
@@ -215,6 +219,8 @@ def fact_tools(memory: FactMemory, store: Store, turn: TurnInput, picker: FactPi
         if not isinstance(text, str):
             raise RectoError("give `text`: one statement that can be understood alone")
         kind = checked_kind(str(arguments["kind"])) if arguments.get("kind") in FACT_KINDS else None
+        from recto.recall.fact_source import conversation_sources, source_of_fact  # an eighth of the time of a start
+
         said = conversation_sources(store.tree.page(session.head, most=MESSAGES_BACK) if session.head else [])
         source = source_of_fact(text, said.user)
         if source is None:
@@ -268,7 +274,7 @@ def _number(value: Any) -> int:
         raise RectoError("a fact is named by its number, such as 12") from None
 
 
-def _writer(source: FactSource | None, model: str) -> str:
+def _writer(source: "FactSource | None", model: str) -> str:
     if source is None:
         return f"{ASSISTANT} {model}"
     return model if source.said_by == "user" else source.name
