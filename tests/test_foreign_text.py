@@ -129,6 +129,10 @@ def test_readers_read_every_hostile_text_in_time_that_grows_with_its_length(name
     assert slow_units(READERS[name], READER_UNITS) == []
 
 
+def test_what_is_known_to_be_slow_is_there() -> None:
+    assert {f"recto.summary.{name}" for name in KNOWN_SLOW} <= set(map(str, patterns_of("summary")))
+
+
 @pytest.mark.slow
 def test_the_patterns_of_summaries_that_are_slow_are_known() -> None:
     found = [

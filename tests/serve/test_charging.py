@@ -205,6 +205,9 @@ WRITTEN = "seven " * 30
         {"tool_calls": [{"index": 0, "id": "c", "type": "custom", "custom": {"name": "f", "input": WRITTEN}}]},
         {"reasoning_details": [{"type": "reasoning.text", "text": WRITTEN}]},
         {"a field of next year": {"deep": [WRITTEN]}},
+        # the client chose the names of its tool's arguments
+        {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": {"id": WRITTEN}}}]},
+        {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": {"type": {"role": WRITTEN}}}}]},
     ],
 )
 @pytest.mark.parametrize("is_stream", [True, False])

@@ -9,6 +9,9 @@ from tests.conftest import Serve
 from tests.providers.conftest import Loopback
 from tests.serve.conftest import Endpoint, Start, text_of, user
 
+from recto.providers.client_formats import OPENAI
+from recto.providers.reply_limit import ReplyLimit, ReplyMeter
+from recto.serve.heard_reply import HeardBytes, HeardReply
 from recto.wire import dumps
 
 Json = Any
@@ -51,6 +54,19 @@ def test_a_client_that_leaves_ends_a_stream_that_is_passed_on(endpoint: Start, e
         kept = stored(server, home)
         assert (kept.status, len(kept.text)) == ("stopped", MOST)
         assert "10 tokens that were asked for" in kept.error
+
+
+def test_what_is_counted_of_a_passed_reply_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recto.serve.heard_reply.MAX_EVENT_BYTES", 100_000)
+    unknown = f"data: {dumps({'choices': [{'index': 0, 'delta': {'content': 'x', 'odd': WORDS}}]})}\n\n".encode()
+    for event, most in ((AGAIN, 2 * MOST), (unknown, 101_000)):
+        reply = HeardReply(ReplyMeter(ReplyLimit(), 10))
+        heard = HeardBytes(OPENAI.reader(), reply, is_stream=True)
+        for _ in range(5_000):
+            heard.add(event)
+        assert heard.is_over
+        assert not heard.is_read
+        assert reply.sent_chars == len(reply.text) < most
 
 
 @pytest.mark.parametrize("mode", ["manage", "record"])

@@ -252,3 +252,10 @@ Block = Text | Thinking | ToolCall | ToolResult | File | Image | References | Co
 BLOCKS: dict[str, type[Block]] = {
     block.type: block for block in (Text, Thinking, ToolCall, ToolResult, File, Image, References, Compaction)
 }
+
+
+def written_text(block: Block) -> str:
+    """What a model wrote into a block, as a provider charges for it."""
+    if isinstance(block, ToolCall):
+        return block.name + block.arguments
+    return block.text if isinstance(block, Text | Thinking) else ""

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
-from recto.chat.blocks import Block, Text, Thinking, ToolCall
+from recto.chat.blocks import Block, written_text
 from recto.chat.message import MessageBuilder
 from recto.providers.http import BAD_DATA, ReplyReader, ReportedError
 from recto.providers.model import Attempt, Done, ReplyPart, says_something
@@ -14,10 +14,14 @@ from recto.wire import Json, loads
 
 log = logging.getLogger(__name__)
 
-# Fields that tell about a reply. What stands anywhere else was written by the model.
+# What providers wrap a reply in, and what they say of it there. The model wrote everything else, also below fields with
+# these names: a tool's arguments have the names that a client chose.
+WRAPPERS = frozenset(
+    {"choices", "delta", "message", "content", "content_block", "tool_calls", "function", "custom", "reasoning_details"}
+)
 ABOUT = frozenset(
     {"id", "object", "created", "model", "role", "type", "finish_reason", "native_finish_reason", "stop_reason"}
-    | {"system_fingerprint", "service_tier", "provider", "logprobs", "usage", "timings", "encrypted_content"}
+    | {"system_fingerprint", "service_tier", "provider", "logprobs", "usage", "timings"}
 )
 
 
@@ -28,6 +32,7 @@ class HeardReply:
         self.done: Done | None = None
         self._meter, self._builder = meter, MessageBuilder()
         self._sent: list[str] = []
+        self.sent_chars = 0
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -37,10 +42,12 @@ class HeardReply:
     def text(self) -> str:
         """Everything that the model wrote, as far as it can be seen. By the provider's own data, where there are: they
         may hold what no block does."""
-        return "".join(self._sent or map(_text, self.blocks))
+        return "".join(self._sent or map(written_text, self.blocks))
 
     def note_sent(self, data: Json) -> None:
-        self._sent += _texts(data)
+        texts = list(_texts(data, is_wrapper=True))
+        self._sent += texts
+        self.sent_chars += sum(map(len, texts))
 
     @property
     def note(self) -> str:
@@ -82,8 +89,8 @@ class HeardBytes:
         if self._is_stream:
             self._unread += len(chunk)
             self._read(lambda: [part for event in self._events.feed(chunk) for part in self._parts(event)])
-            if self._unread > MAX_EVENT_BYTES:
-                log.warning("a reply that was passed on goes on without saying anything")
+            if max(self._unread, self._reply.sent_chars) > MAX_EVENT_BYTES:
+                log.warning("a reply that was passed on is too large to be read to its end")
                 self._is_lost = True
         else:
             self._whole += chunk
@@ -102,7 +109,8 @@ class HeardBytes:
     def _parts(self, event: ServerEvent) -> Sequence[ReplyPart]:
         parts = self._reader.read(event)
         if event.data.lstrip().startswith("{"):
-            self._reply.note_sent(loads(event.data))
+            if not self._reply.note:  # else it counts with its bound
+                self._reply.note_sent(loads(event.data))
             self._unread = 0 if any(map(says_something, parts)) else self._unread
         return parts
 
@@ -119,20 +127,14 @@ class HeardBytes:
             self._is_lost = True
 
 
-def _texts(data: Json) -> Iterator[str]:
+def _texts(data: Json, *, is_wrapper: bool) -> Iterator[str]:
     """All texts in an answer that the model may have written."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, list):
         for each in data:
-            yield from _texts(each)
+            yield from _texts(each, is_wrapper=is_wrapper)
     elif isinstance(data, dict):
         for name, each in data.items():
-            if name not in ABOUT:
-                yield from _texts(each)
-
-
-def _text(block: Block) -> str:
-    if isinstance(block, ToolCall):
-        return block.name + block.arguments
-    return block.text if isinstance(block, Text | Thinking) else ""
+            if not (is_wrapper and name in ABOUT):
+                yield from _texts(each, is_wrapper=is_wrapper and name in WRAPPERS)

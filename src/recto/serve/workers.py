@@ -43,7 +43,8 @@ MEDIUM_BYTES = 1024 * 1024
 IDLE_S = 120.0
 ENDS_WITHIN_S = 35.0
 SECRET_HEADER = "x-recto-worker"
-HOP_HEADERS = {"host", "connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "expect"}
+# Of one connection alone, or given by whoever answers.
+HOP_HEADERS = {"host", "connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "expect", "date"}
 FAILED = "The server could not answer this request: the process that was to do it has ended. Try again."
 
 
@@ -117,7 +118,7 @@ class _Worker:
         except BaseException:
             await stack.aclose()
             raise
-        headers = {name: value for name, value in reply.headers.items() if name not in HOP_HEADERS | {"date"}}
+        headers = {name: value for name, value in reply.headers.items() if name not in HOP_HEADERS}
         return _PassedReply(reply, stack, headers)
 
     @asynccontextmanager

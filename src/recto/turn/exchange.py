@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from recto.background import FOREGROUND
-from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult, written_text
 from recto.chat.message import Message, Role, Status, Tokens, Usage
 from recto.concurrency import StoreThread, run_to_completion
 from recto.errors import ProviderError, RectoError, StoreError
@@ -304,9 +304,7 @@ class Exchange:
         return message
 
     def _spent_on(self, incoming: IncomingMessage) -> Usage:
-        said = [block.text for block in incoming.blocks if isinstance(block, Text | Thinking)]
-        called = [block.name + block.arguments for block in incoming.blocks if isinstance(block, ToolCall)]
-        text = "".join((*said, *called))
+        text = "".join(map(written_text, incoming.blocks))
         return broken_off(self.context.model, self.turn.window.total, text, self.request.at_most_usd)
 
     def _ends_slowly(self, blocks: tuple[Block, ...]) -> bool:
