@@ -199,7 +199,8 @@ def test_a_work_log_stands_before_a_models_summary_and_goes_on(desk: Open, scrip
     for block in blocks:
         assert block.made_by == "model"
         assert block.summary.startswith("Work log:\nTask: Please read the page for the report number ")
-        assert "\nRead: Page.md\n" in block.summary
+        # where many earlier tasks take the room, the files that were read are in the whole log only
+        assert "\nRead: Page.md\n" in f"{block.summary}\n{block.work_log}\n"
         assert block.summary.endswith("\n\nFacts: 14 boats.")
         assert block.summary.count("Work log:") == 1
         assert block.checks["invented"] == 0
