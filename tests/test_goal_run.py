@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 from tests.conftest import Open, Script
 
-from recto.blocking import open_desk
+from recto.blocking import Desk, open_desk
 from recto.cli.drawing.plans import report_lines
 from recto.desk import open_async
 from recto.errors import Invalid, RectoError
-from recto.events import Branched, PlanChanged, RunEnded, Sent
+from recto.events import ApprovalAsked, Branched, PlanChanged, RunEnded, Sent
 from recto.tasks.run import FileUse
 
 
@@ -24,6 +24,12 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 def plan(*steps: tuple[str, str], **more: Any) -> dict[str, Any]:
     return call("update_plan", steps=[{"text": text, "status": status} for text, status in steps], **more)
+
+
+def ask_before_reading(opened: Desk) -> None:
+    agent = opened.home / "agents" / "default"
+    agent.mkdir(parents=True)
+    (agent / "agent.toml").write_text('[mcpServers.recto.tools.read_document]\napproval = "ask"\n')
 
 
 @pytest.fixture
@@ -192,9 +198,7 @@ def test_a_call_that_could_cost_too_much_is_not_made(desk: Open, script: Script)
 def test_what_nobody_allows_does_not_run_and_the_report_says_so(desk: Open, script: Script, notes: Path) -> None:
     model = script(call("read_document", path="Boat.md"), plan(("one", "done")), {"text": "ok"})
     opened = desk(model, notes)
-    agent = opened.home / "agents" / "default"
-    agent.mkdir(parents=True)
-    (agent / "agent.toml").write_text('[mcpServers.recto.tools.read_document]\napproval = "ask"\n')
+    ask_before_reading(opened)
     report = opened.conversation().run_goal("Read it")
     assert (report.outcome, report.refused) == ("done", ("read_document",))
 
@@ -265,13 +269,16 @@ def test_the_plan_follows_the_branch(desk: Open, script: Script) -> None:
     assert run.plan.in_words == "1 of 2 steps done, 1 active"
 
 
-def test_a_chat_that_goes_on_beside_a_run_is_told_of_the_branch(desk: Open, script: Script) -> None:
-    model = script(plan(("one", "active")), plan(("one", "done")), {"text": "ok"})
-    first = desk(model).conversation()
+def test_a_chat_that_goes_on_beside_a_run_is_told_of_the_branch(desk: Open, script: Script, notes: Path) -> None:
+    model = script(call("read_document", path="Boat.md"), plan(("one", "done")), {"text": "ok"})
+    opened = desk(model, vault=notes)
+    ask_before_reading(opened)
+    first = opened.conversation()
     events = first.stream_goal("Do one thing")
-    next(event for event in events if isinstance(event, Sent))
+    asked = next(event for event in events if isinstance(event, ApprovalAsked))  # the run waits for the answer
     assert first.id is not None
     reply = desk(script({"text": "hello"})).conversation(first.id).ask("hello from elsewhere")
+    asked.allow()
     rest = list(events)
     assert reply.branched or any(isinstance(event, Branched) for event in rest)
     assert isinstance(rest[-1], RunEnded)
