@@ -18,8 +18,8 @@ from recto.events import ApprovalAsked, Branched, PlanChanged, RunEnded, Sent
 from recto.tasks.run import FileUse
 
 
-def call(name: str, **arguments: Any) -> dict[str, Any]:
-    return {"tool_calls": [{"name": name, "arguments": json.dumps(arguments)}]}
+def call(name: str, until: str = "", **arguments: Any) -> dict[str, Any]:
+    return {"tool_calls": [{"name": name, "arguments": json.dumps(arguments)}], "until": until}
 
 
 def plan(*steps: tuple[str, str], **more: Any) -> dict[str, Any]:
@@ -216,8 +216,8 @@ def test_a_refusal_of_the_provider_can_be_gone_on_from(desk: Open, script: Scrip
 
 
 def test_a_run_that_is_going_on_elsewhere_is_not_continued(desk: Open, script: Script) -> None:
-    # words come slowly, so that the run is still going on when it is left
-    model = script(plan(("one", "active")), {"text": "still at it " * 50, "delay_s": 0.2})
+    # the next word does not come: the run is still going on when it is left
+    model = script(plan(("one", "active")), {"text": "still at it", "delay_s": 600})
     first = desk(model).conversation()
     events = first.stream_goal("Do one thing")
     next(event for event in events if isinstance(event, PlanChanged))
@@ -231,13 +231,15 @@ def test_a_run_that_is_going_on_elsewhere_is_not_continued(desk: Open, script: S
     assert run.status == "stopped"
 
 
-def test_a_run_is_stopped_by_its_user_after_the_round(desk: Open, script: Script) -> None:
-    talk = desk(script(plan(("one", "active")), plan(("one", "done")), {"text": "ok"})).conversation()
+def test_a_run_is_stopped_by_its_user_after_the_round(desk: Open, script: Script, tmp_path: Path) -> None:
+    first = plan(("one", "active"), until=str(tmp_path / "stopped"))
+    talk = desk(script(first, plan(("one", "done")), {"text": "ok"})).conversation()
     assert not talk.stop_goal()
     ended = None
     for event in talk.stream_goal("Do one thing"):
         if isinstance(event, Sent):
             assert talk.stop_goal()
+            (tmp_path / "stopped").touch()
         ended = event
     assert isinstance(ended, RunEnded)
     assert (ended.report.outcome, ended.report.because, ended.report.steps) == ("stopped", "you stopped it", 1)
@@ -288,13 +290,16 @@ def test_a_chat_that_goes_on_beside_a_run_is_told_of_the_branch(desk: Open, scri
     assert (run.status, run.steps) == ("done", 2)
 
 
-def test_what_is_said_while_a_run_works_is_read_with_the_next_results(desk: Open, script: Script) -> None:
-    model = script(plan(("one", "active")), plan(("one", "done")), {"text": "ok"})
-    talk = desk(model).conversation()
+def test_what_is_said_while_a_run_works_is_read_with_the_next_results(
+    desk: Open, script: Script, tmp_path: Path
+) -> None:
+    first = plan(("one", "active"), until=str(tmp_path / "queued"))
+    talk = desk(script(first, plan(("one", "done")), {"text": "ok"})).conversation()
     said = iter(["and be quick"])
     for event in talk.stream_goal("Do one thing"):
         if isinstance(event, Sent) and (text := next(said, "")):
             talk.queue(text)
+            (tmp_path / "queued").touch()
     asked = [message for message in talk.messages() if message.role == "user"]
     assert [message.text for message in asked] == ["Do one thing", "and be quick"]
     assert all(message.task_runs for message in asked)

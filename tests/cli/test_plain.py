@@ -70,7 +70,13 @@ def test_no_slash_command_draws(run: Run, talked: str, notes: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["option", "setting", "dumb"])
 def test_a_plain_chat_moves_no_cursor(
-    terminal: type[Terminal], script: Script, run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, how: str
+    terminal: type[Terminal],
+    script: Script,
+    run: Run,
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
 ) -> None:
     monkeypatch.delenv("RECTO_PLAIN")
     write_server(home)
@@ -79,7 +85,7 @@ def test_a_plain_chat_moves_no_cursor(
         run("config", "set", "plain", "true")
     if how == "dumb":
         monkeypatch.setenv("TERM", "dumb")
-    model = script({"tool_calls": [BERTH]}, {"text": "# Title\n\nBooked.", "hang_s": 1})
+    model = script({"tool_calls": [BERTH]}, {"text": "# Title\n\nBooked.", "until": str(tmp_path / "seen")})
     chat = terminal("chat", "-m", model, *(["--plain"] if how == "option" else []))
     chat.wait_for("> ")
     chat.type("book \\\r")
@@ -90,6 +96,7 @@ def test_a_plain_chat_moves_no_cursor(
     chat.settle()
     chat.type("y\r")
     chat.wait_for("waiting for scripted:")
+    (tmp_path / "seen").touch()
     chat.wait_for("Booked.")
     chat.wait_for("% of 8,192 tokens used")
     chat.wait_for("> ")

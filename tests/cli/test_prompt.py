@@ -87,12 +87,15 @@ def test_the_arrow_up_finds_lines_that_begin_as_typed(
 
 
 def test_what_is_typed_while_a_reply_comes_is_in_the_history(
-    terminal: type[Terminal], script: Script, run: Run, home: Path
+    terminal: type[Terminal], script: Script, run: Run, home: Path, tmp_path: Path
 ) -> None:
-    chat = chat_after(terminal, script({"text": "A long one", "delay_s": 1}, {"text": "Yes."}), home)
+    slow = {"text": "A long one", "after": 1, "until": str(tmp_path / "typed")}
+    chat = chat_after(terminal, script(slow, {"text": "Yes."}), home)
     chat.type("first\r")
     chat.wait_for("A")
     chat.type("meanwhile\r")
+    chat.wait_for("waiting: meanwhile")
+    (tmp_path / "typed").touch()
     sent(chat, run)
     assert list(HistoryFile(home / "history").load_history_strings()) == ["meanwhile", "first"]
 

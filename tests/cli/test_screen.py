@@ -135,12 +135,15 @@ def test_ask_draws_markdown_at_a_terminal(terminal: type[Terminal], script: Scri
     assert asked.code() == 0
 
 
-def test_a_wait_for_the_model_says_so_and_leaves_no_trace(terminal: type[Terminal], script: Script) -> None:
-    model = script({"text": "Here it is.", "hang_s": 2})
+def test_a_wait_for_the_model_says_so_and_leaves_no_trace(
+    terminal: type[Terminal], script: Script, tmp_path: Path
+) -> None:
+    model = script({"text": "Here it is.", "until": str(tmp_path / "seen")})
     chat = terminal("chat", "-m", f"scripted:{Path(model).name}")
     chat.wait_for_prompt()
     chat.type("hello\r")
     chat.wait_for(f"waiting for scripted:{Path(model).name}…")
+    (tmp_path / "seen").touch()
     chat.wait_for("Here it is.")
     chat.wait_for("% of 8,192 tokens")
     assert "\x1b[2K" in chat.raw, "the line of the wait is erased"

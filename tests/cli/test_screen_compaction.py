@@ -33,13 +33,14 @@ def ask_too_much(terminal: type[Terminal], *options: str) -> Terminal:
 
 
 def test_a_summary_in_the_making_is_told_with_its_seconds_and_marked_when_it_is_there(
-    terminal: type[Terminal], run: Run, script: Script
+    terminal: type[Terminal], run: Run, script: Script, tmp_path: Path
 ) -> None:
-    model = nearby(script(REPLY, {**SUMMARY, "hang_s": 4}, limit=1200))
+    model = nearby(script(REPLY, {**SUMMARY, "until": str(tmp_path / "seen")}, limit=1200))
     talk(run, model, 13)
     chat = ask_too_much(terminal)
     chat.wait_for("summing up ")
     chat.wait_for(f" tokens with {model}… 3 s")
+    (tmp_path / "seen").touch()
     chat.wait_for("─ compaction 1: ")
     chat.wait_for(f" tokens · summary by {model} ─")
     assert "summing up" not in chat.wait_for(str(REPLY["text"]))
@@ -117,12 +118,14 @@ def test_asked_first_an_editor_that_changes_nothing_asks_again(
 
 @pytest.mark.slow
 def test_what_was_typed_before_the_question_is_no_answer_to_it(
-    terminal: type[Terminal], run: Run, script: Script
+    terminal: type[Terminal], run: Run, script: Script, tmp_path: Path
 ) -> None:
-    talk(run, script(REPLY, {**SUMMARY, "hang_s": 2}, limit=1200), 13)
+    talk(run, script(REPLY, {**SUMMARY, "until": str(tmp_path / "typed")}, limit=1200), 13)
     chat = ask_too_much(terminal, "--set", "context.confirm=true")
     chat.wait_for("summing up")
     chat.type("\r\r\r")
+    chat.settle()
+    (tmp_path / "typed").touch()
     chat.wait_for(QUESTION)
     chat.type("n\r")
     chat.wait_for("left out of this request")
@@ -176,10 +179,13 @@ def test_a_summary_is_edited_in_the_chat(
 
 
 @pytest.mark.slow
-def test_compact_at_a_terminal_shows_the_marker(terminal: type[Terminal], run: Run, script: Script) -> None:
-    talk(run, script(REPLY, {**SUMMARY, "hang_s": 1}), 6)
+def test_compact_at_a_terminal_shows_the_marker(
+    terminal: type[Terminal], run: Run, script: Script, tmp_path: Path
+) -> None:
+    talk(run, script(REPLY, {**SUMMARY, "until": str(tmp_path / "seen")}), 6)
     compacting = terminal("context", "compact")
     compacting.wait_for("summing up")
+    (tmp_path / "seen").touch()
     compacting.wait_for("compaction 1: 7 messages archived")
     assert compacting.code() == 0
 

@@ -1,5 +1,7 @@
 """What is typed while a reply comes: key by key, as a terminal sends it, and in a real chat."""
 
+from pathlib import Path
+
 import pytest
 from tests.cli.conftest import Run, rows
 from tests.cli.terminal import Terminal
@@ -7,8 +9,6 @@ from tests.conftest import Script
 
 from recto.cli.typeahead import Typeahead
 from recto.errors import StoreError
-
-SLOW = {"text": "word " * 30, "delay_s": 0.1}
 
 
 class Typed:
@@ -59,9 +59,10 @@ def said(run: Run) -> list[tuple[str, str]]:
 
 
 def test_a_message_typed_during_a_reply_is_shown_as_waiting_and_answered_next(
-    terminal: type[Terminal], script: Script, run: Run
+    terminal: type[Terminal], script: Script, run: Run, tmp_path: Path
 ) -> None:
-    chat = terminal("chat", "-m", script(SLOW, {"text": "The second answer."}))
+    slow = {"text": "word after word", "after": 1, "until": str(tmp_path / "typed")}
+    chat = terminal("chat", "-m", script(slow, {"text": "The second answer."}))
     chat.wait_for("› ")
     chat.type("first\r")
     chat.wait_for("word")
@@ -69,6 +70,7 @@ def test_a_message_typed_during_a_reply_is_shown_as_waiting_and_answered_next(
     chat.wait_for("seco")
     chat.type("nd\r")
     chat.wait_for("waiting: second")
+    (tmp_path / "typed").touch()
     chat.wait_for("› second")
     chat.wait_for("The second answer.")
     chat.wait_for("tokens")
@@ -133,7 +135,7 @@ def test_a_command_sends_nothing_that_waits(terminal: type[Terminal], script: Sc
 
 @pytest.mark.slow
 def test_a_command_typed_during_a_reply_runs_after_it(terminal: type[Terminal], script: Script) -> None:
-    chat = terminal("chat", "-m", script(SLOW))
+    chat = terminal("chat", "-m", script({"text": "word " * 30, "delay_s": 0.1}))
     chat.wait_for("› ")
     chat.type("first\r")
     chat.wait_for("word")

@@ -436,7 +436,7 @@ def test_the_vault_of_a_conversation_wins_over_the_one_in_the_settings(
 
 def test_a_reply_that_was_stopped_still_tells_what_it_was_made_with(desk: Open, script: Script, vault: Path) -> None:
     read = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Crew"}}]}
-    talk = desk(script(read, {"text": "one two three four", "delay_s": 0.05}), vault=vault).conversation()
+    talk = desk(script(read, {"text": "one never", "delay_s": 600}), vault=vault).conversation()
     events = talk.stream("Who?")
     for event in events:
         if isinstance(event, TextDelta):

@@ -108,6 +108,23 @@ def test_the_delay_is_between_words(write: Write) -> None:
     assert waits == [0.5, 0.5]
 
 
+@pytest.mark.parametrize("after", [0, 1, 2, 9])
+def test_a_step_can_wait_for_a_file_after_some_of_its_words(write: Write, tmp_path: Path, after: int) -> None:
+    happened: list[str] = []
+
+    async def sleep(seconds: float) -> None:
+        happened.append("wait")
+        (tmp_path / "go").touch()
+
+    async def go(path: str) -> None:
+        async for part in ScriptedProvider(sleep).stream(body(path, "Hi"), "reply"):
+            happened.append(part.text.strip() if isinstance(part, TextPart) else type(part).__name__)
+
+    asyncio.run(go(write([{"text": "one two", "after": after, "until": str(tmp_path / "go")}])))
+    words = ["one", "two"]
+    assert happened == [*words[:after], "wait", *words[after:], "Done"]
+
+
 @pytest.mark.parametrize("step", [{"text": "one two", "thinking": "Hm."}, {"error": "unreachable"}])
 def test_a_step_can_be_silent_for_a_while_before_anything_comes(write: Write, step: dict[str, Any]) -> None:
     happened: list[object] = []

@@ -5,6 +5,7 @@ import json
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,14 +135,16 @@ def test_the_same_question_again_is_a_new_conversation(endpoint: Start, script: 
 
 
 def test_the_same_question_again_goes_on_where_its_client_left_before_the_end_of_the_reply(
-    endpoint: Start, script: Script
+    endpoint: Start, script: Script, tmp_path: Path
 ) -> None:
-    server = endpoint(script({"text": "seven metres or so " * 50, "delay_s": 0.005}, {"text": "7 metres."}))
+    slow = {"text": "seven metres or so " * 50, "delay_s": 0.005, "after": 3, "until": str(tmp_path / "left")}
+    server = endpoint(script(slow, {"text": "7 metres."}))
     body = {"model": server.model, "stream": True, "messages": [user("How long?")]}
     with server.client.stream("POST", "/v1/chat/completions", json=body) as first:
         waiting = server.chat(user("How long?"))
     home = first.headers["x-recto-conversation"]
     assert waiting.headers["x-recto-conversation"] != home, "a client that still listens is another one"
+    (tmp_path / "left").touch()
     while not server.gateway.store.awaited_replies.is_lost(server.run(opening(server, home))):
         time.sleep(0.01)
     again = server.chat(user("How long?"))
@@ -152,9 +155,9 @@ def test_the_same_question_again_goes_on_where_its_client_left_before_the_end_of
 @pytest.mark.parametrize("is_stream", [True, False])
 @pytest.mark.parametrize("on_disconnect", ["finish", "stop"])
 def test_the_same_question_again_goes_on_where_its_client_left_before_the_reply_began(
-    endpoint: Start, script: Script, is_stream: bool, on_disconnect: str
+    endpoint: Start, script: Script, tmp_path: Path, is_stream: bool, on_disconnect: str
 ) -> None:
-    steps = {"text": "Seven metres or so.", "hang_s": 2.0}, {"text": "7 metres."}
+    steps = {"text": "Seven metres or so.", "until": str(tmp_path / "left")}, {"text": "7 metres."}
     server = endpoint(script(*steps), on_disconnect=on_disconnect)
     leave_at_once(server, {"model": server.model, "stream": is_stream, "messages": [user("How long?")]})
     (home,) = [each.id for each in server.run(server.desk.conversations())]
@@ -164,6 +167,7 @@ def test_the_same_question_again_goes_on_where_its_client_left_before_the_reply_
     again = server.chat(user("How long?"))
     assert again.headers["x-recto-conversation"] == home
     assert server.said(home) == ["How long?", "7 metres."]
+    (tmp_path / "left").touch()
 
 
 def leave_at_once(server: Endpoint, body: Any) -> None:

@@ -70,7 +70,8 @@ def test_a_server_that_is_told_to_end_finishes_its_replies(process: Any, script:
 def test_the_reply_to_a_client_that_has_gone_is_finished_or_stopped(
     endpoint: Start, script: Script, setting: str, is_whole: bool
 ) -> None:
-    server = endpoint(script({"text": LONG, "delay_s": 0.02}), on_disconnect=setting)
+    # slow enough that a client that left is seen before the end of what is to be stopped
+    server = endpoint(script({"text": LONG, "delay_s": 0.02 if is_whole else 0.5}), on_disconnect=setting)
     body = {"model": server.model, "stream": True, "messages": [user("Count.")]}
     with server.client.stream("POST", "/v1/chat/completions", json=body) as response:
         home = response.headers["x-recto-conversation"]

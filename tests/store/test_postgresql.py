@@ -375,7 +375,7 @@ def test_a_run_on_one_machine_keeps_another_from_going_on_with_it(
     monkeypatch.setenv("RECTO_DB", url)
     steps = [{"text": "open", "status": "active"}]
     plan = {"tool_calls": [{"name": "update_plan", "arguments": json.dumps({"steps": steps})}]}
-    model = script(plan, {"text": "still at it " * 50, "delay_s": 0.2})
+    model = script(plan, {"text": "still at it", "delay_s": 600})
     first = desk(model).conversation()
     events = first.stream_goal("Do one thing")
     next(event for event in events if isinstance(event, PlanChanged))

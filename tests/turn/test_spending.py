@@ -83,7 +83,7 @@ def test_without_a_reported_usage_our_own_counts_are_priced(desk: Open, script: 
 
 
 def test_a_reply_that_was_stopped_is_paid_for(desk: Open, script: Script) -> None:
-    opened = desk(script({"text": "word " * 400, "delay_s": 0.01}, prices=DEAR))
+    opened = desk(script({"text": "one never", "delay_s": 600}, prices=DEAR))
     talk = opened.conversation()
     events = talk.stream("hello")
     for event in events:

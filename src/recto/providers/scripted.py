@@ -13,6 +13,7 @@ and may also have
     "finish"    the reported finish reason: "length", "refusal", any word; by default "tool_calls" or "stop"
     "hang_s"    seconds of silence before the reply
     "delay_s"   seconds between words
+    "until"     a file: the reply goes on when it is there, from the beginning or after the first "after" words
 Within one open provider each step answers once, in order, and the last matching step keeps answering. Steps without
 `when` answer replies, and every purpose that no step names.
 """
@@ -39,6 +40,7 @@ from recto.window.request import Format, Piece, Purpose
 from recto.wire import Json, dumpb, dumps, loads
 
 LOG_VARIABLE = "RECTO_SCRIPTED_LOG"
+LOOKED_EVERY_S = 0.01
 ERRORS: dict[str, Callable[[], ProviderError]] = {
     "overflow": lambda: Overflow("The script says that the request is too long."),
     "rate_limited": lambda: RateLimited("The script asks to slow down; try again in a while."),
@@ -56,7 +58,8 @@ class ScriptStep(Struct, frozen=True):
     calls: tuple[CallPart, ...] = ()
     error: str | None = None
     after: int | None = None
-    """How many words of the text precede the error; None for all."""
+    """How many words of the text precede the error or the wait; None for all, or for none."""
+    until: str = ""
     when: str | None = None
     finish: str = ""
     """The reported finish reason; empty for the one that the step implies."""
@@ -117,10 +120,15 @@ class ScriptedProvider:
         if step.thinking:
             yield ThinkingPart(step.thinking)
         words = _WORD.findall(step.text)
+        pause = min(step.after or 0, len(words))
         for number, word in enumerate(words[: step.after] if step.error else words):
+            if number == pause:
+                await self._until(step.until)
             if number and step.delay_s:
                 await self._sleep(step.delay_s)
             yield TextPart(word)
+        if pause == len(words):
+            await self._until(step.until)
         if step.error:
             error = ERRORS[step.error]()
             error.partial = bool(step.thinking or words[: step.after])
@@ -130,6 +138,11 @@ class ScriptedProvider:
             yield CallPart(call.index, arguments=call.arguments)
         usage = await _count_usage(request, step) if step.counts else step.usage
         yield Done(step.finish or ("tool_calls" if step.calls else "stop"), usage)
+
+    async def _until(self, path: str) -> None:
+        is_there = os.path.exists  # a glance that takes no time
+        while path and not is_there(path):
+            await self._sleep(LOOKED_EVERY_S)
 
     async def close(self) -> None:
         self._scripts.clear()
@@ -220,6 +233,7 @@ def _step(path: str, place: str, data: Json) -> ScriptStep:
         calls=tuple(_call(index, call) for index, call in enumerate(data.get("tool_calls", ()))),
         error=data.get("error"),
         after=after,
+        until=data.get("until", ""),
         when=data.get("when"),
         finish=data.get("finish", ""),
         hang_s=data.get("hang_s", 0.0),
@@ -283,6 +297,7 @@ CHECKS: dict[str, tuple[Callable[[Json], bool], str]] = {
     "finish": (lambda value: _is_text(value) and value != "", "a word such as stop, length or refusal"),
     "hang_s": (_is_wait, "a number of seconds"),
     "delay_s": (_is_wait, "a number of seconds"),
+    "until": (_is_text, "the path of a file"),
     "usage": (_is_usage, "null or an object with numbers for " + ", ".join(USAGE)),
 }
 
