@@ -5,9 +5,10 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, event, inspect, text
 from tests.conftest import Open, Script
 from tests.store.conftest import PROCESSES
 
@@ -388,6 +389,17 @@ def test_a_run_on_one_machine_keeps_another_from_going_on_with_it(
         run = other.conversation(first.id).last_run()  # the head may have moved on since
         assert run is not None
         assert run.status == "stopped"
+
+
+def test_connections_that_are_in_use_when_a_store_is_closed_are_closed_after_it(url: str) -> None:
+    store, opened = Store(url), list[Any]()
+    for engine in (store.database.engine, store.database._holding):
+        event.listen(engine, "checkout", lambda connection, *_: opened.append(connection))
+    with store.database.hold("work"), store.database.read():
+        store.close()
+        assert not any(connection.closed for connection in opened)
+    assert len(opened) == 2
+    assert all(connection.closed for connection in opened)
 
 
 def test_a_name_is_held_until_it_is_let_go(url: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import (
@@ -21,6 +21,7 @@ from sqlalchemy import (
     String,
     Table,
     create_mock_engine,
+    event,
     exc,
     func,
     inspect,
@@ -85,6 +86,8 @@ class Database:
         self._idle = _IDLE.setdefault(self.engine, deque())
         # connections that hold a name wait for others that work: from one pool they could keep them out
         self._holding = engine_of(url, busy_timeout_s) if self.file is None else self.engine
+        for engine in (self.engine, self._holding) if self.file is None else ():
+            event.listen(engine, "checkin", self._close_late)
         self.instance = new_id()
         """By what other processes know this one."""
         self._leasing = threading.Lock()
@@ -106,6 +109,11 @@ class Database:
             self._lease[0].close()
         self.engine.dispose()
         self._holding.dispose()
+
+    def _close_late(self, connection: Any, _: object) -> None:
+        """A thread was still at work when the database was closed: the pool would keep its connection open."""
+        if self._is_closed and connection is not None:
+            connection.close()
 
     def _close_idle(self) -> None:
         with suppress(IndexError):
@@ -220,11 +228,13 @@ class Database:
                 self._close_idle()  # their server is gone too
             connection.close()
             raise
-        if self._is_closed or len(self._idle) >= MAX_IDLE * self.lanes:
+        if len(self._idle) >= MAX_IDLE * self.lanes:
             connection.close()
         else:
             self._used = time.monotonic()
             self._idle.append(connection)
+        if self._is_closed:  # after it is there: whoever closes the others does not wait for it
+            self._close_idle()
 
     def _idle_connection(self) -> Connection | None:
         while self._idle:
