@@ -181,6 +181,19 @@ def test_a_call_that_the_provider_refused_or_never_got_costs_nothing(
     assert spent(server, "cap") == 0.0 == reported(server)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_client_hears_of_a_failure_after_its_cost_is_settled(
+    endpoint: Start, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setenv("RECTO_GONE_BASE_URL", "http://127.0.0.1:9/v1")
+    server = endpoint("mine:m-1", {"reply.tries": 1}, needs_key=True)
+    headers = made(server, "cap", spend_day=0.05) | {"x-recto-mode": mode}
+    body = {"model": "gone:m-1", "max_tokens": 10, "messages": [user("How long?")]}
+    for _ in range(10):
+        assert server.client.post("/v1/chat/completions", json=body, headers=headers).status_code >= 400
+        assert spent(server, "cap") == 0.0
+
+
 def test_a_stream_that_reports_no_usage_is_counted(endpoint: Start, upstream: Upstream) -> None:
     chunk = {"id": "x", "choices": [{"index": 0, "delta": {"content": "seven " * 30}, "finish_reason": None}]}
     last = {"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}

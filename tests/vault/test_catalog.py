@@ -235,6 +235,18 @@ def test_damage_found_during_a_query_is_reported_once(root: Path, tmp_path: Path
     assert linked(catalog, "ned")
 
 
+def test_a_hash_that_is_none_is_damage(root: Path, tmp_path: Path) -> None:
+    Catalog(tmp_path / "catalog.db").refresh(Folder(root))
+    with sqlite3.connect(tmp_path / "catalog.db") as db:
+        db.execute("UPDATE notes SET sha = -1")
+    db.close()
+    catalog = Catalog(tmp_path / "catalog.db")
+    with pytest.raises(CatalogEmptied, match="being rebuilt"):
+        catalog.hashes()
+    catalog.refresh(Folder(root))
+    assert all(len(sha) == 32 for sha in catalog.hashes().values())
+
+
 def test_a_catalog_that_cannot_be_written_is_in_memory(root: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     catalog = Catalog(tmp_path / "file" / "catalog.db")

@@ -203,6 +203,7 @@ class PassedRequest:
         reply = HeardReply(ReplyMeter(*self._limit))
         heard = HeardBytes(self._format.reader(), reply, is_stream=self.is_stream)
         error: Exception | None = None
+        failure: Exception | None = None
         is_refused = False
         try:
             async with forwarded(self.remote, self.remote.url, self._body) as response:
@@ -222,15 +223,14 @@ class PassedRequest:
                 else:
                     error = ProviderError(f"{self._model.provider} answered with status {response.status_code}")
         except Exception as why:
-            error = why
-            await self._put(why)
+            error = failure = why
         except asyncio.CancelledError:
             self._drop_unread()  # else the end would wait for a client that does not read
             raise
         finally:
             cost = cost_of(self._bound, reply, error, is_refused=is_refused, is_read=heard.is_read)
             await asyncio.shield(self._settle(reply, cost, error))
-            await self._put(None)
+            await self._put(failure)  # told last: whoever hears of it may ask at once what it cost
 
     @property
     def _limit(self) -> tuple[ReplyLimit, int | None]:
@@ -278,12 +278,11 @@ class PassedRequest:
                         await self._put(part)
         except Exception as why:
             error = why
-            await self._put(why)
         finally:
             cost = cost_of(self._bound, heard, error, is_refused=False, is_read=not heard.note)
             await asyncio.shield(self._settle(heard, cost, error))
-        if heard.done:
-            await self._put(heard.done)
+        if last := error or heard.done:
+            await self._put(last)
 
     async def parts(self) -> AsyncGenerator[ReplyPart, None]:
         while True:

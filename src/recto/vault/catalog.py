@@ -191,7 +191,9 @@ class Catalog:
         """Readable notes and the hashes of their content: the same object as long as nothing has changed."""
         change_stamp = self._tables.change_stamp
         if change_stamp != self._hashes[0]:
-            self._hashes = change_stamp, dict(self._tables.read("SELECT path, sha FROM notes WHERE sha IS NOT NULL"))
+            rows = self._tables.read("SELECT path, sha FROM notes WHERE sha IS NOT NULL")
+            with self._tables.interpreting():
+                self._hashes = change_stamp, {path: _hash(sha) for path, sha in rows}
         return self._hashes[1]
 
     def links(self, keys: Iterable[str]) -> list[ResolvedLink]:
@@ -219,6 +221,12 @@ class _Scan(Struct):
 def _resolved_link(_: int, path: str, context: str, *parts: Any) -> ResolvedLink:
     link = link_from_row(parts)
     return ResolvedLink(link, path, link.line, context)
+
+
+def _hash(stored: object) -> bytes:
+    if not isinstance(stored, bytes):
+        raise TypeError("a hash is not of bytes")
+    return stored
 
 
 def _modified(mtime_ns: int) -> datetime:
