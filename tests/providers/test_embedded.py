@@ -104,6 +104,12 @@ def test_a_process_has_one_server_for_all() -> None:
     assert all(running is found[0] for running in found)
 
 
+def test_a_server_that_is_let_go_as_soon_as_it_has_started_ends() -> None:
+    for _ in range(3):
+        start(NOWHERE, 300)
+        _running.clear()  # it would hang here
+
+
 def test_it_serves_in_one_event_loop_after_the_other() -> None:
     provider = embedded(window=512)
 

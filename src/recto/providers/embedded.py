@@ -18,7 +18,7 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, closing, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -302,8 +302,20 @@ def _launch(weights: Path, window: int) -> Running:
         server = xllamacpp.Server(parameters)
     except RuntimeError as why:
         raise Invalid(f"The weights {weights} cannot be loaded; run `recto models pull` to fetch them again.") from why
+    _wait_until_at_work(server.listening_address, key)
     atexit.register(_stop_all)
     return Running(server.listening_address, key, server)
+
+
+def _wait_until_at_work(address: str, key: str) -> None:
+    """A server that is ended before it has begun to take requests from its queue never ends (seen in xllamacpp
+    2026.10): one that goes through the queue, and needs nothing of the model, shows that it has begun."""
+    from http.client import HTTPConnection, HTTPException  # only to start a server
+
+    connection = HTTPConnection(address.removeprefix("http://"))
+    with suppress(OSError, HTTPException), closing(connection):
+        connection.request("GET", "/lora-adapters", headers={"authorization": f"Bearer {key}"})
+        connection.getresponse().read()
 
 
 def _stop_all() -> None:
