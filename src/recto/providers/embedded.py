@@ -173,6 +173,8 @@ CACHE_MIB = 512
 # a slow machine reads a full window for minutes, and sends nothing before it is done
 RETRY_POLICY = RetryPolicy(read_s=1200)
 MAX_THREADS = 8
+# A server that takes longer to begin is left to its first request.
+AT_WORK_WITHIN_S = 60
 # Measured on questions about notes: without it one answer in seven repeated itself endlessly. A penalty on single
 # words, or with a longer lookback, makes so small a model invent figures that it should quote.
 DRY_MULTIPLIER = 0.8
@@ -308,11 +310,11 @@ def _launch(weights: Path, window: int) -> Running:
 
 
 def _wait_until_at_work(address: str, key: str) -> None:
-    """A server that is ended before it has begun to take requests from its queue never ends (seen in xllamacpp
-    2026.10): one that goes through the queue, and needs nothing of the model, shows that it has begun."""
+    """A server that is stopped before it takes requests from its queue never ends (seen in xllamacpp 2026.10). This
+    request passes through the queue and needs nothing of the model, so its answer shows that the server is at work."""
     from http.client import HTTPConnection, HTTPException  # only to start a server
 
-    connection = HTTPConnection(address.removeprefix("http://"))
+    connection = HTTPConnection(address.removeprefix("http://"), timeout=AT_WORK_WITHIN_S)
     with suppress(OSError, HTTPException), closing(connection):
         connection.request("GET", "/lora-adapters", headers={"authorization": f"Bearer {key}"})
         connection.getresponse().read()
