@@ -87,6 +87,28 @@ def test_a_draft_survives_a_reload_and_a_restart_of_the_server(serve: Serve, ope
     expect(page.locator("article.assistant .body")).to_have_text("fine", timeout=30_000)
 
 
+TYPE_AT_SIGHT = """() => new MutationObserver((_, watch) => {
+    const field = document.querySelector("[data-testid=composer]");
+    if (!document.querySelector("article.assistant") || field.value) return;
+    watch.disconnect();
+    field.value = "What comes next?";
+    field.dispatchEvent(new Event("input"));
+}).observe(document.body, { childList: true, subtree: true, characterData: true })"""
+
+
+def test_what_is_typed_as_soon_as_a_conversation_is_there_stays(serve: Serve, open_page: OpenPage) -> None:
+    served = serve({"text": "Fine."})
+    page = open_page(served)
+    say(page, "The keel was laid in March.")
+    expect(page.locator("article.assistant")).to_contain_text("Fine.")
+    page = open_page(served)
+    page.evaluate(TYPE_AT_SIGHT)
+    page.locator(".conversations").get_by_text("The keel was laid").first.click()
+    expect(page.locator("article.assistant")).to_contain_text("Fine.")
+    page.wait_for_url("**/c/*")
+    expect(page.get_by_label("Message", exact=True)).to_have_value("What comes next?")
+
+
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
 def test_the_page_ends_in_order_when_it_is_told_to(serve: Serve, told: signal.Signals) -> None:
     served = serve()

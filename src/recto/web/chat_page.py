@@ -176,9 +176,10 @@ class ChatPage:
         self.live = live
         live.join(self)
         self.tell("")
+        # before the messages: who sees them writes to this conversation, and its draft replaces what is in the composer
+        self._show_place()
         await self.transcript.show()
         self.head.show(self._head_html())
-        self._show_place()
         await self._show_waiting()
         self.meter.refresh()
         await self.panel.refresh()
