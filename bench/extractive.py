@@ -28,7 +28,7 @@ from recto.chat.message import Message, Role
 from recto.chat.priority import priority_of
 from recto.errors import NotFound
 from recto.ids import new_id
-from recto.providers.embedded import ID, NAME
+from recto.providers.embedded import NAME, TINY
 from recto.providers.model import Provider, TextPart
 from recto.providers.registry import open_provider
 from recto.summary.extractive_summary import PlainMessage, extract
@@ -42,7 +42,7 @@ CHATS, QUICK_CHATS, SIZE = 30, 4, 3_000
 # The embedded model reads a chat for a minute, on a busy machine for several.
 BY_MODEL, QUICK_BY_MODEL, SHORT = 2, 1, 1_500
 LONG_CHATS, QUICK_LONG_CHATS, LONG, ROUNDS = 8, 2, 11_000, 10
-MODEL = f"{NAME}:{ID}"
+MODEL = f"{NAME}:{TINY}"
 WINDOW = 4_096
 TIMEOUT_S = 300
 STRETCHES = 10
@@ -208,7 +208,7 @@ async def _written(asked: Sequence[tuple[str, str]], cap: int) -> Made:
 async def _answer(provider: Provider, text: str, most: int) -> str:
     parameters = Parameters(max_tokens=most, temperature=0.0)
     pieces = [
-        *provider.format.preamble(ID, parameters, SUMMARIZER_INSTRUCTIONS, ()),
+        *provider.format.preamble(TINY, parameters, SUMMARIZER_INSTRUCTIONS, ()),
         *(Piece("message", b"," + data) for data in provider.format.entry(Entry("user", (Text(text),)), NAME)),
         provider.format.closing(parameters),
     ]

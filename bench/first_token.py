@@ -24,13 +24,13 @@ from recto.chat.blocks import Text
 from recto.chat.message import Role, Usage
 from recto.errors import NotFound
 from recto.events import ContextCompacted, Replied, TextDelta
-from recto.providers.embedded import ID, NAME
+from recto.providers.embedded import NAME, TINY
 from recto.providers.model import Done, Provider, TextPart
 from recto.providers.registry import open_provider
 from recto.settings import SYSTEM_PROMPT
 from recto.window.request import Entry, Parameters, Piece
 
-MODEL = f"{NAME}:{ID}"
+MODEL = f"{NAME}:{TINY}"
 WINDOW, RESERVE = 1_024, 64
 REPLY = Parameters(max_tokens=24, temperature=0.0)
 TURNS, QUICK_TURNS = 20, 6
@@ -147,7 +147,7 @@ class Sliding:
 
     async def _body(self) -> bytes:
         format, counter = self._provider.format, await self._provider.counter(await self._provider.model(MODEL))
-        preamble = format.preamble(ID, REPLY, SYSTEM_PROMPT, ())
+        preamble = format.preamble(TINY, REPLY, SYSTEM_PROMPT, ())
         costs = [count.tokens for count in await counter.count([*preamble, *self.said])]
         fixed, room = sum(costs[: len(preamble)]) + counter.priming.tokens, WINDOW - RESERVE
         start = 0

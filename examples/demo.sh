@@ -1,8 +1,9 @@
 # Holds a short conversation with the embedded model, then shows the window, the record, a summary and the verification.
 # `make demo` runs it.
 set -eu
+RECTO_MODEL=$(recto config get model)
 RECTO_HOME=$(mktemp -d)
-export RECTO_HOME RECTO_VAULT="$(dirname "$0")/vault"
+export RECTO_MODEL RECTO_HOME RECTO_VAULT="$(dirname "$0")/vault"
 trap 'rm -rf "$RECTO_HOME"' EXIT
 
 step() {

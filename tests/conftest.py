@@ -115,7 +115,8 @@ def script(tmp_path: Path) -> Script:
 
 @pytest.fixture(params=["scripted", pytest.param("embedded", marks=pytest.mark.slow)])
 def any_model(request: pytest.FixtureRequest, script: Script, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What examples and README show with the embedded model: that one, and a quick one in its place."""
+    """What examples and README show with an embedded model: the smallest, and a quick one in its place."""
+    monkeypatch.setenv("RECTO_MODEL", "embedded:smollm2")
     if request.param == "scripted":
         answers = [{"text": "She was built in 1934."}] * 50
         monkeypatch.setenv("RECTO_MODEL", script(*answers, {"text": "They talked of a boat.", "when": "summary"}))

@@ -19,6 +19,7 @@ SOURCE = ROOT / "src" / "recto"
 ORDER = [
     {"errors", "ids", "text", "locations", "varint", "patient_lexer"},
     {"background", "concurrency", "toml_file", "home_files", "file_cache", "plugins"},
+    {"weights"},
     {"project_access", "setting_spec", "keys", "strategy"},
     {"setting_names"},
     {"settings"},

@@ -27,7 +27,7 @@ def test_later_layers_win_and_each_value_says_where_it_came_from(tmp_path: Path)
 
 def test_without_files_everything_is_a_default(tmp_path: Path) -> None:
     loaded = settings.load(tmp_path, None, {})
-    assert loaded.model == "embedded:smollm2"
+    assert loaded.model == "embedded:qwen2.5-coder-1.5b"
     assert not loaded.origins
 
 

@@ -129,7 +129,7 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedSettings:
-    window: int = _setting(4096, "window of the embedded model, in tokens", low=512, high=8192)
+    window: int = _setting(4096, "window of the embedded model, in tokens", low=512, high=32768)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class ServeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    model: str = _setting("embedded:smollm2", "model that answers, as provider:model")
+    model: str = _setting("embedded:qwen2.5-coder-1.5b", "model that answers, as provider:model")
     vault: str = _setting("", "folder of notes to chat over")
     system_prompt: str = _setting(SYSTEM_PROMPT, "instructions at the start of every window")
     system_prompt_file: str = _setting("", "file with the system prompt, read at every turn; replaces system_prompt")

@@ -159,7 +159,7 @@ def test_a_deleted_agent_is_returned_as_last_read(agents: Agents, home: Path, yo
     bare = Agents(home, None).read_or_last("clerk")
     assert (bare.name, bare.rules) == ("clerk", ())
     assert "continues without its rules, references and tools" in only_note(bare)
-    assert "embedded:smollm2 answers unless you chose a model for it" in only_note(bare)
+    assert "embedded:qwen2.5-coder-1.5b answers unless you chose a model for it" in only_note(bare)
     yours("rules/style.md", "Be brief.")
     assert not agents.read_or_last("clerk").notes
 

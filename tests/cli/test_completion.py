@@ -10,6 +10,8 @@ import pytest
 from tests.cli.conftest import Run
 from tests.conftest import Script
 
+EMBEDDED = ["embedded:qwen2.5-coder-0.5b", "embedded:qwen2.5-coder-1.5b", "embedded:smollm2"]
+
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
@@ -48,7 +50,7 @@ def test_bash_completes_commands_options_and_names(run: Run, script: Script, pro
     assert in_bash(["recto", "chat", "--resu"], program) == ["--resume"]
     assert in_bash(["recto", "chat", "-c", ""], program) == ["1", "Plan\\ the\\ apples"]
     assert in_bash(["recto", "chat", "--agent", "rev"], program) == ["reviewer"]
-    assert in_bash(["recto", "ask", "-m", "embedded"], program) == ["embedded:smollm2"]
+    assert in_bash(["recto", "ask", "-m", "embedded"], program) == [EMBEDDED[1], EMBEDDED[0], EMBEDDED[2]]
     assert in_bash(["recto", "ask", "-m", "be"], program) == ["best"]
     assert in_bash(["recto", "config", "get", "context.thr"], program) == ["context.threshold"]
     assert in_bash(["recto", "chat", "--set", "reply.tr"], program) == ["reply.tries="]

@@ -167,5 +167,5 @@ def test_the_model_that_would_answer_is_shown_with_the_one_that_is_not_trusted(r
     (tmp_path / ".recto").mkdir()
     (tmp_path / ".recto/config.toml").write_text('model = "openai:theirs"\n')
     shown = run("models", "show")
-    assert "embedded:smollm2" in shown.stdout
+    assert "embedded:qwen2.5-coder-1.5b" in shown.stdout
     assert "openai:theirs" in shown.stderr

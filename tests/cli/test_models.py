@@ -7,19 +7,21 @@ from tests.cli.conftest import Run, failure, one, rows
 from tests.conftest import Script, Serve
 from tests.providers.conftest import Loopback
 
-from recto.providers.embedded import find_weights
+from recto.weights import named
+
+EMBEDDED = ["embedded:qwen2.5-coder-0.5b", "embedded:qwen2.5-coder-1.5b", "embedded:smollm2"]
 
 
 def test_the_embedded_model_comes_first(run: Run) -> None:
     found = rows(run("models", "list", "--all", "--json"))
-    assert found[0]["name"] == "embedded:smollm2"
+    assert [each["name"] for each in found[:3]] == EMBEDDED
     assert len(found) > 100
     assert {"window", "window_from", "prices", "prices_from", "exact", "tokenizer", "aliases"} <= found[0].keys()
 
 
 def test_the_list_holds_what_can_be_used_now_and_counts_the_rest(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run("models", "list")
-    assert [line.split()[0] for line in first.stdout.splitlines()] == ["embedded:smollm2"]
+    assert [line.split()[0] for line in first.stdout.splitlines()] == EMBEDDED
     assert re.search(r"note: 1,\d\d\d more models of providers without a key", first.stderr)
     assert "--all" in first.stderr
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k" * 20)
@@ -43,10 +45,10 @@ def test_the_list_holds_what_servers_offer_and_the_names_that_the_user_gave(
     home.mkdir()
     (home / "models.toml").write_text('["The Big One"]\nprovider = "my-box"\nid = "qwen3"\n')
     lines = run("models", "list").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["embedded:smollm2", "my-box:openai/gpt-4o", "my-box:qwen3"]
-    assert "128,000 (genai-prices)" in lines[1]
-    assert "40,960 (the server)" in lines[2]
-    assert lines[2].endswith("= The Big One")
+    assert [line.split()[0] for line in lines] == [*EMBEDDED, "my-box:openai/gpt-4o", "my-box:qwen3"]
+    assert "128,000 (genai-prices)" in lines[3]
+    assert "40,960 (the server)" in lines[4]
+    assert lines[4].endswith("= The Big One")
     [row] = rows(run("models", "list", "big one", "--json"))
     assert (row["name"], row["aliases"]) == ("my-box:qwen3", ["The Big One"])
     assert "40,960 tokens (the server)" in run("models", "show", "the big one").stdout
@@ -85,7 +87,7 @@ def test_show_says_where_each_number_is_from(run: Run, home: Path) -> None:
 
 
 def test_show_means_the_current_model(run: Run, script: Script) -> None:
-    assert one(run("models", "show", "--json"))["name"] == "embedded:smollm2"
+    assert one(run("models", "show", "--json"))["name"] == "embedded:qwen2.5-coder-1.5b"
     model = script({"text": "Yes."})
     assert one(run("models", "show", "-m", model, "--json"))["name"] == model
 
@@ -102,10 +104,9 @@ def test_a_model_that_there_is_not_is_named(run: Run) -> None:
 
 
 def test_pull_leaves_weights_that_are_here_alone(run: Run, home: Path) -> None:
-    there = find_weights(home)
-    assert there is not None
-    done = run("models", "pull", "--json")
-    assert json.loads(done.stdout) == {"model": "embedded:smollm2", "path": str(there)}
+    (there,) = named("smollm2").find() or []
+    done = run("models", "pull", "tiny", "--json")
+    assert json.loads(done.stdout) == {"model": "smollm2", "path": str(there.parent)}
     assert "already there" in done.stderr
 
 
@@ -124,3 +125,32 @@ def test_show_tells_that_exact_counts_were_contradicted(run: Run, script: Script
     model = script({"text": "ok", "usage": {"input": 77, "output": 1}})
     run("ask", "-m", model, "hello")
     assert "contradicted by 1 report" in run("models", "show", model).stdout
+
+
+def test_use_makes_a_model_the_default_by_size_or_name(run: Run, home: Path) -> None:
+    done = run("models", "use", "small")
+    assert "Qwen2.5-Coder-0.5B" in done.stdout
+    assert one(run("models", "show", "--json"))["name"] == "embedded:qwen2.5-coder-0.5b"
+    run("models", "use", "openai:gpt-4o")
+    assert one(run("models", "show", "--json"))["name"] == "openai:gpt-4o"
+
+
+def test_pull_names_what_there_is(run: Run) -> None:
+    assert "qwen2.5-coder-1.5b (standard)" in failure(run("models", "pull", "huge"))
+
+
+def test_pull_takes_the_model_of_the_settings_and_the_embedder(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECTO_MODEL", "embedded:smollm2")
+    assert [line.split()[0] for line in run("models", "pull").stdout.splitlines()] == ["smollm2", "minilm"]
+    monkeypatch.setenv("RECTO_MODEL", "openai:gpt-4o")
+    assert [line.split()[0] for line in run("models", "pull").stdout.splitlines()] == ["minilm"]
+
+
+def test_where_memory_is_short_pull_takes_a_smaller_model_and_says_so(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recto.weights.weights_table._free_memory_mb", lambda: 500)
+    done = run("models", "pull")
+    assert done.stdout.splitlines()[0].startswith("smollm2 is ready")
+    assert "qwen2.5-coder-0.5b needs 900 MB of memory, and 500 are free" in done.stderr
+    assert one(run("models", "show", "--json"))["name"] == "embedded:smollm2"

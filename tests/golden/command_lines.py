@@ -14,6 +14,7 @@ NOT_HERE = {
     "web": "a page in a browser: tests/web",
     "mcp": "a server that other programs start: tests/serve/test_mcp_server.py",
     "models pull": "looks for weights on the machine: tests/cli/test_models.py",
+    "models use": "writes a setting: tests/cli/test_models.py",
 }
 
 WITH_NOTES = "--vault ../notes"

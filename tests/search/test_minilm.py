@@ -16,15 +16,12 @@ from tests.conftest import examples
 
 from recto.background import FOREGROUND, Foreground, in_background
 from recto.errors import NoVectors
-from recto.locations import folder_of
 from recto.search.minilm import (
     GRAPH_CRC32,
     GRAPH_FILE,
     HEADS,
     LAYERS,
     MAX_TOKENS,
-    PACKAGE,
-    WEIGHTS_BYTES,
     WIDTH,
     MiniLM,
     WordPiece,
@@ -32,6 +29,7 @@ from recto.search.minilm import (
     make_graph,
     read_weights,
 )
+from recto.weights import named
 
 Array = NDArray[np.float32]
 
@@ -50,14 +48,14 @@ SENTENCES = [
 
 
 def model_folder() -> Path:
-    folder = folder_of(PACKAGE)
-    assert folder is not None
-    return folder / "model"
+    found = named("minilm").find()
+    assert found is not None
+    return found[0].parent
 
 
 @pytest.fixture(scope="module")
-def minilm(tmp_path_factory: pytest.TempPathFactory) -> MiniLM:
-    return MiniLM(tmp_path_factory.mktemp("home"))
+def minilm() -> MiniLM:
+    return MiniLM()
 
 
 @pytest.fixture(scope="module")
@@ -154,8 +152,8 @@ def test_any_text_has_a_vector_of_length_one_or_none(minilm: MiniLM, text: str) 
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5) or not vector.any()
 
 
-def test_threads_may_embed_at_once(tmp_path: Path) -> None:
-    minilm, found = MiniLM(tmp_path), dict[int, Array]()
+def test_threads_may_embed_at_once(minilm: MiniLM) -> None:
+    found = dict[int, Array]()
 
     def ask(number: int) -> None:
         found[number] = minilm.embed(SENTENCES)
@@ -175,49 +173,57 @@ def test_a_closed_model_loads_again(minilm: MiniLM) -> None:
     assert (minilm.embed(["again"]) == before).all()
 
 
-def as_in_a_new_process(home: Path) -> MiniLM:
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the graph is kept, in a folder of models with these weights and no graph."""
+    folder = tmp_path / "models" / "minilm"
+    folder.mkdir(parents=True)
+    for path in named("minilm").find() or []:
+        (folder / path.name).symlink_to(path)
+    monkeypatch.setenv("RECTO_MODELS", str(folder.parent))
+    return folder / GRAPH_FILE
+
+
+def as_in_a_new_process() -> MiniLM:
     _loaded.clear()
-    return MiniLM(home)
+    return MiniLM()
 
 
-def test_a_process_loads_the_model_once(tmp_path: Path, minilm: MiniLM) -> None:
+def test_a_process_loads_the_model_once(minilm: MiniLM) -> None:
     minilm.embed(["one"])
-    assert (MiniLM(tmp_path).embed(["one"]) == minilm.embed(["one"])).all()
-    assert not (tmp_path / "models").exists()
+    assert MiniLM()._open_model() is minilm._open_model()
 
 
-def test_the_graph_is_made_once_and_saved(tmp_path: Path, weights: dict[str, Array]) -> None:
-    as_in_a_new_process(tmp_path).embed(["one"])
-    kept = tmp_path / "models" / GRAPH_FILE
-    assert [path.name for path in kept.parent.iterdir()] == [GRAPH_FILE]
+def test_the_graph_is_made_once_and_saved(kept: Path, weights: dict[str, Array]) -> None:
+    as_in_a_new_process().embed(["one"])
+    assert sorted(path.name for path in kept.parent.iterdir()) == [GRAPH_FILE, "model.safetensors", "vocab.txt"]
     made = kept.stat().st_mtime_ns
-    as_in_a_new_process(tmp_path).embed(["two"])
+    as_in_a_new_process().embed(["two"])
     assert kept.stat().st_mtime_ns == made
     assert zlib.crc32(make_graph(weights)) == GRAPH_CRC32
 
 
 @pytest.mark.parametrize("damage", ["empty", "half", "one byte"])
-def test_a_damaged_graph_is_made_again(tmp_path: Path, minilm: MiniLM, damage: str) -> None:
-    as_in_a_new_process(tmp_path).embed(["one"])
-    kept = tmp_path / "models" / GRAPH_FILE
+def test_a_damaged_graph_is_made_again(kept: Path, minilm: MiniLM, damage: str) -> None:
+    expected = as_in_a_new_process().embed(["one"])
     whole = kept.read_bytes()
     middle = len(whole) // 2
     other = {"empty": b"", "half": whole[:middle], "one byte": whole[:middle] + b"\x55" + whole[middle + 1 :]}
     kept.write_bytes(other[damage])
-    assert (as_in_a_new_process(tmp_path).embed(["one"]) == minilm.embed(["one"])).all()
+    assert (as_in_a_new_process().embed(["one"]) == expected).all()
     assert kept.read_bytes() == whole
 
 
-def test_a_home_that_cannot_be_written_is_no_problem(tmp_path: Path, minilm: MiniLM) -> None:
-    (tmp_path / "models").write_text("a file")
-    assert (as_in_a_new_process(tmp_path).embed(["one"]) == minilm.embed(["one"])).all()
+def test_a_folder_that_cannot_be_written_is_no_problem(kept: Path) -> None:
+    kept.mkdir()
+    assert as_in_a_new_process().embed(["one"]).any()
 
 
-def test_two_processes_may_make_the_graph_at_once(tmp_path: Path) -> None:
-    code = "import sys, pathlib; from recto.search.minilm import MiniLM; MiniLM(pathlib.Path(sys.argv[1])).embed(['a'])"
-    both = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)]) for _ in range(2)]
+def test_two_processes_may_make_the_graph_at_once(kept: Path) -> None:
+    code = "from recto.search.minilm import MiniLM; MiniLM().embed(['a'])"
+    both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
-    assert [path.name for path in (tmp_path / "models").iterdir()] == [GRAPH_FILE]
+    assert sorted(path.name for path in kept.parent.iterdir()) == [GRAPH_FILE, "model.safetensors", "vocab.txt"]
 
 
 def test_a_turn_does_not_stand_back_from_what_it_waits_for_itself(
@@ -249,49 +255,42 @@ def test_a_background_text_is_stopped_by_a_turn_and_made_after_it(
     assert len(calls) == 2
 
 
-@pytest.mark.parametrize("name", ["numpy", "onnxruntime", PACKAGE])
+@pytest.mark.parametrize("name", ["numpy", "onnxruntime"])
 def test_missing_packages_are_named_with_the_command_to_install_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     assert MiniLM.missing() is None
     monkeypatch.setitem(sys.modules, name, None)
     lack = MiniLM.missing()
     assert lack is not None
-    assert name.replace("_", "-") in lack
+    assert name in lack
     assert "pip install 'recto-context[meaning]'" in lack
     with pytest.raises(NoVectors, match=r"Searching by meaning needs"):
-        MiniLM(tmp_path).embed(["one"])
+        MiniLM().embed(["one"])
 
 
-@pytest.mark.parametrize("files", [{}, {"vocab.txt": b""}, {"vocab.txt": b"", "model.safetensors": b"short"}])
-def test_damaged_weights_are_reported_with_the_command_to_repair_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]
-) -> None:
-    folder = tmp_path / PACKAGE / "model"
-    folder.mkdir(parents=True)
-    (folder.parent / "__init__.py").touch()
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(NoVectors, match=r"damaged; .*--force-reinstall"):
-        MiniLM(tmp_path).embed(["one"])
+@pytest.mark.parametrize("left", [0, 1])
+def test_missing_weights_are_named_with_the_command_to_fetch_them(kept: Path, left: int) -> None:
+    for path in list(kept.parent.iterdir())[left:]:
+        path.unlink()
+    with pytest.raises(NoVectors, match=r"all-MiniLM-L6-v2 \(91 MB\).*recto models pull minilm"):
+        MiniLM().embed(["one"])
 
 
-def test_other_weights_of_the_right_size_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / PACKAGE / "model"
-    folder.mkdir(parents=True)
-    (folder.parent / "__init__.py").touch()
-    (folder / "vocab.txt").touch()
-    with (folder / "model.safetensors").open("wb") as file:
-        file.truncate(WEIGHTS_BYTES)
-    monkeypatch.syspath_prepend(tmp_path)
+def test_half_of_the_weights_are_damaged_weights(kept: Path) -> None:
+    (kept.parent / "model.safetensors").unlink()
+    (kept.parent / "model.safetensors").write_bytes(b"short")
+    with pytest.raises(NoVectors, match=r"damaged \(5 bytes.*recto models pull minilm"):
+        MiniLM().embed(["one"])
+
+
+def test_other_weights_of_the_right_size_are_one_sentence(kept: Path) -> None:
+    path = kept.parent / "model.safetensors"
+    path.unlink()
+    with path.open("wb") as file:
+        file.truncate(named("minilm").files[0].bytes)
     with pytest.raises(NoVectors, match=r"MiniLM cannot be loaded \(JSONDecodeError"):
-        MiniLM(tmp_path).embed(["one"])
-
-
-def test_the_package_of_the_weights_is_not_imported(minilm: MiniLM) -> None:
-    minilm.embed(["one"])
-    assert PACKAGE not in sys.modules
+        as_in_a_new_process().embed(["one"])
 
 
 # As the tokenizers library has them, with the same vocabulary.
@@ -343,11 +342,10 @@ def test_ids_are_never_more_than_the_limit(pieces: WordPiece, text: str, limit: 
 
 ENDS = """
 import sys, threading, time
-from pathlib import Path
 from recto.errors import NoVectors
 from recto.search.minilm import MiniLM
 
-minilm = MiniLM(Path(sys.argv[1]))
+minilm = MiniLM()
 begun = threading.Event()
 
 def embed():
@@ -364,8 +362,8 @@ begun.wait(60)
 """
 
 
-def test_a_program_may_exit_while_embedding(tmp_path: Path) -> None:
-    ended = subprocess.run([sys.executable, "-c", ENDS, str(tmp_path)], capture_output=True, timeout=120, check=False)
+def test_a_program_may_exit_while_embedding() -> None:
+    ended = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, timeout=120, check=False)
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 

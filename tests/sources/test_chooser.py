@@ -94,7 +94,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 def minilm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chooser]:
     """The real thing, over fifty sources."""
     home = tmp_path_factory.mktemp("home")
-    chooser = Chooser(home / "sources.db", lambda: MiniLM(home), timeout_s=60.0)
+    chooser = Chooser(home / "sources.db", MiniLM, timeout_s=60.0)
     yield chooser
     chooser.close()
 

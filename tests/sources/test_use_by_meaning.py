@@ -77,7 +77,7 @@ def test_an_embedder_that_fails_says_so() -> None:
 
 @pytest.mark.skipif(MiniLM.missing() is not None, reason="the embedder's weights are not installed")
 def test_meaning_finds_more_and_nothing_wrong(tmp_path: Path) -> None:
-    embedder, more, wrong = MiniLM(tmp_path), 0, []
+    embedder, more, wrong = MiniLM(), 0, []
     texts = {**used_cases.SOURCES, **used_fresh.SOURCES}
     for turn in (*used_cases.TURNS, *used_fresh.TURNS):
         given = [source(name, texts[name]) for name in (*turn.used, *turn.unused)]

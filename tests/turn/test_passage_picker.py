@@ -185,12 +185,12 @@ def test_a_search_that_fails_is_told_and_the_turn_goes_on(
 def test_the_notes_answer_before_a_tiny_model_is_ready_and_even_if_it_never_is(
     desk: Open, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recto.providers.embedded.find_weights", lambda home: None)
+    monkeypatch.setenv("RECTO_MODELS", str(vault.parent / "no models"))
     talk = desk("embedded:smollm2", vault=vault).conversation()
     events = talk.stream("Who runs the bakery?")
     assert isinstance(next(events), Appended)
     quoted = next(events)
-    with pytest.raises(NotFound, match="The embedded model needs"):
+    with pytest.raises(NotFound, match="embedded:smollm2 needs"):
         next(events)
     assert isinstance(quoted, NotesQuoted)
     assert quoted.quotes[0].sentence == "Farida runs it with her brother Tom."

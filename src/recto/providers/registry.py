@@ -14,7 +14,7 @@ from recto.keys import KeyedEnvironment
 from recto.plugins import find_plugin, is_plugin
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
 from recto.providers.catalog import FILE, PRICED, ModelCatalog
-from recto.providers.embedded import ID, NAME, EmbeddedProvider
+from recto.providers.embedded import NAME, EmbeddedProvider
 from recto.providers.gemini import NAME as GEMINI
 from recto.providers.gemini import GeminiProvider
 from recto.providers.http import RETRY_POLICY, RetryPolicy, Transport
@@ -25,6 +25,7 @@ from recto.providers.openai import OpenAIFormat, OpenAIProvider
 from recto.providers.remote import RemoteProvider, no_key_in_words
 from recto.providers.scripted import ScriptedProvider
 from recto.search.embedder import EmbeddingAddress
+from recto.weights import chat_models
 from recto.window.request import Format
 
 
@@ -54,6 +55,7 @@ KNOWN = {
 NAMES = tuple(sorted((*KNOWN, NAME, "scripted")))
 FORMATS: tuple[Format, ...] = (OpenAIFormat(), AnthropicFormat())
 PROVIDER_NAMES = ("name", "format", "model", "counter", "stream", "close")
+EXAMPLE = "openai:gpt-4o-mini"
 CHAT_ONLY = (NAME, "scripted")
 """Providers without embeddings."""
 FORMAT_NAMES = tuple(format.name for format in FORMATS)
@@ -65,7 +67,7 @@ def split_name(name: str) -> tuple[str, str]:
     if not colon:
         return _guess(provider), provider
     if not provider or not id:
-        raise Invalid(f"{name!r} is not a model; write provider:model, for example {NAME}:{ID}.", model=name)
+        raise Invalid(f"{name!r} is not a model; write provider:model, for example {EXAMPLE}.", model=name)
     return provider.lower(), id
 
 
@@ -83,14 +85,14 @@ def open_provider(
     window: int | None = None,
     retry_policy: RetryPolicy = RETRY_POLICY,
 ) -> Provider:
-    """`window` applies to the embedded model only, which has its own retry policy."""
+    """`window` applies to embedded models only, which have their own retry policy."""
     _check_name(name)
     environment = KeyedEnvironment(home, environment)
     if name == "scripted":
         return ScriptedProvider()
     catalog = ModelCatalog(home, project)
     if name == NAME:
-        return EmbeddedProvider(home, catalog, window)
+        return EmbeddedProvider(catalog, window)
     if name not in KNOWN and not environment.get(_variable(name, "BASE_URL")) and is_plugin("provider", name):
         return _open_plugin(name, home, environment)
     return _open_remote(name, catalog, environment, Transport(retry_policy))
@@ -222,7 +224,7 @@ def _check_name(provider: str) -> None:
 
 
 def _guess(id: str) -> str:
-    if id == ID:
+    if any(id == each.name for each in chat_models()):
         return NAME
     from genai_prices import data_snapshot  # a third of a second
 
@@ -233,7 +235,7 @@ def _guess(id: str) -> str:
         found = None
     if found is None:
         raise Invalid(
-            f"{id!r} does not say whose model it is; write provider:model, for example {NAME}:{ID}, or give it this "
+            f"{id!r} does not say whose model it is; write provider:model, for example {EXAMPLE}, or give it this "
             f"name in {FILE} in RECTO_HOME.",
             model=id,
         )

@@ -123,7 +123,7 @@ def open_embedder(name: str, *, home: Path, address: EmbeddingAddress | None = N
     if name == MINILM:
         from recto.search.minilm import MiniLM  # only this embedder needs it
 
-        return MiniLM(home)
+        return MiniLM()
     if address is None and is_plugin("embedder", name):
         return _open_plugin(name, home)
     if address is None:

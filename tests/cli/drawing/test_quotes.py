@@ -29,7 +29,7 @@ def test_the_heading_is_left_out_where_it_only_repeats_the_note() -> None:
 
 def test_the_words_of_a_tiny_model_are_announced() -> None:
     assert shown(MAST, tiny_model="embedded:smollm2")[-1] == (
-        "In the words of embedded:smollm2, a tiny model that is often wrong:"
+        "In the words of embedded:smollm2, a small model that may be wrong:"
     )
 
 
@@ -68,5 +68,5 @@ def test_a_document_that_is_quoted_is_not_listed_again_unless_the_user_named_it(
 
 def test_without_quotes_only_the_words_of_a_tiny_model_are_announced() -> None:
     assert shown(tiny_model="embedded:smollm2") == [
-        "In the words of embedded:smollm2, a tiny model that is often wrong:"
+        "In the words of embedded:smollm2, a small model that may be wrong:"
     ]

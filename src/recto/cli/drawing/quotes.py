@@ -11,7 +11,7 @@ from recto.cli.terminal import to_file
 from recto.events import NotesQuoted
 
 HEADING = "From your notes"
-TINY = "In the words of {model}, a tiny model that is often wrong:"
+TINY = "In the words of {model}, a small model that may be wrong:"
 # What a long word may leave empty at the end of the first line.
 SLACK = 12
 LONGEST_HEADING = 40

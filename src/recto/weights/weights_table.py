@@ -1,0 +1,146 @@
+"""The table of models that run on this machine: name, files by size and sha256, licence, and where they come from.
+
+Knows where the files lie, not how they are fetched. The data is in `weights.toml`.
+"""
+
+import os
+import shutil
+import sys
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files as resources
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, convert, field
+
+from recto.errors import Invalid, NotFound
+
+FOLDER_VARIABLE = "RECTO_MODELS"
+
+
+class Carrier(Struct, frozen=True):
+    """Packages of the index that hold a file, whole or in parts of equal size. `{n}` is the number of a part."""
+
+    package: str
+    member: str
+    parts: int = 1
+    part_bytes: int = 0
+
+
+class ModelFile(Struct, frozen=True):
+    name: str
+    bytes: int
+    sha256: str
+    repo: str = ""
+    """Its repository at the hub; empty where it has none."""
+    carriers: tuple[Carrier, ...] = ()
+
+
+class Weights(Struct, frozen=True):
+    title: str
+    made_by: str
+    license: str
+    files: tuple[ModelFile, ...]
+    name: str = ""
+    size: str = ""
+    """A chat model's other name: standard, small or tiny."""
+    memory_mb: int = 0
+    max_window: int = 0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the catalog of models says about a chat model."""
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def megabytes(self) -> str:
+        return f"{self.bytes / 1e6:,.0f} MB"
+
+    def path(self, file: ModelFile) -> Path:
+        return weights_folder() / self.name / file.name
+
+    def find(self) -> list[Path] | None:
+        """Its files, or None if one is missing. Raises Invalid for a file of another size: hashing takes seconds, so
+        that is done after a download alone."""
+        paths = [self.path(file) for file in self.files]
+        for path, file in zip(paths, self.files, strict=True):
+            try:
+                size = path.stat().st_size
+            except OSError:
+                return None
+            if size != file.bytes:
+                raise Invalid(
+                    f"{path} is damaged ({size} bytes, {file.bytes} expected). Run `recto models pull {self.name}`.",
+                    path=str(path),
+                )
+        return paths
+
+
+class WeightsTable(Struct, frozen=True):
+    models: Mapping[str, Weights]
+    copies: tuple[str, ...]
+    hub: str
+    hub_path: str
+
+
+def weights_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """One folder for all homes and environments."""
+    if own := environment.get(FOLDER_VARIABLE):
+        return Path(own).expanduser()
+    if sys.platform == "darwin":
+        return Path("~/Library/Caches/recto/models").expanduser()
+    return Path(environment.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "recto" / "models"
+
+
+@cache
+def table() -> WeightsTable:
+    data = tomllib.loads(resources("recto.weights").joinpath("weights.toml").read_text("utf-8"))
+    for name, model in data["models"].items():
+        model["name"] = name
+        if like := model.get("facts", {}).pop("like", None):
+            model["facts"] = data["models"][like]["facts"] | model["facts"]
+    return convert(data, WeightsTable)
+
+
+def named(name: str) -> Weights:
+    """By name or size. Raises NotFound."""
+    for each in table().models.values():
+        if name in (each.name, each.size):
+            return each
+    known = ", ".join(f"{each.name} ({each.size})" if each.size else each.name for each in table().models.values())
+    raise NotFound(f"There is no model {name!r} to pull. Known are {known}.", model=name)
+
+
+def chat_models() -> list[Weights]:
+    """The models that answer, the best first."""
+    return [each for each in table().models.values() if each.size]
+
+
+def suitable() -> tuple[Weights, str]:
+    """The best chat model that this machine has memory and disk for, and why it is not a better one."""
+    why = ""
+    for each in chat_models():
+        memory, disk = _free_memory_mb(), _free_disk_mb()
+        if memory < each.memory_mb:
+            why = f"{each.name} needs {each.memory_mb:,} MB of memory, and {memory:,} are free."
+        elif each.find() is None and disk < each.bytes / 1e6:
+            why = f"{each.name} needs {each.megabytes} on the disk, and {disk:,} MB are free."
+        else:
+            break
+    return each, why
+
+
+def _free_memory_mb() -> int:
+    """What programs can still take; all that there is where the system does not tell."""
+    with suppress(OSError, ValueError, StopIteration), open("/proc/meminfo") as told:
+        return int(next(line for line in told if line.startswith("MemAvailable")).split()[1]) // 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+
+
+def _free_disk_mb() -> int:
+    folder = next(each for each in (weights_folder(), *weights_folder().parents) if each.is_dir())
+    return int(shutil.disk_usage(folder).free / 1e6)
