@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Open
 
-from recto.providers.embedded import _running
+from recto.providers.embedded import _stop_all
 
 pytestmark = pytest.mark.slow
 VAULT = Path(__file__).parents[2] / "examples/vault"
@@ -16,7 +16,7 @@ VAULT = Path(__file__).parents[2] / "examples/vault"
 def let_go() -> Iterator[None]:
     """A process keeps its servers for good: not while others are tested."""
     yield
-    _running.clear()
+    _stop_all()
 
 
 def test_a_question_about_a_linked_note_is_answered_offline_and_counted_exactly(desk: Open) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,8 +14,7 @@ import pytest
 from recto.chat.blocks import Text
 from recto.errors import Invalid, NotFound, Overflow
 from recto.providers.catalog import ModelCatalog
-from recto.providers.embedded import EmbeddedProvider, Running, _running, start
-from recto.providers.llama import TemplateCounter
+from recto.providers.embedded import EmbeddedProvider, Running, _running, _stop_all, give_back, take
 from recto.providers.model import Done, ReplyPart, TextPart
 from recto.weights import named
 from recto.window.request import Entry, Parameters, Piece
@@ -27,7 +27,7 @@ TINY = named("tiny")
 def let_go() -> Iterator[None]:
     """A process keeps its servers for good, hundreds of megabytes with one window each: not while others are tested."""
     yield
-    _running.clear()
+    _stop_all()
 
 
 def embedded(home: Path = NOWHERE, window: int | None = None) -> EmbeddedProvider:
@@ -61,7 +61,6 @@ def test_it_answers_and_its_count_is_the_reported_one() -> None:
         assert done.usage is not None
         assert done.usage.input == sum(count.tokens for count in counts) + counter.priming.tokens
         assert all(count.exact for count in counts)
-        assert isinstance(counter, TemplateCounter)
         assert counter.without_system.tokens > 0
         assert counter.note is None
 
@@ -97,7 +96,7 @@ def test_another_embedded_model_is_not_found() -> None:
 
 def test_a_process_has_one_server_for_all() -> None:
     found: list[Running] = []
-    threads = [threading.Thread(target=lambda: found.append(start(TINY, 512))) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: found.append(take(TINY, 512))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -108,8 +107,33 @@ def test_a_process_has_one_server_for_all() -> None:
 
 def test_a_server_that_is_let_go_as_soon_as_it_has_started_ends() -> None:
     for _ in range(3):
-        start(TINY, 300)
-        _running.clear()  # it would hang here
+        take(TINY, 300)
+        _stop_all()  # it would hang here
+
+
+def wait_until_let_go(window: int) -> None:
+    while any(known == window for _, known in _running):
+        time.sleep(0.01)
+
+
+def test_an_idle_model_is_let_go_and_starts_again_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recto.providers.embedded.IDLE_S", 0.05)
+    provider = embedded(window=300)
+
+    async def act() -> None:
+        body = pieces(provider, "Hello", 1)
+        counter = await provider.counter(await provider.model("smollm2"))
+        for _ in range(2):
+            await asyncio.to_thread(wait_until_let_go, 300)
+            assert all(count.exact for count in await counter.count(body))
+        assert isinstance((await answered(provider, body))[-1], Done)
+        await provider.close()
+
+    asyncio.run(act())
+    taken = take(TINY, 300)
+    threading.Event().wait(0.2)
+    assert taken in _running.values()
+    give_back(taken)
 
 
 def test_it_serves_in_one_event_loop_after_the_other() -> None:
@@ -127,7 +151,7 @@ def test_it_serves_in_one_event_loop_after_the_other() -> None:
 def test_it_listens_on_loopback_and_to_nobody_without_the_key() -> None:
     import httpx2
 
-    running = start(TINY, 512)
+    running = take(TINY, 512)
     assert running.address.startswith("http://127.0.0.1:")
     with httpx2.Client(base_url=running.address, trust_env=False, timeout=60) as stranger:
         assert stranger.get("/props").status_code == 401
@@ -170,7 +194,7 @@ def test_without_weights_it_says_how_to_get_them(tmp_path: Path, monkeypatch: py
 def test_without_xllamacpp_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(NotFound, match=r"pip install 'recto-context\[embedded\]'"):
-        start(TINY, 300)
+        take(TINY, 300)
 
 
 BARE = """
@@ -222,7 +246,7 @@ def test_weights_that_cannot_be_loaded_are_named(
     path.touch()
     os.truncate(path, TINY.bytes)
     with pytest.raises(Invalid, match=r"cannot be loaded. Run `recto models pull smollm2`"):
-        start(TINY, 512)
+        take(TINY, 512)
     assert capfd.readouterr() == ("", "")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from recto.errors import Invalid, NoKey, NotFound, Refused
 from recto.providers.anthropic import AnthropicProvider
-from recto.providers.embedded import EmbeddedProvider, start
+from recto.providers.embedded import EmbeddedProvider, take
 from recto.providers.llama import LlamaProvider, TemplateCounter
 from recto.providers.local_servers import OllamaProvider
 from recto.providers.model import Done, Provider, TextPart
@@ -200,7 +200,7 @@ def test_the_default_address_given_again_still_needs_its_key() -> None:
 
 
 def test_a_llama_server_behind_any_name_tells_its_window_and_counts() -> None:
-    running = start(named("tiny"), 512)
+    running = take(named("tiny"), 512)
 
     async def act() -> None:
         provider = opened("my-box", RECTO_MY_BOX_BASE_URL=f"{running.address}/v1", RECTO_MY_BOX_API_KEY=running.key)

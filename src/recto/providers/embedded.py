@@ -8,8 +8,9 @@ import atexit
 import os
 import secrets
 import threading
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, closing, suppress
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider
 from recto.providers.remote import ModelLookup
 from recto.providers.reply_end import ReplyEnd
 from recto.weights import Weights, chat_models
-from recto.window.count import TokenCounter
-from recto.window.request import Format, Purpose
+from recto.window.count import Count, TokenCounter
+from recto.window.request import Format, Piece, Purpose
 from recto.wire import loads
 
 ENGINE = "xllamacpp"
@@ -41,21 +42,25 @@ RETRY_POLICY = RetryPolicy(read_s=1200)
 MAX_THREADS = 8
 # A server that takes longer to begin is left to its first request.
 AT_WORK_WITHIN_S = 60
+# A model that was not used for so long is let go.
+IDLE_S = 600.0
 # Measured on questions about notes: without it one answer in seven repeated itself endlessly. A penalty on single
 # words, or with a longer lookback, makes so small a model invent figures that it should quote.
 DRY_MULTIPLIER = 0.8
 DRY_ALLOWED = 3
 
 
-class Running(Struct, frozen=True):
+class Running(Struct, eq=False):
     address: str
     key: str
     server: object
     """Stops when it is garbage-collected."""
+    users: int = 0
+    last_used: float = 0.0
 
 
 _running: dict[tuple[Path, int], Running] = {}
-_starting = threading.Lock()
+_lock = threading.Lock()
 
 
 class EmbeddedProvider:
@@ -66,28 +71,49 @@ class EmbeddedProvider:
         self.format: Format = OpenAIFormat(Dialect(asks_timings=True))  # a reply that is ended early has usage too
         self._catalog = catalog
         self._window = window
-        self._providers: dict[str, LlamaProvider] = {}
+        self._opened: dict[str, tuple[Running, LlamaProvider]] = {}
 
     async def model(self, name: str) -> Model:
         return self._facts(_weights(name.removeprefix(f"{NAME}:")).name)
 
     async def counter(self, model: Model) -> TokenCounter:
-        return await (await self._started(model.id)).counter(model)
+        async with self._in_use(model.id) as provider:
+            return _EmbeddedCounter(self, model, await provider.counter(model))
 
     async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
         asked = loads(body)
-        provider = await self._started(asked["model"])
-        parts = provider.stream(body, purpose)
-        if asked["model"] == TINY:
-            parts = _ended(parts, ReplyEnd(asked.get("max_tokens")))
-        async with aclosing(parts):
-            async for part in parts:
-                yield part
+        async with self._in_use(asked["model"]) as provider:
+            parts = provider.stream(body, purpose)
+            if asked["model"] == TINY:
+                parts = _ended(parts, ReplyEnd(asked.get("max_tokens")))
+            async with aclosing(parts):
+                async for part in parts:
+                    yield part
 
     async def close(self) -> None:
-        """Closes the connections; the servers themselves run until the process ends."""
-        for provider in self._providers.values():
+        """Closes the connections; the servers themselves run until they are idle, or the process ends."""
+        for _, provider in self._opened.values():
             await provider.close()
+
+    @asynccontextmanager
+    async def _in_use(self, id: str) -> AsyncGenerator[LlamaProvider]:
+        """The provider of a running server, which is not stopped meanwhile."""
+        window = self._facts(id).window
+        assert window is not None
+        running = await asyncio.to_thread(take, _weights(id), window)
+        try:
+            opened, provider = self._opened.get(id, (None, None))
+            if provider is None or opened is not running:
+                if provider:
+                    await provider.close()
+                talk = OpenAIProvider(
+                    NAME, f"{running.address}/v1", running.key, self._catalog, transport=Transport(RETRY_POLICY)
+                )
+                provider = LlamaProvider(talk, LlamaServer(running.address, running.key))
+                self._opened[id] = running, provider
+            yield provider
+        finally:
+            give_back(running)
 
     def _facts(self, id: str) -> Model:
         model, most = self._catalog.find(NAME, id), _weights(id).max_window
@@ -98,16 +124,23 @@ class EmbeddedProvider:
             )
         return model if self._window is None else replace(model, window=window, window_from="settings")
 
-    async def _started(self, id: str) -> LlamaProvider:
-        if id not in self._providers:
-            window = self._facts(id).window
-            assert window is not None
-            running = await asyncio.to_thread(start, _weights(id), window)
-            talk = OpenAIProvider(
-                NAME, f"{running.address}/v1", running.key, self._catalog, transport=Transport(RETRY_POLICY)
-            )
-            self._providers[id] = LlamaProvider(talk, LlamaServer(running.address, running.key))
-        return self._providers[id]
+
+class _EmbeddedCounter:
+    """Counts with the server, which it starts again where it was stopped."""
+
+    is_quick = False
+
+    def __init__(self, provider: EmbeddedProvider, model: Model, learned: TokenCounter) -> None:
+        self._provider, self._model = provider, model
+        self.key, self.note = learned.key, learned.note
+        self.priming, self.without_system = learned.priming, learned.without_system
+
+    async def count(self, pieces: Sequence[Piece]) -> list[Count]:
+        async with self._provider._in_use(self._model.id) as provider:
+            counter = await provider.counter(self._model)
+            counts = await counter.count(pieces)
+            self.note = counter.note
+            return counts
 
 
 async def _ended(parts: AsyncGenerator[ReplyPart], end: ReplyEnd) -> AsyncGenerator[ReplyPart]:
@@ -133,15 +166,36 @@ def _weights(id: str) -> Weights:
     raise NotFound(f"There is no embedded model {NAME}:{id}. Known are {known}.", model=f"{NAME}:{id}")
 
 
-def start(weights: Weights, window: int) -> Running:
-    """The server of this process for a model and a window size; the first call loads the weights."""
-    with _starting:
+def take(weights: Weights, window: int) -> Running:
+    """The server of this process for a model and a window size, to be given back; the first call loads the weights."""
+    with _lock:
         if missing := missing_parts(weights.name):
             raise NotFound(missing)
         (path,) = weights.find() or []
         if (path, window) not in _running:
             _running[path, window] = _launch(weights, path, window)
-        return _running[path, window]
+        running = _running[path, window]
+        running.users += 1
+        return running
+
+
+def give_back(running: Running) -> None:
+    """Stops the server once nobody has used it for a while: a model takes up to two gigabytes."""
+    with _lock:
+        running.users -= 1
+        running.last_used = time.monotonic()
+        if running.users == 0:
+            timer = threading.Timer(IDLE_S, _stop_idle, [running])
+            timer.daemon = True
+            timer.start()
+
+
+def _stop_idle(running: Running) -> None:
+    with _lock:
+        if running.users == 0 and time.monotonic() - running.last_used >= IDLE_S * 0.9:
+            for key in [key for key, each in _running.items() if each is running]:
+                del _running[key]
+            running.server = None  # ends it
 
 
 def missing_parts(id: str) -> str | None:
@@ -211,7 +265,10 @@ def _wait_until_at_work(address: str, key: str) -> None:
 def _stop_all() -> None:
     """Before the process ends: a model that still generates, as after a reply that was ended early, would else crash
     while its memory is taken away."""
-    _running.clear()
+    with _lock:
+        for running in _running.values():
+            running.server = None
+        _running.clear()
 
 
 def _set(parameters: Any, path: Path, window: int, key: str) -> None:
