@@ -108,7 +108,7 @@ weights: .venv/python.ready
 
 .venv/test.ready: .venv/python.ready requirements/dev.txt
 	@$(PIP) install --require-hashes -q -r requirements/dev.txt >&2
-	@$(BIN)/recto models pull tiny minilm >&2
+	@$(BIN)/recto models pull tiny minilm multilingual >&2
 	@touch $@
 
 # Servers as others publish them, to test with; node comes from the system's packages where there is none.

@@ -24,8 +24,9 @@ from recto.blocking import Desk, open_desk
 from recto.chat.message import Usage
 from recto.providers.families import vocabulary
 from recto.providers.model import Done, ReplyPart, TextPart
-from recto.search.minilm import WordPiece, _weights_folder
+from recto.search.minilm import WordPiece
 from recto.sources.source import Tool
+from recto.weights import named
 
 KINDS = ("English", "German", "Chinese", "code", "table", "JSON")
 GERMAN = (
@@ -99,7 +100,7 @@ def small_untimed(home: Path) -> Iterator[Figure]:
 
 
 def _tokenizers() -> Iterator[Unknown]:
-    pieces = WordPiece(_weights_folder() / "vocab.txt")
+    pieces = WordPiece(named("minilm").path(named("minilm").files[1]))
     yield Unknown("WordPiece", lambda text: len(pieces.ids(text, len(text) + 2)), 2)
     yield Unknown("Mistral", vocabulary("mistral_v3"), 3)
     yield Unknown("Gemma", vocabulary("gemma4"), 7)

@@ -141,6 +141,7 @@ def test_pull_names_what_there_is(run: Run) -> None:
 
 def test_pull_takes_the_model_of_the_settings_and_the_embedder(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECTO_MODEL", "embedded:smollm2")
+    monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "minilm")
     assert [line.split()[0] for line in run("models", "pull").stdout.splitlines()] == ["smollm2", "minilm"]
     monkeypatch.setenv("RECTO_MODEL", "openai:gpt-4o")
     assert [line.split()[0] for line in run("models", "pull").stdout.splitlines()] == ["minilm"]

@@ -25,10 +25,10 @@ from recto.search.minilm import (
     WIDTH,
     MiniLM,
     WordPiece,
-    _loaded,
     make_graph,
     read_weights,
 )
+from recto.search.onnx_embedder import _loaded
 from recto.weights import named
 
 Array = NDArray[np.float32]
@@ -289,7 +289,7 @@ def test_other_weights_of_the_right_size_are_one_sentence(kept: Path) -> None:
     path.unlink()
     with path.open("wb") as file:
         file.truncate(named("minilm").files[0].bytes)
-    with pytest.raises(NoVectors, match=r"MiniLM cannot be loaded \(JSONDecodeError"):
+    with pytest.raises(NoVectors, match=r"MiniLM-L6-v2 cannot be loaded \(JSONDecodeError"):
         as_in_a_new_process().embed(["one"])
 
 

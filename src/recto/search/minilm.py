@@ -4,43 +4,32 @@ The MiniLM encoder as an ONNX graph with int8 weights, written from its float32 
 """
 
 import json
-import logging
 import mmap
 import os
 import re
 import struct
 import tempfile
-import threading
 import unicodedata
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from recto.background import FOREGROUND, is_background
-from recto.concurrency import ExitGuard
-from recto.errors import Invalid, NoVectors
 from recto.home_files import make_private_folder
-from recto.search.embedder import INSTALL_EXTRA, MINILM, load_numpy, normalize_vectors
+from recto.search.embedder import MINILM
+from recto.search.onnx_embedder import OnnxEmbedder, what_is_missing, open_session
 from recto.search.terms import is_not_english
 from recto.varint import varint
-from recto.weights import named
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from recto.search.embedder import Vectors
-
     Weights = Mapping[str, NDArray[np.float32]]
-
-log = logging.getLogger(__name__)
-
 
 FLOAT = 1
 TENSORS = {"float32": FLOAT, "uint8": 2, "int8": 3, "int64": 7}
@@ -193,53 +182,19 @@ KNOWN_PIECES, UNKNOWN_PIECES = 1.3, 1.7
 # A name among a few words says little about their language: so many words in one piece are added.
 FEW_WORDS = 1
 _WORD = re.compile(r"\w+")
-EXIT_GUARD = ExitGuard()
-INSTALL = f"{INSTALL_EXTRA} and `recto models pull {MINILM}`"
 
 
-class MiniLM:
-    """Loads the model with the first text. Each text runs alone: in a batch, its int8 vector would depend on others."""
+class MiniLM(OnnxEmbedder):
+    """Each text runs alone: in a batch, its int8 vector would depend on others."""
 
     name = MINILM
     key = "all-MiniLM-L6-v2/int8/1"
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._model: _Model | None = None
-        self._generation = 0
+    width = WIDTH
 
     @staticmethod
     def missing() -> str | None:
         """One sentence naming what is not installed; None if everything is."""
-        weights = named(MINILM)
-        absent = [name for name in ("numpy", "onnxruntime") if find_spec(name) is None]
-        try:
-            absent += [f"the weights of {weights.title} ({weights.megabytes})"] * (weights.find() is None)
-        except Invalid as why:
-            return why.message
-        return f"Searching by meaning needs {', '.join(absent)}; run {INSTALL}." if absent else None
-
-    def embed(self, texts: Sequence[str]) -> "Vectors":
-        generation, vectors = self._generation, []
-        for text in texts:
-            vector = self._background_vector(text, generation) if is_background() else None
-            vectors.append(self._vector(text, generation) if vector is None else vector)
-        return normalize_vectors(vectors or load_numpy().zeros((0, WIDTH)), texts)
-
-    def _background_vector(self, text: str, generation: int) -> "NDArray[np.float32] | None":
-        """None if a turn began meanwhile. The second try goes to its end: there may be turn after turn."""
-        FOREGROUND.wait(is_stopped=lambda: generation != self._generation)
-        vector = self._vector(text, generation, can_stop=True)
-        if vector is None:
-            FOREGROUND.wait(is_stopped=lambda: generation != self._generation)
-        return vector
-
-    def _vector(self, text: str, generation: int, *, can_stop: bool = False) -> "NDArray[np.float32] | None":
-        with EXIT_GUARD.passed() as is_open:
-            if generation != self._generation or not is_open:
-                raise NoVectors("MiniLM was closed.")
-            model = self._open_model()
-            return model.vector_before_turn(text) if can_stop else model.vector(text)
+        return what_is_missing(MINILM, ("numpy", "onnxruntime"))
 
     def familiarity(self, text: str) -> float:
         """The model read English: words of other languages fall into many pieces."""
@@ -247,18 +202,13 @@ class MiniLM:
         known = (UNKNOWN_PIECES - (pieces + FEW_WORDS) / (len(words) + FEW_WORDS)) / (UNKNOWN_PIECES - KNOWN_PIECES)
         return 0.0 if is_not_english(words) else min(1.0, max(0.0, known))
 
-    def close(self) -> None:
-        """Stops a running batch after its current text. The next call loads the model again."""
-        self._generation += 1
-        FOREGROUND.recheck()
-        with self._lock:
-            self._model = None
-
     def _open_model(self) -> "_Model":
-        with self._lock:
-            if self._model is None:
-                self._model = _open()
-            return self._model
+        model = super()._open_model()
+        assert isinstance(model, _Model)
+        return model
+
+    def _load(self, folder: Path) -> "_Model":
+        return _Model(folder, folder / GRAPH_FILE)
 
 
 class WordPiece:
@@ -296,7 +246,7 @@ class _Model:
         kinds = weights["embeddings.token_type_embeddings.weight"]
         self._positions = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS] + kinds[0]
         self._zeros: NDArray[np.float32] = self._positions[0] * 0
-        self._session = _session(_graph(weights, cache))
+        self._session = open_session(_graph(weights, cache))
 
     def split_words(self, text: str) -> tuple[list[str], int]:
         """Words, and how many pieces: accents, which the model does not see, and letters of other scripts add some."""
@@ -315,44 +265,6 @@ class _Model:
         tokens = self._words[ids] + self._positions[: len(ids)]
         vector: NDArray[np.float32] = self._session.run(None, {INPUT: tokens[None]}, options)[0][0]
         return vector
-
-    def vector_before_turn(self, text: str) -> "NDArray[np.float32] | None":
-        """None if it was stopped because a turn began: a long text would take its processor for 30 ms."""
-        import onnxruntime  # only needed to embed
-
-        options = onnxruntime.RunOptions()
-        try:
-            with FOREGROUND.stopping(lambda: setattr(options, "terminate", True)):
-                return self.vector(text, options)
-        except Exception:  # onnxruntime does not tell which one a stopped run raises
-            if not options.terminate:
-                raise
-            return None
-
-
-_loaded: dict[Path, _Model] = {}
-"""One for the process, by its weights: whoever opens one desk after the other waits for it once."""
-
-
-def _open() -> _Model:
-    try:
-        if missing := MiniLM.missing():
-            raise NoVectors(missing)
-        folder = _weights_folder()
-        if folder not in _loaded:
-            _loaded[folder] = _Model(folder, folder / GRAPH_FILE)
-        return _loaded[folder]
-    except NoVectors:
-        raise
-    except Exception as why:  # onnxruntime and damaged files raise anything
-        log.exception("MiniLM cannot be loaded")
-        raise NoVectors(f"MiniLM cannot be loaded ({type(why).__name__}: {why}); try {INSTALL}.") from why
-
-
-def _weights_folder() -> Path:
-    found = named(MINILM).find()
-    assert found is not None  # nothing is missing
-    return found[0].parent
 
 
 def _graph(weights: "Weights", cache: Path) -> bytes | str:
@@ -383,14 +295,3 @@ def _save(graph: bytes, path: Path) -> None:
         except BaseException:
             os.unlink(file.name)
             raise
-
-
-def _session(graph: bytes | str) -> Any:
-    import onnxruntime  # only needed to embed
-
-    options = onnxruntime.SessionOptions()
-    # two threads are no faster for a question, take a quarter more work, and slow down the turn that is running
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])

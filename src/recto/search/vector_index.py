@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from recto.background import in_background
 from recto.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
-from recto.search.embedder import MINILM, Embedder, familiarity
+from recto.search.embedder import MINILM, MULTILINGUAL, Embedder, familiarity
 from recto.search.index_item import HASH_BYTES, embedded_text
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.nearest import Nearest, VectorAnswer
@@ -294,7 +294,7 @@ class VectorIndex:
     def _rows(self, texts: Sequence[str], threads: int) -> "Sequence[np.ndarray]":
         """A server is asked once: it divides the work itself."""
         threads = min(threads, len(texts))
-        if threads == 1 or self.name != MINILM:
+        if threads == 1 or self.name not in (MINILM, MULTILINGUAL):
             return list(self._embedder.embed(texts))
         with ThreadPoolExecutor(threads) as pool:
             parts = list(pool.map(self._part, (texts[start::threads] for start in range(threads))))
