@@ -74,5 +74,5 @@ def test_a_follow_up_is_answered_from_the_note_in_use() -> None:
 @pytest.mark.usefixtures("asked")
 def test_what_no_note_speaks_of_is_told() -> None:
     shown = in_this_process(f"recto ask --vault '{VAULT}' 'What is the capital of France?'")
-    assert "note: your notes do not speak of this" in shown
+    assert "note: searched your notes for “capital, france” and found nothing near enough" in shown
     assert "From your notes" not in shown

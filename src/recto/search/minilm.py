@@ -21,7 +21,7 @@ from msgspec import Struct, field
 
 from recto.home_files import make_private_folder
 from recto.search.embedder import MINILM
-from recto.search.onnx_embedder import OnnxEmbedder, what_is_missing, open_session
+from recto.search.onnx_embedder import OnnxEmbedder, open_session, what_is_missing
 from recto.search.terms import is_not_english
 from recto.varint import varint
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recto.search.embedder import MULTILINGUAL, load_numpy
-from recto.search.onnx_embedder import OnnxEmbedder, what_is_missing, open_session
+from recto.search.onnx_embedder import OnnxEmbedder, open_session, what_is_missing
 
 if TYPE_CHECKING:
     import numpy as np

@@ -51,7 +51,8 @@ LONGEST = 2_000
 EARLIER, LOOKED_BACK, MOST_IN_USE = 3, 12, 3
 _NAMES = re.compile(r"\[\[[^\[\]\n]*+\]\]|@(?:\"[^\"\n]*\"|\S+)")
 NOTHING = "[The notes of the user do not speak of this.]"
-NOTHING_NEAR = "your notes do not speak of this; what the model says is not from them"
+NOTHING_NEAR = "found nothing near enough"
+MOST_TERMS = 6
 OVERVIEW = "[The notes of the user are not quoted here. There are {overview}]"
 OVERVIEW_TOLD = "you have {overview}. The model has not read them: ask about one, or link it with [[…]]"
 
@@ -208,7 +209,7 @@ class PassagePicker(Picker):
         question = parse_question(text)
         if not (question.asks and question.terms) or found.warning:
             return VolatilePicks(passed=passed)
-        self.notes.append(f"{NOTHING_NEAR} ({found.unread})" if found.unread else NOTHING_NEAR)
+        self.notes.append(_nothing_near(question.terms, found))
         pick = Pick("passage", "none", "no note is near enough to the message", mode="agent")
         return VolatilePicks((Insert("documents", NOTHING, (pick,)),), passed)
 
@@ -239,6 +240,16 @@ class PassagePicker(Picker):
         vault = self._turn.session.vault
         if self._quotes and vault is not None:
             self._citations.quotes = await asyncio.to_thread(note_quotes, vault, passages, question)
+
+
+def _nothing_near(terms: Sequence[str], found: FoundPassages) -> str:
+    """What was searched for, and the nearest note."""
+    told = f"searched your notes for “{', '.join(terms[:MOST_TERMS])}” and {NOTHING_NEAR}"
+    if found.unread:
+        told += f" ({found.unread})"
+    if found.far:
+        told += f"; the nearest is [[{found.far[0].document.path.removesuffix('.md')}]]"
+    return f"{told}. The reply is not from your notes"
 
 
 def may_be_answered(text: str) -> bool:
