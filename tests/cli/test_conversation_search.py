@@ -233,12 +233,19 @@ def test_a_few_vectors_are_made_at_once_many_are_told_and_waited_for_when_asked(
     fill(home, MAST, HULL)
     assert run("conversations", "search", "mast").stderr == ""
     assert one(run("conversations", "index", "--json"))["vectors"] == 2
-    held = [slow(0.3)] * 10
-    server.rules = [*held]
+    free = threading.Event()
+
+    def holds_batches(texts: list[str]) -> Answer:
+        if len(texts) > 1:
+            free.wait(60)
+        return vectors(texts)
+
+    server.rules = [holds_batches] * 3
     fill(home, *(f"mast number {number}" for number in range(320)))
     told = run("conversations", "search", "mast").stderr.splitlines()
     assert told[0] == "note: the search index lacks 320 messages"
     assert told[1] == "note: search uses words only until vectors are ready: 2 of 322"
+    free.set()
     made = one(run("conversations", "index", "--vectors", "--json"))
     assert made == {"messages": 322, "indexed": 322, "vectors": 322, "waiting": 0, "embedder": "box:m", "why": None}
     assert run("conversations", "search", "mast").stderr == ""
@@ -271,7 +278,7 @@ def test_an_embedder_that_is_not_there_is_told_with_what_to_do(
     run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "minilm")
-    monkeypatch.setattr("recto.search.minilm.PACKAGE", "a_package_that_nobody_has")
+    monkeypatch.setenv("RECTO_MODELS", str(home / "no models"))
     fill(home, MAST)
     told = one(run("conversations", "index", "--json"))
     assert (told["vectors"], told["waiting"], told["embedder"]) == (0, 1, "minilm")

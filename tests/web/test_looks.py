@@ -14,11 +14,17 @@ SERIOUS = """async () => (await axe.run(document, {resultTypes: ["violations"]})
     .map((each) => `${each.id}: ${each.help}: ` + each.nodes.map((node) => node.html.slice(0, 160)).join(" | "))"""
 
 
+FADED = """() => Promise.allSettled(
+    document.getAnimations().filter((each) => each instanceof CSSTransition).map((each) => each.finished))"""
+
+
 def serious_findings(page: Page) -> list[str]:
     if not AXE.is_file():
         pytest.skip("axe-core is not installed: make test-all does it")
     if not page.evaluate("typeof axe !== 'undefined'"):
         page.evaluate(AXE.read_text())
+    # colours are judged when nothing fades in any more
+    page.evaluate(FADED)
     found: list[str] = page.evaluate(SERIOUS)
     return found
 

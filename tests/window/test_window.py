@@ -117,7 +117,7 @@ FRAME = (
     "#7 assistant: we agreed",
     "Work log:",
 )
-decorations = st.sampled_from(("", " ", "\t", "**", "\u200b", "\ufeff", "\u2060 ", "_", "`"))
+decorations = st.sampled_from(("", " ", "\t", "**", "\u200b", "\ufeff", "\u2060 ", "_", "`", "\U00018d09 ", "\ue000"))
 forged = st.builds(
     lambda mark, line, rest: mark + line + rest,
     decorations,

@@ -56,7 +56,6 @@ _FRAME_START = re.compile(
 _LEDGER_LINE = re.compile(r"#\d+ ?\S")
 WORK_LOG_BEGINS = "Work log:"
 """May be the first line of a summary and no other."""
-_INVISIBLE = ("Cc", "Cf")
 
 
 class Component(Struct, frozen=True):
@@ -328,7 +327,8 @@ def is_framelike(line: str) -> bool:
     line = line.replace("\t", " ")
     if not (line.isprintable() and (line.isascii() or unicodedata.is_normalized("NFKC", line))):
         plain = unicodedata.normalize("NFKC", line)
-        line = "".join(char for char in plain if unicodedata.category(char) not in _INVISIBLE or char.isspace())
+        # control signs, private ones, and those that no font has yet: a reader sees nothing there
+        line = "".join(char for char in plain if unicodedata.category(char)[0] != "C" or char.isspace())
     return _FRAME_START.match(line) is not None
 
 
