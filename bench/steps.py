@@ -20,7 +20,7 @@ from typing import Any
 STEPS: Mapping[str, Sequence[str]] = {
     "store": ("recto.concurrency:StoreThread.submit",),
     "search": ("recto.recall.archive:Archive.recall",),
-    "embed": ("recto.search.minilm:MiniLM.embed",),
+    "embed": ("recto.search.onnx_embedder:OnnxEmbedder.embed",),
     "count": ("recto.turn.token_cache:TokenCache.count", "recto.turn.token_cache:TokenCache.count_pieces"),
     "assemble": (
         "recto.turn.assembly:plan_turn",

@@ -190,6 +190,7 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("models", "list"): [["smollm"]],
     ("models", "show"): [[], [EVIL]],
     ("models", "pull"): [],
+    ("models", "use"): [[EVIL]],
     ("serve", "keys", "add"): [[EVIL], ["x", "--model", EVIL, "--json"], ["x"]],
     ("serve", "keys", "list"): [[], ["--json"]],
     ("serve", "keys", "remove"): [[EVIL], [f"no {EVIL}"], ["x", "--json"]],

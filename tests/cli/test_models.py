@@ -135,6 +135,11 @@ def test_use_makes_a_model_the_default_by_size_or_name(run: Run, home: Path) -> 
     assert one(run("models", "show", "--json"))["name"] == "openai:gpt-4o"
 
 
+def test_use_refuses_what_is_no_model(run: Run, home: Path) -> None:
+    assert "provider:model" in failure(run("models", "use", "nonsense"))
+    assert not (home / "config.toml").exists()
+
+
 def test_pull_names_what_there_is(run: Run) -> None:
     assert "qwen2.5-coder-1.5b (standard)" in failure(run("models", "pull", "huge"))
 

@@ -13,7 +13,9 @@ from msgspec import to_builtins
 from recto import locations
 from recto.cli import options, show
 from recto.cli.terminal import bar
+from recto.providers.catalog import ModelCatalog
 from recto.providers.model import ASSUMED_WINDOW, Model
+from recto.providers.registry import split_name
 from recto.settings import Settings, load
 from recto.settings_file import set_setting
 from recto.weights import Weights, chat_models, named, pull, suitable, table
@@ -226,6 +228,8 @@ def use_model(name: str) -> None:
     """
     home = locations.find_home()
     own = next((each for each in chat_models() if name in (each.name, each.size)), None)
+    if own is None:
+        split_name(ModelCatalog(home).full_name(name))  # a name that nobody can answer to is refused
     set_setting("model", f"{EMBEDDED}:{own.name}" if own else name, home=home)
     show.say(f"{own.title if own else name} answers from now on.")
     if own and own.find() is None:
