@@ -35,7 +35,7 @@ COMMANDS = {
     "memory": "Remember facts between conversations.",
     "store": "Check the store of all conversations, back it up, restore it, copy it, remove what is old.",
     "config": "See and change settings.",
-    "models": "See which models there are, and fetch the built-in one.",
+    "models": "See which models there are, and fetch those that run here.",
     "serve": "Serve OpenAI's and Anthropic's API to other programs.",
     "mcp": "Let other assistants search and read your notes, conversations and memory, as an MCP server.",
     "plugins": "List what other packages add: providers, strategies, embedders, tools.",
