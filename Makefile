@@ -88,10 +88,10 @@ clean: ## takes away everything that was built here
 	rm -rf .venv .bench .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Set-up speaks on stderr, so that `echo question | make chat` gives the reply alone.
-# Weights are kept in the user's cache (RECTO_MODELS), for all copies of Recto.
+# Weights are kept in the user's cache (RECTO_MODELS), for all copies of Recto. Checking their hash takes seconds: once.
 weights: .venv/python.ready
 	@$(if $(MODEL),$(BIN)/recto models use $(MODEL) >&2)
-	@$(BIN)/recto models pull >&2
+	@[ -z "$(MODEL)" ] && [ -e .venv/weights.ready ] || { $(BIN)/recto models pull >&2 && touch .venv/weights.ready; }
 
 .venv/python.ready: requirements/run.txt pyproject.toml
 	@echo "Setting up .venv. Once: 150 MB of packages, then the model that answers, 1,117 MB." >&2

@@ -14,6 +14,8 @@ from recto import locations
 from recto.cli import options, show
 from recto.cli.terminal import bar
 from recto.providers.catalog import ModelCatalog
+from recto.providers.embedded import NAME as EMBEDDED
+from recto.providers.embedded import missing_parts
 from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.registry import split_name
 from recto.settings import Settings, load
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from recto.window.calibration import TokenCalibration
 
 MOST_OF_A_PROVIDER, MOST_OF_ALL = 20, 100
-EMBEDDED = "embedded"
 
 
 @click.group()
@@ -47,7 +48,6 @@ def list_models(word: str, everything: bool, as_json: bool) -> None:
 
     Example: recto models list gpt-4o
     """
-    from recto.providers.embedded import missing_parts  # only what is listed
     from recto.providers.registry import model_overview
 
     found = asyncio.run(model_overview(locations.find_home(), locations.find_project(Path.cwd()), os.environ))
@@ -229,7 +229,7 @@ def use_model(name: str) -> None:
     home = locations.find_home()
     own = next((each for each in chat_models() if name in (each.name, each.size)), None)
     if own is None:
-        split_name(ModelCatalog(home).full_name(name))  # a name that nobody can answer to is refused
+        split_name(ModelCatalog(home).full_name(name))  # refuses an unknown name
     set_setting("model", f"{EMBEDDED}:{own.name}" if own else name, home=home)
     show.say(f"{own.title if own else name} answers from now on.")
     if own and own.find() is None:

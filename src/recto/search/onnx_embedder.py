@@ -4,6 +4,7 @@ and ends in order with the process.
 
 import logging
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,7 +37,7 @@ _loaded: dict[Path, OnnxModel] = {}
 """One for the process, by its weights: whoever opens one desk after the other waits for it once."""
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(ABC):
     """Loads the model with the first text."""
 
     name: str
@@ -49,12 +50,12 @@ class OnnxEmbedder:
         self._generation = 0
 
     @staticmethod
+    @abstractmethod
     def missing() -> str | None:
         """One sentence naming what is not installed; None if everything is."""
-        raise NotImplementedError
 
-    def _load(self, folder: Path) -> OnnxModel:
-        raise NotImplementedError
+    @abstractmethod
+    def _load(self, folder: Path) -> OnnxModel: ...
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         generation, vectors = self._generation, []
