@@ -120,8 +120,8 @@ class ReferenceSettings:
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
     embedder: str = _setting(
-        "minilm",
-        "embedder for semantic search: minilm (English), multilingual, provider:model, or none for keywords only",
+        "local",
+        "embedder for semantic search: local (multilingual and minilm), either of these, provider:model, or none",
     )
     timeout_s: float = _setting(
         2.0, "longest wait for a query's embedding before keyword search alone answers, in seconds", low=0.05, high=60

@@ -15,8 +15,9 @@ Run = Callable[..., str]
 
 
 @pytest.fixture
-def run(run: Invoke) -> Run:
+def run(run: Invoke, script: Script, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs a command and gives what it printed; it must end with this code."""
+    monkeypatch.setenv("RECTO_MODEL", script({"text": "ok"}))
 
     def checked(*args: str, code: int = 0) -> str:
         done = run(*args)

@@ -71,7 +71,7 @@ def test_embedders_are_opened_by_name() -> None:
 
 
 def test_a_name_without_an_address_is_refused() -> None:
-    with pytest.raises(Invalid, match="minilm, multilingual, none or provider:model"):
+    with pytest.raises(Invalid, match="local, multilingual, minilm, none or provider:model"):
         open_embedder("nonsense", home=HOME)
 
 

@@ -18,6 +18,7 @@ from recto.providers.embedded import NAME as EMBEDDED
 from recto.providers.embedded import missing_parts
 from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.registry import split_name
+from recto.search.embedder import weights_of
 from recto.settings import Settings, load
 from recto.settings_file import set_setting
 from recto.weights import Weights, chat_models, named, pull, suitable, table
@@ -202,7 +203,7 @@ def _for_settings() -> list[Weights]:
     chosen = load(home)
     return [
         *_for_chats(home, chosen),
-        *(each for each in table().models.values() if each.name == chosen.search.embedder),
+        *(table().models[name] for name in weights_of(chosen.search.embedder)),
     ]
 
 

@@ -202,13 +202,13 @@ def embedding_address(name: str, environment: Mapping[str, str], home: Path) -> 
     """The address and key for embeddings of `provider:model`: the same as for replies."""
     environment = KeyedEnvironment(home, environment)
     if ":" not in name:
-        raise Invalid(f"{name!r} is not an embedder; use minilm, multilingual, none, or provider:model.", name=name)
+        raise Invalid(
+            f"{name!r} is not an embedder; use local, multilingual, minilm, none, or provider:model.", name=name
+        )
     provider, _ = split_name(name)
     _check_name(provider)
     if provider in CHAT_ONLY or _format(provider, environment) == "anthropic":
-        raise NotFound(
-            f"{provider} has no embeddings; use minilm or multilingual, or a provider that has them.", provider=provider
-        )
+        raise NotFound(f"{provider} has no embeddings; use local, or a provider that has them.", provider=provider)
     address = _address(provider, environment)
     key = (_key(provider, address, environment) or "").strip() or None
     if key is None and address.key_variable:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 NONE = "none"
+LOCAL = "local"
 MINILM = "minilm"
 MULTILINGUAL = "multilingual"
 INSTALL_EXTRA = "`pip install 'recto-context[meaning]'`"
@@ -121,6 +122,8 @@ def open_embedder(name: str, *, home: Path, address: EmbeddingAddress | None = N
     """Opens an embedder by name; None for `none`. A `provider:model` needs an `address`."""
     if name == NONE:
         return None
+    if name == LOCAL:
+        return _open_local()
     if name == MINILM:
         from recto.search.minilm import MiniLM  # only this embedder needs it
 
@@ -133,11 +136,30 @@ def open_embedder(name: str, *, home: Path, address: EmbeddingAddress | None = N
         return _open_plugin(name, home)
     if address is None:
         raise Invalid(
-            f"{name!r} is not an embedder; use {MINILM}, {MULTILINGUAL}, {NONE} or provider:model.", name=name
+            f"{name!r} is not an embedder; use {LOCAL}, {MULTILINGUAL}, {MINILM}, {NONE} or provider:model.", name=name
         )
     from recto.search.embedding_endpoint import EmbeddingEndpoint  # only a server needs it
 
     return EmbeddingEndpoint(name, address)
+
+
+def _open_local() -> Embedder:
+    """Both embedders that run here, or the one that is installed."""
+    from recto.search.local_embedder import LocalEmbedder  # only these need them
+    from recto.search.minilm import MiniLM
+    from recto.search.multilingual import MultilingualEncoder
+
+    installed: list[Embedder] = [each() for each in (MultilingualEncoder, MiniLM) if each.missing() is None]
+    if len(installed) == 2:
+        return LocalEmbedder(*installed)
+    return installed[0] if installed else MultilingualEncoder()
+
+
+def weights_of(name: str) -> tuple[str, ...]:
+    """The models that an embedder runs here."""
+    if name == LOCAL:
+        return (MULTILINGUAL, MINILM)
+    return (name,) if name in (MULTILINGUAL, MINILM) else ()
 
 
 class PluginEmbedder:

@@ -151,18 +151,17 @@ class Finder:
         if look:  # before waiting: there is time for it
             look.read(texts)
         near = answer()
-        similarity, warning = near.similarity, near.warning
-        if look and similarity:
-            similarity = self._as_far_as_known(similarity, texts, by_words or similarity)
-        if similarity and any(each in near.missing for each in islice(by_words, LOOKED_AT)):
-            similarity, warning = {}, near.progress
+        near = near.complete_for(list(islice(by_words, LOOKED_AT)))
+        depends = look and (near.similarity if near.beside is None else near.beside.similarity)
+        similarity = near.in_language(self._known(texts, by_words or near.similarity) if depends else 1.0)
         nearest = self._accepted_similarity(query, parsed, partition, similarity)
         if look:
             by_words, nearest = self._look_again(look, partition, texts, by_words, nearest)
-        best = fuse(by_words, self._with_speaker(parsed, partition, nearest))
+        covered = max(scores.values(), default=0.0) / (max_score(parsed.postings, parsed.extent.passages) or 1.0)
+        best = fuse(by_words, self._with_speaker(parsed, partition, nearest), covered)
         known = similarity if partition.is_complete else nearest
         hits = choose(self._hits(query, parsed, partition, scores, known, best))
-        return SearchResult(tuple(_with_reasons(parsed, hits)), warning)
+        return SearchResult(tuple(_with_reasons(parsed, hits)), near.warning)
 
     def _hits(
         self,
@@ -232,18 +231,13 @@ class Finder:
         if missing := [each for each in numbers if each not in partition.passages]:
             partition.put(self.index.passages(missing))
 
-    def _as_far_as_known(
-        self, similarity: Mapping[int, float], texts: Mapping[int, str], best: Iterable[int]
-    ) -> Mapping[int, float]:
-        """Similarity, less of it where the best passages are in a language that the embedder hardly knows: a question
-        of a few words, half of them names, does not tell."""
+    def _known(self, texts: Mapping[int, str], best: Iterable[int]) -> float:
+        """How far an embedder that knows few languages knows that of the best passages: a question of a few words, half
+        of them names, does not tell."""
         sampled = list(islice(best, SAMPLED_PASSAGES))
         known_texts = texts or self.index.texts(sampled)
         sample = " ".join(known_texts[each][:SAMPLED_CHARS] for each in sampled if each in known_texts)
-        known = self.vectors.familiarity(sample) if self.vectors else 1.0
-        if known == 1:
-            return similarity
-        return {each: known * near for each, near in similarity.items()} if known else {}
+        return self.vectors.familiarity(sample) if self.vectors else 1.0
 
     def _accepted_similarity(
         self, query: Query, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]

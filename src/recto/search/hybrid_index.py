@@ -3,15 +3,18 @@
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from recto.background import in_background
 from recto.errors import RectoError
-from recto.search.embedder import Embedder
+from recto.search.embedder import MULTILINGUAL, Embedder
 from recto.search.finder import Finder
 from recto.search.keyword_index import KeywordIndex
+from recto.search.lexicon import Lexicon
+from recto.search.local_embedder import LocalEmbedder
 from recto.search.vector_index import ReadTexts, VectorIndex
+from recto.search.vector_pair import VectorPair
 
 PROGRESS_INTERVAL_S = 0.1
 # Vectors that somebody waits for are made on so many processors at most.
@@ -31,12 +34,14 @@ class HybridIndex:
         self.problem = ""
         """Why there is no embedder."""
         self._embedder, self._read, self._timeout_s = embedder, read, timeout_s
-        self._vectors: VectorIndex | None = None
+        self._vectors: VectorIndex | VectorPair | None = None
+        self._multilingual: Embedder | None = None
+        self._lexicon: Lexicon | None = None
         self._is_open = False
         self._opening = threading.Lock()
 
     @property
-    def vectors(self) -> VectorIndex | None:
+    def vectors(self) -> VectorIndex | VectorPair | None:
         self.open()
         return self._vectors
 
@@ -54,8 +59,33 @@ class HybridIndex:
             self.problem = f"{why.message.rstrip('.')}: words alone are searched"
             return
         if embedder is not None:
-            self._vectors = VectorIndex(self.keywords, embedder, self._read, timeout_s=self._timeout_s)
-            self.finder.vectors = self._vectors
+            parts = embedder.parts if isinstance(embedder, LocalEmbedder) else (embedder,)
+            self._multilingual = next((each for each in parts if each.name == MULTILINGUAL), None)
+            if self._multilingual and self.keywords.keeps_texts:
+                self._lexicon = Lexicon(self.keywords, self._multilingual)
+            made = [VectorIndex(self.keywords, each, self._read, timeout_s=self._timeout_s) for each in parts]
+            self._vectors = self.finder.vectors = VectorPair(*made) if len(made) == 2 else made[0]
+
+    def translations(self, words: Sequence[str], likely: Sequence[str], within_s: float) -> dict[str, str]:
+        """The words of the index that say the same in its language; empty without the multilingual encoder."""
+        self.open()
+        if self._lexicon is None:
+            return {}
+        try:
+            return self._lexicon.translations(words, likely, within_s)
+        except RectoError:  # the search says why
+            return {}
+
+    def similarities(self, question: str, texts: Sequence[str]) -> list[float]:
+        """How near texts are to a question in any language, by the multilingual encoder; empty without it."""
+        self.open()
+        if self._multilingual is None or not texts:
+            return []
+        try:
+            asked, *rows = self._multilingual.embed([question, *texts])
+        except RectoError:  # the search says why
+            return []
+        return [float(asked @ row) for row in rows]
 
     @property
     def passages(self) -> int:

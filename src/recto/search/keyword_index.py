@@ -6,7 +6,7 @@ call partitions shelves and channels lanes.
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -77,6 +77,7 @@ class Filter(Struct, frozen=True):
 
 
 NO_FILTER = Filter()
+TEXTS_AT_ONCE = 500
 
 
 class KeywordIndex:
@@ -229,6 +230,13 @@ class KeywordIndex:
         wanted = f"[{','.join(map(str, numbers))}]"
         rows = self.file.read("SELECT n, text FROM texts WHERE n IN (SELECT value FROM json_each(?))", (wanted,))
         return {number: zlib.decompress(packed).decode() for number, packed in rows}
+
+    def every_text(self) -> Iterator[str]:
+        """The texts of all passages, if they are kept."""
+        last = -1
+        while rows := self.file.read("SELECT n, text FROM texts WHERE n > ? ORDER BY n LIMIT ?", (last, TEXTS_AT_ONCE)):
+            yield from (zlib.decompress(packed).decode() for _, packed in rows)
+            last = rows[-1][0]
 
     @property
     def queue_end(self) -> int:

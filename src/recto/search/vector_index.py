@@ -21,6 +21,7 @@ from recto.search.index_item import HASH_BYTES, embedded_text
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.nearest import Nearest, VectorAnswer
 from recto.search.partition import MAX_CACHED_PARTITIONS, keep_recent
+from recto.search.ranking import MULTILINGUAL_STRETCH
 from recto.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
@@ -79,6 +80,11 @@ class VectorIndex:
     def waiting(self) -> int:
         """How many passages the embedder has not seen yet."""
         return self._store.waiting_count(self._embedder.key)
+
+    @property
+    def to_make(self) -> int:
+        """How many vectors are left to make, whether searches wait for them or not."""
+        return self.waiting
 
     @property
     def count(self) -> int:
@@ -176,8 +182,9 @@ class VectorIndex:
             self._partitions.clear()
             raise NoVectors(f"{self.name} now makes vectors of another length; all are being made again")
         # in a language that the embedder does not know, what is near means nothing
-        near = vectors.matrix.nearest(question * np.float32(known))
-        return Nearest(near, missing=vectors.missing, progress=progress)
+        stretch = MULTILINGUAL_STRETCH if self.name == MULTILINGUAL else 1.0
+        near = vectors.matrix.nearest(question * np.float32(known * stretch))
+        return Nearest(near, missing=vectors.missing, progress=progress, known=known)
 
     def _waits_for_many(self, partition: int | None) -> bool:
         """Whether a question need not be embedded: most passages wait for their vectors, and there are very many."""

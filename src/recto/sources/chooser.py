@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.search.embedder import MINILM, Embedder
+from recto.search.embedder import LOCAL, MINILM, Embedder
 from recto.search.passages import key_sentences, shorten_message
 from recto.search.ranking import SAMPLE_QUESTIONS, SAMPLE_TEXTS, Calibration, calibrate
 from recto.search.text_vectors import HashedTexts, Similarities, TextVectors
@@ -131,7 +131,7 @@ class Chooser:
 
     def _calibrate(self, cosines: "Row") -> "Row":
         """Converts cosines to the scale of MiniLM, on which the weights were fitted."""
-        if self.vectors.name == MINILM:
+        if self.vectors.name in (LOCAL, MINILM):
             return cosines
         if self._calibration is None:
             near = self.vectors.compare(SAMPLE_QUESTIONS, HashedTexts.of(SAMPLE_TEXTS))

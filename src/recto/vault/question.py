@@ -4,6 +4,7 @@ The kinds (a name, date, number, price or reason), requests, verbs and messages 
 English, German, Spanish and French. Patterns read text without capitals and accents.
 """
 
+import unicodedata
 from collections import Counter
 from datetime import date
 from functools import lru_cache
@@ -144,6 +145,8 @@ _LANGUAGES = {language: frozenset(listed.split()) for language, listed in _COMMO
 # Where one question of a message ends and the next begins.
 _PARTS = LazyPattern(r"(?i)[,;?] (?:and|und|y|et|e) |\? ")
 _LEAST_WORDS = 3
+# Letters enough to tell a script.
+_SAMPLE = 2_000
 _WORDS = LazyPattern(r"[^\W\d_]+")
 _SEVERAL = LazyPattern(
     r"\b(?:which|who|list|show|what are|welche|wer|zeige?|nenne?|liste|cuales|quienes|que \w+s|muestra|quels|quelles"
@@ -276,6 +279,13 @@ def language_of(text: str) -> str:
     counts = {language: sum(found[word] for word in common) for language, common in _LANGUAGES.items()}
     first, second = sorted(counts, key=lambda language: -counts[language])[:2]
     return first if counts[first] > counts[second] else ""
+
+
+def written_in(text: str) -> str:
+    """Its language if `language_of` knows that, else its script; empty for other languages in Latin letters."""
+    letters = [sign for sign in text[:_SAMPLE] if sign.isalpha()]
+    scripts = Counter(unicodedata.name(sign, "LATIN").split(" ", 1)[0] for sign in letters).most_common(1)
+    return language_of(text) if not scripts or scripts[0][0] == "LATIN" else scripts[0][0]
 
 
 def leans_on_earlier(text: str) -> bool:

@@ -1,14 +1,19 @@
 """Passages of a vault that answer a message, with the sentences that do: found by the vault's search, held against the
 words of the message, ranked by their best sentence. What is not near enough is left out, and why is told."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from recto.errors import RectoError
+from recto.search.terms import normalize_text
 from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup, part_around
 from recto.vault.answers import (
+    NEAR_IN_MEANING,
+    PASSAGE_SHARE,
     POOL,
+    SURELY_NEAR_IN_MEANING,
     RatedStatement,
     asks_itself,
     found_terms,
@@ -16,6 +21,7 @@ from recto.vault.answers import (
     is_foreign,
     is_near,
     near_share,
+    rated_by_meaning,
     rated_statements,
     speaks_of_year,
     term_weights,
@@ -25,7 +31,7 @@ from recto.vault.changed_decisions import with_changes
 from recto.vault.document import Document, note_name
 from recto.vault.note_dates import note_day
 from recto.vault.note_statements import NoteStatement, note_statements, property_statements
-from recto.vault.question import VaultQuestion, parse_question, question_parts
+from recto.vault.question import VaultQuestion, parse_question, question_parts, written_in
 from recto.vault.quoted_statements import LEAST_OF_BEST
 from recto.vault.vault_search import Excerpt, VaultSearch
 
@@ -41,15 +47,24 @@ LEAST_FOREIGN = 2
 LEAST_OF_TASK = 2
 # Notes in use are looked at this far, and so much around a sentence is a passage.
 MAX_NOTE_CHARS, MAX_SECTION_CHARS = 40_000, 900
+# So many passages are compared by their statements, where no words are shared.
+MOST_BY_MEANING = 4
+OTHER_LANGUAGE = "your notes are in another language than your question; the quotes are what is nearest in meaning"
 USED_BEFORE, OF_THAT_DAY = "in use, and the message leans on it", "of the day that is asked about"
 
 
 def find_passages(search: VaultSearch, read: ReadDocument, lookup: Lookup, *, is_named: bool = False) -> FoundPassages:
     """`is_named`: the user named the notes, and no others are looked at."""
     question = parse_question(lookup.text)
+    asked = question
     hits, warning = search.find_excerpts(" ".join((lookup.text, *(day.written for day in question.days))), POOL)
     if lookup.earlier:
         more = search.find_excerpts(f"{lookup.text}\n{lookup.earlier}", POOL).hits
+        hits = tuple({(each.path, each.start): each for each in (*more, *hits)}.values())
+    is_other = _is_other(question, hits)
+    if is_other and (translated := _translated(search, question, hits)):
+        question = translated
+        more = search.find_excerpts(question.text, POOL).hits
         hits = tuple({(each.path, each.start): each for each in (*more, *hits)}.values())
     shelf, pool = _Shelf(read), [f"{hit.title} {hit.heading} {hit.text}" for hit in hits]
     rater = _Rater(with_compounds(question, pool), parse_question(lookup.earlier), pool, shelf)
@@ -63,7 +78,68 @@ def find_passages(search: VaultSearch, read: ReadDocument, lookup: Lookup, *, is
     passages = tuple(_best(near))
     if passages and not is_named:
         passages = tuple(with_changes(search, shelf.get, question, passages))
+    if is_other and not passages:
+        passages = tuple(_best(_nearest(search, shelf, asked, hits)))
+    if is_other and passages:
+        warning = warning or OTHER_LANGUAGE
     return FoundPassages(passages, tuple(sorted(far, key=_order)[:3]), warning, question)
+
+
+def _is_other(question: VaultQuestion, hits: Sequence[Excerpt]) -> bool:
+    """Whether a question may be in another language than the notes: it is, or it is in one that is not known and finds
+    hardly any of its words."""
+    if question.is_task or not question.asks or not hits:
+        return False
+    if written_in(question.text):
+        return is_foreign(question, [hit.text for hit in hits])
+    held = frozenset[str]().union(*(found_terms(question, f"{hit.title} {hit.heading} {hit.text}") for hit in hits))
+    return 2 * len(held) < len(question.terms)
+
+
+def _translated(search: VaultSearch, question: VaultQuestion, hits: Sequence[Excerpt]) -> VaultQuestion | None:
+    """The question in words of the notes; those that have none stay, so that they are missed. None if no word has."""
+    # as they are written: without capitals and accents the encoder takes some for others
+    written = {normalize_text(word): word for word in re.findall(r"\w+", question.text)}
+    found = search.translations([written.get(term, term) for term in question.terms], [hit.text for hit in hits])
+    if not found:
+        return None
+    words = {term: found.get(written.get(term, term), term) for term in question.terms}
+    parsed = parse_question(" ".join(words.values()))
+    return replace(
+        question,
+        text=parsed.text,
+        terms=parsed.terms,
+        verbs=frozenset(words[verb] for verb in question.verbs) | parsed.verbs,
+        category=words.get(question.category, ""),
+        language="",
+        names=frozenset(),
+        compounds=frozenset(),
+    )
+
+
+def _nearest(
+    search: VaultSearch, shelf: "_Shelf", question: VaultQuestion, hits: Sequence[Excerpt]
+) -> list[AnswerPassage]:
+    """What is near in meaning to a question in another language than the notes, where their words are not enough."""
+    is_known = bool(written_in(question.text))
+    looked = list[tuple[Excerpt, Document, list[NoteStatement]]]()
+    for hit in sorted(hits, key=lambda hit: -(hit.similarity or 0.0))[:MOST_BY_MEANING]:
+        if hit.similarity and (document := shelf.get(hit.path)):
+            statements = note_statements(document, hit.start, hit.end)
+            looked.append(
+                (hit, document, [each for each in statements if not (each.is_link or asks_itself(each.text))])
+            )
+    texts = [each.text for _, _, statements in looked for each in statements]
+    near, whole = search.similarities(question.text, [*texts, *(hit.text for hit, _, _ in looked)]), len(texts)
+    found, at = list[AnswerPassage](), 0
+    for number, (hit, document, statements) in enumerate(looked):
+        own = [score + PASSAGE_SHARE * near[whole + number] for score in near[at : at + len(statements)] if near]
+        at += len(statements)
+        if own and max(own) >= (NEAR_IN_MEANING if is_known else SURELY_NEAR_IN_MEANING):
+            rated = rated_by_meaning(question, statements, document.title, own)
+            place = (document, hit.heading, hit.line, hit.start, hit.end)
+            found.append(AnswerPassage(*place, rated[0].score, hit.because, tuple(rated)))
+    return found
 
 
 def _order(passage: AnswerPassage) -> float:

@@ -47,6 +47,8 @@ MIN_SIMILARITY = 0.2
 # What further passages of a note add to its score, each less than the one before.
 EXTRA_PASSAGE_SHARE, EXTRA_PASSAGE_DECAY = 0.1, 0.7
 CLOSE_TIMEOUT_S = 1.0
+# How long a question in another language than the notes waits for the vectors of their words, the first time.
+TRANSLATION_S = 3.0
 BEING_BUILT = "the search index of the vault is being built"
 # How many missing vectors a command waits for, as long as it is told to: a vault of this size is embedded by itself.
 FEW_VECTORS = 2000
@@ -125,6 +127,14 @@ class VaultSearch:
             self._vault.mark_changed(outdated)
             found, warning = self._found_excerpts(text, limit, set())
         return VaultHits(found, warning)
+
+    def similarities(self, question: str, texts: Sequence[str]) -> list[float]:
+        """How near texts are to a question in any language, by the multilingual encoder; empty without it."""
+        return self._index.similarities(question, texts)
+
+    def translations(self, words: Sequence[str], likely: Sequence[str]) -> dict[str, str]:
+        """The words of the notes that say the same in their language; empty without the multilingual encoder."""
+        return self._index.translations(words, likely, TRANSLATION_S)
 
     def find_dated(self, days: Sequence[Day], limit: int = 8) -> list[str]:
         """Paths of the notes that have one of these days in their names, the latest first."""
@@ -221,7 +231,7 @@ class VaultSearch:
             left = self._indexer.update(UPDATE_BEFORE_SEARCH, LOCK_TIMEOUT_S)
         except (Invalid, NotFound) as why:  # the folder is gone; the index can still be searched
             return why.message
-        if left or (vectors and vectors.waiting):
+        if left or (vectors and vectors.to_make):
             self.wake()
         if left:
             return f"{BEING_BUILT}: {left} {'note is' if left == 1 else 'notes are'} not in it yet"
