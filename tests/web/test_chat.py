@@ -4,7 +4,7 @@ import re
 import signal
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 from tests.conftest import Open
 from tests.web.conftest import OpenPage, Serve, say, shot
 
@@ -107,6 +107,62 @@ def test_what_is_typed_as_soon_as_a_conversation_is_there_stays(serve: Serve, op
     expect(page.locator("article.assistant")).to_contain_text("Fine.")
     page.wait_for_url("**/c/*")
     expect(page.get_by_label("Message", exact=True)).to_have_value("What comes next?")
+
+
+class SlowLine:
+    """What the server tells the page, held back while `is_slow`; what the page tells the server is not."""
+
+    def __init__(self, page: Page) -> None:
+        self.is_slow, self._page, self._held = False, page, list[str | bytes]()
+        page.route_web_socket(re.compile("."), self._connect)
+
+    def _connect(self, to_page: WebSocketRoute) -> None:
+        self._to_page = to_page
+        to_server = to_page.connect_to_server()
+        to_page.on_message(to_server.send)
+        to_server.on_message(lambda told: self._held.append(told) if self.is_slow else to_page.send(told))
+
+    def wait_for(self, words: str) -> None:
+        """Until the server has told this."""
+        for _ in range(1000):
+            if any(words in str(each) for each in self._held):
+                return
+            self._page.wait_for_timeout(30)
+        raise AssertionError(f"the server did not say {words}")
+
+    def catch_up(self) -> None:
+        self.is_slow = False
+        for each in self._held:
+            self._to_page.send(each)
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_message_goes_where_it_was_written_though_another_conversation_is_being_opened(
+    serve: Serve, open_page: OpenPage, is_new: bool
+) -> None:
+    served = serve({"text": "Fine."})
+    page = open_page(served)
+    say(page, "The keel was laid in March.")
+    expect(page.locator("article.assistant")).to_have_count(1)
+    line = SlowLine(page)
+    page.goto(served.link.replace("/?", "/?" if is_new else "/c/1?"))
+    expect(page.locator(".empty" if is_new else "article.assistant")).to_have_count(1)
+    expect(page.locator(".meter-button")).to_be_visible()
+    line.is_slow = True
+    if is_new:
+        page.locator(".conversations").get_by_text("The keel was laid").first.click()
+    else:
+        page.get_by_role("navigation").get_by_role("button", name="New").click()
+    line.wait_for("setPlace")
+    say(page, "It was launched in June.")
+    line.catch_up()
+    shown = page.locator("article.user .body")
+    expect(page.locator(".notice")).to_contain_text("where you wrote it")
+    expect(shown).to_have_text(["The keel was laid in March."] if is_new else [])
+    page.locator(".conversations").get_by_text("It was launched" if is_new else "The keel was laid").first.click()
+    expect(shown).to_have_text(
+        ["It was launched in June."] if is_new else ["The keel was laid in March.", "It was launched in June."]
+    )
 
 
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])

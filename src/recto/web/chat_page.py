@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from nicegui import Client, ui
 
-from recto.errors import RectoError
+from recto.errors import Invalid, RectoError
 from recto.talk import AsyncTalk
 from recto.web.commands import command_in, run_command
 from recto.web.completions import Completions
@@ -28,6 +28,8 @@ from recto.web.templates import fill
 from recto.web.transcript_view import TranscriptView
 
 NEW = "new"
+# What was written in an earlier conversation of a tab still arrives there; one opens no more of them in between.
+MOST_VISITS = 16
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +62,10 @@ class ChatPage:
         self._client, self._parked = client, door.parked
         first_start = self._first_start = door.start()
         self.transcript = TranscriptView(lambda: self.live, first_start)
+        self._visit = 0
+        self._visits = {0: live}
+        """The latest conversations that this tab has shown, by a number that comes back with what is written there: a
+        message may overtake the opening of another one."""
         self._refreshing: asyncio.Task[None] | None = None
         self._must_refresh = False
         self._woken: LiveConversation | None = None
@@ -102,7 +108,7 @@ class ChatPage:
                 self.notice = Fragment("", self.act).classes("notices")
                 self.waiting = Fragment("", self.act).classes("waiting")
                 self.meter = Meter(self._talk, self.act)
-                self.composer = Composer(self._key, self.act, running=self.live.is_running)
+                self.composer = Composer(_key(self.live), self._visit, self.act, running=self.live.is_running)
             self.panel = Panel(self._views(), Fragment("", self.act, tag="aside"))
         self._handlers |= {**self.panel.handlers, **self.list.handlers, "delete": self._delete}
         self.live.join(self)
@@ -175,6 +181,9 @@ class ChatPage:
         self.live.leave(self)
         self.live = live
         live.join(self)
+        self._visit += 1
+        self._visits[self._visit] = live
+        self._visits.pop(self._visit - MOST_VISITS, None)
         self.tell("")
         # before the messages: who sees them writes to this conversation, and its draft replaces what is in the composer
         self._show_place()
@@ -190,16 +199,32 @@ class ChatPage:
     async def _send(self, deed: Deed) -> None:
         self.tell("")
         text, files = str(deed.get("text", "")), [str(each) for each in deed.get("files") or ()]
+        place = written_at = str(deed.get("place", ""))
         try:
+            live = await self._written_in(deed)
+            place = _key(live)
             if command := command_in(text):
-                self._note(await run_command(self.desk, self.live, *command))
+                self._note(await run_command(self.desk, live, *command))
             else:
-                await self.live.send(text, await self._parked.take(files))
+                await live.send(text, await self._parked.take(files))
+                if live is not self.live:
+                    self._note(f"This went to {_named(live)}, where you wrote it.")
         except RectoError:
-            self.composer.put(text)
+            self.composer.put(text, place)
             raise
         finally:
-            self.composer.accept(str(deed.get("place", "")))
+            self.composer.accept(written_at)
+
+    async def _written_in(self, deed: Deed) -> LiveConversation:
+        """The conversation that was shown where this was written."""
+        live = self._visits.get(int(deed.get("visit", -1)))
+        if live is None:
+            raise Invalid(
+                "nothing was sent, since other conversations were opened meanwhile; what you wrote is a draft"
+            )
+        if live is self.live or live.talk.id is None:
+            return live
+        return await self.all_live.open(live.talk.id)
 
     async def _stop(self, deed: Deed) -> None:
         self.live.stop()
@@ -212,7 +237,7 @@ class ChatPage:
 
     async def _take_back(self, deed: Deed) -> None:
         taken = await self.live.talk.take_back(str(deed["id"]))
-        self.composer.put(taken.text)
+        self.composer.put(taken.text, _key(self.live))
         self.live.refresh()
 
     async def _send_waiting(self, deed: Deed) -> None:
@@ -229,7 +254,7 @@ class ChatPage:
         self.composer.offer(int(deed["request"]), found)
 
     async def _try(self, deed: Deed) -> None:
-        self.composer.put(str(deed.get("text", "")))
+        self.composer.put(str(deed.get("text", "")), _key(self.live))
 
     async def _edit(self, deed: Deed) -> None:
         message = await self.live.talk.message(str(deed["id"]))
@@ -239,12 +264,12 @@ class ChatPage:
         self.composer.edit("summary", "", "the summary", (await self.live.talk.summary_block()).summary)
 
     async def _save_edit(self, deed: Deed) -> None:
-        text = str(deed.get("text", ""))
+        text, live = str(deed.get("text", "")), await self._written_in(deed)
         if deed.get("kind") == "summary":
-            await self.live.talk.edit_summary(text)
-            self.live.refresh()
+            await live.talk.edit_summary(text)
+            live.refresh()
         else:
-            self.live.edit(str(deed["id"]), text)
+            live.edit(str(deed["id"]), text)
 
     async def _switch(self, deed: Deed) -> None:
         self.live.check_idle()
@@ -313,15 +338,10 @@ class ChatPage:
 
     def _show_place(self, *, is_same: bool = False) -> None:
         number = self.live.talk.number
-        self.composer.set_place(self._key, running=self.live.is_running, is_same=is_same)
+        self.composer.set_place(_key(self.live), self._visit, running=self.live.is_running, is_same=is_same)
         self.list.select(self.live.talk.id)
         address = f"/c/{number}" if number else "/"
         ui.run_javascript(f"rectoPage.setAddress({address!r})")
-
-    @property
-    def _key(self) -> str:
-        """What the browser keeps the draft by."""
-        return str(self.live.talk.number or NEW)
 
     def _head_html(self) -> str:
         talk = self.live.talk
@@ -332,3 +352,13 @@ class ChatPage:
     async def _show_waiting(self) -> None:
         waiting = await self.live.talk.waiting()
         self.waiting.show(fill("waiting", waiting=waiting, running=self.live.is_running) if waiting else "")
+
+
+def _key(live: LiveConversation) -> str:
+    """What the browser keeps the draft by."""
+    return str(live.talk.number or NEW)
+
+
+def _named(live: LiveConversation) -> str:
+    talk = live.talk
+    return f"#{talk.number} {talk.title}" if talk.number else "the new conversation"

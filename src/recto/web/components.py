@@ -60,15 +60,15 @@ class MessageList(Element, component="assets/messages.js"):
 class Composer(Element, component="assets/composer.js"):
     """Where the user writes. The text stays in the browser until it is sent, and over a reload."""
 
-    def __init__(self, key: str, act: Act, *, running: bool) -> None:
+    def __init__(self, key: str, visit: int, act: Act, *, running: bool) -> None:
         super().__init__()
-        self._props["start"], self._props["busy"] = key, running
+        self._props["start"], self._props["visit"], self._props["busy"] = key, visit, running
         self.on("do", _acting(act))
 
-    def set_place(self, key: str, *, running: bool, is_same: bool = False) -> None:
+    def set_place(self, key: str, visit: int, *, running: bool, is_same: bool = False) -> None:
         """Which conversation is written to, and whether a reply is coming. The same one may have got a number: what is
-        being written stays."""
-        self.run_method("setPlace", key, running, is_same)
+        being written stays. `visit` comes back with what is sent."""
+        self.run_method("setPlace", key, visit, running, is_same)
 
     def accept(self, key: str) -> None:
         """What was sent from there has arrived; until then the browser keeps it."""
@@ -82,9 +82,9 @@ class Composer(Element, component="assets/composer.js"):
         """Another text for something that was said; what was being written comes back afterwards."""
         self.run_method("edit", kind, id, words, text)
 
-    def put(self, text: str) -> None:
-        """A text to go on from; nothing that was typed is lost."""
-        self.run_method("put", text)
+    def put(self, text: str, key: str) -> None:
+        """A text to go on from in a conversation, now or once it is shown; nothing that was typed is lost."""
+        self.run_method("put", text, key)
 
 
 def _acting(act: Act) -> Callable[[GenericEventArguments], Coroutine[Any, Any, None]]:
