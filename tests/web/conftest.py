@@ -28,6 +28,8 @@ sync_api.expect.set_options(timeout=30_000)
 class Served:
     """A running `recto web`."""
 
+    program: tuple[str, ...] = (sys.executable, "-m", "recto")
+
     def __init__(
         self, home: Path, *options: str, port: int | None = None, command: tuple[str, ...] = ("web", "--no-open")
     ) -> None:
@@ -44,7 +46,7 @@ class Served:
 
     def _start(self, port: int | None) -> str:
         at = ("--port", str(port)) if port else ()
-        command = [sys.executable, "-m", "recto", *self.command, *at, *self.options]
+        command = [*self.program, *self.command, *at, *self.options]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment
         )

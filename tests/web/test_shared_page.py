@@ -93,6 +93,14 @@ def server(running_server: SharedServer) -> SharedServer:
     return running_server
 
 
+FORGED = """(name) => {
+  const button = document.createElement("button");
+  Object.assign(button.dataset, {do: name, size: "tiny", model: "embedded:smollm2"});
+  document.querySelector(".chat-head").append(button);
+  button.click();
+}"""
+
+
 def sign_in(browser: Browser, server: SharedServer, name: str, path: str = "/") -> Page:
     page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
     page.goto(f"{server.url}/")
@@ -173,6 +181,18 @@ def test_nothing_of_the_machine_and_its_owner_is_there(browser: Browser, server:
     expect(page.get_by_role("alert")).to_contain_text("belongs to the owner of the server")
     say(page, "/model scripted:/etc/passwd")
     expect(page.get_by_role("alert")).to_contain_text("There is no model")
+
+
+def test_a_guest_neither_downloads_models_nor_chooses_for_others(browser: Browser, server: SharedServer) -> None:
+    page = sign_in(browser, server, "anna")
+    expect(page.locator(".empty")).to_be_visible()
+    expect(page.get_by_role("button", name="Download")).to_have_count(0)
+    for deed in ("use-built-in", "download", "use-model", "choose-model"):
+        page.evaluate(FORGED, deed)
+    say(page, "Hello")
+    expect(page.locator("article.assistant")).to_contain_text("Fine.")
+    expect(page.locator(".download")).to_have_count(0)
+    assert not (server.home / "config.toml").exists()
 
 
 def test_a_picture_of_one_key_is_no_picture_of_another(server: SharedServer) -> None:

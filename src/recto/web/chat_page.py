@@ -11,6 +11,7 @@ from nicegui import Client, ui
 
 from recto.errors import Invalid, RectoError
 from recto.talk import AsyncTalk
+from recto.web.built_in_models import BuiltInModels, Change, download_html
 from recto.web.commands import command_in, run_command
 from recto.web.completions import Completions
 from recto.web.components import Composer, Deed, Fragment
@@ -60,6 +61,8 @@ class ChatPage:
     def __init__(self, door: PageDoor, live: LiveConversation, client: Client) -> None:
         self.desk, self.all_live, self.live = door.desk, door.live, live
         self._client, self._parked = client, door.parked
+        desk = whole_desk(door.desk)
+        self._built_in = BuiltInModels(desk, door.live) if desk else None
         first_start = self._first_start = door.start()
         self.transcript = TranscriptView(lambda: self.live, first_start)
         self._visit = 0
@@ -106,6 +109,7 @@ class ChatPage:
                 self.head = Fragment(self._head_html(), self.act, tag="header").classes("chat-head")
                 await self.transcript.build(self.act)
                 self.notice = Fragment("", self.act).classes("notices")
+                self.download = Fragment("", self.act).classes("notices")
                 self.waiting = Fragment("", self.act).classes("waiting")
                 self.meter = Meter(self._talk, self.act)
                 self.composer = Composer(_key(self.live), self._visit, self.act, running=self.live.is_running)
@@ -114,7 +118,11 @@ class ChatPage:
         self.live.join(self)
         self.all_live.watch_list(self.list.refresh)
         self._client.on_delete(self._leave)
+        if self._built_in:
+            self._handlers |= self._built_in.handlers
+            self._built_in.watch(self._hear_of_models)
         self.transcript.show_turn()
+        self._show_download()
         self._show_place()
         await self._show_waiting()
         # not before: the first count loads a vocabulary, and the scripts of the page would wait for that
@@ -134,6 +142,8 @@ class ChatPage:
     def _leave(self) -> None:
         self.live.leave(self)
         self.all_live.unwatch_list(self.list.refresh)
+        if self._built_in:
+            self._built_in.unwatch(self._hear_of_models)
 
     # -- deeds
 
@@ -189,6 +199,7 @@ class ChatPage:
         self._show_place()
         await self.transcript.show()
         self.head.show(self._head_html())
+        self._show_download()
         await self._show_waiting()
         self.meter.refresh()
         await self.panel.refresh()
@@ -329,6 +340,7 @@ class ChatPage:
     async def _refresh_once(self) -> None:
         await self.transcript.refresh()
         self.head.show(self._head_html())
+        self._show_download()
         self._show_place(is_same=True)
         await self._show_waiting()
         if not self.live.is_running:
@@ -348,6 +360,24 @@ class ChatPage:
         return fill(
             "chat_head", title=talk.title or "New conversation", number=talk.number, model=talk.model, views=VIEWS
         )
+
+    def _show_download(self) -> None:
+        """A new conversation offers the built-in models anyway."""
+        if self._built_in:
+            self.download.show(download_html(self.live.talk.model if self.live.talk.id else ""))
+
+    def _hear_of_models(self, change: Change) -> None:
+        if change == "progress":
+            self._show_download()
+        elif change == "chosen" and self.live.talk.id is None and not self.live.is_running:
+            self.all_live.start(self._begin_with_chosen())
+        else:
+            self.refresh()
+
+    async def _begin_with_chosen(self) -> None:
+        with self._client:
+            await self._move(await self.all_live.open())
+            self._note(f"{self.live.talk.model} answers in new conversations.")
 
     async def _show_waiting(self) -> None:
         waiting = await self.live.talk.waiting()

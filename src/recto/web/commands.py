@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from recto.errors import Invalid
+from recto.providers.embedded import NAME as EMBEDDED
 from recto.web.live import LiveConversation
 from recto.web.page_desk import PageDesk
+from recto.weights import chat_models
 
 _COMMAND = re.compile(r"/([a-z-]+)(?:\s+(.*))?\Z", re.DOTALL)
 Run = Callable[[PageDesk, LiveConversation, str], Awaitable[str]]
@@ -64,8 +66,9 @@ async def _regenerate(desk: PageDesk, live: LiveConversation, words: str) -> str
 async def _model(desk: PageDesk, live: LiveConversation, words: str) -> str:
     if not words:
         return f"{live.talk.model} answers here; /model NAME changes it."
-    await live.talk.use(words)
-    return f"{words} answers from the next message on."
+    own = next((each for each in chat_models() if words in (each.name, each.size)), None)
+    await live.talk.use(f"{EMBEDDED}:{own.name}" if own else words)
+    return f"{live.talk.model} answers from the next message on."
 
 
 async def _strategy(desk: PageDesk, live: LiveConversation, words: str) -> str:
@@ -96,7 +99,7 @@ COMMANDS: dict[str, PageCommand] = {
     "clear": PageCommand("Start over for the model; every message stays in the store.", _clear),
     "undo": PageCommand("Take your last message and its reply back.", _undo),
     "regenerate": PageCommand("Another reply to your last message.", _regenerate),
-    "model": PageCommand("Who answers, as provider:model.", _model),
+    "model": PageCommand("Who answers, as provider:model, or standard, small or tiny.", _model),
     "strategy": PageCommand("What happens when the window is full; default follows the settings.", _strategy),
     "rename": PageCommand("Another title for this conversation.", _rename),
     "document": PageCommand("A note that goes with every message; nothing closes it.", _document),

@@ -7,21 +7,25 @@ import asyncio
 import os
 from pathlib import Path
 
+from markupsafe import Markup
+
 from recto.desk import AsyncDesk
 from recto.errors import Invalid, RectoError
 from recto.keys import KeyStore
+from recto.providers.embedded import NAME as EMBEDDED
 from recto.providers.registry import key_variables, model_overview
 from recto.settings_file import set_setting
 from recto.talk import AsyncTalk
 from recto.text import counted
 from recto.vault.note_folder import NoteFolder, folders_like, look_at_folder
 from recto.vault.vault import Vault
+from recto.web.built_in_models import choices_html
 from recto.web.components import Deed
 from recto.web.panel import Handler
 from recto.web.reference_view import questions_to_try
 from recto.web.templates import fill
 
-BUILT_IN = "embedded:"
+BUILT_IN = f"{EMBEDDED}:"
 # Those that most people have a key of come first.
 USUAL_PROVIDERS = ("anthropic", "openai", "gemini")
 MOST_MODELS = 60
@@ -89,7 +93,9 @@ class FirstStart:
     async def _read_models(self, first: str) -> None:
         """Those that can be asked now; those of one provider before the others."""
         found = await model_overview(self._desk.home, self._desk.project, os.environ)
-        names = [model.name for model in found.usable]
+        names = [model.name for model in found.usable if model.provider != EMBEDDED]
+        if not names:
+            raise Invalid("no other model can be asked yet: set a key of a provider, or start a server such as Ollama")
         self._models = sorted(names, key=lambda name: not (first and name.startswith(f"{first}:")))[:MOST_MODELS]
 
     async def _use_model(self, deed: Deed) -> None:
@@ -106,6 +112,7 @@ class FirstStart:
             notes=await asyncio.to_thread(_notes_in, vault),
             model=talk.model,
             builtin=talk.model.startswith(BUILT_IN),
+            built_in=Markup(choices_html(talk.model)),
             typed=self._typed,
             found=self._found,
             offered=self._offered,

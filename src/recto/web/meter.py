@@ -6,6 +6,7 @@ from typing import Any
 
 from recto.errors import RectoError
 from recto.talk import AsyncTalk
+from recto.web.built_in_models import missing
 from recto.web.components import Act, Deed, Fragment
 from recto.web.panel import Handler
 from recto.web.templates import fill
@@ -31,6 +32,8 @@ class Meter:
             self._counting = asyncio.create_task(self._count())
 
     def refresh(self) -> None:
+        if self.failure:  # perhaps of another model, while the next one is loaded
+            self._shown.show("")
         self.type(self._text)
 
     async def settled(self) -> None:
@@ -46,7 +49,9 @@ class Meter:
                 self.window = await talk.numbered((await talk.window(text)).to_json())
                 self.failure = ""
             except RectoError as why:
-                self.window, self.failure = None, why.message
+                weights = missing(talk.model)
+                self.window = None
+                self.failure = f"The {weights.size} model is not on this machine yet." if weights else why.message
         window = self.window
         full = percent(window) if window else 0
         self._shown.show(

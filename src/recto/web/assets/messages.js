@@ -28,6 +28,7 @@ export default {
       this.list.replaceChildren(...items.map((item) => this.made(item)));
       this.setMore(more);
       this.sticks = true;
+      this.$el.scrollTop = 0;
       this.stick();
     },
     made(item) {
@@ -115,7 +116,9 @@ export default {
       setTimeout(() => found.classList.remove("found"), 2000);
     },
     stick() {
-      if (this.sticks) this.$el.scrollTop = this.$el.scrollHeight;
+      // a first start is read from its beginning
+      const isEmpty = this.list.firstElementChild?.dataset.item === "empty";
+      if (this.sticks && !isEmpty) this.$el.scrollTop = this.$el.scrollHeight;
     },
     onScroll() {
       const { scrollTop, scrollHeight, clientHeight } = this.$el;

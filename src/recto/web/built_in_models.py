@@ -1,0 +1,223 @@
+"""The built-in models on the page: which are on this machine, choosing one, downloading one that is not.
+
+A process downloads one model at a time, in a thread. The download goes on when the page is closed that asked for it. It
+ends with the process, and the next one continues it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from typing import Literal
+
+from msgspec import Struct
+
+from recto.desk import AsyncDesk
+from recto.errors import Invalid, RectoError
+from recto.locations import folder_of
+from recto.providers.embedded import ENGINE
+from recto.providers.embedded import NAME as EMBEDDED
+from recto.settings_file import set_setting
+from recto.web.components import Deed
+from recto.web.live import LiveConversations
+from recto.web.panel import Handler
+from recto.web.templates import fill
+from recto.weights import Weights, chat_models, pull
+
+Change = Literal["progress", "state", "chosen"]
+Watcher = Callable[[Change], object]
+
+ANSWERS = {
+    "standard": "The best answers of the three, and the slowest.",
+    "small": "Faster, with simpler answers.",
+    "tiny": "The fastest. It is often wrong: to try Recto, not to rely on.",
+}
+DRAW_S = 0.5
+WENT_WRONG = "The download failed in Recto itself; the log says more."
+BEGINNING = "Looking at what is here. If another program downloads it, this waits for that."
+
+log = logging.getLogger(__name__)
+
+
+class _Stopped(Exception):
+    """Ends the thread of a download."""
+
+
+class Download:
+    """A model on its way to this machine, or why it did not come."""
+
+    def __init__(self, weights: Weights, *, is_choice: bool) -> None:
+        """`is_choice`: whether it answers in new conversations once it is here."""
+        self.weights, self.is_choice = weights, is_choice
+        self.done, self.source, self.failure = 0, BEGINNING, ""
+        self._is_stopped = False
+        # ends with the process, which does not wait for it
+        self._thread = Thread(target=self._fetch, name=f"download of {weights.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_alive() and not self._is_stopped
+
+    def stop(self) -> None:
+        """What came is kept. The thread ends with the next bytes; a download that begins before waits for that."""
+        self._is_stopped = True
+
+    def _fetch(self) -> None:
+        try:
+            pull(self.weights, self._hear, self._count)
+        except _Stopped:
+            pass
+        except RectoError as why:
+            self.failure = why.message
+        except Exception:
+            log.exception("a download failed")
+            self.failure = WENT_WRONG
+
+    def _hear(self, words: str) -> None:
+        self._count(self.done, 0)
+        self.source = words
+
+    def _count(self, done: int, total: int) -> None:
+        if self._is_stopped:
+            raise _Stopped
+        self.done = done
+
+
+class _Current:
+    """The download of this process, and the pages that show it."""
+
+    def __init__(self) -> None:
+        self.download: Download | None = None
+        self.watchers: list[Watcher] = []
+
+    def tell(self, change: Change) -> None:
+        for each in tuple(self.watchers):
+            each(change)
+
+
+_current = _Current()
+
+
+class BuiltInModels:
+    """What the owner of a machine does with its models. Guests of a shared server have none of it."""
+
+    def __init__(self, desk: AsyncDesk, live: LiveConversations) -> None:
+        self._desk, self._live = desk, live
+        self.handlers: dict[str, Handler] = {
+            "use-built-in": self._use,
+            "download": self._begin,
+            "stop-download": self._stop,
+            "close-download": self._close,
+        }
+
+    def watch(self, watcher: Watcher) -> None:
+        _current.watchers.append(watcher)
+
+    def unwatch(self, watcher: Watcher) -> None:
+        with suppress(ValueError):
+            _current.watchers.remove(watcher)
+
+    async def _use(self, deed: Deed) -> None:
+        """Makes a model the one that answers, at once or when it is here."""
+        weights = _sized(deed)
+        if is_here(weights):
+            await self._choose(weights)
+        else:
+            self._download(weights, is_choice=True)
+
+    async def _begin(self, deed: Deed) -> None:
+        self._download(_sized(deed), is_choice=False)
+
+    def _download(self, weights: Weights, *, is_choice: bool) -> None:
+        if (running := _current.download) and running.is_running:
+            if running.weights != weights:
+                raise Invalid(f"the {running.weights.size} model is being downloaded: wait for it, or stop it first")
+            return
+        _current.download = Download(weights, is_choice=is_choice)
+        _current.tell("state")
+        self._live.start(self._follow(_current.download))
+
+    async def _follow(self, download: Download) -> None:
+        while download.is_running:
+            await asyncio.sleep(DRAW_S)
+            _current.tell("progress")
+        if _current.download is not download or download.failure or not is_here(download.weights):
+            _current.tell("state")
+            return
+        _current.download = None
+        if not download.is_choice:
+            _current.tell("state")
+            return
+        try:
+            await self._choose(download.weights)
+        except RectoError as why:
+            download.failure, _current.download = why.message, download
+            _current.tell("state")
+
+    async def _choose(self, weights: Weights) -> None:
+        model = f"{EMBEDDED}:{weights.name}"
+        await self._desk.use(model=model)
+        await asyncio.to_thread(set_setting, "model", model, home=self._desk.home)
+        _current.tell("chosen")
+
+    async def _stop(self, deed: Deed) -> None:
+        if _current.download:
+            _current.download.stop()
+            _current.download = None
+            _current.tell("state")
+
+    async def _close(self, deed: Deed) -> None:
+        if _current.download and not _current.download.is_running:
+            _current.download = None
+            _current.tell("state")
+
+
+class _Choice(Struct, frozen=True):
+    weights: Weights
+    answers: str
+    memory: str
+    is_here: bool
+    is_current: bool
+
+
+def choices_html(model: str) -> str:
+    """The built-in models, to choose one; `model` is the one that answers now."""
+    choices = [
+        _Choice(
+            each,
+            ANSWERS.get(each.size, ""),
+            f"{each.memory_mb / 1000:.1f} GB",
+            is_here(each),
+            model == f"{EMBEDDED}:{each.name}",
+        )
+        for each in chat_models()
+    ]
+    running = _current.download if _current.download and _current.download.is_running else None
+    return fill("built_in", choices=choices, running=running, has_engine=folder_of(ENGINE) is not None)
+
+
+def download_html(model: str = "") -> str:
+    """How far the download is, or why it failed. Else an offer of `model`, where that is built in and not here."""
+    return fill("download", download=_current.download, missing=missing(model))
+
+
+def missing(model: str) -> Weights | None:
+    """The weights of a built-in model that are not on this machine."""
+    own = next((each for each in chat_models() if model == f"{EMBEDDED}:{each.name}"), None)
+    return None if own is None or is_here(own) else own
+
+
+def is_here(weights: Weights) -> bool:
+    try:
+        return weights.find() is not None
+    except Invalid:  # damaged: a download replaces it
+        return False
+
+
+def _sized(deed: Deed) -> Weights:
+    found = next((each for each in chat_models() if each.size == deed.get("size")), None)
+    if found is None:
+        raise Invalid("choose one of the built-in models")
+    return found
