@@ -153,7 +153,7 @@ def test_a_conversation_whose_model_is_not_here_offers_it(served: Served, hub: H
     page.get_by_label("Message", exact=True).fill("/model small")
     page.keyboard.press("Enter")
     expect(page.locator(".chat-head .model")).to_have_text(SMALL)
-    page.get_by_role("button", name="Download it").click()
+    page.get_by_role("button", name="Download the small model").click()
     expect(page.locator(".download")).to_have_count(0)
     page.goto(f"http://127.0.0.1:{served.port}/")
     expect(page.locator(".chat-head .model")).to_have_text("embedded:qwen2.5-coder-1.5b")
