@@ -71,3 +71,10 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, name: str) 
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(NoVectors, match=rf"needs {name}; run .*recto models pull multilingual"):
         MultilingualEncoder().embed(["one"])
+
+
+def test_where_a_package_is_not_published_another_embedder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 14, 0))
+    monkeypatch.setitem(sys.modules, "onnxruntime_extensions", None)
+    with pytest.raises(NoVectors, match=r"not published for Python 3\.14: .*search\.embedder = minilm"):
+        MultilingualEncoder().embed(["one"])

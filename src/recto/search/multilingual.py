@@ -3,6 +3,8 @@
 It takes texts as they are: its tokenizer is a part of the graph, run by onnxruntime-extensions.
 """
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,12 @@ class MultilingualEncoder(OnnxEmbedder):
     @staticmethod
     def missing() -> str | None:
         """One sentence naming what is not installed; None if everything is."""
+        # as in pyproject.toml: there the extra leaves it out, so installing the extra would not help
+        if sys.version_info >= (3, 14) and find_spec("onnxruntime_extensions") is None:
+            return (
+                "The multilingual embedder needs onnxruntime-extensions, which is not published for Python 3.14: use "
+                "Python 3.13, or set `search.embedder = minilm`."
+            )
         return what_is_missing(MULTILINGUAL, ("numpy", "onnxruntime", "onnxruntime_extensions"))
 
     def _load(self, folder: Path) -> "_EncoderModel":
