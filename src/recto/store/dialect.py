@@ -159,7 +159,8 @@ def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
     try:
         engine = create_engine(url, pool_pre_ping=True, pool_size=POOL_SIZE, max_overflow=MAX_OVERFLOW)
     except (ModuleNotFoundError, NoSuchModuleError) as why:
-        raise StoreError(f"{url.drivername} is not installed: pip install 'recto-context[postgres]'") from why
+        driver = f"the driver of {url.drivername}"
+        raise StoreError(f"{driver} is not installed: pip install 'recto-context[postgres]'") from why
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: object) -> None:
