@@ -84,8 +84,12 @@ lock: ## renews the lock files; needs uv
 		pyproject.toml --extra embedded --extra meaning --extra postgres --extra web --group dev -c requirements/run.txt \
 		-c requirements/web.txt -o requirements/dev.txt
 
+dist: .venv/python.ready ## wheel and source distribution, into dist/
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build
+
 clean: ## takes away everything that was built here
-	rm -rf .venv .bench .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .bench dist .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Set-up speaks on stderr, so that `echo question | make chat` gives the reply alone.
 # Weights are kept in the user's cache (RECTO_MODELS), for all copies of Recto. Checking their hash takes seconds: once.
@@ -136,5 +140,5 @@ weights: .venv/python.ready
 		$(SUDO) apt-get install -y -qq --no-install-recommends gcc libc6-dev; } >&2
 	@touch $@
 
-.PHONY: help chat web demo weights test test-all coverage fuzz golden lint types format bench docs picture lock clean
+.PHONY: help chat web demo weights test test-all coverage fuzz golden lint types format bench docs picture lock dist clean
 .DEFAULT_GOAL := help
