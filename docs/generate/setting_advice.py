@@ -147,7 +147,7 @@ ADVICE = {
         "Switch it on if you often write `@path` for files elsewhere on your machine.", "on"
     ),
     "search.embedder": SettingAdvice(
-        "Choose `none` to save memory, or the model of a provider for notes in a language that MiniLM does not know.",
+        "Choose `multilingual` to save memory, `none` to save more, or the model of a provider for other languages.",
         "none",
     ),
     "search.timeout_s": SettingAdvice("Raise it if the embedder is a slow server and search finds too little.", "5"),

@@ -160,6 +160,7 @@ def _surround(world: World, patches: pytest.MonkeyPatch, more: dict[str, str]) -
         "RECTO_STORE_BACKUP": "off",
         "RECTO_CONTEXT_COUNT_AT_PROVIDER": "off",
         "HOME": str(world.root / "user"),
+        "XDG_CACHE_HOME": str(world.root / "user" / ".cache"),
         "TZ": "UTC",
         "COLUMNS": "140",
         "LINES": "50",

@@ -33,7 +33,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RECTO_HOME", str(home))
-        patch.setenv("RECTO_SEARCH_EMBEDDER", "minilm")
+        patch.setenv("RECTO_SEARCH_EMBEDDER", "local")
         in_this_process(f"recto vault index --vectors --vault '{VAULT}'")
     (home / "script.json").write_text('{"tools": false, "summarizes": false, "steps": [{"text": "I do not know."}]}')
     return home

@@ -50,7 +50,7 @@ def test_an_index_that_is_lost_is_made_again_from_the_store(
     with open_desk(home=home, model=model) as desk:
         assert desk.search("Harlan")[0].message.text == SAID[0], "words alone find it meanwhile"
         status = desk.index(vectors=True)
-        assert (status.indexed, status.waiting, status.embedder) == (status.messages, 0, "minilm")
+        assert (status.indexed, status.waiting, status.embedder) == (status.messages, 0, "local")
         assert desk.search("Harlan")[0].message.text == SAID[0]
 
 

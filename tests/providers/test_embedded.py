@@ -218,7 +218,7 @@ def test_without_extras_one_message_says_all_that_is_missing_and_what_helps() ->
     done = bare("ask", "Hello")
     assert (done.returncode, done.stdout) == (1, "")
     told = done.stderr.splitlines()[-1]
-    for part in ("xllamacpp", "1,117 MB", "numpy", "onnxruntime", "all-MiniLM-L6-v2", "OPENAI_API_KEY"):
+    for part in ("xllamacpp", "1,117 MB", "numpy", "onnxruntime", "Universal Sentence Encoder", "OPENAI_API_KEY"):
         assert part in told
     for command in (
         "pip install 'recto-context[embedded]' && recto models pull qwen2.5-coder-1.5b",

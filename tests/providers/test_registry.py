@@ -362,7 +362,7 @@ def test_vectors_are_made_where_answers_are(name: str, environment: dict[str, st
         ("anthropic:e", {}, NotFound, "has no embeddings"),
         ("my-box:e", {"RECTO_MY_BOX_FORMAT": "anthropic"}, NotFound, "has no embeddings"),
         ("embedded:smollm2", {}, NotFound, "has no embeddings"),
-        ("nonsense", {}, Invalid, "minilm, multilingual, none, or provider:model"),
+        ("nonsense", {}, Invalid, "local, multilingual, minilm, none, or provider:model"),
         ("openai:", {}, Invalid, "provider:model"),
         ("a b:e", {}, Invalid, "provider's name"),
     ],

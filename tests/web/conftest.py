@@ -153,7 +153,7 @@ def _is_local(url: str, served: Served) -> bool:
 
 def say(page: Page, text: str) -> None:
     page.get_by_label("Message", exact=True).fill(text)
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Send", exact=True).click()  # Enter would take what is offered for a command
 
 
 def shot(page: Page, name: str) -> None:
