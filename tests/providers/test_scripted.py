@@ -273,7 +273,7 @@ STEP = {"text": "x"}
         ({"limit": True, "steps": [STEP]}, "limit must be a whole number"),
         (
             {"limits": 1, "steps": [STEP]},
-            "key 'limits' of the file must be one of limit, attachments, exact, summarizes, tools, one_slot, prices, ",
+            "key 'limits' of the file must be one of limit, attachments, exact, summarizes, answers_from_notes, ",
         ),
         ([STEP, "x"], "step 2 must be an object"),
         ([STEP, {"txet": "x"}], "key 'txet' of step 2 must be one of text, "),

@@ -13,7 +13,7 @@ from recto.blocking import Desk, Talk
 from recto.errors import NotFound
 from recto.events import Appended, NotesQuoted, Noticed, Replied, Sent, TextDelta, Working
 from recto.sources.source import Pick
-from recto.turn.passage_picker import NOTHING, NOTHING_NEAR
+from recto.turn.passage_picker import NOTHING, NOTHING_FOUND, NOTHING_NEAR, QUOTES_ALONE
 
 OK = {"text": "ok"}
 
@@ -203,7 +203,39 @@ def test_the_notes_answer_before_a_tiny_model_is_ready_and_even_if_it_never_is(
         next(events)
     assert isinstance(quoted, NotesQuoted)
     assert quoted.quotes[0].sentence == "Farida runs it with her brother Tom."
-    assert quoted.tiny_model == "embedded:smollm2"
+    assert quoted.tiny_model == ""
+
+
+def test_a_model_that_is_too_small_for_notes_quotes_them_and_is_not_asked(
+    desk: Open, script: Script, vault: Path
+) -> None:
+    at = desk(script(OK, tools=False, summarizes=False, answers_from_notes=False), vault=vault)
+    talk = at.conversation()
+    for question, quoted, told in (
+        ("Who runs the bakery?", "Farida runs it with her brother Tom.", QUOTES_ALONE),
+        ("Who runs it? See [[Bakery]]", "Farida runs it with her brother Tom.", QUOTES_ALONE),
+        ("What is the capital of Australia?", "", NOTHING_FOUND),
+    ):
+        events = list(talk.stream(question))
+        assert (
+            "".join(each.sentence for event in events if isinstance(event, NotesQuoted) for each in event.quotes)
+            == quoted
+        )
+        [replied] = [event for event in events if isinstance(event, Replied)]
+        assert replied.message.text.startswith(told)
+        assert "recto models use standard" in replied.message.text
+        assert not at.store.records.record(replied.request).was_sent
+        assert not any(event.tiny_model for event in events if isinstance(event, NotesQuoted))
+    reply = talk.ask("Hello!")
+    assert (reply.text, at.store.records.record(reply.request_id).was_sent) == ("ok", True)
+
+
+def test_a_small_model_gets_the_rows_and_sentences_that_answer(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(OK, tools=False, summarizes=False), vault=vault)
+    talk = at.conversation()
+    talk.ask("When does the bakery open on Saturday?")
+    assert sent(at, talk).startswith("Notes:\n- Bakery › Opening hours: Saturday · Opens: 7:00 · Closes: 13:00\n")
+    assert "|" not in sent(at, talk)
 
 
 def test_quotes_that_came_ahead_are_told_once_and_kept_with_the_reply(

@@ -113,6 +113,7 @@ CHECKS: dict[str, tuple[Check, str]] = {
     "max_tokens": (lambda value: _whole(value, 1), "a whole number from 1 on"),
     "temperature": (lambda value: _number(value, 0, 2), "a number from 0 to 2"),
     "summarizes": (lambda value: isinstance(value, bool), "true or false"),
+    "answers_from_notes": (lambda value: isinstance(value, bool), "true or false"),
     "fixed_temperature": (lambda value: isinstance(value, bool), "true or false"),
     "thinking_budget": (lambda value: _whole(value, 0), "a whole number from 0 on"),
     "tokenizer": (lambda value: value in VOCABULARIES, f"one of {', '.join(VOCABULARIES)}"),

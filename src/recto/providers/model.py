@@ -44,6 +44,10 @@ class Model(Struct, frozen=True):
     temperature: float | None = None
     summarizes: bool = True
     """False for a model that is too small to write summaries: sentences are extracted instead."""
+    answers_from_notes: bool = True
+    """False for a model that is too small to be trusted with them: it quotes them and says nothing itself."""
+    system_prompt: str = ""
+    """Instructions that it follows better than those of the settings' default, for a model that runs here."""
     fixed_temperature: bool = False
     """The model refuses any temperature but 1, so none is sent."""
     thinking_budget: int | None = None

@@ -2,8 +2,9 @@
 
 The file is a list of steps, or {"limit": the window in tokens, null for unknown, "attachments": whether it takes images
 and files, "exact": false where our counts are to be estimates, "summarizes": false for a model that writes no
-summaries, "tools": false for one that cannot call tools, "one_slot": true for one that answers one request at a time,
-"prices": US dollars as in models.toml, "steps": a list}. A step is one of
+summaries, "answers_from_notes": false for one that only quotes notes, "tools": false for one that cannot call tools,
+"one_slot": true for one that answers one request at a time, "prices": US dollars as in models.toml, "steps": a list}.
+A step is one of
     {"text": …, "tool_calls": [{"name", "arguments", "id"}]}     either or both; "thinking" may come before
     {"error": "overflow" | "rate_limited" | "unreachable"}       after its "text", or the first "after" words of it
 and may also have
@@ -76,6 +77,7 @@ class Script(Struct):
     takes_attachments: bool = False
     is_exact: bool = True
     summarizes: bool = True
+    answers_from_notes: bool = True
     one_slot: bool = False
     tools: bool = True
     prices: Prices | None = None
@@ -93,6 +95,9 @@ class Script(Struct):
         return self.steps[number]
 
 
+NOTES = "answers_from_notes"
+
+
 class ScriptedProvider:
     name = "scripted"
 
@@ -106,6 +111,7 @@ class ScriptedProvider:
         script = self._script(path)
         model = replace(_model(path, script.window), exact=script.is_exact, summarizes=script.summarizes)
         model = replace(model, one_slot=script.one_slot, tools=script.tools, prices=script.prices)
+        model = replace(model, answers_from_notes=script.answers_from_notes)
         return replace(model, images=script.takes_attachments, files=script.takes_attachments)
 
     async def counter(self, model: Model) -> VocabularyCounter:
@@ -192,18 +198,21 @@ def read_script(path: str) -> Script:
     takes: Json = False
     exact: Json = True
     summarizes: Json = True
+    notes: Json = True
     one_slot: Json = False
     tools: Json = True
     prices: Json = None
     if isinstance(data, dict):
-        known = ("limit", "attachments", "exact", "summarizes", "tools", "one_slot", "prices", "steps")
+        known = ("limit", "attachments", "exact", "summarizes", NOTES, "tools", "one_slot", "prices", "steps")
         _check_keys(path, "the file", data, known)
         one_slot, tools, prices = data.get("one_slot", one_slot), data.get("tools", tools), data.get("prices")
+        notes = data.get(NOTES, notes)
         exact, summarizes = data.get("exact", exact), data.get("summarizes", summarizes)
         limit, takes, data = data.get("limit", limit), data.get("attachments", takes), data.get("steps")
     if limit is not None and not _is_whole(limit):
         _bad(path, "limit", "a whole number of tokens, or null for an unknown window")
     switches = {"attachments": takes, "exact": exact, "summarizes": summarizes, "tools": tools, "one_slot": one_slot}
+    switches[NOTES] = notes
     for name, value in switches.items():
         if not isinstance(value, bool):
             _bad(path, name, "true or false")
@@ -213,7 +222,7 @@ def read_script(path: str) -> Script:
         _bad(path, "the file", 'a list of steps, or {"limit": n, "steps": [...]}, with at least one step')
     steps = tuple(_step(path, f"step {n}", step) for n, step in enumerate(data, 1))
     priced = None if prices is None else replace(Prices(), **prices)
-    return Script(limit or None, steps, takes, exact, summarizes, one_slot, tools, priced)
+    return Script(limit or None, steps, takes, exact, summarizes, notes, one_slot, tools, priced)
 
 
 def _step(path: str, place: str, data: Json) -> ScriptStep:

@@ -89,7 +89,7 @@ class TurnBuilder:
         if options.window is not None:
             token_cache = token_cache.with_window(options.window)
             settings = configuration.changed(settings, {"context.max_prompt_tokens": 0}, "window")
-        prompt = self._prompt(agent) if options.system is None else clean(options.system)[0]
+        prompt = self._prompt(agent, model) if options.system is None else clean(options.system)[0]
         limit = ReplyLimit(settings.reply.max_characters, settings.tools.call_limit)
         about = (agent, prompt, left_out, settings.spend, (*notes, *options.notes), options.runs_tools, limit)
         return ResolvedModel(provider, token_cache, parameters, settings.context, *about)
@@ -221,14 +221,15 @@ class TurnBuilder:
         tools = self._settings.tools
         return Toolbox(stable.runnables, timeout_s=tools.timeout_s, longest=tools.result_characters)
 
-    def _prompt(self, agent: Agent) -> str:
+    def _prompt(self, agent: Agent, model: Model) -> str:
         """The agent's, unless an option says otherwise. Files are read anew at every turn; the record keeps the text
         that was really sent."""
         by_option = "option" in (self._settings.origin("system_prompt"), self._settings.origin("system_prompt_file"))
         if agent.system_prompt is not None and not by_option:
             return agent.system_prompt
         if not self._settings.system_prompt_file:
-            return self._settings.system_prompt
+            is_default = self._settings.origin("system_prompt") == "default"
+            return (model.system_prompt if is_default else "") or self._settings.system_prompt
         path = Path(self._settings.system_prompt_file).expanduser()
         try:
             return clean(read_ordinary_file(path))[0].strip()

@@ -132,6 +132,8 @@ class Citations(Struct):
     """Whether the user has seen them before the model was ready."""
     are_notes_asked: bool = False
     """Whether notes were looked up for the message."""
+    instead: str = ""
+    """What is said in place of the words of a model that is too small to answer from notes."""
     _found: list[DocumentReference] = field(default_factory=list)
 
     def add_passages(self, passages: Sequence[AnswerPassage]) -> None:

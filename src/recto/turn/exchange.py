@@ -74,6 +74,12 @@ async def record_request(
     return request
 
 
+async def _said(text: str) -> AsyncGenerator[ReplyPart, None]:
+    """A reply that no model writes."""
+    yield TextPart(text)
+    yield Done("stop")
+
+
 @dataclass(slots=True)
 class Exchange:
     prepared: PreparedTurn
@@ -127,7 +133,8 @@ class Exchange:
         incoming = self._incoming("assistant", self.context.provider.name, self.context.model.name, self.request.id)
         done = Done("stop")
         try:
-            stream = self.context.provider.stream(self.request.body, self.request.purpose)
+            told = self.citations.instead
+            stream = _said(told) if told else self.context.provider.stream(self.request.body, self.request.purpose)
             async with aclosing(limited(stream, self.context.reply_limit, self.request.max_tokens)) as parts:
                 async for part in parts:
                     if isinstance(part, Done):
@@ -252,14 +259,15 @@ class Exchange:
         if self._ends_slowly(incoming.blocks):
             self.streams.flush_soon()
         self.finish = done.finish
-        usage, outcome = self._believed(done.usage), self._outcome(done.finish)
+        is_sent = not self.citations.instead
+        usage, outcome = self._believed(done.usage), self._outcome(done.finish, not_sent=not is_sent)
         calls = [block for block in incoming.blocks if isinstance(block, ToolCall)]
         blocks = await self._with_references(incoming.blocks)
         tokens, uses = await self._tokens("assistant", blocks), await self._used(incoming.blocks)
         learn = self._learn(usage.input) if usage else None
         rounds = self.turn.loaded.view.rounds
         has_learned = not calls and any(call.name == REMEMBER for message in rounds for call in message.calls)
-        counted = Usage(self.turn.window.total, tokens.own or 0, reported=False)
+        counted = Usage(self.turn.window.total if is_sent else 0, tokens.own or 0, reported=False)
         spent = priced(self.context.model, usage or counted)
 
         def write_more() -> None:

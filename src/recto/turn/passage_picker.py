@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -32,6 +32,8 @@ from recto.turn.messages import StartedTurn
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.session import ChatSession
 from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup
+from recto.vault.document import note_name
+from recto.vault.note_statements import NoteStatement, plain_text
 from recto.vault.open_vaults import OpenVaults
 from recto.vault.question import VaultQuestion, asks_for_overview, is_arithmetic, leans_on_earlier, parse_question
 from recto.vault.quoted_statements import answering
@@ -49,6 +51,7 @@ MOST_PASSED = 5
 LONGEST = 2_000
 # How far back a message can lean, in messages of the user; and how many notes are in use at once.
 EARLIER, LOOKED_BACK, MOST_IN_USE = 3, 12, 3
+_HEADINGS = re.compile(r"^#.*$", re.MULTILINE)
 _NAMES = re.compile(r"\[\[[^\[\]\n]*+\]\]|@(?:\"[^\"\n]*\"|\S+)")
 NOTHING = "[The notes of the user do not speak of this.]"
 NOTHING_NEAR = "found nothing near enough"
@@ -57,16 +60,16 @@ OVERVIEW = "[The notes of the user are not quoted here. There are {overview}]"
 OVERVIEW_TOLD = "you have {overview}. The model has not read them: ask about one, or link it with [[…]]"
 
 
-class Share(NamedTuple):
-    """What passages may take: of the unused room, and how many."""
-
-    of_room: float
-    most: int
-
-
-SHARE = Share(0.2, 4)
-# A tiny model reads slowly, and is led astray by what is only a little near.
-TINY_SHARE = Share(0.1, 2)
+# What passages may take of the unused room, and how many; and what a small model gets of it.
+SHARE, MOST_PASSAGES, SMALL_SHARE = 0.2, 4, 0.1
+# A passage of prose that is no longer is given whole to a small model.
+SHORT_CHARS = 320
+NOTES = "Notes:"
+QUOTES_ALONE, NOTHING_FOUND = "Your notes are quoted above.", "Nothing near enough was found in your notes."
+TOO_SMALL = (
+    "{model} is too small to answer from notes. `recto models pull standard`, then `recto models use standard`, gives "
+    "you a better model."
+)
 
 
 class FoundAhead(NamedTuple):
@@ -111,7 +114,7 @@ class PassageSearch:
         found = await self.find(session, message)
         quotes = await asyncio.to_thread(note_quotes, vault, found.passages, found.question)
         self._ahead[message.id] = FoundAhead(found, bool(quotes))
-        return NotesQuoted(quotes, str(vault.root), model.name) if quotes else None
+        return NotesQuoted(quotes, str(vault.root), model.name if model.answers_from_notes else "") if quotes else None
 
     def take(self, message: Message) -> FoundAhead | None:
         """What was found ahead for a message."""
@@ -178,9 +181,18 @@ class PassagePicker(Picker):
         return may_be_answered(message.text)
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
+        named = {pick.name for insert in room.inserts for pick in insert.picks if pick.kind == "document"}
+        picks, model = await self._passages(message, context, room, named), context.model
+        if self._quotes and not model.answers_from_notes and (picks.inserts or named or self._citations.quotes):
+            said = QUOTES_ALONE if self._citations.quotes else NOTHING_FOUND
+            self._citations.instead = f"{said} {TOO_SMALL.format(model=model.name)}"
+        return picks
+
+    async def _passages(
+        self, message: Message, context: TurnContext, room: Room, named: Collection[str]
+    ) -> VolatilePicks:
         session = self._turn.session
         self._citations.are_notes_asked = self._quotes
-        named = {pick.name for insert in room.inserts for pick in insert.picks if pick.kind == "document"}
         if named and may_name_documents(message.text):
             lookup = Lookup(_NAMES.sub(" ", message.text), in_use=tuple(named))
             found = await self._search.look_up(session, lookup, is_named=True)
@@ -214,12 +226,12 @@ class PassagePicker(Picker):
         return VolatilePicks((Insert("documents", NOTHING, (pick,)),), passed)
 
     async def _fitting(self, found: FoundPassages, context: TurnContext, unused: int) -> VolatilePicks:
+        if not context.model.summarizes:
+            return await self._brief(found, context, unused)
         inserts, passed, brought = list[Insert](), list[Pick](), list[AnswerPassage]()
-        is_tiny = not context.model.summarizes
-        share = TINY_SHARE if is_tiny else SHARE
-        left = int(unused * share.of_room)
-        for each in found.passages[: share.most + MOST_PASSED]:
-            if len(inserts) == share.most:
+        left = int(unused * SHARE)
+        for each in found.passages[: MOST_PASSAGES + MOST_PASSED]:
+            if len(inserts) == MOST_PASSAGES:
                 passed.append(replace(_pick(each), because=f"others are nearer; {each.because}"))
                 continue
             text = _fenced(each)
@@ -232,9 +244,26 @@ class PassagePicker(Picker):
                 why = f"takes {tokens} tokens, and {left} are left"
                 passed.append(replace(_pick(each, text), because=f"{why}; {each.because}"))
         self._citations.add_passages(brought)
-        # what comes before the words of a tiny model stands for itself
-        await self._quote(found.passages if is_tiny else brought, found.question)
+        await self._quote(brought, found.question)
         return VolatilePicks(tuple(inserts), tuple(passed))
+
+    async def _brief(self, found: FoundPassages, context: TurnContext, unused: int) -> VolatilePicks:
+        """What answers, in as few tokens as possible: the statements that are quoted, and a short passage whole. A
+        small model reads slowly, and is led astray by what is only a little near. Its quotes stand for themselves."""
+        await self._quote(found.passages, found.question)
+        lines, brought, left = list[str](), list[AnswerPassage](), int(unused * SMALL_SHARE)
+        for passage, statement in answering(found.passages, MOST_QUOTES, found.question):
+            line = _line(passage, statement)
+            if line not in lines and (tokens := await context.token_cache.tokens_of(line)) <= left:
+                lines.append(line)
+                brought += [] if passage in brought else [passage]
+                left -= tokens
+        passed = tuple(_pick(each) for each in found.passages[: MOST_PASSAGES + MOST_PASSED] if each not in brought)
+        if not lines:
+            return VolatilePicks(passed=passed)
+        self._citations.add_passages(brought)
+        text = "\n".join((NOTES, *lines))
+        return VolatilePicks((Insert("documents", text, tuple(_pick(each, text) for each in brought)),), passed)
 
     async def _quote(self, passages: Sequence[AnswerPassage], question: VaultQuestion | None) -> None:
         vault = self._turn.session.vault
@@ -287,6 +316,19 @@ def _lookup(text: str, said: Sequence[Message]) -> Lookup:
 def _fenced(each: AnswerPassage) -> str:
     place = f"{each.document.path} › {each.heading}" if each.heading else each.document.path
     return fenced_document(place, each.text)
+
+
+def _line(passage: AnswerPassage, statement: NoteStatement) -> str:
+    """A statement with its place, or all of a short passage; of a table the row alone."""
+    name, text = note_name(passage.document.path), f"{statement.text} {statement.more}".strip()
+    if statement.kind == "sentence" and len(passage.text) <= SHORT_CHARS and not _has_rows(passage):
+        text = plain_text(_HEADINGS.sub("", passage.text))
+    place = name if statement.heading in ("", name) else f"{name} › {statement.heading}"
+    return f"- {place}: {text}"
+
+
+def _has_rows(passage: AnswerPassage) -> bool:
+    return any(each.statement.kind in ("row", "table") for each in passage.statements)
 
 
 def _pick(each: AnswerPassage, text: str = "") -> Pick:

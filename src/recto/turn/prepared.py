@@ -86,7 +86,7 @@ class PreparedTurn(Struct):
         cited, model = self.citations, self.context.model
         # the words of a tiny model are marked as such also where there is nothing to quote
         is_first = cited.are_notes_asked and not cited.are_quotes_told and not model.summarizes
-        quoted = [NotesQuoted(cited.quotes, cited.root, model.name)] if is_first else []
+        quoted = [NotesQuoted(cited.quotes, cited.root, "" if cited.instead else model.name)] if is_first else []
         return [*referenced, *map(Noticed, notes), *quoted]
 
     async def annotate(self, message: Message | None) -> Message:
