@@ -19,7 +19,9 @@ def let_go() -> Iterator[None]:
     _stop_all()
 
 
-def test_a_question_about_a_linked_note_is_answered_offline_and_counted_exactly(desk: Open) -> None:
+def test_a_question_about_a_linked_note_is_answered_offline_and_counted_exactly(desk: Open, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "models.toml").write_text('["embedded:smollm2"]\nanswers_from_notes = true\n')
     at = desk("embedded:smollm2", vault=VAULT, reply__max_tokens=40)
     talk = at.conversation()
     first = talk.ask("What is in [[Welcome]]?")

@@ -501,5 +501,6 @@ def test_a_home_that_does_not_exist_says_nothing() -> None:
 
 def test_the_shipped_table_is_valid_and_uses_allowed_keys_only() -> None:
     tables = read_facts(SHIPPED, "built in").tables
-    tables = {**tables, **{each.name: each.facts for each in chat_models()}}
     assert all(set(table) <= set(CHECKS) for table in tables.values())
+    # no file of a project may give a model instructions
+    assert all(set(each.facts) <= {*CHECKS, "system_prompt"} for each in chat_models())

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.conftest import Open, Script
 from tests.vault.asked_notes import NOTES
 
 from recto.blocking import Desk, Talk
 from recto.errors import NotFound
 from recto.events import Appended, NotesQuoted, Noticed, Replied, Sent, TextDelta, Working
+from recto.providers.model import Model
+from recto.providers.scripted import ScriptedProvider
 from recto.sources.source import Pick
 from recto.turn.passage_picker import NOTHING, NOTHING_FOUND, NOTHING_NEAR, QUOTES_ALONE
 
@@ -236,6 +239,39 @@ def test_a_small_model_gets_the_rows_and_sentences_that_answer(desk: Open, scrip
     talk.ask("When does the bakery open on Saturday?")
     assert sent(at, talk).startswith("Notes:\n- Bakery › Opening hours: Saturday · Opens: 7:00 · Closes: 13:00\n")
     assert "|" not in sent(at, talk)
+
+
+@pytest.mark.parametrize(
+    ("question", "order"),
+    [
+        ("Who runs the bakery?", "Answer:"),
+        ("Wer hat den Apfelbaum gepflanzt?", "Antworte auf Deutsch:"),
+        ("Wer hat den Eiffelturm in Paris gebaut?", "Die Notizen sagen das nicht. Antworte: Das weiß ich nicht."),
+        ("What is the capital of Australia?", "The notes do not say this. Answer: I don't know."),
+    ],
+)
+def test_a_small_model_is_told_the_language_of_the_question(
+    desk: Open, script: Script, vault: Path, question: str, order: str
+) -> None:
+    at = desk(script(OK, tools=False, summarizes=False), vault=vault)
+    talk = at.conversation()
+    talk.ask(question)
+    assert sent(at, talk).endswith(f"{order}\n\n{question}")
+
+
+def test_the_instructions_of_a_model_replace_the_default_ones_alone(
+    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ScriptedProvider.model
+
+    async def with_instructions(provider: ScriptedProvider, name: str) -> Model:
+        return replace(await asked(provider, name), system_prompt="Be brief.")
+
+    monkeypatch.setattr(ScriptedProvider, "model", with_instructions)
+    for settings, told in (({}, "Be brief."), ({"system_prompt": "Rhyme."}, "Rhyme.")):
+        at = desk(script(OK), **settings)
+        reply = at.conversation().ask("Hello!")
+        assert json.loads(at.rebuild(reply.request_id))["messages"][0]["content"] == told
 
 
 def test_quotes_that_came_ahead_are_told_once_and_kept_with_the_reply(

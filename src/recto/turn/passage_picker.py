@@ -35,7 +35,14 @@ from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup
 from recto.vault.document import note_name
 from recto.vault.note_statements import NoteStatement, plain_text
 from recto.vault.open_vaults import OpenVaults
-from recto.vault.question import VaultQuestion, asks_for_overview, is_arithmetic, leans_on_earlier, parse_question
+from recto.vault.question import (
+    VaultQuestion,
+    asks_for_overview,
+    is_arithmetic,
+    language_of,
+    leans_on_earlier,
+    parse_question,
+)
 from recto.vault.quoted_statements import answering
 from recto.vault.vault import Vault
 from recto.vault.vault_answers import find_passages
@@ -65,6 +72,18 @@ SHARE, MOST_PASSAGES, SMALL_SHARE = 0.2, 4, 0.1
 # A passage of prose that is no longer is given whole to a small model.
 SHORT_CHARS = 320
 NOTES = "Notes:"
+# A small model follows an order in the language that it is to answer in, right before the question. By language: after
+# notes, and where there are none.
+ORDERS = {
+    "en": ("Answer:", "The notes do not say this. Answer: I don't know."),
+    "de": ("Antworte auf Deutsch:", "Die Notizen sagen das nicht. Antworte: Das weiß ich nicht."),
+    "es": ("Responde en español:", "Las notas no lo dicen. Responde: No lo sé."),
+    "fr": ("Réponds en français :", "Les notes ne le disent pas. Réponds : Je ne sais pas."),
+}
+IN_ANY_LANGUAGE = (
+    "Answer in the language of the question:",
+    "The notes do not say this. Say in the language of the question that you do not know.",
+)
 QUOTES_ALONE, NOTHING_FOUND = "Your notes are quoted above.", "Nothing near enough was found in your notes."
 TOO_SMALL = (
     "{model} is too small to answer from notes. `recto models pull standard`, then `recto models use standard`, gives "
@@ -223,7 +242,8 @@ class PassagePicker(Picker):
             return VolatilePicks(passed=passed)
         self.notes.append(_nothing_near(question.terms, found))
         pick = Pick("passage", "none", "no note is near enough to the message", mode="agent")
-        return VolatilePicks((Insert("documents", NOTHING, (pick,)),), passed)
+        told = NOTHING if self._turn.resolved.model.summarizes else _orders(question, found.far)[1]
+        return VolatilePicks((Insert("documents", told, (pick,)),), passed)
 
     async def _fitting(self, found: FoundPassages, context: TurnContext, unused: int) -> VolatilePicks:
         if not context.model.summarizes:
@@ -262,7 +282,8 @@ class PassagePicker(Picker):
         if not lines:
             return VolatilePicks(passed=passed)
         self._citations.add_passages(brought)
-        text = "\n".join((NOTES, *lines))
+        question = found.question or parse_question("")
+        text = "\n".join((NOTES, *lines, "", _orders(question, brought)[0]))
         return VolatilePicks((Insert("documents", text, tuple(_pick(each, text) for each in brought)),), passed)
 
     async def _quote(self, passages: Sequence[AnswerPassage], question: VaultQuestion | None) -> None:
@@ -316,6 +337,12 @@ def _lookup(text: str, said: Sequence[Message]) -> Lookup:
 def _fenced(each: AnswerPassage) -> str:
     place = f"{each.document.path} › {each.heading}" if each.heading else each.document.path
     return fenced_document(place, each.text)
+
+
+def _orders(question: VaultQuestion, passages: Sequence[AnswerPassage]) -> tuple[str, str]:
+    """In the language of the question; where that is too short to tell, in that of the notes."""
+    language = question.language or language_of(" ".join(each.text for each in passages))
+    return ORDERS.get(language, IN_ANY_LANGUAGE)
 
 
 def _line(passage: AnswerPassage, statement: NoteStatement) -> str:
