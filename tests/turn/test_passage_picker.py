@@ -237,7 +237,7 @@ def test_a_small_model_gets_the_rows_and_sentences_that_answer(desk: Open, scrip
     at = desk(script(OK, tools=False, summarizes=False), vault=vault)
     talk = at.conversation()
     talk.ask("When does the bakery open on Saturday?")
-    assert sent(at, talk).startswith("Notes:\n- Bakery › Opening hours: Saturday · Opens: 7:00 · Closes: 13:00\n")
+    assert sent(at, talk).startswith("Notes:\n- Bakery › Opening hours: Saturday, Opens: 7:00, Closes: 13:00\n")
     assert "|" not in sent(at, talk)
 
 
@@ -246,8 +246,11 @@ def test_a_small_model_gets_the_rows_and_sentences_that_answer(desk: Open, scrip
     [
         ("Who runs the bakery?", "Answer:"),
         ("Wer hat den Apfelbaum gepflanzt?", "Antworte auf Deutsch:"),
-        ("Wer hat den Eiffelturm in Paris gebaut?", "Die Notizen sagen das nicht. Antworte: Das weiß ich nicht."),
-        ("What is the capital of Australia?", "The notes do not say this. Answer: I don't know."),
+        (
+            "Wer hat den Eiffelturm in Paris gebaut?",
+            "Sagt es auch dieses Gespräch nicht, antworte: Das weiß ich nicht.",
+        ),
+        ("What is the capital of Australia?", "If this conversation does not either, answer: I don't know."),
     ],
 )
 def test_a_small_model_is_told_the_language_of_the_question(

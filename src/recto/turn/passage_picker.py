@@ -75,14 +75,20 @@ NOTES = "Notes:"
 # A small model follows an order in the language that it is to answer in, right before the question. By language: after
 # notes, and where there are none.
 ORDERS = {
-    "en": ("Answer:", "The notes do not say this. Answer: I don't know."),
-    "de": ("Antworte auf Deutsch:", "Die Notizen sagen das nicht. Antworte: Das weiß ich nicht."),
-    "es": ("Responde en español:", "Las notas no lo dicen. Responde: No lo sé."),
-    "fr": ("Réponds en français :", "Les notes ne le disent pas. Réponds : Je ne sais pas."),
+    "en": ("Answer:", "The notes do not say this. If this conversation does not either, answer: I don't know."),
+    "de": (
+        "Antworte auf Deutsch:",
+        "Die Notizen sagen das nicht. Sagt es auch dieses Gespräch nicht, antworte: Das weiß ich nicht.",
+    ),
+    "es": ("Responde en español:", "Las notas no lo dicen. Si esta conversación tampoco, responde: No lo sé."),
+    "fr": (
+        "Réponds en français :",
+        "Les notes ne le disent pas. Si cette conversation non plus, réponds : Je ne sais pas.",
+    ),
 }
 IN_ANY_LANGUAGE = (
     "Answer in the language of the question:",
-    "The notes do not say this. Say in the language of the question that you do not know.",
+    "The notes do not say this. If this conversation does not either, say so in the language of the question.",
 )
 QUOTES_ALONE, NOTHING_FOUND = "Your notes are quoted above.", "Nothing near enough was found in your notes."
 TOO_SMALL = (
@@ -347,8 +353,9 @@ def _orders(question: VaultQuestion, passages: Sequence[AnswerPassage]) -> tuple
 
 def _line(passage: AnswerPassage, statement: NoteStatement) -> str:
     """A statement with its place, or all of a short passage; of a table the row alone."""
-    name, text = note_name(passage.document.path), f"{statement.text} {statement.more}".strip()
-    if statement.kind == "sentence" and len(passage.text) <= SHORT_CHARS and not _has_rows(passage):
+    # commas between the cells of a row: with points the smallest model reads the first one alone
+    name, text = note_name(passage.document.path), f"{statement.text.replace(' · ', ', ')} {statement.more}".strip()
+    if len(passage.text) <= SHORT_CHARS and not _has_rows(passage):
         text = plain_text(_HEADINGS.sub("", passage.text))
     place = name if statement.heading in ("", name) else f"{name} › {statement.heading}"
     return f"- {place}: {text}"
