@@ -30,7 +30,7 @@ from recto.blocking import Desk, open_desk
 from recto.memory.fact import MemoryFact
 from recto.memory.fact_proposals import supported_facts
 from recto.memory.learning import learnable
-from recto.search.embedder import MINILM, open_embedder
+from recto.search.embedder import LOCAL, open_embedder
 from recto.search.passages import split_sentences
 
 WEEKS, MANY = 30, 100_000
@@ -49,7 +49,7 @@ def main(quick: bool) -> None:
     facts = planted(7, 60 if quick else FACTS, 18 if quick else CHANGED)
     with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
         rows = []
-        for name, embedder in (("words and meaning", MINILM), ("words", "none")):
+        for name, embedder in (("words and meaning", LOCAL), ("words", "none")):
             result = measure(Path(folder) / name.replace(" ", "-"), facts, embedder)
             rows.append(_row(name, result))
         for name in PEERS:
@@ -200,7 +200,7 @@ def theirs(folder: Path, name: str, facts: Sequence[Planted]) -> tuple[str, Meas
     """The same of a peer: the texts that it finds, as many as the tokens hold."""
     folder.mkdir(parents=True)
     told, asked = [text for _, text in told_in_order(facts)], [each.question for each in facts]
-    embedder = open_embedder(MINILM, home=folder)
+    embedder = open_embedder(LOCAL, home=folder)
     assert embedder is not None
     texts = list(dict.fromkeys((*told, *asked)))
     vectors = dict(zip(texts, embedder.embed(texts).tolist(), strict=True))

@@ -145,18 +145,18 @@ def weight(source: Source) -> int:
 
 
 def _outcomes(hands: Sequence[Hand], folder: Path, wanted: Sequence[str] = WAYS) -> Iterator[tuple[str, Outcome]]:
-    def minilm() -> Embedder | None:
-        return open_embedder("minilm", home=folder)
+    def local() -> Embedder | None:
+        return open_embedder("local", home=folder)
 
-    choosers = ((MEANING, "vectors.db", minilm), (WORDS, "none.db", lambda: None))
+    choosers = ((MEANING, "vectors.db", local), (WORDS, "none.db", lambda: None))
     for name, file, opened in (each for each in choosers if each[0] in wanted):
         with closing(Chooser(folder / file, opened, timeout_s=PATIENCE_S)) as chooser:
             outcome = _asked(hands, partial(_ours, chooser))
             yield name, _scored(outcome, chooser, hands)
     if MEANING_ALONE in wanted:
-        with closing(TextVectors(folder / "vectors.db", minilm, timeout_s=PATIENCE_S)) as vectors:
+        with closing(TextVectors(folder / "vectors.db", local, timeout_s=PATIENCE_S)) as vectors:
             yield MEANING_ALONE, _asked(hands, lambda hand: _by_meaning(vectors, hand))
-    if PLAIN in wanted and (embedder := minilm()) is not None:
+    if PLAIN in wanted and (embedder := local()) is not None:
         with closing(embedder):
             yield PLAIN, _asked(hands, lambda hand: _plain(embedder, hand))
     if BM25 in wanted:

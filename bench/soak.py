@@ -21,7 +21,7 @@ from bench.notes import Notes, write_notes
 from bench.table import Times, ms, show
 from bench.turn import apart
 from recto.blocking import Desk, Talk, open_desk
-from recto.search.embedder import MINILM
+from recto.search.embedder import LOCAL
 
 TURNS, QUICK_TURNS, PER_SAMPLE = 2_000, 400, 500
 NOTES, SOURCES = 60, 12
@@ -65,7 +65,7 @@ def main(quick: bool, count: int | None = None) -> None:
 def small(home: Path) -> Iterator[Figure]:
     samples = soak(home / "words", 120, 40)
     yield cost("soak: a turn", samples[-1].times.p50)
-    yield cost("soak: a turn, sources by meaning", soak(home / "meaning", 30, 15, MINILM)[-1].times.p50)
+    yield cost("soak: a turn, sources by meaning", soak(home / "meaning", 30, 15, LOCAL)[-1].times.p50)
     yield wrong("soak: resources that grow", sum(not is_flat for is_flat in _flat(samples).values()))
 
 

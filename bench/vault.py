@@ -21,7 +21,7 @@ from bench.figure import Figure, cost
 from bench.notes import NAMES, Meant, Notes, uncommon, write_notes
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
-from bench.vault_questions import show_growing, show_questions, small_questions
+from bench.vault_questions import show_foreign, show_growing, show_questions, small_questions
 from bench.vault_search import show_meaning, show_words, small_search
 from bench.vault_turns import show_turns
 from recto.locations import CATALOG_FILE, SEARCH_FILE
@@ -50,6 +50,7 @@ def main(quick: bool) -> None:
         show_turns(notes, home, turns)
         show_meaning(home, embedded)
         show_questions(home / "questions", 10 if quick else 1)
+        show_foreign(home / "foreign", 10 if quick else 1)
         show_growing(home / "growing", 20 if quick else 4)
 
 

@@ -20,7 +20,7 @@ from bench.notes import Notes, write_notes
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
 from recto.locations import CATALOG_FILE, SEARCH_FILE
-from recto.search.embedder import Embedder, open_embedder
+from recto.search.embedder import LOCAL, Embedder, open_embedder
 from recto.search.terms import STOP_WORDS
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
@@ -191,7 +191,7 @@ def show_meaning(home: Path, count: int) -> None:
 
 
 def _with_meaning(notes: Notes, home: Path) -> Made:
-    with _opened(notes.root, home, lambda: open_embedder("minilm", home=home)) as library:
+    with _opened(notes.root, home, lambda: open_embedder(LOCAL, home=home)) as library:
         library.fill()
         if (status := library.status).embedder is None:
             return Made(0, 0.0, {}, status.why)

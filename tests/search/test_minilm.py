@@ -28,7 +28,7 @@ from recto.search.minilm import (
     make_graph,
     read_weights,
 )
-from recto.search.onnx_embedder import _loaded
+from recto.search.onnx_embedder import _loaded, release_idle
 from recto.weights import named
 
 Array = NDArray[np.float32]
@@ -192,6 +192,15 @@ def as_in_a_new_process() -> MiniLM:
 def test_a_process_loads_the_model_once(minilm: MiniLM) -> None:
     minilm.embed(["one"])
     assert MiniLM()._open_model() is minilm._open_model()
+
+
+def test_a_model_that_is_not_used_is_let_go_and_loaded_again(minilm: MiniLM) -> None:
+    before = minilm.embed(["one"])
+    release_idle()
+    assert _loaded
+    release_idle(idle_s=0)
+    assert not _loaded
+    assert (minilm.embed(["one"]) == before).all()
 
 
 def test_the_graph_is_made_once_and_saved(kept: Path, weights: dict[str, Array]) -> None:

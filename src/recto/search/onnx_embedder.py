@@ -2,10 +2,13 @@
 and ends in order with the process.
 """
 
+import ctypes
 import logging
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -33,8 +36,35 @@ class OnnxModel(Protocol):
         ...
 
 
-_loaded: dict[Path, OnnxModel] = {}
-"""One for the process, by its weights: whoever opens one desk after the other waits for it once."""
+# A model that was not used for so long is let go. Loading it again takes half a second.
+IDLE_S = 300.0
+
+
+class _Loaded:
+    def __init__(self, model: OnnxModel) -> None:
+        self.model, self.used = model, time.monotonic()
+
+
+_loaded: dict[Path, _Loaded] = {}
+"""One for the process, by its weights: several desks share it."""
+_loading = threading.Lock()
+
+
+def release_idle(idle_s: float = IDLE_S) -> None:
+    """Lets go of the models that were not used for so long, and looks again later if any are left."""
+    with _loading:
+        for folder in [folder for folder, each in _loaded.items() if time.monotonic() - each.used >= idle_s]:
+            del _loaded[folder]
+        if _loaded:
+            _release_later()
+    with suppress(OSError, AttributeError):  # glibc keeps what is freed, unless it is told not to
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _release_later() -> None:
+    timer = threading.Timer(IDLE_S, release_idle)
+    timer.daemon = True
+    timer.start()
 
 
 class OnnxEmbedder(ABC):
@@ -45,9 +75,8 @@ class OnnxEmbedder(ABC):
     width: int
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._model: OnnxModel | None = None
         self._generation = 0
+        self._is_complete = False
 
     @staticmethod
     @abstractmethod
@@ -83,28 +112,31 @@ class OnnxEmbedder(ABC):
         """Stops a running batch after its current text. The next call loads the model again."""
         self._generation += 1
         FOREGROUND.recheck()
-        with self._lock:
-            self._model = None
 
     def _open_model(self) -> OnnxModel:
-        with self._lock:
-            if self._model is None:
-                self._model = self._shared()
-            return self._model
-
-    def _shared(self) -> OnnxModel:
-        if missing := self.missing():
-            raise NoVectors(missing)
         weights = named(self.name)
         folder = weights.path(weights.files[0]).parent
+        if not self._is_complete:
+            if missing := self.missing():
+                raise NoVectors(missing)
+            self._is_complete = True
+        with _loading:
+            if loaded := _loaded.get(folder):
+                loaded.used = time.monotonic()
+                return loaded.model
+            if not _loaded:
+                _release_later()
+            loaded = _loaded[folder] = _Loaded(self._load_from(folder))
+            return loaded.model
+
+    def _load_from(self, folder: Path) -> OnnxModel:
         try:
-            if folder not in _loaded:
-                _loaded[folder] = self._load(folder)
-            return _loaded[folder]
+            return self._load(folder)
         except Exception as why:  # onnxruntime and damaged files raise anything
-            log.exception("%s cannot be loaded", weights.title)
+            title = named(self.name).title
+            log.exception("%s cannot be loaded", title)
             raise NoVectors(
-                f"{weights.title} cannot be loaded ({type(why).__name__}: {why}). Try {_install(self.name)}."
+                f"{title} cannot be loaded ({type(why).__name__}: {why}). Try {_install(self.name)}."
             ) from why
 
 
