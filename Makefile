@@ -98,7 +98,7 @@ weights: .venv/python.ready
 	@[ -z "$(MODEL)" ] && [ -e .venv/weights.ready ] || { $(BIN)/recto models pull >&2 && touch .venv/weights.ready; }
 
 .venv/python.ready: requirements/run.txt pyproject.toml
-	@echo "Setting up .venv. Once: 150 MB of packages, then the model that answers, 1,117 MB." >&2
+	@echo "Setting up .venv. Once: 150 MB of packages, the model that answers, 1,117 MB, and two for search, 163 MB." >&2
 	@echo "MODEL=small takes 491 MB, MODEL=tiny 98 MB; MODEL=openai:gpt-4o-mini, with a key, takes none." >&2
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 …")' >&2
 	@$(PYTHON) -m venv .venv >&2
