@@ -241,25 +241,25 @@ def test_a_small_model_gets_the_rows_and_sentences_that_answer(desk: Open, scrip
     assert "|" not in sent(at, talk)
 
 
-@pytest.mark.parametrize(
-    ("question", "order"),
-    [
+def test_a_small_model_is_told_the_language_of_the_question(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(OK, tools=False, summarizes=False), vault=vault)
+    for question, order in (
         ("Who runs the bakery?", "Answer:"),
         ("Wer hat den Apfelbaum gepflanzt?", "Antworte auf Deutsch:"),
-        (
-            "Wer hat den Eiffelturm in Paris gebaut?",
-            "Sagt es auch dieses Gespräch nicht, antworte: Das weiß ich nicht.",
-        ),
-        ("What is the capital of Australia?", "If this conversation does not either, answer: I don't know."),
-    ],
-)
-def test_a_small_model_is_told_the_language_of_the_question(
-    desk: Open, script: Script, vault: Path, question: str, order: str
+    ):
+        talk = at.conversation()
+        talk.ask(question)
+        assert sent(at, talk).endswith(f"{order}\n\n{question}")
+
+
+def test_a_small_model_is_not_asked_what_neither_notes_nor_chat_can_say(
+    desk: Open, script: Script, vault: Path
 ) -> None:
-    at = desk(script(OK, tools=False, summarizes=False), vault=vault)
-    talk = at.conversation()
-    talk.ask(question)
-    assert sent(at, talk).endswith(f"{order}\n\n{question}")
+    talk = desk(script(OK, tools=False, summarizes=False), vault=vault).conversation()
+    reply = talk.ask("Wer hat den Eiffelturm in Paris gebaut?")
+    assert reply.text == "Das weiß ich nicht: Deine Notizen sagen es nicht."
+    assert any(note.endswith("found nothing near enough") or "; the nearest is" in note for note in reply.notes)
+    assert talk.ask("What is the capital of Australia?").text == "ok"
 
 
 def test_the_instructions_of_a_model_replace_the_default_ones_alone(
@@ -379,6 +379,7 @@ def test_the_words_of_a_tiny_model_are_marked_also_where_nothing_is_quoted(
     desk: Open, script: Script, vault: Path
 ) -> None:
     talk = desk(script(OK, tools=False, summarizes=False), vault=vault).conversation()
+    talk.ask("Hello!")
     events = list(talk.stream("What is the capital of Australia?"))
     [marked] = [event for event in events if isinstance(event, NotesQuoted)]
     assert (marked.quotes, bool(marked.tiny_model)) == ((), True)

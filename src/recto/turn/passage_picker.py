@@ -61,7 +61,7 @@ EARLIER, LOOKED_BACK, MOST_IN_USE = 3, 12, 3
 _HEADINGS = re.compile(r"^#.*$", re.MULTILINE)
 _NAMES = re.compile(r"\[\[[^\[\]\n]*+\]\]|@(?:\"[^\"\n]*\"|\S+)")
 NOTHING = "[The notes of the user do not speak of this.]"
-NOTHING_NEAR = "found nothing near enough"
+NOTHING_NEAR, NOT_FROM_NOTES = "found nothing near enough", ". The reply is not from your notes"
 MOST_TERMS = 6
 OVERVIEW = "[The notes of the user are not quoted here. There are {overview}]"
 OVERVIEW_TOLD = "you have {overview}. The model has not read them: ask about one, or link it with [[…]]"
@@ -72,24 +72,15 @@ SHARE, MOST_PASSAGES, SMALL_SHARE = 0.2, 4, 0.1
 # A passage of prose that is no longer is given whole to a small model.
 SHORT_CHARS = 320
 NOTES = "Notes:"
-# A small model follows an order in the language that it is to answer in, right before the question. By language: after
-# notes, and where there are none.
+# A small model follows an order in the language that it is to answer in, right before the question. Where nothing is
+# found it invents an answer, whatever the order: so this is said for it. By language; an order for any other.
 ORDERS = {
-    "en": ("Answer:", "The notes do not say this. If this conversation does not either, answer: I don't know."),
-    "de": (
-        "Antworte auf Deutsch:",
-        "Die Notizen sagen das nicht. Sagt es auch dieses Gespräch nicht, antworte: Das weiß ich nicht.",
-    ),
-    "es": ("Responde en español:", "Las notas no lo dicen. Si esta conversación tampoco, responde: No lo sé."),
-    "fr": (
-        "Réponds en français :",
-        "Les notes ne le disent pas. Si cette conversation non plus, réponds : Je ne sais pas.",
-    ),
+    "en": ("Answer:", "I don't know: your notes do not say it."),
+    "de": ("Antworte auf Deutsch:", "Das weiß ich nicht: Deine Notizen sagen es nicht."),
+    "es": ("Responde en español:", "No lo sé: tus notas no lo dicen."),
+    "fr": ("Réponds en français :", "Je ne sais pas : vos notes ne le disent pas."),
 }
-IN_ANY_LANGUAGE = (
-    "Answer in the language of the question:",
-    "The notes do not say this. If this conversation does not either, say so in the language of the question.",
-)
+ANY_LANGUAGE = ("Answer in the language of the question:", ORDERS["en"][1])
 QUOTES_ALONE, NOTHING_FOUND = "Your notes are quoted above.", "Nothing near enough was found in your notes."
 TOO_SMALL = (
     "{model} is too small to answer from notes. `recto models pull standard`, then `recto models use standard`, gives "
@@ -234,22 +225,26 @@ class PassagePicker(Picker):
             await self._quote(found.passages, found.question)
             return VolatilePicks()
         if not found.passages:
-            return self._nothing(message.text, found)
+            return self._nothing(message, found)
         return await self._fitting(found, context, room.unused)
 
-    def _nothing(self, text: str, found: FoundPassages) -> VolatilePicks:
+    def _nothing(self, message: Message, found: FoundPassages) -> VolatilePicks:
         passed = tuple(replace(_pick(each), because=f"not near enough; {each.because}") for each in found.far)
         if found.overview:
             self.notes.append(OVERVIEW_TOLD.format(overview=found.overview))
             pick = Pick("passage", "overview", "the message is about all notes", mode="agent")
             return VolatilePicks((Insert("documents", OVERVIEW.format(overview=found.overview), (pick,)),), passed)
-        question = parse_question(text)
+        question = parse_question(message.text)
         if not (question.asks and question.terms) or found.warning:
             return VolatilePicks(passed=passed)
         self.notes.append(_nothing_near(question.terms, found))
+        # the answer may be in what was said before
+        if message.parent is None and self._quotes and not self._turn.resolved.model.summarizes:
+            self._citations.instead = _orders(question, found.far)[1]
+        else:
+            self.notes[-1] += NOT_FROM_NOTES
         pick = Pick("passage", "none", "no note is near enough to the message", mode="agent")
-        told = NOTHING if self._turn.resolved.model.summarizes else _orders(question, found.far)[1]
-        return VolatilePicks((Insert("documents", told, (pick,)),), passed)
+        return VolatilePicks((Insert("documents", NOTHING, (pick,)),), passed)
 
     async def _fitting(self, found: FoundPassages, context: TurnContext, unused: int) -> VolatilePicks:
         if not context.model.summarizes:
@@ -305,7 +300,7 @@ def _nothing_near(terms: Sequence[str], found: FoundPassages) -> str:
         told += f" ({found.unread})"
     if found.far:
         told += f"; the nearest is [[{found.far[0].document.path.removesuffix('.md')}]]"
-    return f"{told}. The reply is not from your notes"
+    return told
 
 
 def may_be_answered(text: str) -> bool:
@@ -348,7 +343,7 @@ def _fenced(each: AnswerPassage) -> str:
 def _orders(question: VaultQuestion, passages: Sequence[AnswerPassage]) -> tuple[str, str]:
     """In the language of the question; where that is too short to tell, in that of the notes."""
     language = question.language or language_of(" ".join(each.text for each in passages))
-    return ORDERS.get(language, IN_ANY_LANGUAGE)
+    return ORDERS.get(language, ANY_LANGUAGE)
 
 
 def _line(passage: AnswerPassage, statement: NoteStatement) -> str:
