@@ -81,7 +81,7 @@ def find_passages(search: VaultSearch, read: ReadDocument, lookup: Lookup, *, is
     if is_other and not passages:
         passages = tuple(_best(_nearest(search, shelf, asked, hits)))
     if is_other and passages:
-        warning = warning or OTHER_LANGUAGE
+        warning = f"{OTHER_LANGUAGE}; {warning}" if warning else OTHER_LANGUAGE
     return FoundPassages(passages, tuple(sorted(far, key=_order)[:3]), warning, question)
 
 
