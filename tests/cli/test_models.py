@@ -152,6 +152,15 @@ def test_pull_takes_the_model_of_the_settings_and_the_embedder(run: Run, monkeyp
     assert [line.split()[0] for line in run("models", "pull").stdout.splitlines()] == ["minilm"]
 
 
+def test_on_a_slow_platform_pull_takes_a_smaller_model_and_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recto.weights.weights_table.get_platform", lambda: "linux-aarch64")
+    monkeypatch.setattr("recto.cli.models.pull", lambda weights, *_: Path(weights.name))
+    done = run("models", "pull")
+    assert done.stdout.splitlines()[0].startswith("qwen2.5-coder-0.5b is ready")
+    assert "qwen2.5-coder-1.5b would be slow here (linux-aarch64)." in done.stderr
+    assert one(run("models", "show", "--json"))["name"] == "embedded:qwen2.5-coder-0.5b"
+
+
 def test_where_memory_is_short_pull_takes_a_smaller_model_and_says_so(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,8 +7,7 @@ import pytest
 from bench.answers import QUESTIONS, VAULT
 from tests.journeys.commands import in_this_process
 
-# The same questions in other languages. Where the notes share neither a name nor a number with a question (timber,
-# reefs, shellfish, the launch date, the serial number), words cannot find them.
+# The same questions in other languages.
 TRANSLATED = {
     "Was ist in diesem Vault?": QUESTIONS["What is in this vault?"],
     "Wie viel wurde 2026 für das Budget geplant?": "£22,800",
@@ -17,6 +16,7 @@ TRANSLATED = {
     "¿Qué hay en este vault?": QUESTIONS["What is in this vault?"],
     "¿Por qué no el motor eléctrico?": "310 kg of batteries",
     "¿Cuánto cuesta Shed 2 en Hask Creek en 2026?": QUESTIONS["What does the yard charge for rent in 2026?"],
+    "Welche Sicherung schützt die Bilgepumpe?": QUESTIONS["Which fuse protects the bilge pump?"],
     "¿Cuántas horas trabajaron Ned, Maren y Oskar?": QUESTIONS["How many hours did each of us work?"],
 }
 ASKED_ALWAYS = (
@@ -54,7 +54,8 @@ def asked(indexed: Path, monkeypatch: pytest.MonkeyPatch, real_embedder: None) -
 def test_the_right_quote_is_on_the_screen(question: str) -> None:
     shown = in_this_process(f"recto ask --vault '{VAULT}' '{question}'")
     quotes, said = shown.split("In the words of ")
-    assert quotes.startswith("From your notes\n")
+    assert "From your notes\n" in quotes
+    assert ("another language" in quotes) == (question in TRANSLATED)
     assert {**QUESTIONS, **TRANSLATED}[question] in quotes
     assert "I do not know." in said
 

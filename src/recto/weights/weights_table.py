@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
+from sysconfig import get_platform
 from typing import Any
 
 from msgspec import Struct, convert, field
@@ -49,6 +50,8 @@ class Weights(Struct, frozen=True):
     """A chat model's other name: standard, small or tiny."""
     memory_mb: int = 0
     max_window: int = 0
+    too_slow_on: tuple[str, ...] = ()
+    """Platforms, as sysconfig names them, where nobody would wait for it."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the catalog of models says about a chat model."""
 
@@ -121,11 +124,13 @@ def chat_models() -> list[Weights]:
 
 
 def suitable() -> tuple[Weights, str]:
-    """The best chat model that this machine has memory and disk for, and why it is not a better one."""
+    """The best chat model that this machine has memory, disk and speed for, and why it is not a better one."""
     why = ""
     for each in chat_models():
         memory, disk = _free_memory_mb(), _free_disk_mb()
-        if memory < each.memory_mb:
+        if get_platform() in each.too_slow_on:
+            why = f"{each.name} would be slow here ({get_platform()})."
+        elif memory < each.memory_mb:
             why = f"{each.name} needs {each.memory_mb:,} MB of memory, and {memory:,} are free."
         elif each.find() is None and disk < each.bytes / 1e6:
             why = f"{each.name} needs {each.megabytes} on the disk, and {disk:,} MB are free."
