@@ -10,7 +10,7 @@ from recto.search.multilingual import MultilingualEncoder
 from recto.vault.answer_passage import FoundPassages, Lookup
 from recto.vault.quoted_statements import answering
 from recto.vault.vault import Vault
-from recto.vault.vault_answers import OTHER_LANGUAGE, find_passages
+from recto.vault.vault_answers import OTHER_LANGUAGE, OTHER_WORDS, find_passages
 from recto.vault.vault_search import VaultSearch
 
 NOTES = {
@@ -63,6 +63,12 @@ def test_a_question_in_another_language_is_answered_by_a_quote(notes: Notes, que
 )
 def test_what_no_note_says_is_not_quoted_in_any_language(notes: Notes, question: str) -> None:
     assert notes.found(question).passages == ()
+
+
+def test_a_question_in_other_words_than_the_notes_is_answered_by_what_is_nearest(notes: Notes) -> None:
+    found = notes.found("Where does rain drip into the building?")
+    quoted = [statement.text for _, statement in answering(found.passages, 3, found.question)]
+    assert (quoted[:1], found.warning) == (["The roof leaks above the hall."], OTHER_WORDS)
 
 
 def test_a_question_in_the_language_of_the_notes_says_nothing_of_languages(notes: Notes) -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.search.keyword_index import KeywordIndex, Passage
-from recto.search.nearest import NO_VECTORS, VectorSearch
+from recto.search.nearest import NO_VECTORS, Nearest, VectorSearch
 from recto.search.partition import (
     MAX_CACHED_PARTITIONS,
     MAX_TABLE_PASSAGES,
@@ -153,7 +153,8 @@ class Finder:
         near = answer()
         near = near.complete_for(list(islice(by_words, LOOKED_AT)))
         depends = look and (near.similarity if near.beside is None else near.beside.similarity)
-        similarity = near.in_language(self._known(texts, by_words or near.similarity) if depends else 1.0)
+        unknown = self._unknown(texts, near) if depends else ()
+        similarity = near.in_language(self._known(texts, by_words or near.similarity) if depends else 1.0, unknown)
         nearest = self._accepted_similarity(query, parsed, partition, similarity)
         if look:
             by_words, nearest = self._look_again(look, partition, texts, by_words, nearest)
@@ -238,6 +239,14 @@ class Finder:
         known_texts = texts or self.index.texts(sampled)
         sample = " ".join(known_texts[each][:SAMPLED_CHARS] for each in sampled if each in known_texts)
         return self.vectors.familiarity(sample) if self.vectors else 1.0
+
+    def _unknown(self, texts: Mapping[int, str], near: Nearest) -> Collection[int]:
+        """Of the nearest passages those in a language that the second embedder does not know: notes are in several."""
+        if self.vectors is None or near.beside is None:
+            return ()
+        nearest = list(islice(near.similarity, LOOKED_AT))
+        told = {**texts, **self.index.texts([each for each in nearest if each not in texts])}
+        return [each for each in nearest if not self.vectors.familiarity(told.get(each, "")[:SAMPLED_CHARS])]
 
     def _accepted_similarity(
         self, query: Query, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]

@@ -28,16 +28,19 @@ class Nearest(Struct, frozen=True):
             return replace(self, beside=beside)
         return beside if beside and beside.similarity else Nearest(warning=self.progress)
 
-    def in_language(self, known: float) -> Mapping[int, float]:
-        """The similarity among texts whose language the last embedder knows so far, the nearest first."""
+    def in_language(self, known: float, unknown: Collection[int] = ()) -> Mapping[int, float]:
+        """The similarity among texts whose language the last embedder knows so far, the nearest first; `unknown` are
+        those of its passages whose language it does not know."""
         if self.beside is None and known == 1:
             return self.similarity
         if self.beside is None:
             return {each: known * near for each, near in self.similarity.items()} if known else {}
-        return _mean(self.similarity, self.beside.similarity, known, known * self.beside.known)
+        return _mean(self.similarity, self.beside.similarity, known, known * self.beside.known, unknown)
 
 
-def _mean(first: Mapping[int, float], second: Mapping[int, float], known: float, share: float) -> Mapping[int, float]:
+def _mean(
+    first: Mapping[int, float], second: Mapping[int, float], known: float, share: float, unknown: Collection[int]
+) -> Mapping[int, float]:
     """The second one counts as far as it knows the languages of query and texts."""
     if not (share and second):
         return first
@@ -48,7 +51,7 @@ def _mean(first: Mapping[int, float], second: Mapping[int, float], known: float,
     joined = {
         each: (first.get(each, lowest) + known * second.get(each, lowest_second)) / (1 + share)
         for each in {**first, **second}
-    }
+    } | {each: first[each] for each in unknown}
     return dict(sorted(joined.items(), key=lambda pair: -pair[1]))
 
 

@@ -31,15 +31,13 @@ from recto.turn.document_picker import Citations
 from recto.turn.messages import StartedTurn
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.session import ChatSession
+from recto.turn.small_prompt import NOTES, told_lines, told_orders
 from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup
-from recto.vault.document import note_name
-from recto.vault.note_statements import NoteStatement, plain_text
 from recto.vault.open_vaults import OpenVaults
 from recto.vault.question import (
     VaultQuestion,
     asks_for_overview,
     is_arithmetic,
-    language_of,
     leans_on_earlier,
     parse_question,
 )
@@ -58,7 +56,6 @@ MOST_PASSED = 5
 LONGEST = 2_000
 # How far back a message can lean, in messages of the user; and how many notes are in use at once.
 EARLIER, LOOKED_BACK, MOST_IN_USE = 3, 12, 3
-_HEADINGS = re.compile(r"^#.*$", re.MULTILINE)
 _NAMES = re.compile(r"\[\[[^\[\]\n]*+\]\]|@(?:\"[^\"\n]*\"|\S+)")
 NOTHING = "[The notes of the user do not speak of this.]"
 NOTHING_NEAR, NOT_FROM_NOTES = "found nothing near enough", ". The reply is not from your notes"
@@ -68,19 +65,7 @@ OVERVIEW_TOLD = "you have {overview}. The model has not read them: ask about one
 
 
 # What passages may take of the unused room, and how many; and what a small model gets of it.
-SHARE, MOST_PASSAGES, SMALL_SHARE = 0.2, 4, 0.1
-# A passage of prose that is no longer is given whole to a small model.
-SHORT_CHARS = 320
-NOTES = "Notes:"
-# A small model follows an order in the language that it is to answer in, right before the question. Where nothing is
-# found it invents an answer, whatever the order: so this is said for it. By language; an order for any other.
-ORDERS = {
-    "en": ("Answer:", "I don't know: your notes do not say it."),
-    "de": ("Antworte auf Deutsch:", "Das weiß ich nicht: Deine Notizen sagen es nicht."),
-    "es": ("Responde en español:", "No lo sé: tus notas no lo dicen."),
-    "fr": ("Réponds en français :", "Je ne sais pas : vos notes ne le disent pas."),
-}
-ANY_LANGUAGE = ("Answer in the language of the question:", ORDERS["en"][1])
+SHARE, MOST_PASSAGES, SMALL_SHARE = 0.2, 4, 0.15
 QUOTES_ALONE, NOTHING_FOUND = "Your notes are quoted above.", "Nothing near enough was found in your notes."
 TOO_SMALL = (
     "{model} is too small to answer from notes. `recto models pull standard`, then `recto models use standard`, gives "
@@ -240,7 +225,7 @@ class PassagePicker(Picker):
         self.notes.append(_nothing_near(question.terms, found))
         # the answer may be in what was said before
         if message.parent is None and self._quotes and not self._turn.resolved.model.summarizes:
-            self._citations.instead = _orders(question, found.far)[1]
+            self._citations.instead = told_orders(question, found.far).nothing
         else:
             self.notes[-1] += NOT_FROM_NOTES
         pick = Pick("passage", "none", "no note is near enough to the message", mode="agent")
@@ -269,22 +254,22 @@ class PassagePicker(Picker):
         return VolatilePicks(tuple(inserts), tuple(passed))
 
     async def _brief(self, found: FoundPassages, context: TurnContext, unused: int) -> VolatilePicks:
-        """What answers, in as few tokens as possible: the statements that are quoted, and a short passage whole. A
-        small model reads slowly, and is led astray by what is only a little near. Its quotes stand for themselves."""
+        """The best note, as far as it fits, and what else is quoted. A small model reads slowly. Its quotes stand for
+        themselves."""
         await self._quote(found.passages, found.question)
         lines, brought, left = list[str](), list[AnswerPassage](), int(unused * SMALL_SHARE)
         for passage, statement in answering(found.passages, MOST_QUOTES, found.question):
-            line = _line(passage, statement)
-            if line not in lines and (tokens := await context.token_cache.tokens_of(line)) <= left:
-                lines.append(line)
-                brought += [] if passage in brought else [passage]
-                left -= tokens
+            for line in () if passage in brought[:1] else told_lines(passage, statement, is_first=not lines):
+                if line not in lines and (tokens := await context.token_cache.tokens_of(line)) <= left:
+                    lines.append(line)
+                    brought += [] if passage in brought else [passage]
+                    left -= tokens
         passed = tuple(_pick(each) for each in found.passages[: MOST_PASSAGES + MOST_PASSED] if each not in brought)
         if not lines:
             return VolatilePicks(passed=passed)
         self._citations.add_passages(brought)
-        question = found.question or parse_question("")
-        text = "\n".join((NOTES, *lines, "", _orders(question, brought)[0]))
+        order = told_orders(found.question or parse_question(""), brought).answer
+        text = "\n".join((NOTES, *lines, "", order))
         return VolatilePicks((Insert("documents", text, tuple(_pick(each, text) for each in brought)),), passed)
 
     async def _quote(self, passages: Sequence[AnswerPassage], question: VaultQuestion | None) -> None:
@@ -338,26 +323,6 @@ def _lookup(text: str, said: Sequence[Message]) -> Lookup:
 def _fenced(each: AnswerPassage) -> str:
     place = f"{each.document.path} › {each.heading}" if each.heading else each.document.path
     return fenced_document(place, each.text)
-
-
-def _orders(question: VaultQuestion, passages: Sequence[AnswerPassage]) -> tuple[str, str]:
-    """In the language of the question; where that is too short to tell, in that of the notes."""
-    language = question.language or language_of(" ".join(each.text for each in passages))
-    return ORDERS.get(language, ANY_LANGUAGE)
-
-
-def _line(passage: AnswerPassage, statement: NoteStatement) -> str:
-    """A statement with its place, or all of a short passage; of a table the row alone."""
-    # commas between the cells of a row: with points the smallest model reads the first one alone
-    name, text = note_name(passage.document.path), f"{statement.text.replace(' · ', ', ')} {statement.more}".strip()
-    if len(passage.text) <= SHORT_CHARS and not _has_rows(passage):
-        text = plain_text(_HEADINGS.sub("", passage.text))
-    place = name if statement.heading in ("", name) else f"{name} › {statement.heading}"
-    return f"- {place}: {text}"
-
-
-def _has_rows(passage: AnswerPassage) -> bool:
-    return any(each.statement.kind in ("row", "table") for each in passage.statements)
 
 
 def _pick(each: AnswerPassage, text: str = "") -> Pick:

@@ -88,6 +88,9 @@ def term_weights(question: VaultQuestion, pool: Sequence[str]) -> dict[str, floa
 NEAR_SHARE, LEAST_SHARE = 0.4, 0.2
 # The similarity that makes up for missing words: what no note speaks of stays below 0.42.
 NEAR_SIMILARITY = 0.45
+# The similarity of passages that share hardly a word with a question: of 300 questions about other things one in
+# twenty reaches it in the language of the notes.
+NEAR_ALONE, NEAR_ALONE_FOREIGN = 0.3, 0.4
 # Of words that hardly suffice an embedder must think a little too: "Why is the sky blue?" has 0.0 with a blue drum,
 # and of 19 questions that notes answer in such words none is below 0.19.
 SURE_SHARE, FAR_SIMILARITY = 0.5, 0.15
@@ -177,10 +180,6 @@ _EVIDENCE: dict[AnswerKind, LazyPattern] = {
 _NAME = LazyPattern(r"(?<=[\w,;:·(] )[A-ZÀ-Þ][\w'’-]+")
 
 
-# What a statement and half of its passage must have in common with a question that shares no words with them: cosines
-# of the multilingual encoder. Over XQuAD's notes in another language seven of ten questions reach it, and one of eight
-# that no note answers; four of ten reach the higher one, for questions in an unknown language, and one of twenty-five.
-NEAR_IN_MEANING, SURELY_NEAR_IN_MEANING, PASSAGE_SHARE = 0.5, 0.6, 0.5
 # Statements that are this much less near are about something else.
 LEAST_IN_MEANING, KIND_IN_MEANING = 0.9, 0.25
 

@@ -3,6 +3,7 @@ words of the message, ranked by their best sentence. What is not near enough is 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -10,10 +11,11 @@ from recto.errors import RectoError
 from recto.search.terms import normalize_text
 from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup, part_around
 from recto.vault.answers import (
-    NEAR_IN_MEANING,
-    PASSAGE_SHARE,
+    FAR_SIMILARITY,
+    NEAR_ALONE,
+    NEAR_ALONE_FOREIGN,
     POOL,
-    SURELY_NEAR_IN_MEANING,
+    SURE_SHARE,
     RatedStatement,
     asks_itself,
     found_terms,
@@ -49,6 +51,7 @@ LEAST_OF_TASK = 2
 MAX_NOTE_CHARS, MAX_SECTION_CHARS = 40_000, 900
 # So many passages are compared by their statements, where no words are shared.
 MOST_BY_MEANING = 4
+OTHER_WORDS = "your notes do not have the words of your question; the quotes are what is nearest in meaning"
 OTHER_LANGUAGE = "your notes are in another language than your question; the quotes are what is nearest in meaning"
 USED_BEFORE, OF_THAT_DAY = "in use, and the message leans on it", "of the day that is asked about"
 
@@ -78,10 +81,13 @@ def find_passages(search: VaultSearch, read: ReadDocument, lookup: Lookup, *, is
     passages = tuple(_best(near))
     if passages and not is_named:
         passages = tuple(with_changes(search, shelf.get, question, passages))
-    if is_other and not passages:
-        passages = tuple(_best(_nearest(search, shelf, asked, hits)))
-    if is_other and passages:
-        warning = f"{OTHER_LANGUAGE}; {warning}" if warning else OTHER_LANGUAGE
+    told = OTHER_LANGUAGE if is_other else "" if passages else OTHER_WORDS
+    if question.asks and not is_named:
+        # what the search puts first, whatever its words; and where no words are near, whatever is
+        nearest = _nearest(search, shelf, asked, hits[:1] if passages else hits, is_other=is_other)
+        passages += tuple(each for each in _best(nearest) if not any(map(each.overlaps, passages)))
+    if told and passages:
+        warning = f"{told}; {warning}" if warning else told
     return FoundPassages(passages, tuple(sorted(far, key=_order)[:3]), warning, question)
 
 
@@ -118,27 +124,22 @@ def _translated(search: VaultSearch, question: VaultQuestion, hits: Sequence[Exc
 
 
 def _nearest(
-    search: VaultSearch, shelf: "_Shelf", question: VaultQuestion, hits: Sequence[Excerpt]
+    search: VaultSearch, shelf: "_Shelf", question: VaultQuestion, hits: Sequence[Excerpt], *, is_other: bool
 ) -> list[AnswerPassage]:
-    """What is near in meaning to a question in another language than the notes, where their words are not enough."""
-    is_known = bool(written_in(question.text))
+    """What is near in meaning to a question, where their words are not enough."""
+    least = NEAR_ALONE_FOREIGN if is_other else NEAR_ALONE
     looked = list[tuple[Excerpt, Document, list[NoteStatement]]]()
     for hit in sorted(hits, key=lambda hit: -(hit.similarity or 0.0))[:MOST_BY_MEANING]:
-        if hit.similarity and (document := shelf.get(hit.path)):
+        if (hit.similarity or 0.0) >= least and (document := shelf.get(hit.path)):
             statements = note_statements(document, hit.start, hit.end)
-            looked.append(
-                (hit, document, [each for each in statements if not (each.is_link or asks_itself(each.text))])
-            )
-    texts = [each.text for _, _, statements in looked for each in statements]
-    near, whole = search.similarities(question.text, [*texts, *(hit.text for hit, _, _ in looked)]), len(texts)
-    found, at = list[AnswerPassage](), 0
-    for number, (hit, document, statements) in enumerate(looked):
-        own = [score + PASSAGE_SHARE * near[whole + number] for score in near[at : at + len(statements)] if near]
-        at += len(statements)
-        if own and max(own) >= (NEAR_IN_MEANING if is_known else SURELY_NEAR_IN_MEANING):
-            rated = rated_by_meaning(question, statements, document.title, own)
-            place = (document, hit.heading, hit.line, hit.start, hit.end)
-            found.append(AnswerPassage(*place, rated[0].score, hit.because, tuple(rated)))
+            telling = [each for each in statements if not (each.is_link or asks_itself(each.text))]
+            looked += [(hit, document, telling)] if telling else []
+    near = iter(search.similarities(question.text, [each.text for *_, telling in looked for each in telling]))
+    found = list[AnswerPassage]()
+    for hit, document, telling in looked:
+        rated = rated_by_meaning(question, telling, document.title, list(islice(near, len(telling))))
+        place = (document, hit.heading, hit.line, hit.start, hit.end)
+        found.append(AnswerPassage(*place, hit.similarity or 0.0, hit.because, tuple(rated)))
     return found
 
 
@@ -273,10 +274,12 @@ class _Rater:
         held, asked = self._held(document, statements), self._question
         if len(held) < self._least or not speaks_of_year(asked, _with_name(document)):
             return False
-        # where the verb is missing, it must at least be the kind of answer that is asked for
-        if asked.verbs and not held & asked.verbs and not has_kind(asked, rated):
+        share = max(near_share(part, held, self._of(part)) for part in self._parts)
+        # where the verb is missing, it must at least be the kind of answer that is asked for, or near in meaning too
+        is_sure = share >= SURE_SHARE and (similarity or 0.0) >= FAR_SIMILARITY
+        if asked.verbs and not is_sure and not held & asked.verbs and not has_kind(asked, rated):
             return False
-        return is_near(max(near_share(part, held, self._of(part)) for part in self._parts), similarity)
+        return is_near(share, similarity)
 
     def _of(self, part: VaultQuestion) -> dict[str, float]:
         """The weights of one of several questions."""
