@@ -82,18 +82,16 @@ def term_weights(question: VaultQuestion, pool: Sequence[str]) -> dict[str, floa
 
 # -- near enough
 
-# Shares of the weight of a question's words that a passage must hold: by itself, or where an embedder finds it near
-# too. Held against questions of our own in four languages: of 38 that notes answer all are above 0.42, and of 45 that
-# no note speaks of two are above 0.37 ("What is the weather tomorrow?" over a sailor's notes).
-NEAR_SHARE, LEAST_SHARE = 0.4, 0.2
-# The similarity that makes up for missing words: what no note speaks of stays below 0.42.
-NEAR_SIMILARITY = 0.45
+# The share of the weight of a question's words that a passage must hold, where there is no embedder. Held against
+# questions of our own in four languages: of 38 that notes answer all are above 0.42, and of 45 that no note speaks of
+# two are above 0.37 ("What is the weather tomorrow?" over a sailor's notes).
+NEAR_SHARE = 0.4
+# With an embedder: how much similarity counts beside that share, as fitted on XQuAD in three languages, half of its
+# paragraphs left out, and how much both must be; and where the verb of the question is missing.
+SIMILARITY_COUNTS, NEAR_SUM, SURE_SUM = 0.45, 0.45, 0.6
 # The similarity of passages that share hardly a word with a question: of 300 questions about other things one in
-# twenty reaches it in the language of the notes.
+# twenty reaches the first in the language of the notes, and the second in another one.
 NEAR_ALONE, NEAR_ALONE_FOREIGN = 0.3, 0.4
-# Of words that hardly suffice an embedder must think a little too: "Why is the sky blue?" has 0.0 with a blue drum,
-# and of 19 questions that notes answer in such words none is below 0.19.
-SURE_SHARE, FAR_SIMILARITY = 0.5, 0.15
 
 
 def near_share(question: VaultQuestion, held: Set[str], weights: Mapping[str, float]) -> float:
@@ -107,12 +105,12 @@ def near_share(question: VaultQuestion, held: Set[str], weights: Mapping[str, fl
     return sum(counted[term] for term in held if term in counted) / (sum(counted.values()) or 1.0)
 
 
-def is_near(share: float, similarity: float | None) -> bool:
+def is_near(share: float, similarity: float | None, least: float = NEAR_SUM) -> bool:
     """Whether a passage speaks of what is asked. `share`: how much of the question it holds, by weight; `similarity`:
     what an embedder that knows the language says, if there is one."""
-    if share < SURE_SHARE and similarity is not None and similarity < FAR_SIMILARITY:
-        return False
-    return share >= NEAR_SHARE or (share >= LEAST_SHARE and (similarity or 0.0) >= NEAR_SIMILARITY)
+    if similarity is None:
+        return share >= NEAR_SHARE and least == NEAR_SUM
+    return share + SIMILARITY_COUNTS * similarity >= least
 
 
 def speaks_of_year(question: VaultQuestion, text: str) -> bool:

@@ -11,11 +11,11 @@ from recto.errors import RectoError
 from recto.search.terms import normalize_text
 from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup, part_around
 from recto.vault.answers import (
-    FAR_SIMILARITY,
     NEAR_ALONE,
     NEAR_ALONE_FOREIGN,
+    NEAR_SUM,
     POOL,
-    SURE_SHARE,
+    SURE_SUM,
     RatedStatement,
     asks_itself,
     found_terms,
@@ -84,7 +84,7 @@ def find_passages(search: VaultSearch, read: ReadDocument, lookup: Lookup, *, is
     told = OTHER_LANGUAGE if is_other else "" if passages else OTHER_WORDS
     if question.asks and not is_named:
         # what the search puts first, whatever its words; and where no words are near, whatever is
-        nearest = _nearest(search, shelf, asked, hits[:1] if passages else hits, is_other=is_other)
+        nearest = _nearest(search, shelf, asked, hits[:1] if passages else hits)
         passages += tuple(each for each in _best(nearest) if not any(map(each.overlaps, passages)))
     if told and passages:
         warning = f"{told}; {warning}" if warning else told
@@ -96,8 +96,9 @@ def _is_other(question: VaultQuestion, hits: Sequence[Excerpt]) -> bool:
     hardly any of its words."""
     if question.is_task or not question.asks or not hits:
         return False
-    if written_in(question.text):
-        return is_foreign(question, [hit.text for hit in hits])
+    if asked := written_in(question.text):
+        told = [written_in(hit.text) for hit in hits]
+        return asked not in told and any(told)
     held = frozenset[str]().union(*(found_terms(question, f"{hit.title} {hit.heading} {hit.text}") for hit in hits))
     return 2 * len(held) < len(question.terms)
 
@@ -124,12 +125,14 @@ def _translated(search: VaultSearch, question: VaultQuestion, hits: Sequence[Exc
 
 
 def _nearest(
-    search: VaultSearch, shelf: "_Shelf", question: VaultQuestion, hits: Sequence[Excerpt], *, is_other: bool
+    search: VaultSearch, shelf: "_Shelf", question: VaultQuestion, hits: Sequence[Excerpt]
 ) -> list[AnswerPassage]:
     """What is near in meaning to a question, where their words are not enough."""
-    least = NEAR_ALONE_FOREIGN if is_other else NEAR_ALONE
     looked = list[tuple[Excerpt, Document, list[NoteStatement]]]()
     for hit in sorted(hits, key=lambda hit: -(hit.similarity or 0.0))[:MOST_BY_MEANING]:
+        # a name or number may stand in both languages
+        is_far = is_foreign(question, [hit.text]) and not found_terms(question, hit.text)
+        least = NEAR_ALONE_FOREIGN if is_far else NEAR_ALONE
         if (hit.similarity or 0.0) >= least and (document := shelf.get(hit.path)):
             statements = note_statements(document, hit.start, hit.end)
             telling = [each for each in statements if not (each.is_link or asks_itself(each.text))]
@@ -275,11 +278,9 @@ class _Rater:
         if len(held) < self._least or not speaks_of_year(asked, _with_name(document)):
             return False
         share = max(near_share(part, held, self._of(part)) for part in self._parts)
-        # where the verb is missing, it must at least be the kind of answer that is asked for, or near in meaning too
-        is_sure = share >= SURE_SHARE and (similarity or 0.0) >= FAR_SIMILARITY
-        if asked.verbs and not is_sure and not held & asked.verbs and not has_kind(asked, rated):
-            return False
-        return is_near(share, similarity)
+        # where the verb is missing, it must at least be the kind of answer that is asked for, or surely be near
+        lacks_verb = asked.verbs and not held & asked.verbs and not has_kind(asked, rated)
+        return is_near(share, similarity, SURE_SUM if lacks_verb else NEAR_SUM)
 
     def _of(self, part: VaultQuestion) -> dict[str, float]:
         """The weights of one of several questions."""
