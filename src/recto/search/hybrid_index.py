@@ -17,8 +17,8 @@ from recto.search.vector_index import ReadTexts, VectorIndex
 from recto.search.vector_pair import VectorPair
 
 PROGRESS_INTERVAL_S = 0.1
-# Vectors that somebody waits for are made on so many processors at most.
-MOST_THREADS = 8
+# On so many processors vectors are made at once; they stand back from turns.
+THREADS = min(os.cpu_count() or 1, 8)
 
 OpenEmbedder = Callable[[], Embedder | None]
 Progress = Callable[[int, int], object]
@@ -98,9 +98,9 @@ class HybridIndex:
 
     def make_vectors(self, progress: Progress | None = None) -> None:
         """Makes all missing vectors now. Stops at a failure, which `vectors.problem` then describes."""
-        vectors, reported, threads = self.vectors, 0.0, min(os.cpu_count() or 1, MOST_THREADS)
+        vectors, reported = self.vectors, 0.0
         with in_background():  # whoever waits for it has more patience than a turn of another thread
-            while vectors is not None and vectors.make_batch(threads):
+            while vectors is not None and vectors.make_batch(THREADS):
                 # counting the waiting passages is too slow to do for every batch
                 if progress and time.monotonic() - reported > PROGRESS_INTERVAL_S:
                     progress(self.passages - vectors.waiting, self.passages)

@@ -258,7 +258,8 @@ class PassagePicker(Picker):
         themselves."""
         await self._quote(found.passages, found.question)
         lines, brought, left = list[str](), list[AnswerPassage](), int(unused * SMALL_SHARE)
-        for passage, statement in answering(found.passages, MOST_QUOTES, found.question):
+        others = [(each, each.statements[0].statement) for each in found.passages[:MOST_PASSAGES] if each.statements]
+        for passage, statement in (*answering(found.passages, MOST_QUOTES, found.question), *others):
             for line in () if passage in brought[:1] else told_lines(passage, statement, is_first=not lines):
                 if line not in lines and (tokens := await context.token_cache.tokens_of(line)) <= left:
                     lines.append(line)

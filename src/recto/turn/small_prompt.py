@@ -10,7 +10,7 @@ from recto.vault.note_statements import NoteStatement, note_statements
 from recto.vault.question import VaultQuestion, language_of
 
 # A note that is no longer is given whole; else so much of the section around what answers.
-NOTE_CHARS, AROUND_CHARS = 1_000, 500
+NOTE_CHARS, AROUND_CHARS = 1_200, 500
 NOTES = "Notes:"
 
 
@@ -47,7 +47,9 @@ def told_lines(passage: AnswerPassage, statement: NoteStatement, *, is_first: bo
     start, end = part_around(document, statement.start, statement.end, AROUND_CHARS)
     start, end = (body, len(document.text)) if is_short else (start, end)
     starts = [each.start for each in document.parsed.headings if start < each.start < end]
-    for first, last in zip((start, *starts), (*starts, end), strict=True):
+    parts = list(zip((start, *starts), (*starts, end), strict=True))
+    parts.sort(key=lambda part: not part[0] <= statement.start < part[1])  # what answers first, if not all has room
+    for first, last in parts:
         told = [each for each in note_statements(document, first, last) if first <= each.start < last and _tells(each)]
         if told:
             yield _line(passage, told[0].heading, told)

@@ -18,7 +18,7 @@ from msgspec import Struct
 from recto.background import BackgroundWorker
 from recto.errors import Invalid, NotFound, RectoError
 from recto.search.finder import Hit, Query, SearchResult
-from recto.search.hybrid_index import HybridIndex, OpenEmbedder
+from recto.search.hybrid_index import THREADS, HybridIndex, OpenEmbedder
 from recto.search.vector_index import ReadTexts
 from recto.vault.catalog import Progress
 from recto.vault.document import Document, note_name
@@ -298,7 +298,7 @@ class VaultSearch:
             is_left = self._indexer.update(BACKGROUND_BATCH) > 0
             if not is_left:
                 self._indexer.merge_if_many()
-                is_left = vectors is not None and vectors.make_batch() > 0
+                is_left = vectors is not None and vectors.make_batch(THREADS) > 0
             self._problem = ""
             return is_left
         except RectoError as why:
