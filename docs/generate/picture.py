@@ -19,7 +19,8 @@ from rich.text import Text
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs" / "chat.svg"
-WIDTH, HEIGHT = 96, 36
+# Low enough for the first line, which names a folder of this machine, to have scrolled away.
+WIDTH, HEIGHT = 96, 32
 TYPED = ("Which fuse protects the bilge pump?", "/context How long is the boat in [[Sorrel]]?")
 STILL_S = 2.0
 PATIENCE_S = 120.0
@@ -64,6 +65,8 @@ def _screen() -> str:
     with tempfile.TemporaryDirectory() as folder:
         surroundings = {name: value for name, value in os.environ.items() if not name.startswith("RECTO_")}
         surroundings |= {"RECTO_HOME": f"{folder}/home", "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        index = [sys.executable, "-m", "recto", "vault", "index", "--vectors", "--vault", "examples/vault"]
+        subprocess.run(index, cwd=ROOT, env=surroundings, capture_output=True, check=True)
         chat = [sys.executable, "-m", "recto", "chat", "--vault", "examples/vault", "--set", "reply.temperature=0"]
 
         def tmux(*words: str) -> str:
