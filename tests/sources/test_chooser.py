@@ -57,10 +57,13 @@ class Topics:
     def __init__(self) -> None:
         self.error: Exception | None = None
         self.delay_s = 0.0
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
         self.asked: list[str] = []
 
     def embed(self, texts: Sequence[str]) -> Any:
         time.sleep(self.delay_s * len(texts))
+        self.may_go_on.wait()
         if self.error:
             raise self.error
         self.asked += texts
@@ -362,18 +365,20 @@ def test_a_failing_embedder_leaves_words_and_a_note(opened: Open, words: Chooser
     assert choice.note.endswith(": sources were chosen by words alone")
 
 
-def test_words_are_used_until_vectors_are_ready_and_one_note_says_so(opened: Open) -> None:
+def test_words_are_used_until_vectors_are_ready_and_one_note_says_so(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     embedder = Topics()
     chooser = opened(embedder)
     chooser.choose("read the file", FEW)
-    chooser.vectors._timeout_s = 0.5
-    embedder.delay_s = 0.02
+    monkeypatch.setattr(chooser.vectors, "_make_until", lambda *_: None)  # as if there were no time: in the background
+    embedder.may_go_on.clear()
     many = (*FEW, *FIFTY)
     first = chooser.choose("read the file", many)
     assert re.fullmatch(r"sources are chosen by words only until vectors are ready: \d+ of \d+", first.note)
     assert READ in [each.source for each in first.chosen]
     assert chooser.choose("read the file", many).note == ""
-    embedder.delay_s = 0
+    embedder.may_go_on.set()
     assert chooser.vectors.settle(60)
     assert chooser.choose("Why do my plants wither?", many).note == ""
     assert len(embedder.asked) == len(set(embedder.asked))
