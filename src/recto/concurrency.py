@@ -226,6 +226,7 @@ class LoopThread:
         self._close = close
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
+        self._begun = set[Future[Any]]()
 
     @property
     def is_running(self) -> bool:
@@ -242,7 +243,10 @@ class LoopThread:
             raise RectoError("the MCP servers were stopped before an answer came") from None
 
     def begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        return asyncio.run_coroutine_threadsafe(work, self._started())
+        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        self._begun.add(future)
+        future.add_done_callback(self._begun.discard)
+        return future
 
     def soon(self, work: Callable[[], None]) -> None:
         """Runs the work before everything that is begun later; does nothing where the loop is closed."""
@@ -272,6 +276,8 @@ class LoopThread:
             is_done = True
         loop.call_soon_threadsafe(loop.stop)
         self._thread.join(JOIN_TIMEOUT_S)
+        for future in list(self._begun):  # after a farewell that did not end; nobody else would ever answer
+            future.cancel()
         if not self._thread.is_alive():
             loop.close()
         self._loop = None

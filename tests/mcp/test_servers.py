@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from tests.mcp.conftest import PARTS, Made, is_alive, odd, plain, tools_of, until
 
 from recto.chat.blocks import ToolCall
+from recto.concurrency import LoopThread
 from recto.errors import RectoError
 from recto.mcp.server_files import Trust
 from recto.mcp.servers import ToolOffer
@@ -301,7 +302,10 @@ async def test_a_server_that_will_not_end_is_killed(made: Made) -> None:
     assert not is_alive(pid)
 
 
-async def test_closing_ends_running_calls_with_a_sentence(made: Made, tmp_path: Path) -> None:
+async def test_closing_ends_running_calls_with_a_sentence(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recto.mcp.servers.CLOSE_TIMEOUT_S", 60)
     servers, file = made(), tmp_path / "hangs"
     tools = await tools_of(servers, odd())
     running = asyncio.ensure_future(tools["hang"].call({"path": str(file)}))
@@ -405,3 +409,12 @@ def test_a_failed_start_prints_nothing(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
+
+
+async def test_whoever_waits_is_told_that_the_servers_were_stopped_even_if_they_do_not_end_in_time() -> None:
+    thread = LoopThread(lambda: None)
+    waiting = asyncio.ensure_future(thread.run(asyncio.Event().wait()))
+    await until(lambda: thread.is_running)
+    assert not await asyncio.to_thread(thread.close, asyncio.sleep(3600), 0.01)
+    with pytest.raises(RectoError, match="stopped before an answer came"):
+        await waiting
