@@ -19,4 +19,6 @@ def test_the_demo_runs_to_its_end() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "compaction 1: " in done.stdout
-    assert done.stdout.count("\nok ") >= 2, "each reply, and the summary where a model wrote it"
+    # a model that is too small quotes the notes itself: nothing was sent for these replies
+    told = done.stdout.count("\nok ") + done.stdout.count("\nnot sent ")
+    assert told >= 2, "each reply, and the summary where a model wrote it"
