@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.conftest import Script
 from tests.store.conftest import differences, is_forgotten, tell_a_secret, told
 
 from recto.blocking import Desk, open_desk
@@ -153,7 +154,7 @@ def test_what_was_restored_meanwhile_stays(opened: Desk, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-def test_the_newest_message_may_go_and_numbers_may_come_again(opened: Desk) -> None:
+def test_the_newest_message_may_go_and_numbers_may_come_again(opened: Desk, script: Script) -> None:
     told(opened.conversation(), "one")
     told(opened.conversation(), "two", "three")
     opened.search("three", complete=True)
@@ -161,7 +162,7 @@ def test_the_newest_message_may_go_and_numbers_may_come_again(opened: Desk) -> N
     opened.empty_trash()
     home = opened.home
     opened.close()
-    with open_desk(home=home) as again:
+    with open_desk(home=home, model=script({"text": "It stands well."})) as again:
         assert [each.number for each in again.conversations()] == [1]
         told(again.conversation(), "four")
         assert [hit.message.text for hit in again.search("four", complete=True)] == ["four"]
