@@ -184,8 +184,9 @@ class FileLock:
             yield
 
 
-# No call takes that long; a library that hangs must not delay the exit for ever.
-EXIT_TIMEOUT_S = 10.0
+# To load a model takes longest: more than ten seconds where everything else goes first. A library that hangs must not
+# delay the exit for ever.
+EXIT_TIMEOUT_S = 60.0
 
 
 class ExitGuard:
