@@ -71,6 +71,13 @@ def test_a_question_in_other_words_than_the_notes_is_answered_by_what_is_nearest
     assert (quoted[:1], found.warning) == (["The roof leaks above the hall."], OTHER_WORDS)
 
 
+def test_without_the_multilingual_embedder_what_shares_no_words_is_not_quoted(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notes.search, "similarities", lambda *_: [])
+    assert notes.found("Where does rain drip into the building?").passages == ()
+
+
 def test_a_question_in_the_language_of_the_notes_says_nothing_of_languages(notes: Notes) -> None:
     found = notes.found("When was the heating repaired?")
     assert found.passages

@@ -137,8 +137,10 @@ def _nearest(
             statements = note_statements(document, hit.start, hit.end)
             telling = [each for each in statements if not (each.is_link or asks_itself(each.text))]
             looked += [(hit, document, telling)] if telling else []
-    near = iter(search.similarities(question.text, [each.text for *_, telling in looked for each in telling]))
-    found = list[AnswerPassage]()
+    similarities = search.similarities(question.text, [each.text for *_, telling in looked for each in telling])
+    if not similarities:  # another embedder, or it has failed
+        return []
+    near, found = iter(similarities), list[AnswerPassage]()
     for hit, document, telling in looked:
         rated = rated_by_meaning(question, telling, document.title, list(islice(near, len(telling))))
         place = (document, hit.heading, hit.line, hit.start, hit.end)
