@@ -87,10 +87,10 @@ def term_weights(question: VaultQuestion, pool: Sequence[str]) -> dict[str, floa
 # two are above 0.37 ("What is the weather tomorrow?" over a sailor's notes).
 NEAR_SHARE = 0.4
 # With an embedder: how much similarity counts beside that share, as fitted on XQuAD in three languages, half of its
-# paragraphs left out, and how much both must be; and where the verb of the question is missing.
+# paragraphs left out. How much both must be was chosen over two vaults of others; more where the verb is missing.
 SIMILARITY_COUNTS, NEAR_SUM, SURE_SUM = 0.45, 0.45, 0.6
-# The similarity of passages that share hardly a word with a question: of 300 questions about other things one in
-# twenty reaches the first in the language of the notes, and the second in another one.
+# The similarity of passages that share hardly a word with a question: of 300 questions about other things at most one
+# in twenty reaches the first in the language of the notes, and the second in another one.
 NEAR_ALONE, NEAR_ALONE_FOREIGN = 0.3, 0.4
 
 
@@ -105,12 +105,13 @@ def near_share(question: VaultQuestion, held: Set[str], weights: Mapping[str, fl
     return sum(counted[term] for term in held if term in counted) / (sum(counted.values()) or 1.0)
 
 
-def is_near(share: float, similarity: float | None, least: float = NEAR_SUM) -> bool:
+def is_near(share: float, similarity: float | None, *, lacks_verb: bool = False) -> bool:
     """Whether a passage speaks of what is asked. `share`: how much of the question it holds, by weight; `similarity`:
-    what an embedder that knows the language says, if there is one."""
+    what an embedder that knows the language says, if there is one; `lacks_verb`: of the question the verb is missing,
+    and the kind of answer that it asks for."""
     if similarity is None:
-        return share >= NEAR_SHARE and least == NEAR_SUM
-    return share + SIMILARITY_COUNTS * similarity >= least
+        return share >= NEAR_SHARE and not lacks_verb
+    return share + SIMILARITY_COUNTS * similarity >= (SURE_SUM if lacks_verb else NEAR_SUM)
 
 
 def speaks_of_year(question: VaultQuestion, text: str) -> bool:

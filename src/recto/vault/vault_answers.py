@@ -13,9 +13,7 @@ from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup, par
 from recto.vault.answers import (
     NEAR_ALONE,
     NEAR_ALONE_FOREIGN,
-    NEAR_SUM,
     POOL,
-    SURE_SUM,
     RatedStatement,
     asks_itself,
     found_terms,
@@ -281,8 +279,8 @@ class _Rater:
             return False
         share = max(near_share(part, held, self._of(part)) for part in self._parts)
         # where the verb is missing, it must at least be the kind of answer that is asked for, or surely be near
-        lacks_verb = asked.verbs and not held & asked.verbs and not has_kind(asked, rated)
-        return is_near(share, similarity, SURE_SUM if lacks_verb else NEAR_SUM)
+        lacks_verb = bool(asked.verbs) and not held & asked.verbs and not has_kind(asked, rated)
+        return is_near(share, similarity, lacks_verb=lacks_verb)
 
     def _of(self, part: VaultQuestion) -> dict[str, float]:
         """The weights of one of several questions."""
