@@ -23,8 +23,8 @@ formers = (
 
 
 def without_whitespace(text: str) -> str:
-    """Nor the signs of quoted mails, and the strokes between lines."""
-    return re.sub(r"[\s/>]+", "", text)
+    """Nor the signs of quoted mails, the strokes between lines, and who speaks in a pasted dialogue."""
+    return re.sub(r"(?:User|Assistant|Tool):|[\s/>]+", "", text)
 
 
 def find_source(line: str, texts: list[str], start: int) -> int | None:

@@ -125,7 +125,7 @@ class Evidence(Struct):
             case "date":
                 return self._supports_date(fact.normal)
             case "decision" | "error":
-                return self._supports_sentence(content_terms(fact.text))
+                return self.says(fact.text) or self._supports_sentence(content_terms(fact.text))
             case "name":
                 return all(map(self._has_word, _WORD.findall(fact.normal))) or fact.normal in self.text
             case "path":
@@ -221,18 +221,27 @@ class Evidence(Struct):
 
     # -- polarity
 
+    def says(self, sentence: str) -> bool:
+        """Whether the texts have this very sentence, without a label before it."""
+        plain = _unlabelled(sentence).strip()
+        return plain in self.text and any(plain == part.strip() for part in self._written_sentences)
+
     def stances(self, assertion: "Assertion") -> Iterator[bool]:
         """For each sentence of the texts with this content: whether it says the same, or else the opposite."""
-        if self._written is None:
-            self._written = [part for text in self._texts for part in _SENTENCES.findall(text)]
         longest = max(assertion.words, key=len)
-        for part in self._written:
+        for part in self._written_sentences:
             if longest in part and all(word in part for word in assertion.words):
                 for other in filter(assertion.is_covered_by, _assertions(part)):
                     if other.is_negated == assertion.is_negated:
                         yield True
                     elif assertion.is_opposed_by(other):
                         yield False
+
+    @property
+    def _written_sentences(self) -> list[str]:
+        if self._written is None:
+            self._written = [part for text in self._texts for part in _SENTENCES.findall(text)]
+        return self._written
 
     # -- statement
 
@@ -309,9 +318,13 @@ class Assertion(Struct, frozen=True):
 
 def assertions_of(sentence: str) -> list[Assertion]:
     """What a sentence asserts, by clause; a question nothing. A single word is an assertion if the clause decides."""
-    text = normalize_fact_text(sentence)
-    found = _assertions(text[label.end() :] if (label := _LABEL.match(text)) else text)
+    found = _assertions(_unlabelled(sentence))
     return [each for each in found if len(each.words) <= _MAX_ASSERTED and (len(each.words) > 1 or each.decides)]
+
+
+def _unlabelled(sentence: str) -> str:
+    text = normalize_fact_text(sentence)
+    return text[label.end() :] if (label := _LABEL.match(text)) else text
 
 
 @text_cache(1024)

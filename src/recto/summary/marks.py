@@ -79,15 +79,18 @@ def _find_unsupported(plain: str, known: Sequence[Evidence], unverified: Sequenc
 
 
 def _find_assertions(plain: str) -> Iterator[Fact]:
-    """Sentences that assert something."""
+    """Sentences that assert something. What was cut off might have denied it."""
     for start, sentence in sentence_positions(plain):
-        if found := assertions_of(sentence):
+        if not sentence.endswith("…") and (found := assertions_of(sentence)):
             words = {word for assertion in found for word in assertion.words}
             yield Fact("decision", sentence, " ".join(sorted(words)), start, start + len(sentence))
 
 
 def _is_reversed(fact: Fact, known: Sequence[Evidence]) -> bool:
-    """Whether of something in it the sources say the opposite, and never the same."""
+    """Whether the sources say the opposite of something in it, and never the same. What they say word for word is
+    theirs."""
+    if any(evidence.says(fact.text) for evidence in known):
+        return False
     return any(_is_opposed(assertion, known) for assertion in assertions_of(fact.text))
 
 
