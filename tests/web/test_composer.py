@@ -161,6 +161,7 @@ def test_conversations_are_searched_renamed_archived_and_thrown_away(serve: Serv
     hit.first.click()
     expect(page.locator(".item.found")).to_have_count(1)
     page.get_by_label("Search conversations").fill("")
+    expect(hit).to_have_count(0)
     entry = page.locator(".conversations li").first
     entry.locator("summary").click()
     entry.get_by_role("button", name="Archive").click()

@@ -66,7 +66,7 @@ def _find_unsupported(plain: str, known: Sequence[Evidence], unverified: Sequenc
     """Each fact once. A quotation or a path stands for the facts inside it; facts inside a decision stand for it."""
     found: dict[tuple[str, str], Fact] = {}
     for fact in (*find_facts(plain, author=PROSE), *find_decisions(plain), *_find_again(plain, unverified)):
-        is_cut = "…" in plain[max(0, fact.start - 1) : fact.start] + plain[fact.end : fact.end + 1]
+        is_cut = "…" in plain[max(0, fact.start - 1) : fact.start] + plain[fact.end - 1 : fact.end + 1]
         if not fact.is_significant or is_cut or fact.key in found:
             continue
         if not any(evidence.supports(fact) for evidence in known):
