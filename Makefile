@@ -68,6 +68,9 @@ format: .venv/test.ready ## formats the code
 bench: .venv/test.ready ## figures, with peers beside us in the same run (they get an environment of their own); BENCH=quick for all in small
 	$(BIN)/python -m bench $(BENCH)
 
+fit: .venv/test.ready ## fits the scorer of sentences on bench/summary_data, and says how it does on authors held out
+	$(BIN)/python -m bench.summary_fit
+
 docs: .venv/test.ready ## writes the pages of docs/ that are made from the code
 	$(BIN)/python -m docs.generate
 
@@ -140,5 +143,5 @@ weights: .venv/python.ready
 		$(SUDO) apt-get install -y -qq --no-install-recommends gcc libc6-dev; } >&2
 	@touch $@
 
-.PHONY: help chat web demo weights test test-all coverage fuzz golden lint types format bench docs picture lock dist clean
+.PHONY: help chat web demo weights test test-all coverage fuzz golden lint types format bench fit docs picture lock dist clean
 .DEFAULT_GOAL := help

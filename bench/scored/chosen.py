@@ -1,0 +1,250 @@
+"""Extractive summary: the sentences of a conversation that are needed most, in order of time, chosen without a model.
+
+A fitted scorer says how likely each is needed; the best are taken while they are worth telling and there is room, less
+what repeats others and what a later sentence supersedes. Every word comes from the originals. `truncate` is the last
+resort. No I/O; `count` says how many tokens a text takes.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from bench.scored.features import PlainMessage as PlainMessage
+from bench.scored.features import Sentence, read_conversation, terms_of
+from bench.scored.scorer import ALIKE, scores
+from bench.scored.segments import UNSPACED
+from recto.chat.message import Role
+from recto.summary.relative_dates import add_dates
+from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
+from recto.summary.work_log import WorkLog
+
+# A line of a summary: who said it, the number of the message where the order does not tell, whether it quotes somebody.
+LABEL = re.compile(r"(User|Assistant|Tool)(?: \(#(\d{1,12})\))?(?:, quoting(?: [^:\n]{1,40})?)?: (?=\S)")
+_ROLES: dict[str, Role] = {"User": "user", "Assistant": "assistant", "Tool": "tool"}
+SEPARATOR = " / "
+_ENDS_SENTENCE = re.compile(r"[.!?:;,…。！？：；，｡؟۔।॥։።][\"'”’»)\]}*_`」』】）]*$")
+# A work log's share of the room, and the most that it takes for files and commands that have no place in it.
+_WORK_SHARE, _MAX_WORK_SHARE = 0.6, 0.8
+# Of sentences of the same shape, each comes later.
+_ALIKE_LESS = 0.3
+# Less likely than this, a sentence is not worth its tokens, however much room is left: bench/summary_fit.py.
+FLOOR = 0.15
+# Short sentences first: the exponent of a sentence's tokens, with room for a fifth of the text and with more.
+SCARCE, _SCARCE_LENGTH, _LENGTH = 0.2, 0.75, 0.5
+# What a former summary tells stays where there is room; it counts so much more than the same sentence new.
+_FORMER_BONUS = 1.2
+# Of a sentence's terms, so many in another one make it a repetition.
+_REPEATS = 0.65
+# A later sentence supersedes an earlier one if it is at least so likely itself.
+_SUPERSEDES = 0.1
+# What the user wants kept counts so much more, by the share of its words.
+_KEEP_BONUS = 5.0
+_MAX_TRUNCATED_MESSAGE = 200
+# Tokens that a line takes beside its words.
+_LINE = 3.0
+_LONGEST_SHARE = 3
+# A short answer says nothing without the question before it.
+SHORT_ANSWER, _MAX_QUESTION = 32, 160
+
+
+@dataclass(slots=True)
+class Extraction:
+    """Messages and a former summary, read once, of which summaries of several lengths can be made."""
+
+    messages: Sequence[PlainMessage]
+    count: CountTokens
+    former: str = ""
+    work: WorkLog | None = None
+    """Stands before the sentences, and tells the task."""
+    keep: str = ""
+    """What the user wants kept above all."""
+    _all: Sequence[PlainMessage] = ()
+    _said: Sequence[Sentence] = ()
+    _worth: Sequence[float] = ()
+    _alike: Sequence[float] = ()
+    _tokens: Sequence[float] = ()
+    _is_read: bool = field(default=False)
+
+    def within(self, limit: int) -> str:
+        """The most needed sentences of the former summary and of the messages since, in order."""
+        if limit <= 0:
+            return ""
+        self._read()
+        log = self.work.render(int(limit * _WORK_SHARE), self.count, int(limit * _MAX_WORK_SHARE)) if self.work else ""
+        room = limit - (self.count(log) + 1 if log else 0)
+        chosen = self._chosen(room)
+        text = self._rendered(chosen)
+        while chosen and self.count(text) > room:
+            chosen.pop()
+            text = self._rendered(chosen)
+        if not (text or log):
+            text = self._best_cut(room)
+        return "\n".join(filter(None, (log, text)))
+
+    def texts(self, limit: int) -> list[str]:
+        """The sentences alone, in order, as many as fit."""
+        self._read()
+        return [self._said[at].segment.text for at in sorted(self._chosen(limit, floor=0))]
+
+    def _read(self) -> None:
+        if self._is_read:
+            return
+        self._is_read = True
+        self._all = [*former_messages(self.former), *self.messages]
+        self._said, rows = read_conversation(self._all)
+        self._alike = [row[ALIKE] for row in rows]
+        wanted = terms_of(self.keep)
+        self._worth = [
+            found * self._bonus(sentence, wanted) for sentence, found in zip(self._said, scores(rows), strict=True)
+        ]
+        sample = "\n".join(each.segment.text for each in self._said[:: len(self._said) // 40 + 1])
+        density = self.count(sample) / max(1, len(sample))
+        self._tokens = [len(each.segment.text) * density + 0.5 for each in self._said]
+
+    def _bonus(self, sentence: Sentence, wanted: frozenset[str]) -> float:
+        bonus = _FORMER_BONUS if self._all[sentence.message].is_former else 1.0
+        return bonus * (1 + _KEEP_BONUS * len(wanted & sentence.terms) / len(wanted)) if wanted else bonus
+
+    def _chosen(self, room: int, floor: float = FLOOR) -> list[int]:
+        """The places of the sentences to tell, the best first."""
+        length = _SCARCE_LENGTH if room < SCARCE * sum(self._tokens) else _LENGTH
+        order = sorted(range(len(self._said)), key=lambda at: (-self._rank(at, length), at))
+        chosen: dict[int, None] = {}
+        by_term: dict[str, list[int]] = {}
+        lines: set[int] = set()
+        left = float(room)
+        for at in order:
+            sentence = self._said[at]
+            is_needless = self._worth[at] < floor and not self._all[sentence.message].is_former
+            if is_needless or at in chosen or self._is_superseded(sentence):
+                continue
+            wanted = [*self._question_of(at), at] if not self._repeats(at, by_term) else []
+            cost = sum(self._tokens[one] + _LINE * (self._said[one].message not in lines) for one in wanted)
+            if not wanted or cost > left or (self._tokens[at] > room // _LONGEST_SHARE and len(chosen) > 1):
+                continue
+            left -= cost
+            for one in wanted:
+                chosen[one] = None
+                lines.add(self._said[one].message)
+                for term in self._said[one].terms:
+                    by_term.setdefault(term, []).append(one)
+        return list(chosen)
+
+    def _rank(self, at: int, length: float) -> float:
+        return self._worth[at] / (1 + _ALIKE_LESS * self._alike[at]) / math.pow(self._tokens[at] + 3, length)
+
+    def _is_superseded(self, sentence: Sentence) -> bool:
+        later = sentence.superseded_by
+        return later >= 0 and self._worth[later] >= _SUPERSEDES
+
+    def _repeats(self, at: int, by_term: dict[str, list[int]]) -> bool:
+        sentence = self._said[at]
+        shared: dict[int, int] = {}
+        for term in sentence.terms:
+            for other in by_term.get(term, ()):
+                shared[other] = shared.get(other, 0) + 1
+        return any(
+            count >= _REPEATS * len(sentence.terms) and sentence.figures <= self._said[other].figures
+            for other, count in shared.items()
+        )
+
+    def _question_of(self, at: int) -> list[int]:
+        """The question that a short answer of the user answers."""
+        sentence = self._said[at]
+        message = self._all[sentence.message]
+        if message.role != "user" or len(message.text) > SHORT_ANSWER or not sentence.message or message.is_former:
+            return []
+        before = [place for place in range(at) if self._said[place].message == sentence.message - 1]
+        asked = [place for place in before if _asks(self._said[place].segment.text)]
+        return [place for place in asked[-1:] if len(self._said[place].segment.text) <= _MAX_QUESTION]
+
+    def _rendered(self, chosen: Sequence[int]) -> str:
+        """One line for a message, and one for what it quotes."""
+        lines: list[str] = []
+        before: Sentence | None = None
+        spoken = ""
+        for at in sorted(chosen):
+            sentence = self._said[at]
+            text = self._text(sentence)
+            label = label_of(self._all[sentence.message], is_quote=sentence.segment.kind == "quote")
+            if before and before.message == sentence.message and label == spoken:
+                lines[-1] += _gap(before.segment.text, text) + text
+            else:
+                lines.append(label + text)
+            before, spoken = sentence, label
+        return "\n".join(lines)
+
+    def _text(self, sentence: Sentence) -> str:
+        """With the dates that it means, where its message has a time."""
+        message, text = self._all[sentence.message], " ".join(sentence.segment.text.split())
+        is_told = message.day and message.role != "tool" and sentence.segment.kind not in ("quote", "code", "output")
+        text = add_dates(text, message.day) if is_told else text
+        label = LABEL.match(text) if message.role == "tool" else None
+        return text[label.end() :] if label else text
+
+    def _best_cut(self, room: int) -> str:
+        """The beginning of the best sentence, where none fits."""
+        best = max(range(len(self._said)), key=lambda at: self._worth[at], default=None)
+        if best is None or self._worth[best] < FLOOR:
+            return ""
+        sentence = self._said[best]
+        label = label_of(self._all[sentence.message])
+        text = cut_to_fit(self._text(sentence), room - self.count(label) - 1, self.count)
+        return label + text if text and self.count(label + text) <= room else ""
+
+
+def _asks(text: str) -> bool:
+    return text.endswith(("?", "？", "؟"))
+
+
+def _gap(first: str, second: str) -> str:
+    if not _ENDS_SENTENCE.search(first):
+        return SEPARATOR
+    return "" if UNSPACED.match(second) else " "
+
+
+def label_of(message: PlainMessage, *, is_quote: bool = False) -> str:
+    """Lines that were edited by hand have none."""
+    if message.is_former and message.role == "tool" and not message.is_call:
+        return ""
+    role = "tool" if message.is_call else message.role
+    number = f" (#{message.number})" if message.number else ""
+    return f"{role.capitalize()}{number}{', quoting' if is_quote else ''}: "
+
+
+def former_messages(former: str) -> Iterator[PlainMessage]:
+    """The lines of a former summary as messages."""
+    role: Role = "tool"
+    number = 0
+    for line in filter(str.strip, former.splitlines()):
+        label = LABEL.match(line)
+        if label:
+            role, number = _ROLES[label[1]], int(label[2] or 0)
+        text = line[label.end() :] if label else line.strip()
+        yield PlainMessage(role, text.replace(SEPARATOR, "\n"), number, is_former=True)
+
+
+def extract(messages: Sequence[PlainMessage], limit: int, count: CountTokens, former: str = "") -> str:
+    """One summary within `limit` tokens."""
+    return Extraction(messages, count, former).within(limit)
+
+
+def truncate(messages: Sequence[PlainMessage], limit: int, count: CountTokens, former: str = "") -> str:
+    """The last resort: the start of the former summary, and the starts of the newest messages."""
+    head = cut_to_fit(former.strip(), limit // 2 if messages else limit, count)
+    latest = messages[-max(limit, 1) :]
+    starts = [label_of(message) + _start(message.text) for message in latest if message.text]
+
+    def newest(number: int) -> str:
+        return "\n".join([head, *starts[len(starts) - number :]]).strip()
+
+    number = largest_fitting(lambda number: count(newest(number)) <= limit, len(starts), limit // 32)
+    if number or not starts:
+        return newest(number)
+    starts[-1] = cut_to_fit(starts[-1], limit - (count(head) + 1 if head else 0), count)
+    return newest(1) if count(newest(1)) <= limit else head
+
+
+def _start(text: str) -> str:
+    return cut_text(" ".join(text[: 4 * _MAX_TRUNCATED_MESSAGE].split()), _MAX_TRUNCATED_MESSAGE)
