@@ -1,9 +1,12 @@
 """MiniLM itself, with the installed weights."""
 
+import gc
 import math
 import subprocess
 import sys
 import threading
+import time
+import weakref
 import zlib
 from pathlib import Path
 
@@ -28,6 +31,7 @@ from recto.search.minilm import (
     make_graph,
     read_weights,
 )
+from recto.search.multilingual import MultilingualEncoder
 from recto.search.onnx_embedder import _loaded, release_idle
 from recto.weights import named
 
@@ -201,6 +205,32 @@ def test_a_model_that_is_not_used_is_let_go_and_loaded_again(minilm: MiniLM) -> 
     release_idle(idle_s=0)
     assert not _loaded
     assert (minilm.embed(["one"]) == before).all()
+
+
+def test_a_timer_lets_go_of_a_model_once_it_is_idle(minilm: MiniLM) -> None:
+    minilm.embed(["one"])
+    model = weakref.ref(minilm._open_model())
+    release_idle(idle_s=0.2)
+    until = time.monotonic() + 60
+    while _loaded and time.monotonic() < until:
+        time.sleep(0.01)
+    gc.collect()
+    assert not _loaded
+    assert model() is None
+
+
+def test_one_timer_waits_however_many_models_are_loaded(minilm: MiniLM) -> None:
+    def timers() -> int:
+        waiting = [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
+        return sum(each.function is release_idle and not each.finished.is_set() for each in waiting)
+
+    release_idle(idle_s=0)
+    assert timers() == 0
+    for _ in range(3):
+        minilm.embed(["one"])
+        MultilingualEncoder().embed(["one"])
+        release_idle()
+    assert timers() == 1
 
 
 def test_the_graph_is_made_once_and_saved(kept: Path, weights: dict[str, Array]) -> None:

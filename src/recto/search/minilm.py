@@ -13,7 +13,6 @@ import unicodedata
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -230,18 +229,12 @@ class WordPiece:
         return [self._first, *found, self._last] if found else []
 
 
-@cache
-def _tokenizer(vocabulary: Path) -> WordPiece:
-    """One for the process: splintr takes 30 ms to read a vocabulary, and every desk that is opened needs it."""
-    return WordPiece(vocabulary)
-
-
 class _Model:
     """Looks up token embeddings outside of the graph, so that half of the weights stay on disk until they are used."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
         weights = read_weights(folder / "model.safetensors")
-        self._tokenizer = _tokenizer(folder / "vocab.txt")
+        self._tokenizer = WordPiece(folder / "vocab.txt")
         self._words = weights["embeddings.word_embeddings.weight"]
         kinds = weights["embeddings.token_type_embeddings.weight"]
         self._positions = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS] + kinds[0]

@@ -48,23 +48,35 @@ class _Loaded:
 _loaded: dict[Path, _Loaded] = {}
 """One for the process, by its weights: several desks share it."""
 _loading = threading.Lock()
+_timer: threading.Timer | None = None
 
 
 def release_idle(idle_s: float = IDLE_S) -> None:
-    """Lets go of the models that were not used for so long, and looks again later if any are left."""
-    with _loading:
-        for folder in [folder for folder, each in _loaded.items() if time.monotonic() - each.used >= idle_s]:
-            del _loaded[folder]
-        if _loaded:
-            _release_later()
-    with suppress(OSError, AttributeError):  # glibc keeps what is freed, unless it is told not to
-        ctypes.CDLL(None).malloc_trim(0)
+    """Lets go of the models that were not used for so long, and looks again when the next one may be idle."""
+    with EXIT_GUARD.passed() as is_open:
+        if not is_open:
+            return
+        with _loading:
+            idle = [folder for folder, each in _loaded.items() if time.monotonic() - each.used >= idle_s]
+            for folder in idle:
+                del _loaded[folder]
+            _release_later(idle_s)
+        if idle:
+            with suppress(OSError, AttributeError):  # glibc keeps what is freed, unless it is told not to
+                ctypes.CDLL(None).malloc_trim(0)
 
 
-def _release_later() -> None:
-    timer = threading.Timer(IDLE_S, release_idle)
-    timer.daemon = True
-    timer.start()
+def _release_later(idle_s: float) -> None:
+    """Sets the only timer for the model that will be idle first; none if no model is loaded. Needs the lock."""
+    global _timer
+    if _timer:
+        _timer.cancel()
+    _timer = None
+    if _loaded:
+        first_used = min(each.used for each in _loaded.values())
+        _timer = threading.Timer(first_used + idle_s - time.monotonic(), release_idle, [idle_s])
+        _timer.daemon = True
+        _timer.start()
 
 
 class OnnxEmbedder(ABC):
@@ -124,9 +136,9 @@ class OnnxEmbedder(ABC):
             if loaded := _loaded.get(folder):
                 loaded.used = time.monotonic()
                 return loaded.model
-            if not _loaded:
-                _release_later()
             loaded = _loaded[folder] = _Loaded(self._load_from(folder))
+            if not _timer:
+                _release_later(IDLE_S)
             return loaded.model
 
     def _load_from(self, folder: Path) -> OnnxModel:
