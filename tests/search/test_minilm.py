@@ -316,6 +316,15 @@ def test_missing_weights_are_named_with_the_command_to_fetch_them(kept: Path, le
         MiniLM().embed(["one"])
 
 
+def test_weights_that_come_later_are_used(kept: Path) -> None:
+    minilm, elsewhere = MiniLM(), kept.parent.with_name("elsewhere")
+    kept.parent.rename(elsewhere)
+    with pytest.raises(NoVectors):
+        minilm.embed(["one"])
+    elsewhere.rename(kept.parent)
+    assert minilm.embed(["one"]).any()
+
+
 def test_half_of_the_weights_are_damaged_weights(kept: Path) -> None:
     (kept.parent / "model.safetensors").unlink()
     (kept.parent / "model.safetensors").write_bytes(b"short")

@@ -88,7 +88,8 @@ class OnnxEmbedder(ABC):
 
     def __init__(self) -> None:
         self._generation = 0
-        self._is_complete = False
+        self._folder: Path | None = None
+        """Where the weights are, once they were found: each passage that is found asks for the model."""
 
     @staticmethod
     @abstractmethod
@@ -126,12 +127,7 @@ class OnnxEmbedder(ABC):
         FOREGROUND.recheck()
 
     def _open_model(self) -> OnnxModel:
-        weights = named(self.name)
-        folder = weights.path(weights.files[0]).parent
-        if not self._is_complete:
-            if missing := self.missing():
-                raise NoVectors(missing)
-            self._is_complete = True
+        folder = self._folder = self._folder or self._find_folder()
         with _loading:
             if loaded := _loaded.get(folder):
                 loaded.used = time.monotonic()
@@ -140,6 +136,12 @@ class OnnxEmbedder(ABC):
             if not _timer:
                 _release_later(IDLE_S)
             return loaded.model
+
+    def _find_folder(self) -> Path:
+        if missing := self.missing():
+            raise NoVectors(missing)
+        weights = named(self.name)
+        return weights.path(weights.files[0]).parent
 
     def _load_from(self, folder: Path) -> OnnxModel:
         try:
