@@ -24,16 +24,13 @@ from bench.table import show
 from bench.turn import apart
 from bench.wire import tokens
 from recto.chat.blocks import Text
-from recto.chat.message import Message, Role
-from recto.chat.priority import priority_of
 from recto.errors import NotFound
-from recto.ids import new_id
 from recto.providers.embedded import NAME, TINY
 from recto.providers.model import Provider, TextPart
 from recto.providers.registry import open_provider
+from recto.sentences.segments import sentences
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, summary_prompt
-from recto.summary.sentences import sentences
 from recto.summary.truncation import cut_to_fit
 from recto.window.request import Entry, Parameters, Piece
 
@@ -142,15 +139,10 @@ def _timed(chats: Sequence[Rounds], sum_up: Callable[[Sequence[Turn], str], str]
 
 def sentences_of(turns: Sequence[Turn], cap: int, former: str = "") -> str:
     said = [
-        PlainMessage(turn.role, turn.text, _priority(turn, is_first=at == 0 and not former))
-        for at, turn in enumerate(turns)
+        PlainMessage("tool" if turn.role == "tool" else "user" if turn.role == "user" else "assistant", turn.text)
+        for turn in turns
     ]
     return extract(said, cap, tokens, former)
-
-
-def _priority(turn: Turn, *, is_first: bool) -> int:
-    role: Role = "user" if turn.role == "user" else "tool" if turn.role == "tool" else "assistant"
-    return priority_of(Message(new_id(), role, (Text(turn.text),)), is_first=is_first)
 
 
 def ends_of(turns: Sequence[Turn], cap: int, former: str = "") -> str:

@@ -28,10 +28,9 @@ from bench.table import judged, show
 from bench.wire import Limits, Wire, tokens
 from recto.chat.blocks import Text
 from recto.chat.message import Message, Role
-from recto.chat.priority import priority_of
 from recto.ids import new_id
 from recto.summary.extractive_summary import PlainMessage, extract
-from recto.summary.verification import CoveredFacts
+from recto.summary.verification import CoveredMessages
 
 CHATS, COMPACTIONS = 40, 10
 # For each window how long a conversation must be for ten compactions.
@@ -281,12 +280,10 @@ def _seconds(size: int, seed: int) -> float:
     messages = [Message(new_id(), _ROLES[turn.role], (Text(turn.text),)) for turn in said]
     room = cap(8_192)
     started = time.process_time()
-    plain = [
-        PlainMessage(turn.role, turn.text, priority_of(message, is_first=at == 0))
-        for at, (turn, message) in enumerate(zip(said, messages, strict=True))
-    ]
-    extract(plain, room, tokens)
-    CoveredFacts().add(messages)
+    extract([PlainMessage(_ROLES[turn.role], turn.text) for turn in said], room, tokens)
+    covered = CoveredMessages()
+    covered.add(messages)
+    _ = covered.statements
     return time.process_time() - started
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bench.scored.segments import Segment, readable, segments
 from recto.chat.message import Role
+from recto.sentences.segments import Segment, readable, segments
 
 FOLDER = Path(__file__).parent / "summary_data"
 _OPENS = re.compile(r"^=== (user|assistant|call|tool)\b ?(.*)$")

@@ -1,17 +1,18 @@
-"""What a summary keeps of what readers of a conversation found needed, on authors whom the scorer has not seen."""
+"""What a summary keeps of what readers of a conversation found needed: sentences chosen by the scorer with the author
+held out, beside the newest sentences that fit.
+"""
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
 from unittest.mock import patch
 
-from bench.scored import chosen
-from bench.scored.chosen import LABEL, Extraction
-from bench.scored.segments import segments
 from bench.summary_data import Reading, is_told, plain
 from bench.summary_fit import Sample, held_out_scores, samples
 from bench.table import show
 from bench.wire import tokens
-from recto.summary.extractive_summary import PlainMessage, extract
+from recto.sentences.segments import segments
+from recto.summary import extractive_summary
+from recto.summary.extractive_summary import LABEL, SEPARATOR, Extraction, label_of
 
 ROOMS = (500, 1228, 1638)
 """Tokens: a narrow one, and what a window of 4,096 and of 8,192 has for chosen sentences."""
@@ -28,7 +29,7 @@ class Judged:
     def add(self, summary: str, readings: Sequence[Reading]) -> None:
         told = plain(summary)
         parts = [each.text for line in summary.splitlines() for each in segments(LABEL.sub("", line, count=1))]
-        parts = [part for each in parts for part in each.split(chosen.SEPARATOR)]
+        parts = [part for each in parts for part in each.split(SEPARATOR)]
         self.tokens.append(tokens(summary))
         for reading in readings:
             self.kept.append(fmean(any(is_told(text, told) for text in key) for key in reading.keys))
@@ -51,23 +52,31 @@ def judge(found: Sequence[Sample], summarize: Summarize) -> dict[int, Judged]:
 
 
 def held_out(found: Sequence[Sample]) -> Summarize:
-    scored = {id(each): scores.tolist() for each, scores in zip(found, held_out_scores(found), strict=True)}
+    parts = [(each.author, each.rows, each.targets) for each in found]
+    scored = {id(each): scores.tolist() for each, scores in zip(found, held_out_scores(parts), strict=True)}
 
     def summarize(sample: Sample, room: int) -> str:
-        with patch.object(chosen, "scores", lambda _: scored[id(sample)]):
+        with patch.object(extractive_summary, "needed", lambda *_: scored[id(sample)]):
             return Extraction(sample.messages, tokens).within(room)
 
     return summarize
 
 
-def today(sample: Sample, room: int) -> str:
-    """By the rules of today."""
-    return extract([PlainMessage(each.role, each.text) for each in sample.messages], room, tokens)
+def newest(sample: Sample, room: int) -> str:
+    """The latest sentences that fit, as a window without a summary has them."""
+    lines: list[str] = []
+    for message in reversed(sample.messages):
+        for segment in reversed(message.segments):
+            line = label_of(message) + segment.text
+            if tokens("\n".join([line, *lines])) > room:
+                return "\n".join(lines)
+            lines.insert(0, line)
+    return "\n".join(lines)
 
 
 def main() -> None:
     found = samples()
-    both = {"recto": judge(found, today), "fitted, author held out": judge(found, held_out(found))}
+    both = {"newest": judge(found, newest), "chosen, author held out": judge(found, held_out(found))}
     rows = [
         (
             f"{room:,} tokens, {name}",

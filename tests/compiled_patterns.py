@@ -17,9 +17,9 @@ from typing import Any
 from msgspec import Struct
 
 import recto
-from recto.memory.lasting_statements import _cues
+from recto.memory.learning import _request
+from recto.sentences.words import tables, word_class
 from recto.suggestions import letters_in_order
-from recto.summary.relative_dates import _patterns as relative_date_patterns
 from recto.text import LazyPattern
 from recto.vault.gitignore import _combine, _parse_pattern
 from recto.window.request import _openings
@@ -57,10 +57,6 @@ class FoundPatterns(Struct, frozen=True):
 _CONTROL = ("<|im_start|>", "[INST]", "<<")
 
 
-def _cue_patterns() -> list[AnyPattern]:
-    return [pattern for each in _cues().values() for pattern in (each.persons, each.lasting, each.passing)]
-
-
 def _ignore_patterns() -> list[AnyPattern]:
     found = [parsed for line in ("*a*a*b", "a/**/b/**/c", "[ab]*.tmp", "/x*/") if (parsed := _parse_pattern(line))]
     return [*(each.regex for each in found), _combine(found, matches_name=True), _combine(found, matches_name=False)]
@@ -71,19 +67,13 @@ MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
         "search",
         lambda: [re.compile(r"^#[ \t]*model[ \t]*=.*$", re.MULTILINE)],
     ),
-    "recto.memory.lasting_statements._cues": ("search", _cue_patterns),
-    "recto.memory.lasting_statements._pattern": ("search", _cue_patterns),
+    "recto.sentences.words.__init__": ("search", lambda: [word_class(name)._inside for name in tables()]),
+    "recto.memory.learning._request": ("match", lambda: [_request()]),
     "recto.sources.use_detection._as_written": ("search", lambda: [re.compile(r"a[\W_]+a[\W_]+b", re.IGNORECASE)]),
     "recto.store.backup._named": ("fullmatch", lambda: [re.compile(r"recto-\d{8}T\d{6}(?:-\d+)?\.db")]),
     "recto.suggestions._ways": ("search", lambda: [re.compile(r"[ /]a a")]),
     "recto.suggestions.letters_in_order": ("finditer", lambda: [letters_in_order("aab")]),
-    "recto.summary.evidence._spells_out": (
-        "finditer",
-        lambda: [re.compile(r"(?<!\w)(?:two|three)(?!\w)[ -]?([^\W\d_]*)")],
-    ),
     "recto.summary.evidence.states": ("search", lambda: [re.compile(r"(?<!\w)a(?!\w)")]),
-    "recto.summary.marks._find_again": ("search", lambda: [re.compile(r"(?<!\w)a(?!\w)")]),
-    "recto.summary.relative_dates.word": ("finditer", lambda: [pattern for pattern, _ in relative_date_patterns()]),
     "recto.vault.gitignore._combine": ("fullmatch", _ignore_patterns),
     "recto.vault.gitignore._parse_pattern": ("fullmatch", _ignore_patterns),
     "recto.window.request._openings": ("finditer", lambda: [each for each in [_openings(_CONTROL)] if each]),

@@ -15,7 +15,6 @@ from recto.agents.source_file import read_source_file
 from recto.chat.blocks import Text, ToolResult
 from recto.chat.chain import print_of
 from recto.chat.message import Message, blocks_from
-from recto.chat.priority import priority_of
 from recto.cli.folding import fold_offsets
 from recto.cli.markdown import Growing, Page
 from recto.cli.show import shortened, visible
@@ -26,7 +25,6 @@ from recto.errors import RectoError
 from recto.memory.fact import full_names, guessed_kind, is_negated, may_contradict, numbers_in, says_same
 from recto.memory.fact_files import parse_fact_file
 from recto.memory.fact_proposals import is_worth_asking, supported_facts
-from recto.memory.lasting_statements import time_sense
 from recto.memory.learning import learnable
 from recto.memory.memory_files import imported_paths
 from recto.providers.reply_end import ReplyEnd
@@ -36,17 +34,31 @@ from recto.search.dates import find_dates
 from recto.search.index_item import IndexItem, cut_item
 from recto.search.passages import asks_only, key_sentences, shorten_message, split_sentences
 from recto.search.terms import normalize_text, query_terms, topic_words, words
+from recto.sentences.features import read_conversation
+from recto.sentences.priority import priority_of
+from recto.sentences.segments import readable, segments
 from recto.sources.advice import forbids
 from recto.sources.mentions import find_mentions, without_mentions
 from recto.sources.server_config import without_secret_address, without_secrets
 from recto.sources.source import Rule, SourceId
 from recto.sources.use_detection import SentSource, detect_uses
-from recto.summary.extractive_summary import extract
-from recto.summary.facts import find_facts
+from recto.summary.evidence import Evidence
+from recto.summary.extractive_summary import extract, truncate
+from recto.summary.ledger import ledger_lines, ledger_rows, parse_ledger, parse_place
+from recto.summary.marks import MARK, mark_unsupported, quote_marks, verified_part
 from recto.summary.plain_messages import plain_messages
 from recto.summary.relative_dates import add_dates
-from recto.summary.sentences import sentences
-from recto.summary.verification import CoveredFacts
+from recto.summary.set_aside import (
+    add_to_contents,
+    find_dropped,
+    find_returning,
+    find_topic,
+    parse_contents,
+    parse_set_aside,
+    split_returned,
+)
+from recto.summary.values import find_values
+from recto.summary.verification import CoveredMessages, FormerSummary, split_stated
 from recto.text import clean, closest_key, without_key
 from recto.transfer.formats import open_source
 from recto.vault.answers import found_terms, rated_statements, term_weights
@@ -136,13 +148,55 @@ def _server_events(text: str) -> None:
 
 
 def _summarized(text: str) -> None:
-    extract(plain_messages([_said(text), _said(text, "assistant")], has_log=False), 400, estimate_text)
+    said = plain_messages([_said(text), _said(text, "assistant")], has_log=False)
+    for former in ("", text, f"User: {text}"):
+        extract(said, 400, estimate_text, former)
+        truncate(said, 400, estimate_text, former)
 
 
-def _covered(text: str) -> None:
-    facts = CoveredFacts()
-    facts.add([_said(text), Message("t", "tool", (ToolResult("c", "read", text, False),))])
-    assert facts.evidence
+def _as_evidence(text: str) -> None:
+    found = Evidence()
+    found.add(text)
+    for value in find_values(text):
+        found.supports(value)
+        found.states(value)
+    for claim in (text, f"{text} never"):
+        found.supports_claim(claim)
+        found.states_claim(claim)
+        found.denies(claim)
+
+
+def _marked(text: str) -> None:
+    known = Evidence()
+    known.add("Nothing of this.")
+    found, _ = mark_unsupported(text, [known])
+    verified_part(found)
+    quote_marks(f"{text}{MARK}", [f"{text}{MARK}"])
+
+
+def _as_ledger(text: str) -> None:
+    for line in (text, f"#1: {text}", f"#1 assistant: {text} → #2: {text}"):
+        ledger_lines(parse_ledger([line]), 400, estimate_text)
+        list(ledger_rows([line]))
+    parse_place(f"user: {text}", 1)
+
+
+def _set_aside(text: str) -> None:
+    lines = [f"#{number}: {line}" for number, line in enumerate(text.splitlines(), 1)]
+    said = parse_ledger(lines)
+    find_dropped(text, said, "Nothing of this.", said, ["#1: nothing"], by_sentence=True)
+    find_returning(lines, find_topic(text, [text]), said[:9], 400, estimate_text)
+    add_to_contents((), lines, lambda ranges: len(ranges) < 3)
+    parse_set_aside([text])
+    parse_contents([text, f"#1: {text}"])
+    split_returned(text)
+
+
+def _verified(text: str) -> None:
+    covered = CoveredMessages()
+    covered.add([_said(text), Message("t", "tool", (ToolResult("c", "read", text, False),))])
+    assert covered.evidence
+    split_stated(text, FormerSummary(text, (f"#1: {text}",), {text: 1}).statements)
 
 
 READERS: dict[str, Read] = {
@@ -179,7 +233,7 @@ READERS: dict[str, Read] = {
     "terms of a question": lambda text: (query_terms(text), topic_words(text), words(text)),
     "statements to learn": lambda text: list(learnable(text)),
     "proposed facts": lambda text: (is_worth_asking(text), supported_facts(text, text)),
-    "fact": lambda text: (guessed_kind(text), full_names(text), numbers_in(text), is_negated(text), time_sense(text)),
+    "fact": lambda text: (guessed_kind(text), full_names(text), numbers_in(text), is_negated(text)),
     "facts side by side": lambda text: (may_contradict(text, f"{text} 2"), says_same(text, f"{text} 2")),
     "reworded message": lambda text: differing_parts(text, f"{text[: len(text) // 2]}b{text[len(text) // 2 :]}"),
     "defused text": lambda text: defuse(text, ("<|im_start|>", "[INST]", "<<", "[[")),
@@ -222,11 +276,17 @@ READERS: dict[str, Read] = {
 }
 # -- summaries
 SUMMARY_READERS: dict[str, Read] = {
-    "sentences of a summary": sentences,
-    "facts": find_facts,
+    "segments": lambda text: [segments(f"{start}{text}") for start in ("", "- ", "> ", "```\n", "a b: ", "| a | b |")],
+    "fields of a result": lambda text: [readable(f"{start}{text}") for start in ("", "[", '{"a":', '["')],
+    "values": find_values,
+    "evidence": _as_evidence,
+    "features": lambda text: read_conversation(plain_messages([_said(text), _said(text)], has_log=False)),
+    "marks": _marked,
+    "ledger": _as_ledger,
+    "set aside": _set_aside,
     "relative dates": lambda text: add_dates(text, date(2026, 1, 31)),
     "summary without a model": _summarized,
-    "verified facts": _covered,
+    "verified summary": _verified,
 }
 _serial = count()
 

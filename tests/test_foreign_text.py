@@ -17,59 +17,10 @@ from tests.hostile_texts import (
 )
 
 pytestmark = pytest.mark.untraced
-ROOMS = sorted({path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")} - {"summary"})
+ROOMS = sorted({path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")})
 # Drawing takes so long for each character that a quick test has no room for it.
 DRAWN = {"page", "reply on the page in parts", "code on the page", "terminal", ".gitignore", "imported file"}
 QUICK = sorted(READERS.keys() - DRAWN)
-# Patterns of summaries, which read texts of a conversation: they wait for their rebuilding. The list may only shrink.
-KNOWN_SLOW = {
-    "asked._VERDICT match",
-    "choices._BETWEEN finditer",
-    "choices._NAMED_TAIL finditer",
-    "choices._QUESTION_END finditer",
-    "evidence._SENTENCE_END finditer",
-    "ledger_worth._CODE_PIECE search",
-    "ledger_worth._FIGURES search",
-    "ledger_worth._LISTS search",
-    "machine_output._BARS finditer",
-    "machine_output._PROSE_WORDS search",
-    "machine_output._SENTENCE_OF_DOCUMENT finditer",
-    "message_lines._SPOKEN finditer",
-    "model_orders._PROMPT_FRAME search",
-    "outcome._DECORATION finditer",
-    "outcome._PROGRESS search",
-    "pasted_dialogue._DATED match",
-    "people. finditer",
-    "people. search",
-    "people._pattern finditer",
-    "people._pattern search",
-    "prohibitions._RULES finditer",
-    "prohibitions._RULES search",
-    "quotation._CLAUSE_BREAK finditer",
-    "quoted_mail._ADDRESS finditer",
-    "quoted_mail._FORWARDED match",
-    "quoted_mail._MAIL_INTRO match",
-    "relative_dates._DATED match",
-    "sentences._IT_IS search",
-    "sentences._TIMESTAMP finditer",
-    "sentences._UNSPACED_BINDING search",
-    "settled._NAMES search",
-    "shell_command._CODE_NAMES finditer",
-    "small_talk._REACTION match",
-    "small_talk._SYMPATHIZES finditer",
-    "small_talk._SYMPATHIZES search",
-    "small_talk._sympathizes finditer",
-    "small_talk._sympathizes search",
-    "small_talk.is_remark finditer",
-    "small_talk.is_remark search",
-    "statements._UNMARKED match",
-    "success._FAILS search",
-    "task_text._LINK finditer",
-    "worth._DONE_SO search",
-    "worth._DO_SO search",
-    "worth._ESTIMATES search",
-    "worth._LASTS search",
-}
 _POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{[\d,]+\})\+")
 
 
@@ -129,19 +80,12 @@ def test_readers_read_every_hostile_text_in_time_that_grows_with_its_length(name
     assert slow_units(READERS[name], READER_UNITS) == []
 
 
-def test_what_is_known_to_be_slow_is_there() -> None:
-    assert {f"recto.summary.{name}" for name in KNOWN_SLOW} <= set(map(str, patterns_of("summary")))
+@pytest.mark.parametrize("name", SUMMARY_READERS)
+def test_readers_of_summaries_read_the_worst_texts_in_time_that_grows_with_their_length(name: str) -> None:
+    assert slow_units(SUMMARY_READERS[name], FEW_UNITS) == []
 
 
 @pytest.mark.slow
-def test_the_patterns_of_summaries_that_are_slow_are_known() -> None:
-    found = [
-        (used, slow_on(used, (*READER_UNITS, *own_units(str(used.pattern.pattern))))) for used in patterns_of("summary")
-    ]
-    assert {str(used).removeprefix("recto.summary.") for used, text in found if text} <= KNOWN_SLOW
-
-
-@pytest.mark.slow
-def test_no_reader_of_summaries_is_slow() -> None:
-    found = {name: slow_units(read, READER_UNITS) for name, read in SUMMARY_READERS.items()}
-    assert {name for name, slow in found.items() if slow} == set()
+@pytest.mark.parametrize("name", SUMMARY_READERS)
+def test_readers_of_summaries_read_every_hostile_text_in_time_that_grows_with_its_length(name: str) -> None:
+    assert slow_units(SUMMARY_READERS[name], READER_UNITS) == []

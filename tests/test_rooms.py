@@ -24,6 +24,7 @@ ORDER = [
     {"setting_names"},
     {"settings"},
     {"settings_file", "chat"},
+    {"sentences"},
     {"search"},
     {"vault"},
     {"memory", "suggestions"},

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from recto.chat.blocks import Block, Compaction, Text, ToolResult
 from recto.chat.conversation import View
 from recto.chat.message import Message, Role
-from recto.chat.priority import priority_of
 from recto.errors import DoesNotFit, Invalid
 from recto.providers.catalog import ModelCatalog
 from recto.providers.client_formats import ClientFormat, client_format_of, with_text
@@ -25,6 +24,7 @@ from recto.providers.families import VocabularyCounter
 from recto.providers.http import BAD_DATA
 from recto.providers.model import Model
 from recto.providers.registry import split_name
+from recto.sentences.priority import priority_of
 from recto.strategy import STRATEGIES, SUMMARIZE, Strategy
 from recto.summary.truncation import excerpt
 from recto.window.compaction_block import WrittenSummary, next_block

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 
 from recto.chat.blocks import Compaction
-from recto.chat.compaction_words import uncounted_in_words
 from recto.chat.message import Message, Usage
 from recto.engine import Engine
 from recto.errors import DoesNotFit, Invalid
@@ -19,7 +18,7 @@ from recto.reports.what_if import AS_IT_WAS, PlanChanges, StrategyComparison, St
 from recto.simulation import PlannedRequest, Simulation, whole_path
 from recto.store.sent_requests import sent_requests
 from recto.strategy import STRATEGIES
-from recto.summary.ledger import LedgerEntry
+from recto.summary.ledger import KeyStatement
 from recto.text import kept_text_caches
 from recto.turn.assembly import LEAST_CACHED
 from recto.turn.context import CallOptions
@@ -73,7 +72,7 @@ class StrategyPlayer:
     def __init__(self, engine: Engine, session: ChatSession, changes: PlanChanges) -> None:
         self._engine, self._session, self._changes = engine, session, checked_changes(changes)
         self._path: list[Message] = []
-        self._facts: list[LedgerEntry] = []
+        self._facts: list[KeyStatement] = []
 
     async def compare(self, strategies: Collection[str], progress: Progress | None = None) -> StrategyComparison:
         """`progress` takes how many requests are planned, and of how many."""
@@ -100,8 +99,6 @@ class StrategyPlayer:
             runs.append(await self._run_of(player))
         recorded = await self._engine.store_thread.do(self._recorded)
         estimates = [STANDS_IN] if any(run.summary_tokens for run in runs) else []
-        if left_out := uncounted_in_words(sum(len(message.results) for message in self._path)):
-            estimates.append(f"facts are counted as they were said, {left_out}")
         return StrategyComparison(
             self._session.conversation,
             resolved.model.name,
@@ -194,24 +191,25 @@ def _summary_usage(planned: PlannedRequest) -> Iterator[Usage]:
         yield priced(summary.writer.model, Usage(summary.input, summary.output, read, reported=False))
 
 
-def _facts_in(path: Sequence[Message]) -> list[LedgerEntry]:
-    from recto.summary.verification import CoveredFacts  # compiles patterns: a tenth of a second
+def _facts_in(path: Sequence[Message]) -> list[KeyStatement]:
+    from recto.summary.verification import CoveredMessages
 
-    found = CoveredFacts()
+    found = CoveredMessages()
     found.add(message for message in path if message.compaction is None)
-    return list(found.entries.values())
+    return found.statements
 
 
-def _facts_kept(blocks: Blocks, facts: Sequence[LedgerEntry], path: Sequence[Message]) -> tuple[int, float]:
+def _facts_kept(blocks: Blocks, facts: Sequence[KeyStatement], path: Sequence[Message]) -> tuple[int, float]:
     """How many facts the last window tells, and the mean share of those stated so far that a window tells."""
-    from recto.summary.verification import count_lost  # compiles patterns: a tenth of a second
+    from recto.summary.verification import lost_statements
 
     numbers = {message.id: message.said for message in path}
     shares, told, lost, before = list[float](), 0, 0, None
     for reply, block in blocks:
         if block is not None and block is not before:
             covered, lifted = numbers.get(block.last or "", 0), {numbers.get(id) for id in block.lifted}
-            lost = count_lost(block, [each for each in facts if each.number <= covered and each.number not in lifted])
+            known = [each for each in facts if each.number <= covered and each.number not in lifted]
+            lost = len(lost_statements(block, known))
         before = block
         stated = sum(each.number < reply for each in facts)
         told = stated - lost

@@ -359,11 +359,11 @@ class AsyncTalkReader:
     async def lost_facts(self, limit: int | None = None) -> list[tuple[int, str, str]]:
         """What is only in the archive: the number of each message, the role of who said it, and the words. Reads the
         last so many of the messages that the summary in force covers; all of them unless a limit is given."""
-        from recto.summary.verification import CoveredFacts, only_archived  # compiles patterns: a tenth of a second
+        from recto.summary.verification import CoveredMessages, only_archived
 
         block = await self.summary_block()
         found = await self.archived()
-        covered = CoveredFacts()
+        covered = CoveredMessages()
         archived: list[Message] = []
         async for message in self.path():
             if not (message.compaction or found.active(message)):
@@ -375,7 +375,7 @@ class AsyncTalkReader:
 
     async def ledger(self) -> list[tuple[int, str]]:
         """What the ledger of the summary in force quotes, each with the number of its message."""
-        from recto.summary.ledger import ledger_items  # compiles patterns: a tenth of a second
+        from recto.summary.ledger import ledger_items
 
         return ledger_items((await self.summary_block()).ledger)
 

@@ -147,6 +147,8 @@ OFFSITE = (
     "Our budget is 300 euros.",
     "Never call the hotel before 9:30; it is closed.",
     "Actually, the budget is 350 euros.",
+    "Ada brings 12 chairs from the school, and they must be back on 3 May.",
+    "The bus for 24 people costs 480 euros, with the driver.",
 )
 
 
@@ -157,22 +159,24 @@ def test_summary_shows_its_marks_then_the_ledger_by_message_then_the_counts(run:
         run("ask", "--continue", "-m", model, text)
     run("context", "compact")
     shown = run("context", "summary").stdout
-    marks, ledger, counts = shown.partition("\n\n")[2].split("\n\n")
+    marks, ledger, *_, counts = shown.partition("\n\n")[2].split("\n\n")
     assert marks == "Task: an offsite. Grace Hopper [unverified] pays."
     assert ledger.splitlines() == [
         "Said besides, word for word:",
-        "#5 you  Never call the hotel before 9:30; it is closed",
-        "#7 you  Actually, the budget is 350 euros",
+        "#5 you  Never call the hotel before 9:30; it is closed.",
+        "#9 you  Ada brings 12 chairs from the school, and they must be back on 3 May.",
     ]
-    assert re.match(r"0 of \d+ facts kept, \d+ in the ledger, \d+ only in the archive; ", counts)
+    assert re.match(r"0 of \d+ facts kept, 2 in the ledger, \d+ only in the archive; ", counts)
     assert counts.endswith("; 1 that nobody said, marked [unverified].\n")
-    assert run("context", "summary", "--lost").stdout == "#3 you  Our budget is 300 euros\n"
-    assert "#3 you  Our budget is 300 euros" in run("chat", "--continue", input="/summary lost\n").stdout
     lost = one(run("context", "summary", "--lost", "--json"))["lost"]
-    assert lost == [{"number": 3, "role": "user", "text": "Our budget is 300 euros"}]
+    assert {"number": 11, "role": "user", "text": OFFSITE[4]} in lost
+    assert not any(item["number"] in (3, 5, 9) for item in lost)
+    told = run("context", "summary", "--lost").stdout
+    assert f"#11 you  {OFFSITE[4]}" in told
+    assert set(told.splitlines()) <= set(run("chat", "--continue", input="/summary lost\n").stdout.splitlines())
     assert "only one of" in run("context", "summary", "--lost", "--all").stderr
     newest = run("context", "summary", "--lost", "--limit", "1")
-    assert "Our budget is 300 euros" not in newest.stdout
+    assert OFFSITE[4] not in newest.stdout
     assert "note: of the last 1 of " in newest.stderr
 
 

@@ -7,27 +7,31 @@ from typing import Any
 
 import pytest
 from tests.conftest import Open, Script
+from tests.said import user_sentences
 
+from recto import wire
 from recto.blocking import Talk
 from recto.compaction.summary_writer import without_work_log
 from recto.errors import Invalid
 from recto.events import ContextCompacted, Event, Sent
 from recto.summary import verification
+from recto.summary.ledger import ledger_items
 
 pytestmark = pytest.mark.untraced
 
 REPLY: dict[str, Any] = {"text": "Noted; the fleet is ready."}
-SAID = "Boat {0} is berthed at quay-{0}/north.txt, weighs {0},250 kg, and belongs to Ada Lovelace in Lisbon."
+WITH_FIGURES = [text for text in user_sentences()[:60] if re.search(r"\d", text)]
+TELLS_LITTLE = "They spoke about this and that."
 
 
 def summary(text: str) -> dict[str, Any]:
     return {"text": text, "when": "summary"}
 
 
-def fill(talk: Talk, start: int = 11, turns: int = 60) -> list[Event]:
+def fill(talk: Talk, start: int = 0) -> list[Event]:
     """Turns until a compaction comes; what was heard of the last."""
-    for number in range(start, start + turns):
-        events = list(talk.stream(SAID.format(number)))
+    for text in user_sentences()[start : start + 200]:
+        events = list(talk.stream(text))
         if any(isinstance(event, ContextCompacted) for event in events):
             return events
     raise AssertionError("no compaction came")
@@ -44,28 +48,30 @@ def summary_requests(at: Any, talk: Talk) -> list[str]:
 
 
 def test_what_a_model_made_up_is_marked_and_what_it_lost_is_in_the_ledger(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, summary("Ada Lovelace has boats. Grace Hopper owns 77 anchors."), limit=2400))
+    told = "Refunds are off by a cent on multi seat orders, ticket FERN-2207. Grace Hopper owns 77 anchors."
+    at = desk(script(REPLY, summary(told), limit=2400))
     talk = at.conversation()
     events = fill(talk)
     block = talk.compaction()
     assert block is not None
-    assert block.summary == "Ada Lovelace has boats. Grace Hopper [unverified] owns 77 anchors [unverified]."
+    marked = told.replace("Hopper", "Hopper [unverified]").replace("77", "77 [unverified]")
+    assert block.summary == marked
     assert block.checks["invented"] == 2
-    assert block.checks["kept"] == 1
+    assert block.checks["kept"] >= 1
     assert block.checks["ledger"] > 3
-    berths = [re.match(r"#(\d+): .*quay-(\d+)/north\.txt", line) for line in block.ledger]
-    assert all(found and int(found[1]) == 2 * (int(found[2]) - 11) + 1 for found in berths if found)
-    assert any(berths), "each with the number of its message"
+    said = {message.said: message.text for message in talk.messages(limit=None)}
+    for number, item in ledger_items(block.ledger):
+        assert " ".join(item.removesuffix("…").split()) in " ".join(said[number].split())
     body = sent(at, events)
     assert "Grace Hopper [unverified]" in body
-    assert block.ledger[0] in body
-    (told,) = [event for event in events if isinstance(event, ContextCompacted)]
-    assert told.checks == block.checks
+    assert wire.dumps(block.ledger[0]).strip('"') in body
+    (compacted,) = [event for event in events if isinstance(event, ContextCompacted)]
+    assert compacted.checks == block.checks
 
 
 def test_summary_and_ledger_never_take_more_than_the_summarys_room(desk: Open, script: Script) -> None:
     for most in (96, 150, 200, 320):
-        at = desk(script(REPLY, summary("Ada Lovelace has boats."), limit=2400), context__summary_tokens=most)
+        at = desk(script(REPLY, summary(TELLS_LITTLE), limit=2400), context__summary_tokens=most)
         talk = at.conversation()
         events = fill(talk)
         (request,) = [event for event in events if isinstance(event, Sent)]
@@ -73,22 +79,22 @@ def test_summary_and_ledger_never_take_more_than_the_summarys_room(desk: Open, s
         assert section.tokens <= most
         block = talk.compaction()
         assert block is not None
-        assert bool(block.ledger) == (most > 96) or section.tokens > 80
+        assert block.ledger or section.tokens > 80
 
 
-def test_a_ledger_is_carried_over_and_what_a_later_summary_drops_comes_back(desk: Open, script: Script) -> None:
-    first, second = summary("Ada Lovelace has boats in Lisbon."), summary("There are boats in Lisbon.")
-    at = desk(script(REPLY, first, second, limit=2400), context__summary_tokens=400)
+def test_what_a_later_summary_drops_comes_back_in_its_ledger(desk: Open, script: Script) -> None:
+    kept = "No file under billing/migrations: oskar is squashing 0041–0086."
+    at = desk(script(REPLY, summary(kept), summary(TELLS_LITTLE), limit=2400), context__summary_tokens=400)
     talk = at.conversation()
     fill(talk)
     before = talk.compaction()
     assert before is not None
-    assert any("Ada Lovelace" in item for item in before.places)
-    fill(talk, 40)
+    assert any("0041–0086" in place for place in before.places)
+    fill(talk, 200)
     block = talk.compaction()
     assert block is not None
     assert block.checks["facts"] > before.checks["facts"]
-    assert any("Ada Lovelace" in line for line in block.ledger)
+    assert "0041–0086" in "\n".join((*block.ledger, *block.set_aside))
     assert block.checks["facts"] == block.checks["kept"] + block.checks["ledger"] + block.checks["archive"]
 
 
@@ -142,32 +148,31 @@ def test_the_counts_after_an_edit_are_those_of_the_edited_text(desk: Open, scrip
     assert after["kept"] > before["kept"]
 
 
-def test_a_summary_that_keeps_none_of_many_facts_is_asked_for_again_with_them(desk: Open, script: Script) -> None:
-    at = desk(
-        script(
-            REPLY, summary("They spoke about this and that."), summary("Ada Lovelace has boats in Lisbon."), limit=2400
-        )
-    )
+def test_a_summary_that_tells_too_little_is_asked_for_again_with_what_it_lacks(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, summary(TELLS_LITTLE), summary("\n".join(WITH_FIGURES)), limit=2400))
     talk = at.conversation()
     fill(talk)
     block = talk.compaction()
     assert block is not None
     assert block.made_by == "model"
-    assert block.summary == "Ada Lovelace has boats in Lisbon."
-    assert any("it keeps none of the facts" in note for note in block.notes)
-    asked = summary_requests(at, talk)
-    assert len(asked) == 2
-    assert "left out every one of these facts" not in asked[0]
-    assert re.search(r"#\d+: .*quay-\d+/north.txt", asked[1].partition("left out every one of these facts")[2])
+    assert WITH_FIGURES[0] in block.summary
+    assert any("the summary tells 0 of the" in note for note in block.notes)
+    first, again = summary_requests(at, talk)
+    assert "left these out" not in first
+    assert re.search(r"#\d+: .*\d", again.partition("left these out")[2])
 
 
-def test_one_that_keeps_none_again_gives_way_to_sentences_of_the_originals(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, summary("They spoke about this and that."), limit=2400))
+def test_of_two_that_tell_too_little_the_better_goes_in_and_the_rest_is_quoted(desk: Open, script: Script) -> None:
+    better = summary(f"They spoke about this. {WITH_FIGURES[0]}")
+    at = desk(script(REPLY, better, summary(TELLS_LITTLE), limit=2400))
     talk = at.conversation()
     fill(talk)
     block = talk.compaction()
     assert block is not None
-    assert block.made_by == "extractive"
+    assert block.made_by == "model"
+    assert WITH_FIGURES[0] in block.summary
+    assert len("".join(block.ledger)) > len(block.summary)
+    assert any("what it leaves out is quoted after it" in note for note in block.notes)
     assert len(summary_requests(at, talk)) == 2
 
 

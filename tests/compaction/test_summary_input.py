@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import Open, Script
+from tests.said import user_sentences
 
 from recto import wire
 from recto.blocking import Desk, Talk
@@ -15,16 +16,14 @@ from recto.chat.conversation import ranges_of, ranges_without
 from recto.chat.message import Message
 from recto.cli.drawing.transcripts import compaction_facts, progress_in_words
 from recto.compaction import summary_input, summary_writer
-from recto.compaction.summary_input import readable
+from recto.compaction.summary_input import sampled
 from recto.events import ContextCompacted, Event, SummaryProgress
 from recto.ids import new_id
+from recto.summary.set_aside import split_returned
 
 ROLES = ("user", "assistant")
 REPLY: dict[str, Any] = {"text": "Noted, the harbour has room."}
 SAID = "Boat {0} arrived on quay {0} with {0} barrels of oil for the lighthouse, said the {1}."
-THINGS = ("mast", "winch", "rudder", "anchor", "galley", "compass", "tiller", "ladder", "lantern", "chart", "pump")
-DONE = ("was lent to", "is mended by", "was painted by", "costs more than we agreed, says", "belongs to", "was lost by")
-PEOPLE = ("Ada", "Bruno", "Carla", "Dirk", "Elena", "Farid", "Greta", "Hugo", "Irene", "Jonas", "Karin", "Luis", "Mara")
 IMPORTED = 400
 # About a third of them, and more than a window of 2,000 tokens has loaded.
 READ = 12_000
@@ -40,7 +39,7 @@ def one_of_a_series(n: int) -> str:
 
 
 def something_else(n: int) -> str:
-    return f"The {THINGS[n % 11]} {DONE[n // 11 % 6]} {PEOPLE[n // 66 % 13]}, and quay {n} has been dark since then."
+    return user_sentences()[n % 500]
 
 
 def imported(at: Desk, number: int = IMPORTED, said: Callable[[int], str] = one_of_a_series) -> Talk:
@@ -122,7 +121,7 @@ def test_what_is_read_late_is_told_with_its_number_and_corrects_nothing(desk: Op
     first = first_block(talk)
     assert not re.search(r"\(#\d+\): ", first.summary), "the order of the lines tells it"
     block = next_compaction(talk)
-    late = [int(number) for number in re.findall(r"\(#(\d+)\): ", block.summary)]
+    late = [int(number) for number in re.findall(r"\(#(\d+)\): ", split_returned(block.summary)[0])]
     assert late
     assert set(late) <= numbers(first.unread) - numbers(block.unread)
 
@@ -208,13 +207,16 @@ def test_work_that_takes_long_is_shown(desk: Open, script: Script, monkeypatch: 
 def test_of_a_huge_message_places_all_over_it_are_read_and_not_its_length(
     desk: Open, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def line(number: int) -> str:
+        return f"{something_else(number)} It has been so since quay {number} was dark."
+
     log = tmp_path / "bodies.log"
     monkeypatch.setenv("RECTO_SCRIPTED_LOG", str(log))
     monkeypatch.setattr(summary_input, "MOST_OF_ONE", 40_000)
-    talk = imported(desk(script(REPLY, limit=30_000)), 1, lambda n: "\n".join(map(something_else, range(20_000))))
+    talk = imported(desk(script(REPLY, limit=30_000)), 1, lambda n: "\n".join(map(line, range(20_000))))
     talk.ask("Where were we?")
     talk.compact()
-    told = "".join(body for body in log.read_text().splitlines() if "The mast was lent to Ada, and quay 0" in body)
+    told = "".join(body for body in log.read_text().splitlines() if line(0) in body)
     assert len(told) < 100_000
     assert {int(quay) // 2_000 for quay in re.findall(r"quay (\d+)", told)} >= {0, 2, 4, 5, 7, 9}
     assert "quay 19999" in told
@@ -222,11 +224,11 @@ def test_of_a_huge_message_places_all_over_it_are_read_and_not_its_length(
 
 def test_places_of_a_text_are_its_beginning_its_end_and_between_them() -> None:
     text = "".join(f"{n:06}" for n in range(10_000))
-    told = readable(text, 800)
+    told = sampled(text, 800)
     assert len(told) < 900
     assert [part[:6] for part in told.splitlines()[:1]] == ["000000"]
     assert told.endswith("009999")
-    assert readable(text, len(text)) == text
+    assert sampled(text, len(text)) == text
 
 
 def test_ranges_are_made_of_numbers_and_taken_from_each_other() -> None:

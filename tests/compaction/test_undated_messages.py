@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 from tests.conftest import Open, Script
+from tests.said import user_sentences
 
 from recto.blocking import Desk, Talk
 
 Json = Any
 SAID = "We decided last Friday that Ada Lovelace pays 4,200 euros for the winch."
-PLANKS = [f"Plank {number} of the hull is {number * 7} cm wide and {number * 3} cm thick." for number in range(20)]
 HISTORY = [
     {"role": role, "content": text}
-    for said in (SAID, *PLANKS)
+    for said in (SAID, *user_sentences()[:20])
     for role, text in (("user", said), ("assistant", "Yes."))
 ]
 NOW = "We decided yesterday that Grace Hopper pays 310 euros for the crane."
@@ -43,8 +43,8 @@ def test_only_a_message_that_was_said_here_gets_a_day(
 ) -> None:
     at = desk(script(*STEPS, limit=3000))
     talk = brought(at, tmp_path / "history.json")
-    for number in range(10):
-        talk.ask(f"Rope {number} is 12 mm thick. " * 32)
+    for start in range(100, 200, 10):
+        talk.ask(" ".join(user_sentences()[start : start + 10]))
     block = talk.compaction()
     assert block is not None
     told = f"{block.summary}\n{block.ledger}"

@@ -18,8 +18,8 @@ def proposed(quote: str, fact: str = "", message: str = MESSAGE) -> list[str]:
 
 
 def test_a_sentence_is_kept_as_the_user_wrote_it() -> None:
-    message = "I keep bees behind the house. Where can I buy frames?"
-    assert proposed("keep bees", "The user is a beekeeper", message) == ["I keep bees behind the house."]
+    message = "I keep bees in Graz. Where can I buy frames?"
+    assert proposed("keep bees", "The user is a beekeeper", message) == ["I keep bees in Graz."]
 
 
 def test_a_sentence_that_leans_on_another_is_told_in_words_of_the_message() -> None:
@@ -61,6 +61,7 @@ def test_what_the_message_does_not_say_is_dropped(quote: str, fact: str) -> None
         "Die Tabelle hat drei Spalten.",
         "I love it, especially the end.",
         "Thanks for my new password.",
+        "I read the article about bees.",
     ],
 )
 def test_nothing_of_it_can_be_pointed_to(message: str) -> None:
@@ -69,7 +70,13 @@ def test_nothing_of_it_can_be_pointed_to(message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", ["我住在柏林，是一名护士。", "Mam dwa koty i psa.", "Je travaille à Lyon depuis dix ans."]
+    "message",
+    [
+        "Je travaille à Lyon depuis dix ans.",
+        "Ik heet Filipa.",
+        "Я за освітою ґрунтознавиця, ANOVA робила в Excel ще з дисертації.",
+        "أنا نهى، منسقة البيانات (يعني كل إشي مش طبي بطلع عليّ) في مستوصف خيري بحي الرمانة.",
+    ],
 )
 def test_other_languages_are_asked_about(message: str) -> None:
     assert is_worth_asking(message)

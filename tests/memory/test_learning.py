@@ -1,26 +1,24 @@
 """What of a message is remembered by itself, and what is not: junk is worse than nothing."""
 
 import pytest
+from bench.summary_data import conversations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.memory.learning import learnable
+from recto.memory.learning import learnable, own_statements, without_request
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "My sister Anna lives in Berlin.",
-        "I'm allergic to peanuts.",
-        "I prefer short answers.",
         "We decided to use Postgres for billing.",
         "I work as a nurse in Leeds.",
-        "The deadline is 12 June.",
-        "Call me Ada.",
         "Meine Schwester heißt Anna.",
-        "Ich wohne in Graz und arbeite als Lehrer.",
+        "Mein Mann Ruedi ist seit Mai pensioniert und ich arbeite noch 40% im Coop, also ist fast immer öpper daheim.",
+        "Ik heet Joost, ik ben 3 jaar ouder.",
         "Mi hermana vive en Valencia.",
-        "Soy alérgica al marisco.",
+        "Я за освітою ґрунтознавиця, ANOVA робила в Excel ще з дисертації.",
     ],
 )
 def test_lasting_things_are_learned_in_the_users_own_words(text: str) -> None:
@@ -31,23 +29,20 @@ def test_lasting_things_are_learned_in_the_users_own_words(text: str) -> None:
     "text",
     [
         "My code is broken.",
-        "My question is simple.",
         "I'm a bit tired.",
-        "I like it.",
         "I love the idea!",
-        "If my boss is there, I would go.",
-        "It is my favourite.",
-        "I want to write a letter to my wife.",
-        "My son is sick today.",
-        'He said "I live in Rome"',
+        "If my boss Ada is there, I would go.",
+        "I saw Ada in Graz yesterday.",
+        "I love it as much as Ada does.",
+        'He said "I live in Rome".',
         "Fix the bug where our server is slow.",
-        "Translate: my cat is black",
+        "Translate: my cat lives in Graz.",
         "Is my sister called Anna?",
-        "> I live in Paris",
+        "> I live in Paris.",
         "| my name | is | Tom |",
         "def f(): return 'my name is Tom'",
         "Schreib einen Brief an meine Schwester, die in Graz wohnt.",
-        "I live in a house.\n" * 9,
+        "I live in a house in Graz.\n" * 9,
         "",
     ],
 )
@@ -55,9 +50,30 @@ def test_what_passes_is_asked_or_pasted_is_not(text: str) -> None:
     assert list(learnable(text)) == []
 
 
-def test_what_a_user_asks_to_remember_is_learned_whatever_it_is() -> None:
-    assert list(learnable("Remember: the gate code is 4711.")) == ["The gate code is 4711."]
-    assert list(learnable("Merk dir, dass der Code 4711 ist.")) == ["Der Code 4711 ist."]
+def test_of_what_many_people_say_only_little_is_learned() -> None:
+    said = [message.text for each in conversations() for message in each.messages if message.role == "user"]
+    learned = [statement for text in said for statement in learnable(text)]
+    assert 0 < len(learned) < len(said) / 20
+
+
+@pytest.mark.parametrize(
+    ("sentence", "requested"),
+    [
+        ("Remember: the gate code is 4711.", "the gate code is 4711."),
+        ("Please remember that I am Ada.", "I am Ada."),
+        ("Merk dir, dass der Code 4711 ist.", "der Code 4711 ist."),
+        ("N’oublie pas que je suis végétarien.", "je suis végétarien."),
+        ("请记住我住在柏林。", "我住在柏林。"),
+    ],
+)
+def test_what_a_user_asks_to_remember_is_learned_whatever_it_is(sentence: str, requested: str) -> None:
+    assert without_request(sentence) == requested
+    assert [each.lower() for each in learnable(sentence)] == [requested.lower()]
+
+
+@pytest.mark.parametrize("sentence", ["I remember that it was red.", "Note the difference.", "Remember"])
+def test_other_sentences_ask_for_nothing(sentence: str) -> None:
+    assert without_request(sentence) == sentence
 
 
 def test_of_several_sentences_those_that_tell_something_are_taken() -> None:
@@ -69,3 +85,4 @@ def test_of_several_sentences_those_that_tell_something_are_taken() -> None:
 @given(st.text(max_size=400))
 def test_any_text_can_be_looked_through(text: str) -> None:
     assert all(len(each.split()) <= 32 for each in learnable(text))
+    assert all(0 < each.likelihood < 1 for each in own_statements(text))

@@ -84,13 +84,13 @@ def settled(at: Desk) -> None:
         time.sleep(0.005)
 
 
-TRAIN = "The train to work takes me forty minutes each way."
+TRAIN = "I take the train from Leeds to work every morning."
 
 
 def test_a_model_points_out_facts_behind_the_reply_and_they_are_told_with_the_next_message(
     desk: Open, script: Script
 ) -> None:
-    item = {"quote": "takes me forty minutes", "fact": "The user's train takes forty minutes", "kind": "other"}
+    item = {"quote": "train from Leeds", "fact": "The user's train starts in Leeds", "kind": "other"}
     at = desk(script(OK, proposing(item), tools=False), context__learn_facts="on")
     talk = at.conversation()
     assert heard(talk, f"Hello. {TRAIN}") == []

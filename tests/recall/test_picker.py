@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import Open, Script, mostly_slow
+from tests.said import user_sentences
 
 from recto.blocking import Desk, Talk
 from recto.events import Noticed, Sent
@@ -331,7 +332,7 @@ def test_a_question_is_looked_up_before_its_turn_reads_anything(
 def test_a_later_question_about_a_long_paste_brings_what_its_excerpt_leaves_out(desk: Open, script: Script) -> None:
     at = desk(script(REPLY, SUMMARY, limit=4000, summarizes=False))
     talk = at.conversation()
-    rooms = [f"Room {n} was inspected on day {n} by Mr Olsen, and no defect was found in it." for n in range(700)]
+    rooms = [f"Room {n}: {user_sentences()[n % 500]}" for n in range(700)]
     rooms[200] = "The replacement key of the boiler cabinet is kept by Henrike Voss."
     rooms[500] = "The attic must stay closed between May and August, because bats live there."
     first = talk.ask("When must the attic stay closed?\n\n" + "\n".join(rooms))

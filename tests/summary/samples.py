@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from recto.chat.blocks import Text, ToolResult
 from recto.chat.message import Message, Role
-from recto.summary.verification import CoveredFacts
+from recto.summary.extractive_summary import PlainMessage
+from recto.summary.verification import CoveredMessages
 
 
 def quarter(text: str) -> int:
@@ -40,6 +41,10 @@ pieces = (
     | st.just("a long line of plain words that somebody has wrapped at a column\n")
 )
 texts = st.lists(pieces, max_size=30).map("".join) | st.text()
+roles: st.SearchStrategy[Role] = st.sampled_from(["user", "assistant", "tool"])
+conversations = st.lists(
+    st.builds(PlainMessage, roles, fragments | st.text(max_size=80), st.integers(0, 10)), max_size=14
+)
 MESSAGES: tuple[tuple[Role, str], ...] = (
     ("user", "Please build the app in src/app.py. The budget is 12,000 €. We must ship by May 1, 2024."),
     ("assistant", "Ada Lovelace leads it. The p95 was 3.47 ms with PostgreSQL 16.2.1; run `make test` first."),
@@ -48,8 +53,8 @@ MESSAGES: tuple[tuple[Role, str], ...] = (
 )
 
 
-def covered(messages: tuple[tuple[Role, str], ...] = MESSAGES) -> CoveredFacts:
-    found = CoveredFacts()
+def covered(messages: tuple[tuple[Role, str], ...] = MESSAGES) -> CoveredMessages:
+    found = CoveredMessages()
     for number, (role, text) in enumerate(messages, 1):
         block = ToolResult("c", "shell", text) if role == "tool" else Text(text)
         found.add([Message(str(number), role, (block,), said=number)])

@@ -31,19 +31,8 @@ def writer_in_words(block: Compaction) -> str:
 
 
 def kept_in_words(checks: Mapping[str, int]) -> str:
-    """31 of 34 facts kept, not counting most of what 10 tool results say. Empty where no fact was found."""
-    if not checks.get("facts"):
-        return ""
-    kept = f"{checks.get('kept', 0):,} of {counted(checks['facts'], 'fact')} kept"
-    return f"{kept}, {left_out}" if (left_out := uncounted_in_words(checks.get("results", 0))) else kept
-
-
-def uncounted_in_words(results: int) -> str:
-    """What counts of facts leave out: of a tool's result, only its errors, paths and measurements are recognised."""
-    if not results:
-        return ""
-    says = "says" if results == 1 else "say"
-    return f"not counting most of what {counted(results, 'tool result')} {says}"
+    """31 of 34 facts kept. Empty where no fact was found."""
+    return f"{checks.get('kept', 0):,} of {counted(checks['facts'], 'fact')} kept" if checks.get("facts") else ""
 
 
 def counts_in_words(checks: Mapping[str, int]) -> str:

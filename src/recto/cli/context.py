@@ -283,11 +283,9 @@ def _tell_lost(talk: "Talk", limit: int, *, as_json: bool) -> None:
         show.note(f"of the last {limit:,} of {archived:,} archived messages; --limit N looks at more")
     if as_json:
         items = [{"number": number, "role": role, "text": text} for number, role, text in found]
-        show.emit(
-            {"conversation": talk.id, "head": talk.head, "lost": items, "tool_results": block.checks.get("results", 0)}
-        )
+        show.emit({"conversation": talk.id, "head": talk.head, "lost": items})
         return
-    for line in lost_in_words(found, block.checks):
+    for line in lost_in_words(found):
         show.say(line)
 
 

@@ -240,7 +240,7 @@ def summary(chat: ChatState, argument: str) -> None:
         _edit(chat, block)
         return
     if argument == "lost":
-        _print_lines(chat, lost_in_words(chat.talk.lost_facts(LOST_MESSAGES), block.checks))
+        _print_lines(chat, lost_in_words(chat.talk.lost_facts(LOST_MESSAGES)))
         return
     chat.console.print(facts_table(chat.talk.numbered(list(compaction_facts(block)))))
     chat.console.print()

@@ -17,13 +17,10 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import File, Image, Text, ToolResult
 from recto.chat.message import Message
-from recto.compaction.summary_input import SummaryInput, UnreadMessages, readable
+from recto.compaction.summary_input import SummaryInput, UnreadMessages, sampled
 from recto.search.terms import topic_words
-from recto.summary.extractive_summary import PlainMessage, extract
-from recto.summary.machine_output import FENCES, PROSE, classify_lines, readable_output
-from recto.summary.model_orders import SOMEBODY, is_order
-from recto.summary.reference import refers_back
-from recto.summary.sentences import is_heading, is_question, sentences
+from recto.sentences.segments import readable, segments, sentences
+from recto.summary.extractive_summary import Extraction, PlainMessage, is_question
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, excerpt, leading_lines, trailing_lines
 from recto.summary.verification import FormerSummary
 from recto.turn.assembly import Turn
@@ -45,12 +42,8 @@ WORTH_WIDENING = 0.05
 WORTH_ASKING = 160
 # People ask at the beginning or at the end of a long message, in about so many characters.
 ASKING_PART = 600
-ASKS_READER = re.compile(
-    r"\b(?:(?:my|the) question|questions? ?:|please|can you|could you|tell me|i(?:['’]d like| want) to know|meine frage"
-    r"|frage:|bitte|kannst du|können sie|sag mir|mi pregunta|pregunta:|por favor|puedes|dime|ma question"
-    r"|s['’]il (?:te|vous)|peux-tu|pouvez-vous|dis-moi)\b|我的问题|请问|请告诉|教えてください",
-    re.IGNORECASE,
-)
+# A question in the middle of a pasted text stands in a short paragraph of its own.
+OWN_PARAGRAPH = 300
 # The share of the middle for sentences that bear on the question, and the most characters of one.
 LED_SHARE, LONGEST_SENTENCE = 0.4, 400
 # Words match by so many first letters; one that stands in every twelfth sentence is common.
@@ -82,19 +75,16 @@ def question_in(text: str) -> str:
     """What the user asks in a long message: a paragraph in its middle that asks the reader, questions near its ends,
     or else what stands there."""
     near = [*sentences(text[:ASKING_PART])[:4], *sentences(text[-ASKING_PART:])[-4:]] if text else []
-    middle = readable(text[ASKING_PART:-ASKING_PART])
+    middle = sampled(text[ASKING_PART:-ASKING_PART])
     asked = [*_asked_within(middle), *filter(is_question, near)] or [*near[:1], *near[-1:]]
     return cut_text("\n".join(dict.fromkeys(asked)), ASKING_PART)
 
 
 def _asked_within(text: str) -> list[str]:
-    """The last short paragraph that asks the reader something; what a pasted text asks has no such words."""
-    for paragraph in reversed(text.split("\n\n")):
-        if len(paragraph) <= ASKING_PART and ASKS_READER.search(paragraph):
-            said = sentences(paragraph)
-            if any(map(is_question, said)):
-                return said
-    return []
+    """The last short paragraph that asks what is asked once in the text: a pasted one repeats its questions."""
+    paragraphs = [sentences(part) for part in text.split("\n\n") if len(part) <= OWN_PARAGRAPH]
+    times = Counter(each for part in paragraphs for each in part if is_question(each))
+    return next((part for part in reversed(paragraphs) if any(times[each] == 1 for each in part)), [])
 
 
 def extract_middle(text: str, question: str, limit: int, count: CountTokens, about: int) -> str:
@@ -102,18 +92,13 @@ def extract_middle(text: str, question: str, limit: int, count: CountTokens, abo
     tokens, then the most important others."""
     if limit <= 0:
         return ""
-    text = readable(text)
+    text = sampled(text)
     led = sentences_about(text, question, min(limit, about), count)
     left = limit - sum(count(sentence) + 1 for sentence in led)
-    chosen = [_LABEL.match(line) for line in extract(_parts(text), max(0, left), count).splitlines()]
-    others = {f"{found[1]}: {found[2]}" if found[1] else found[2]: found[2] for found in chosen if found}
+    others = Extraction(_parts(text), count).texts(max(0, left))
     flat = _plain(text)
-    places = {line: flat.find(_plain(others.get(line, line)).removesuffix("…")[:80]) for line in (*led, *others)}
+    places = {line: flat.find(_plain(line).removesuffix("…")[:80]) for line in map(_plain, (*led, *others))}
     return "\n".join(sorted(places, key=lambda line: places[line]))
-
-
-# How `extract` marks the lines of a user, who may quote somebody.
-_LABEL = re.compile(r"User(?:, quoting ?([^:]*))?: (.*)")
 
 
 def _plain(text: str) -> str:
@@ -152,11 +137,9 @@ def sentences_about(text: str, question: str, limit: int, count: CountTokens) ->
 
 
 def _with_context(found: Sequence[str], at: int) -> range:
-    """A question brings its answer, an announcement what it announces, "she" the sentence before."""
-    first = max(0, at - refers_back(found[at]))
-    last = at + (is_question(found[at]) or is_heading(found[at]))
-    last += last < len(found) and found[last].startswith(FENCES)
-    return range(first, min(last + 1, len(found)))
+    """A question brings its answer, an announcement what it announces."""
+    last = at + (is_question(found[at]) or found[at].endswith((":", "：")))
+    return range(at, min(last + 1, len(found)))
 
 
 def _stems(text: str) -> set[str]:
@@ -217,7 +200,7 @@ async def result_line(token_cache: TokenCache, messages: Sequence[Message], key:
     before = messages[: messages.index(message)]
     calls = [call for each in before for call in each.calls if call.id == called]
     asked = _plain(f"{result.name} {calls[-1].arguments if calls else ''}")
-    text = readable_output(result.text)
+    text = readable(result.text)
     lines = [line for line in map(_plain, text.splitlines()) if any(char.isalnum() for char in line)]
     size = f"{len(text):,} characters in {len(lines):,} lines"
     label, told = telling_line(lines, is_error=result.is_error)
@@ -240,19 +223,18 @@ _FIRST_LINES, _LONGEST_TITLE = 12, 80
 
 def telling_line(lines: Sequence[str], *, is_error: bool) -> tuple[str, str]:
     """What tells a person most about a result, as a quotation: the title of a note, else the last line, which is the
-    outcome of a program. Orders to a model are not repeated."""
-    said = [line for line in lines if not is_order(line, speaker=SOMEBODY)]
-    if not said:
+    outcome of a program."""
+    if not lines:
         return "", ""
-    title = "" if is_error else _title(said)
+    title = "" if is_error else _title(lines)
     label = "about" if title else "failed" if is_error else "ends"
-    return label, (title or said[-1].rstrip(_BRACKETS)).translate(_QUOTES)
+    return label, (title or lines[-1].rstrip(_BRACKETS)).translate(_QUOTES)
 
 
 def _title(lines: Sequence[str]) -> str:
     """The first heading, or a short first line above prose; empty for the output of programs."""
-    kinds = classify_lines("\n".join(lines)).kinds
-    if 2 * sum(kind == PROSE for kind in kinds) <= len(kinds):
+    kinds = [each.kind for each in segments("\n".join(lines))]
+    if 2 * sum(kind in ("prose", "item", "heading") for kind in kinds) <= len(kinds):
         return ""
     for line in lines[:_FIRST_LINES]:
         if heading := _HEADING.match(line):

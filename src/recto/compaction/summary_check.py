@@ -10,11 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.compaction.summary_input import SummaryInput
-from recto.summary.ledger import ledger_items
-from recto.summary.ledger_selection import ledger_lines
-from recto.summary.levels import find_dropped
+from recto.summary.ledger import ledger_lines
+from recto.summary.set_aside import find_dropped
 from recto.summary.truncation import cut_to_fit
-from recto.summary.verification import VerifiedSummary, verify_summary
+from recto.summary.verification import Checked, VerifiedSummary, check_figures, verify_summary
 from recto.turn.preamble import Preamble
 from recto.turn.token_cache import TokenCache
 from recto.window.compaction_block import WrittenSummary, next_block
@@ -22,15 +21,17 @@ from recto.window.window import summary_entry
 
 log = logging.getLogger(__name__)
 
-# The ledger's share of the room if there are enough facts to fill it: bench/summary.py.
-SHARE = 0.4
+# What a ledger may take beside a model's summary: so much of the room, and of the summary's own tokens.
+SHARE, OF_SUMMARY = 0.2, 1 / 3
 # Below this many tokens the summary may use all of the room; the ledger gets what is left.
 WORTH_DIVIDING = 160
 LEAST = 12
-# When the ledger counts as full, how close the next try aims, and how many tries there are.
-FULL, CLOSE, TRIES = 0.96, 0.985, 6
-# A model's summary that keeps none of so many facts has failed.
-MANY_FACTS = 20
+# A short summary may still have a ledger of one or two statements.
+A_FEW = 48
+# How close the next try aims, and how many tries there are.
+CLOSE, TRIES = 0.95, 4
+# A summary is checked for the most needed statements that take so much of its room.
+CHECKED_SHARE = 0.5
 
 
 class SummaryCheck(Struct, frozen=True):
@@ -43,30 +44,26 @@ class SummaryCheck(Struct, frozen=True):
     """It is made of what was said and done."""
     returned: tuple[str, ...] = ()
     """Lines that were set aside before and stand in the summary again."""
+    is_poor: bool = False
+    """It tells fewer than half of what it was checked for: the ledger may take all the room that is left."""
 
-    async def missed(self, text: str) -> tuple[str, ...]:
-        """The most important facts, if there are many and a summary keeps none of them."""
-        covered, before = await self.source.gathered(), self.source.before
+    async def figures(self, text: str) -> Checked:
+        """Which of the most needed statements with figures a model's summary tells."""
+        covered, former = await self.source.gathered(), self.source.before.statements
+        room = int(self.most * CHECKED_SHARE)
         try:
-            found = await asyncio.to_thread(verify_summary, text, covered, before, mark=False)
+            return await asyncio.to_thread(lambda: check_figures(text, covered.since(former), room, self.source.count))
         except Exception:  # `check` meets it again, and tells the user
-            log.exception("the facts of a summary could not be compared")
-            return ()
-        # of a single long text, a summary may well tell what it is about
-        if found.kept or len(found.lost) < MANY_FACTS or len(self.source.messages) < 2:
-            return ()
-        return await asyncio.to_thread(ledger_lines, found.lost, int(self.most * SHARE), self.source.count)
+            log.exception("the statements of a summary could not be compared")
+            return Checked([], [])
+
+    async def missing(self, checked: Checked) -> tuple[str, ...]:
+        """What a summary lost, as lines for the model that is asked again."""
+        return await asyncio.to_thread(ledger_lines, checked.lost, int(self.most * SHARE), self.source.count)
 
     async def share(self) -> int:
-        """How much room the summary should leave to the ledger, by the number of facts."""
-        if self.most < WORTH_DIVIDING:
-            return 0
-        covered, count = await self.source.gathered(), self.source.count
-        entries = covered.told(self.source.former)
-        needed = sum(count(entry.text) + 1 for entry in entries) + 4 * len({entry.number for entry in entries})
-        # the facts that the former summary states are still there if it is
-        needed += sum(count(line) + 1 for line in self.source.before.ledger)
-        return min(int(self.most * SHARE), needed)
+        """How much room a model's summary should leave to the ledger."""
+        return int(self.most * SHARE) if self.most >= WORTH_DIVIDING else 0
 
     async def check(self, written: WrittenSummary) -> WrittenSummary:
         if not written.text:
@@ -85,16 +82,19 @@ class SummaryCheck(Struct, frozen=True):
         while found.invented and await self._as_sent(found.text) > self.most:
             shorter = cut_to_fit(found.text, len(found.text) * 9 // 10, len)
             found = await self._compared(shorter, is_trusted=False)
-        lines = await self._ledger(found)
+        by_model = written.made_by == "model"
+        lines = await self._ledger(found) if by_model else ()
         checks = written.checks | found.counts(lines)
-        former, known, by_sentence = self.source.before, self.source.set_aside, written.made_by != "model"
-        aside = await asyncio.to_thread(find_dropped, former, found, lines, known, by_sentence=by_sentence)
+        before, known = self.source.before, self.source.set_aside
+        told = "\n".join((found.text, *lines))
+        aside = await asyncio.to_thread(
+            find_dropped, before.summary, before.statements, told, found.lost, known, by_sentence=not by_model
+        )
         return replace(written, text=found.text, ledger=lines, places=found.places, checks=checks, set_aside=aside)
 
     async def _compared(self, text: str, *, is_trusted: bool) -> VerifiedSummary:
         """Original sentences are trusted: only the conversation's own messages contain them."""
         covered, beside = await self.source.gathered(), (self.keep, self.work_log, *self.source.beside)
-        beside = (*beside, *self.source.contents)
         if not is_trusted:
             beside = (*beside, await asyncio.to_thread(self.source.dates_meant))
         before = self.source.before
@@ -102,20 +102,17 @@ class SummaryCheck(Struct, frozen=True):
         return await asyncio.to_thread(verify_summary, text, covered, former, beside, mark=not is_trusted)
 
     async def _ledger(self, found: VerifiedSummary) -> tuple[str, ...]:
-        """As many lines as fit: estimated, then counted, until the room is used or nothing is left."""
+        """As many lines as fit: estimated, then counted."""
         base = await self._as_sent(found.text, [""])
-        room = aim = self.most - base
+        left = self.most - base
+        room = aim = left if self.is_poor else min(left, max(A_FEW, int(base * OF_SUMMARY)))
         best: tuple[str, ...] = ()
         for _ in range(TRIES if room >= LEAST and found.lost else 0):
             lines = await asyncio.to_thread(ledger_lines, found.lost, aim, self.source.count)
             used = await self._as_sent(found.text, lines) - base if lines else 0
             if used <= room:
                 best = lines if len("".join(lines)) >= len("".join(best)) else best
-            if (
-                not lines
-                or room * FULL <= used <= room
-                or (used <= room and len(ledger_items(lines)) >= len(found.items))
-            ):
+            if not lines or used <= room:
                 break
             aim = int(aim * room / max(1, used) * CLOSE)
         return best

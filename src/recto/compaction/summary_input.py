@@ -20,13 +20,14 @@ from recto.chat.message import Message
 from recto.concurrency import StoreThread
 from recto.sources.tools import RECALL
 from recto.store.store import Store
-from recto.summary.agent_run import continue_work_log
+from recto.summary.agent_steps import continue_work_log
 from recto.summary.extractive_summary import Extraction, PlainMessage, truncate
-from recto.summary.levels import SetAsideItem, Topic, find_returning, find_topic, split_returned
+from recto.summary.ledger import ledger_quotations
 from recto.summary.plain_messages import plain_messages
 from recto.summary.prompt import transcribe
 from recto.summary.relative_dates import add_dates, day_of
-from recto.summary.verification import CoveredFacts, FormerSummary, former_summary
+from recto.summary.set_aside import SetAsideItem, Topic, find_returning, find_topic, split_returned
+from recto.summary.verification import CoveredMessages, FormerSummary, former_summary
 from recto.summary.work_log import WorkLog, split_work_log
 from recto.turn.assembly import Turn
 from recto.turn.loaded_view import LoadedView
@@ -160,7 +161,7 @@ class SummaryInput:
     """How many messages were given to a summariser."""
     density: float = field(init=False)
     """Tokens for each character of the covered part and the previous summary."""
-    _facts: CoveredFacts | None = None
+    _facts: CoveredMessages | None = None
     _extraction: Extraction | None = None
     _work: tuple[int, WorkLog | None] | None = None
     """The work log after so many messages."""
@@ -176,10 +177,10 @@ class SummaryInput:
     def former(self) -> str:
         return self.before.summary
 
-    async def gathered(self) -> CoveredFacts:
-        """The facts of the messages read so far."""
+    async def gathered(self) -> CoveredMessages:
+        """The messages read so far, as evidence."""
         if self._facts is None:
-            self._facts = CoveredFacts()
+            self._facts = CoveredMessages()
             await asyncio.to_thread(self._facts.add, self.messages)
         return self._facts
 
@@ -237,9 +238,16 @@ class SummaryInput:
 
     async def extract(self, most: int, keep: str = "") -> str:
         if self._extraction is None:
-            log, former = self.work_log, split_returned(split_work_log(self.former)[1])[0]
+            log = self.work_log
+            former = "\n".join(filter(None, (split_returned(split_work_log(self.former)[1])[0], *self._ledger_spoken)))
             self._extraction = Extraction(self._said(has_log=log is not None), self.count, former, log, keep)
         return await asyncio.to_thread(self._extraction.within, most)
+
+    @property
+    def _ledger_spoken(self) -> list[str]:
+        """What the former ledger quotes, as lines of a summary: beside chosen sentences there is no ledger."""
+        quoted = ledger_quotations(self.before.ledger)
+        return [SetAsideItem(number, role, item).spoken for number, role, item in quoted]
 
     async def truncate(self, most: int) -> str:
         return truncate(self._said(has_log=False), most, self.count, split_returned(self.former)[0])
@@ -248,8 +256,8 @@ class SummaryInput:
         """What was set aside and bears on the latest messages, within `most` tokens."""
         if not self.set_aside:
             return []
-        known = [*self.before.entries, *(await self.gathered()).entries.values()]
-        return await asyncio.to_thread(find_returning, self.set_aside, self.topic, known, most, self.count)
+        current = (await self.gathered()).since(self.before.statements)
+        return await asyncio.to_thread(find_returning, self.set_aside, self.topic, current, most, self.count)
 
     @property
     def days(self) -> tuple[str, str]:
@@ -263,7 +271,7 @@ class SummaryInput:
         for message in self.messages:
             day = day_of(message.time)
             if day and message.role != "tool":
-                found |= {str(day), *_BRACKETED_DATE.findall(add_dates(readable(message.text), day))}
+                found |= {str(day), *_BRACKETED_DATE.findall(add_dates(sampled(message.text), day))}
         return "\n".join(sorted(found))
 
     @property
@@ -279,14 +287,14 @@ class SummaryInput:
 
     def _said(self, *, has_log: bool) -> list[PlainMessage]:
         said = plain_messages(self.messages, has_log=has_log, goes_on=bool(self.former), late=self._late)
-        return [replace(message, text=readable(message.text)) for message in said]
+        return [replace(message, text=sampled(message.text)) for message in said]
 
     def count(self, text: str) -> int:
         """An estimate by the token density of the covered part: exact counting may need a server and comes later."""
         return math.ceil(len(text) * self.density)
 
 
-def readable(text: str, most: int = MOST_CHOSEN_FROM) -> str:
+def sampled(text: str, most: int = MOST_CHOSEN_FROM) -> str:
     """As much of a text as there is time to read: all, or places all over it."""
     if len(text) <= most:
         return text
@@ -300,7 +308,7 @@ def _in_part(message: Message) -> Message:
     if not any(len(getattr(block, "text", "")) > MOST_OF_ONE for block in message.blocks):
         return message
     blocks = tuple(
-        replace(block, text=readable(block.text, MOST_OF_ONE)) if isinstance(block, Text | ToolResult | File) else block
+        replace(block, text=sampled(block.text, MOST_OF_ONE)) if isinstance(block, Text | ToolResult | File) else block
         for block in message.blocks
     )
     return replace(message, blocks=blocks)

@@ -20,9 +20,10 @@ from recto.concurrency import StoreThread
 from recto.errors import Overflow, RectoError
 from recto.events import Event, SummaryProgress, SummaryRequested
 from recto.store.store import Store
-from recto.summary.levels import RETURNED, SetAsideItem, add_to_contents, with_returned
 from recto.summary.prompt import SummarizedText, SummaryOptions, merge_prompt, reject_reason, summary_prompt
+from recto.summary.set_aside import RETURNED, SetAsideItem, add_to_contents, with_returned
 from recto.summary.truncation import CountTokens
+from recto.summary.verification import Checked
 from recto.summary.work_log import split_work_log
 from recto.text import trim_text_caches
 from recto.turn.context import TurnContext
@@ -46,11 +47,11 @@ LOG_SHARE, LEAST_SHARE = 0.35, 0.25
 MAX_LOG_SHARE = 0.5
 # It gets more where the model's summary leaves it, and less where that is too long.
 LOG_SHARES = (0.7, 0.6, MAX_LOG_SHARE, 0.45, LOG_SHARE, 0.25, 0.15, 0.08)
-# The ledger's share beside sentences of the originals, which tell facts in full.
-LEDGER_SHARE = 0.25
 # The shares of what was set aside and returns, and of the contents; about how many tokens a line of these takes.
-RETURNED_SHARE, CONTENTS_SHARE, CONTENTS_LINE = 0.15, 0.08, 16
+RETURNED_SHARE, CONTENTS_SHARE, CONTENTS_LINE = 0.15, 0.1, 16
 COVERS_LITTLE = 0.25
+# Where the longest answer has no room after the conversation's own prefix, one of so much of its length is asked for.
+SHORTER = 0.7
 
 
 class NoSummary(Exception):
@@ -85,6 +86,9 @@ class SummaryWriter(Struct):
     _returned: list[SetAsideItem] = field(default_factory=list)
     _for_contents: int = 0
     """Room for the contents, in tokens."""
+    _poor: tuple[Checked, SideAnswer] | None = None
+    """An answer that tells too little; another is asked for once."""
+    _is_poor: bool = False
 
     def note(self, problem: str) -> None:
         self._notes.append(problem)
@@ -110,14 +114,17 @@ class SummaryWriter(Struct):
                     async for event in events:
                         yield event
                 if self._answer:
-                    await self._refuse_if_empty(self._answer)
-                    self.result = await self._check.check(await self._by_model(self._answer))
+                    await self._take(await self._better(self._answer))
                     return
             except (NoSummary, RectoError) as why:
                 self._notes.append(f"attempt {number + 1} by {writer.model.name} failed: {why}")
                 self._overflowed = isinstance(why, Overflow)
                 if is_hopeless(why) and writer is self.writers[-1]:
                     break
+        if self._poor:
+            self._is_poor = True
+            await self._take(self._poor[1])
+            return
         async with aclosing(self._shown(self._without_model())) as events:
             async for event in events:
                 yield event
@@ -149,7 +156,8 @@ class SummaryWriter(Struct):
     @property
     def _check(self) -> SummaryCheck:
         returned = tuple(item.head + item.text for item in self._returned)
-        return SummaryCheck(self.source, self.most - self._for_contents, self.wanted.keep, self._log, returned)
+        most = self.most - self._for_contents
+        return SummaryCheck(self.source, most, self.wanted.keep, self._log, returned, self._is_poor)
 
     @property
     def _attempts(self) -> list[TurnContext]:
@@ -181,10 +189,11 @@ class SummaryWriter(Struct):
         if source.entries is None or not self._has_prefix(writer):
             return None, ""
         has_former = bool(source.former)
-        for brief in (False, True):
-            text = summary_prompt(self.wanted, above=True, has_former=has_former, has_current=has_current, brief=brief)
+        shorter = replace(self.wanted, tokens=int(self.wanted.tokens * SHORTER))
+        for wanted, brief in ((self.wanted, False), (self.wanted, True), (shorter, True)):
+            text = summary_prompt(wanted, above=True, has_former=has_former, has_current=has_current, brief=brief)
             asked = (await count_texts(writer, [text]))[0]
-            question = SideCall(writer, writer.preamble, source.entries, asked, because, self.wanted.tokens)
+            question = SideCall(writer, writer.preamble, source.entries, asked, because, wanted.tokens)
             if question.fits:
                 return question, text
         return None, ""
@@ -269,14 +278,25 @@ class SummaryWriter(Struct):
         whole = with_returned(text, self._returned)
         return await as_sent(self.source.token_cache, whole, self.source.archived) + self._for_contents
 
-    async def _refuse_if_empty(self, answer: SideAnswer) -> None:
-        """A summary that keeps none of many facts has failed; the next attempt is told which."""
-        missed = await self._check.missed(answer.text)
-        if missed:
+    async def _better(self, answer: SideAnswer) -> SideAnswer:
+        """This answer, or the one before it if that tells more. Where both tell too little, the first is asked for
+        again with what it leaves out."""
+        checked = await self._check.figures(answer.text)
+        if checked.is_poor and not self._poor:
+            self._poor = checked, answer
             self._answer, self._was_ahead = None, False
             self._parts.clear()
-            self.wanted = replace(self.wanted, missed=missed)
-            raise NoSummary("it keeps none of the facts")
+            self.wanted = replace(self.wanted, missed=await self._check.missing(checked))
+            raise NoSummary(_how_much(checked))
+        if self._poor and len(self._poor[0].kept) > len(checked.kept):
+            checked, answer = self._poor
+        self._is_poor = checked.is_poor
+        if checked.is_poor:
+            self._notes.append(f"{_how_much(checked)}: what it leaves out is quoted after it")
+        return answer
+
+    async def _take(self, answer: SideAnswer) -> None:
+        self.result = await self._check.check(await self._by_model(answer))
 
     async def _by_model(self, answer: SideAnswer) -> WrittenSummary:
         # what a model repeats of the frame of the former summary
@@ -298,25 +318,11 @@ class SummaryWriter(Struct):
         """The lower rungs: neither can fail, and both fit."""
         source, extract = self.source, partial(self.source.extract, keep=self.wanted.keep)
         await source.read(MOST_READ)
-        text = await self._within(self.most - min(self._share, int(self.most * LEDGER_SHARE)), extract)
+        text = await self._within(self.most, extract)
         made_by = "extractive"
         if not text:
             text, made_by = await self._within(self.most, source.truncate), "truncated"
         self.result = await self._check.check(self._written(text, made_by if text else "discard"))
-        if made_by == "extractive":
-            await self._use_room_of_ledger()
-
-    async def _use_room_of_ledger(self) -> None:
-        """Chooses more sentences where the ledger leaves much of its share."""
-        found = self.result
-        cache, archived = self.source.token_cache, self.source.archived
-        used = await as_sent(cache, found.text, archived, found.ledger)
-        if used + self._for_contents >= self.most * USED:
-            return
-        needed = used - await as_sent(cache, found.text, archived)
-        text = await self._within(self.most - needed, self.source.extract)
-        if len(with_returned(text, self._returned)) > len(found.text):
-            self.result = await self._check.check(self._written(text, "extractive"))
 
     # -- what was set aside
 
@@ -341,10 +347,10 @@ class SummaryWriter(Struct):
         """The topics of all that is set aside, in what room is left for them."""
         source, found = self.source, self.result
         aside = found.set_aside if source.contents else (*source.set_aside, *found.set_aside)
-        others, limit = (*source.set_aside, *found.text.splitlines(), *found.ledger), int(self.most * CONTENTS_SHARE)
+        limit = int(self.most * CONTENTS_SHARE)
         while self.most >= WORTH_DIVIDING and limit > CONTENTS_LINE:
             fits = partial(_fit, limit, source.count)
-            lines = await asyncio.to_thread(add_to_contents, source.contents, aside, others, fits)
+            lines = await asyncio.to_thread(add_to_contents, source.contents, aside, fits)
             if await as_sent(source.token_cache, found.text, source.archived, found.ledger, lines) <= self.most:
                 return lines
             limit = limit * 3 // 4
@@ -385,6 +391,11 @@ class SummaryWriter(Struct):
                 else min(aim - 1, int(aim * most / tokens * 0.95))
             )
         return best
+
+
+def _how_much(checked: Checked) -> str:
+    number = len(checked.kept) + len(checked.lost)
+    return f"the summary tells {len(checked.kept)} of the {number} statements that it was checked for"
 
 
 def without_work_log(text: str) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 from msgspec import Struct
 
 from recto.memory.fact import FACT_KINDS, THE_USER, FactKind, fact_stems, is_negated, numbers_in
-from recto.memory.lasting_statements import time_sense
 from recto.memory.learning import MAX_WORDS, UserStatement, own_statements
 
 ORDER = """\
@@ -46,12 +45,12 @@ def is_worth_asking(message: str) -> bool:
 
 
 def _may_be_kept(statement: UserStatement) -> bool:
-    """Only what shows that it lasts: most of what a message says is about the work, the world or the day. In a language
-    that we do not know, the model is believed."""
-    sense = time_sense(statement.text)
-    if statement.is_asked or not statement.is_lasting or sense == "passing":
+    """Only what shows that it lasts: most of what a message says is about the work, the world or the day."""
+    if statement.is_asked or statement.passes:
         return False
-    return sense in ("lasting", None) or statement.tells
+    if statement.leans:
+        return statement.names > 0
+    return statement.tells or (statement.is_own and statement.is_likely)
 
 
 def supported_facts(answer: str, message: str) -> list[ProposedFact] | None:

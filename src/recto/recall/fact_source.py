@@ -19,14 +19,13 @@ from recto.memory.fact import THE_USER, SaidBy, is_negated
 from recto.memory.learning import without_request
 from recto.search.passages import split_sentences
 from recto.search.terms import STOP_WORDS, UNSPACED_RUN, normalize_text
+from recto.sentences.segments import readable
 from recto.sources.tools import FORGET_FACT, RECALL, RECALL_FACTS, REMEMBER
 from recto.sources.vault_tools import READ_DOCUMENT
-from recto.summary.entities import NUMBER_WORDS, normalize_number, thousands_value
 from recto.summary.evidence import Evidence
-from recto.summary.facts import Fact, find_facts
-from recto.summary.machine_output import PROSE, readable_output
+from recto.summary.figures import Value, normalize_number, number_words, thousands_value
 from recto.summary.relative_dates import add_dates, day_of
-from recto.summary.tool_use import readable_arguments
+from recto.summary.values import find_values
 
 # One of so many words may be missing, if it is written in lower case: a synonym, not a name.
 WORDS_PER_MISSING = 6
@@ -86,7 +85,7 @@ class ConversationSources(Struct, frozen=True):
 def conversation_sources(messages: Sequence[Message]) -> ConversationSources:
     """Of messages, the latest first. What the tools of memory gave is no source: it repeats others, or the model."""
     found = ConversationSources()
-    asked = {call.id: readable_arguments(call.arguments) for message in messages for call in message.calls}
+    asked = {call.id: readable(call.arguments) for message in messages for call in message.calls}
     for at, message in enumerate(messages):
         match message.role:
             case "user":
@@ -99,7 +98,7 @@ def conversation_sources(messages: Sequence[Message]) -> ConversationSources:
                 name = f"attachment {block.name}"
                 found.documents.append(FactSource(block.text, "document", name, message.id, "", block.name))
             elif isinstance(block, ToolResult) and not block.is_error and block.name not in MEMORY_TOOLS:
-                text, called = readable_output(readable_arguments(block.text)), asked.get(block.call_id, "")
+                text, called = readable(block.text), asked.get(block.call_id, "")
                 path = _PATH.match(text) if block.name == READ_DOCUMENT else None
                 name = f"note {path[1]}" if path else f"tool {block.name}"
                 found.documents.append(FactSource(text, "document", name, message.id, "", called, called))
@@ -184,9 +183,9 @@ def _sentences(source: FactSource) -> Iterator[tuple[str, list[str]]]:
 def _says(sentence: str, around: Sequence[str], text: str, created: str) -> bool:
     dated = add_dates(sentence, day_of(created))
     evidence = Evidence()
-    evidence.add(dated, find_facts(dated, author=PROSE))
+    evidence.add(dated)
     said, has_figures = _statement(sentence), any(map(str.isdigit, text))
-    for fact in reversed(find_facts(text, author=PROSE)):
+    for fact in reversed(find_values(text)):
         if fact.kind in ("date", "time"):
             if not (evidence.states(fact) or _adds_year(fact, evidence, created)):
                 return False
@@ -206,7 +205,7 @@ def _says(sentence: str, around: Sequence[str], text: str, created: str) -> bool
     return _is_about(said, wanted) and _agrees(clauses, said, wanted, is_negated(text))
 
 
-def _adds_year(fact: Fact, evidence: Evidence, created: str) -> bool:
+def _adds_year(fact: Value, evidence: Evidence, created: str) -> bool:
     """A day without a year is one of the year in which it was said, or of the next."""
     year, _, day = fact.normal.partition("-")
     is_near = created[:4].isdigit() and year.isdigit() and int(year) - int(created[:4]) in (0, 1)
@@ -283,7 +282,7 @@ def _statement(text: str) -> _Statement:
     words, figures, before = list[_Word](), list[frozenset[str]](), ""
     for token in _TOKEN.findall(text):
         plain = normalize_text(token)
-        value = NUMBER_WORDS.get(token.casefold(), 1)
+        value = number_words().get(token.casefold(), 1)
         if token[0].isdigit():
             readings = _readings(token)
             figures.append(readings)

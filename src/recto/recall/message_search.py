@@ -23,7 +23,6 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
-from recto.chat.priority import CHATTER, sentence_priority
 from recto.errors import Invalid
 from recto.recall.archive import Archive, ArchivedHit, ArchiveScope
 from recto.recall.indexed_message import searchable_text, speaker
@@ -31,9 +30,11 @@ from recto.recall.snippets import Snippet, estimate_tokens
 from recto.search.finder import Hit
 from recto.search.keyword_index import Filter
 from recto.search.terms import normalize_text, topic_words
+from recto.sentences.priority import is_small_talk
+from recto.sentences.segments import segments
 from recto.store.paths import ConversationPath
 from recto.store.store import Store
-from recto.summary.machine_output import PROSE, classify_lines
+from recto.summary.agent_steps import is_command_output
 from recto.text import clean
 from recto.turn.session import ChatSession
 from recto.window.compaction_block import cleared_at
@@ -247,7 +248,7 @@ class _MessageTopics(Struct, frozen=True):
 @lru_cache(maxsize=16)  # a turn asks three times
 def _message_topics(said: str) -> _MessageTopics | None:
     text = written_by_people(said)
-    if not text or sentence_priority(text) == CHATTER:
+    if not text or is_small_talk(text):
         return None
     parts = (text[:ENDS], text[-ENDS:]) if len(text) > SELF_CONTAINED else (text,)
     return _MessageTopics(text, frozenset(topic_words(text)), any(map(_ASKS.search, parts)))
@@ -272,13 +273,13 @@ def _normalized(text: str) -> str:
 
 
 def written_by_people(text: str) -> str:
-    """The lines that people wrote; empty where most of a long text is machine output."""
+    """The lines that people wrote; empty where most of a text is machine output."""
+    if "\n" in text and is_command_output(text):
+        return ""
     if len(text) < MIN_PASTE_CHARACTERS and text.count("\n") + 1 < MIN_PASTE_LINES:
         return text
-    found = classify_lines(text[:MAX_EXAMINED])
-    ends = (*found.starts[1:], min(len(text), MAX_EXAMINED))
-    lines = [text[start:end] for start, end, kind in zip(found.starts, ends, found.kinds, strict=True) if kind == PROSE]
-    people = "".join(lines)
+    found = segments(text[:MAX_EXAMINED])
+    people = "\n".join(each.text for each in found if each.kind in ("prose", "item", "quote", "heading"))
     return people if len(people) * 2 > min(len(text), MAX_EXAMINED) else ""
 
 

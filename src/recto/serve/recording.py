@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from recto.background import FOREGROUND
 from recto.chat.message import Message, Status, now
-from recto.chat.priority import priority_of
 from recto.errors import RectoError
 from recto.ids import new_id
 from recto.providers.forwarding import body_pieces
 from recto.providers.model import Model
+from recto.sentences.priority import priority_of
 from recto.serve.charging import CallBound, CallCost
 from recto.serve.gateway import Gateway
 from recto.serve.heard_reply import HeardReply

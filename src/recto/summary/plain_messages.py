@@ -4,12 +4,15 @@ from collections.abc import Collection, Sequence
 
 from recto.chat.message import Message
 from recto.sources.tools import RECALL
-from recto.summary.agent_run import continue_work_log, find_observations, without_command
+from recto.summary.agent_steps import (
+    continue_work_log,
+    find_observations,
+    says_all_by_outcome,
+    split_command,
+    without_examples,
+)
 from recto.summary.extractive_summary import Extraction, PlainMessage
-from recto.summary.machine_output import readable_output
 from recto.summary.relative_dates import day_of
-from recto.summary.task_text import without_examples
-from recto.summary.tool_use import says_all_by_outcome
 from recto.summary.truncation import CountTokens
 
 
@@ -21,12 +24,15 @@ def plain_messages(
     observed = find_observations(messages, goes_on=goes_on) if has_log else {}
     calls = [call for message in messages for call in message.calls] if has_log else []
     told = {call.id for call in calls if says_all_by_outcome(call.name, call.arguments)}
-    said = []
+    said: list[PlainMessage] = []
+    before = None
     for message in messages:
         text = "" if message.id in observed else _text_of(message, told, has_log=has_log)
-        number = message.said if message.said in late else 0
-        day, is_step = day_of(message.time), has_log and bool(message.calls)
-        said.append(PlainMessage(message.role, text, message.priority, number, day, is_step))
+        number, day = message.said if message.said in late else 0, day_of(message.time)
+        is_call = not message.text and bool(message.calls)
+        is_later = bool(day and before and day != before)
+        said.append(PlainMessage(message.role, text, number, is_call=is_call, after_gap=is_later, day=day))
+        before = day or before
     return said
 
 
@@ -39,7 +45,7 @@ def extraction_of(messages: Sequence[Message], count: CountTokens) -> Extraction
 def _text_of(message: Message, told: set[str], *, has_log: bool) -> str:
     """A work log tells the calls, and of the results of those in `told` all that matters."""
     results = [result.text for result in message.results if result.name != RECALL and result.call_id not in told]
-    text = message.text or "\n".join(map(readable_output, results))
+    text = message.text or "\n".join(results)
     if has_log:
-        return without_command(text) if message.role == "assistant" else without_examples(text)
+        return split_command(text)[0] if message.role == "assistant" else without_examples(text)
     return text or " ".join(f"{call.name} {call.arguments}" for call in message.calls)

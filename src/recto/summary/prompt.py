@@ -52,7 +52,7 @@ say. Make one summary of them under these headings, leaving out those that would
 Carry over every fact, decision and open point that still holds, names, numbers, dates and paths word for word. Drop \
 what a later part has corrected, settled or finished. Invent nothing.{log} Answer with the summary alone, in the \
 language of the parts, in at most {words} words.{keep}{style}{missed}"""
-_MISSED = "\nA first summary left out every one of these facts. Tell those that still hold:\n"
+_MISSED = "\nA first summary left these out. Tell those that still hold:\n"
 # Measured on English prose; other languages take more tokens for a word, which only makes their summaries shorter.
 _WORDS_PER_TOKEN = 0.6
 _SHORTER_FACTOR = 0.6

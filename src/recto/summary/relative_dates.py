@@ -1,256 +1,138 @@
-"""Relative dates: "tomorrow" with its day behind it, so that a sentence can be read long after it was said.
-
-In English, German, Spanish, French and Dutch. "By Friday" is the next one, unless the sentence tells what happened or
-what happens every week. What could mean several days, as "soon", stays as it is.
+"""Relative dates: "by Friday" becomes "by Friday [2026-03-13]", so that a sentence can be read long after it was said.
+The words are in `sentences/words.toml`; those of a date are of one language. What may mean several days stays as it is.
 """
 
 import re
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from contextlib import suppress
 from datetime import date, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain, pairwise
 
-_DAYS = {
-    "today|tonight|this (?:morning|afternoon|evening)|vandaag|heute|hoy|esta (?:mañana|tarde|noche)|aujourd['’]hui"
-    "|ce (?:matin|soir)|cet après-midi": 0,
-    "(?<!the day after )tomorrow|(?<!pasado )(?<!la )(?<!esta )(?<!de )(?<!ayer )(?<!cada )mañana|(?<!après-)demain": 1,
-    "the day after tomorrow|overmorgen|übermorgen|pasado mañana|après-demain": 2,
-    "(?<!the day before )yesterday|last night|gisteren|gestern|ayer|anoche|(?<!avant-)hier": -1,
-    "the day before yesterday|eergisteren|vorgestern|anteayer|antier|avant-hier": -2,
-}
-# "Morgen" with a capital is the morning.
-_GERMAN_TOMORROW = (
-    r"(?<!heute )(?<!gestern )(?<!guten )(?<!jeden )(?<!am )(?<!de )(?<!elke )(?<!goede )\bmorgen\b(?! ist Morgen)"
-)
-# At the start of a sentence, what follows tells.
-_FIRST_TOMORROW = (
-    r"(?:^|(?<=[.!?:] ))Morgen(?= (?:um|ab|bis|früh|[Vv]ormittag|[Nn]achmittag|[Mm]ittag|[Aa]bend|kommt?|kommen|muss"
-    r"|müssen|wird|werden|ist|sind|gehe?n?|geht|holen?|gibt|habe?n?|hat|fahren?|bringen?|treffen|machen?|soll"
-    r"|will|kann"
-    r"|können|ga|gaan|moet|moeten|wordt|komen?)\b)"
-)
-_COUNTS = {
-    word: number
-    for number, words in enumerate(
-        (
-            "a an one ein eine einem einer einen un una une",
-            "two zwei dos deux",
-            "three drei tres trois",
-            "four vier cuatro quatre",
-            "five fünf cinco cinq",
-            "six sechs seis",
-            "seven sieben siete sept",
-            "eight acht ocho huit",
-            "nine neun nueve neuf",
-            "ten zehn diez dix",
-        ),
-        1,
-    )
-    for word in words.split()
-}
-_COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(sorted(_COUNTS, key=len, reverse=True))})"
-_UNITS = {
-    "day": r"days?|dag(?:en)?|tag(?:e|en)?|días?|jours?",
-    "week": r"weeks?|weken|wochen?|semanas?|semaines?",
-    "month": r"months?|maand(?:en)?|monat(?:e|en)?|mes(?:es)?|mois",
-    "year": r"years?|jaar|jahr(?:e|en)?|años?|ans?|années?",
-}
-_UNIT = "(?:" + "|".join(f"(?P<{unit}>{words})" for unit, words in _UNITS.items()) + ")"
-_AGO = (rf"{_COUNT} {_UNIT} ago", rf"(?:vor|hace|il y a) {_COUNT} {_UNIT}")
-_AHEAD = rf"(?:in|dentro de|en|dans) {_COUNT} {_UNIT}"
-_WEEKDAYS = (
-    "monday|maandag|montag|lunes|lundi",
-    "tuesday|dinsdag|dienstag|martes|mardi",
-    "wednesday|woensdag|mittwoch|miércoles|mercredi",
-    "thursday|donderdag|donnerstag|jueves|jeudi",
-    "friday|vrijdag|freitag|viernes|vendredi",
-    "saturday|zaterdag|samstag|sonnabend|sábado|samedi",
-    "sunday|zondag|sonntag|domingo|dimanche",
-)
-_WEEKDAY = "|".join(_WEEKDAYS)
-_SPAN = rf"weekend|wochenende|fin de semana|week-end|{'|'.join(list(_UNITS.values())[1:])}|{_WEEKDAY}"
-_LAST = r"last|afgelopen|letzte[nrms]?|vorige[nrms]?|vergangene[nrms]?"
-_NEXT = r"next|volgende|komende|nächste[nrms]?|kommende[nrms]?"
-_THIS = r"this|diese[nrms]?|est[ea]|cette|ce"
-_BEFORE_SPAN = rf"(?:(?P<last>{_LAST}|el pasado|la pasada)|(?P<next>{_NEXT}|próxim[oa])|(?P<this>{_THIS}))"
-_AFTER_SPAN = r"(?:(?P<last>pasad[oa]|derni(?:er|ère)|passée?)|(?P<next>que viene|próxim[oa]|prochaine?))"
-# "We built it in two days" is a duration.
-_FUTURE = re.compile(
-    r"\b(?:will|won['’]t|going to|gonna|due|starts?|leaves?|ends?|expires?|wird|werden?|fällig|beginnt|endet"
-    r"|v(?:oy|as|a|amos|an) a|empieza|termina|vence|v(?:ais|as|a|ons|ez|ont)|commence|aura|sera)\b|['’]ll\b",
-    re.IGNORECASE,
-)
-_HINT = re.compile(
-    r"today|tonight|this|tomorrow|yesterday|last|next|ago|in \w+ (?:day|week|month|year|tag|woche|monat|jahr)"
-    r"|vandaag|gisteren|volgende|komende|afgelopen|heute|gestern|morgen|vor |letzte|nächste|vorige|kommende"
-    r"|vergangene|diese|hoy|mañana|ayer|anoche|antier"
-    r"|hace|dentro|pasad|próxim|que viene|est[ea] |aujourd|demain|hier|il y a|dans|derni|prochain|passée?"
-    r"|ce(?:tte|t)? |(?:on|tues|nes|hurs|fri|tur|sun|maan|dins|der|vrij|ter|zon)da[yg]|tag\b|woch|nes\b|artes"
-    r"|coles|eves\b"
-    r"|bado|mingo|undi|ardi|redi|eudi|amedi|anche",
-    re.IGNORECASE,
-)
-# A figure behind it is its date, but "Friday 8:15" and "Friday 4 pm" tell the hour.
-_DATED = re.compile(
-    r"\s*[(\[,]?\s*(?:the |den |dem |der |el |le |de )?\d(?!\d?(?:[:h]\d|\.\d\d\b| ?(?:[ap]\.?m\b|uhr|h\b|uur)))",
-    re.IGNORECASE,
-)
-# A deadline is near. "On Friday" may be past, every week, or a day of the journey that is planned.
-_BY_WEEKDAY = (
-    rf"(?:by|before|until|till|due|bis|bis zum|vor|antes del?|hasta|para el|avant|d['’]ici|jusqu['’]à|voor|vóór|tot"
-    rf"|uiterlijk) (?P<weekday>{_WEEKDAY})(?! (?:que viene|próxim|pasado|prochain|derni|passé))"
-)
-# A sentence with one of these tells what happened, what happens every week, or names the day itself.
-_NO_NEXT = (
-    r"\b(?:was|were|had|did|went|got|came|saw|said|took|made|last|every|each|always|usually|or|(?!need|speed"
-    r"|indeed|feed"
-    r"|seed|shed|bed)[a-z]{2,}ed|war|waren|hat|haben|hatten?|habe|hab|wurden?|jeden?|immer|oder|letzten?"
-    r"|ge[a-zäöü]{3,}(?:t|en)"
-    r"|fue|era|estuv\w+|hemos|han|ha|cada|siempre|suele\w*|pasad[oa]|o|était|étaient|avons|ont|ai|chaque|toujours"
-    r"|derni\w+|ou"
-    r"|heeft|hebben|heb|elke|iedere|altijd|of|vorige|afgelopen)\b"
-    r"|\b\d{1,2}(?:st|nd|rd|th|\.)? (?:de )?(?:jan|feb|mar|mär|maart|apr|avr|abr|ma[iy]|mei|jun|jui|jul|aug|août"
-    r"|ago|sep"
-    r"|oct|okt|nov|dec|dez|dic|déc|ene)|\d{1,2}\.\d{1,2}\.|\d{4}-\d\d-\d\d"
-)
-# "Hier" is yesterday in French, and here in German.
-_FRENCH = (
-    r"\b(?:la|les|une|et|je|j['’]|nous|on|il|elle|vous|tu|ai|est|était|avons|ont|soir|matin|pas|chez|dans|pour"
-    r"|avec|mon|ma"
-    r"|notre|sur|au|aux|que|qui|le|c['’]|d['’]|l['’])(?!\w)"
-)
-_MOST_DAYS = 36_000
+from recto.sentences.words import tables
+from recto.text import text_cache
 
-
-@cache
-def _pattern(words: str) -> re.Pattern[str]:
-    """Compiled when first needed: few commands ever summarise."""
-    return re.compile(words, re.IGNORECASE)
+_STEPS = {"days": 1, "ago": -1, "ahead": 1, "last": -1, "last_week": -1, "this": 0, "next": 1, "next_week": 1, "by": 1}
+_KEYS, _NUMBERS = frozenset(("days", "weekdays", "units", "plurals", "key")), frozenset(("numbers", "before_numbers"))
+_DAY, _WEEK, _MONTH, _YEAR, _WEEKEND = range(5)
+_VAGUE = ((_DAY, -1), (_DAY, 0), (_DAY, 1), (_YEAR, 0), (_WEEKEND, 1))  # "next day", "this year", "next weekend"
+_TODAY, _MAX_NUMBER, _LONGEST_PHRASE, _ENDINGS = 2, 1000, 3, range(4)
+_SENTENCE_END = re.compile(r"(?<=[!?\n\u3002\uff01\uff1f])|(?<=\D\.)(?=\s)")
+# A word, a number, or a sign; of scripts without spaces, each character. Apostrophes part words.
+_TOKEN = re.compile(r"[^\s\d!-@[-`{-\xbf\u060c\u061f\u0964\u2000-\u9fff\uac00-\U0010ffff]+|\d+(?:[.,]\d+)*|[^\s_'’]")
+_DATE = re.compile(r"\d{4}-\d\d|\b\d\d?(?:\.\d\d?\.|/\d|[snrt][tdh]\b(?! \w)|[号號])|\d ?[年년月월] ?\d| \[\d{4}\]")
+# After a day: "14", "Nov 14", "den 14.", but not "9 am".
+_NTH = re.compile(r"[ ,(]*(?:\w{2,3} \d\d?(?:\.\B|[snrt][tdh])|(?:[A-Z]\w+ )?\d\d?(?![\d:h]|\.\d| ?[apUu][.uh]?[mr]))")
+_SUFFIX = re.compile(r"( \[[\d–-]+\])(['’-][^\W\d_]+)")
+Roles = dict[str, int]  # the tables of a word, with its place there; "#ago" goes after "two days", "ago#" before
+Words = list[tuple[int, dict[str, Roles]]]  # where each ends, and its roles by language; a number has them in none
 
 
 def day_of(created: str) -> date | None:
     """The day of a message where the user is; None for a time that cannot be read."""
-    try:
-        return datetime.fromisoformat(created).astimezone().date() if created else None
-    except (ValueError, OverflowError):
-        return None
+    with suppress(ValueError, OverflowError):
+        return datetime.fromisoformat(created).astimezone().date()
+    return None
 
 
-_GERMAN = re.compile(
-    r"\b(?:der|die|das|den|dem|ein|eine|einen|und|ist|sind|war|nicht|wer|wir|ich|sich|zu|auf|mit)\b", re.IGNORECASE
-)
-
-
-def is_german(sentence: str) -> bool:
-    """Whether nouns in it have capitals, and "hier" is a place."""
-    return _GERMAN.search(sentence) is not None
-
-
+@text_cache(1024)  # a summary that is too long is written again and again, one sentence shorter
 def add_dates(text: str, day: date | None) -> str:
-    """The text with the date behind each relative one, in brackets."""
-    if day is None or not _HINT.search(text):
+    """The text with the date after each relative one, in brackets."""
+    keys = {token for token in set(_TOKEN.findall(text)) if not _KEYS.isdisjoint(chain(*_senses(token).values()))}
+    if day is None or not keys:
         return text
-    found: dict[int, str] = {}
-    taken = 0
-    matches = sorted(
-        ((match, make) for pattern, make in _patterns() for match in pattern.finditer(text)),
-        key=lambda pair: (pair[0].start(), -pair[0].end()),
-    )
-    for match, make in matches:
-        is_here = match[0].lower() == "hier" and (is_german(text) or not _pattern(_FRENCH).search(text))
-        if match.start() >= taken and not is_here and not _DATED.match(text, match.end()):
-            taken = match.end()
-            try:
-                when = make(match, day)
-            except (ValueError, OverflowError):  # before the first year or behind the last
-                continue
-            found |= {match.end(): f" [{when}]"} if when else {}
-    for end in sorted(found, reverse=True):
-        text = text[:end] + found[end] + text[end:]
-    return text
+    sentences = _SENTENCE_END.split(text)
+    return "".join(each if keys.isdisjoint(_TOKEN.findall(each)) else _dated(each, day) for each in sentences)
 
 
-Resolve = Callable[[re.Match[str], date], str]
+def _dated(sentence: str, day: date) -> str:
+    words = _words(sentence)
+    months = [at for at, (_, senses) in enumerate(words) if "months" in chain(*senses.values())]
+    if _DATE.search(sentence) or any("" in senses for at in months for _, senses in words[max(0, at - 3) : at + 4]):
+        return sentence
+    spoken = Counter(language for _, senses in words for language in senses)
+    found = {end: when for language in spoken for end, when in _dates(words, language, spoken, day).items()}
+    ends = [0, *sorted(end for end in found if len(found[end]) != len("2026-03-13") or not _NTH.match(sentence, end))]
+    dated = "".join(f"{sentence[start:end]} [{found[end]}]" for start, end in pairwise(ends)) + sentence[ends[-1] :]
+    return _SUFFIX.sub(r"\2\1", dated)  # "tomorrow's [2026-03-11] plan"
 
 
-@cache
-def _patterns() -> list[tuple[re.Pattern[str], Resolve]]:
-    def word(pattern: str) -> re.Pattern[str]:
-        return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
-
-    plain = [(word(pattern), _shifted(days)) for pattern, days in _DAYS.items()]
-    spans = [word(rf"{_BEFORE_SPAN} (?P<span>{_SPAN})"), word(rf"(?P<span>{_SPAN}) {_AFTER_SPAN}")]
-    return [
-        *plain,
-        (re.compile(_GERMAN_TOMORROW), _shifted(1)),
-        *((word(ago), _ago) for ago in _AGO),
-        (word(_AHEAD), _ahead),
-        *((span, _span) for span in spans),
-        (re.compile(_FIRST_TOMORROW), _shifted(1)),
-        (word(_BY_WEEKDAY), _next_weekday),
-    ]
-
-
-def _shifted(days: int) -> Resolve:
-    return lambda _, day: str(day + timedelta(days=days))
+def _words(sentence: str) -> Words:
+    """The words and phrases. Names, and parts of a longer number, have no roles."""
+    tokens, words, before, at = list(_TOKEN.finditer(sentence)), Words([(0, {})]), "", 0
+    while at < len(tokens):
+        for size in range(min(_LONGEST_PHRASE, len(tokens) - at), 0, -1):
+            text = " ".join(token[0] for token in tokens[at : at + size])
+            if senses := _senses(text) if size == 1 else _lexicon().get(text.lower(), {}):
+                break
+        roles, last = set(chain(*senses.values())), words[-2 if len(before) <= 2 else -1 :]
+        near = chain.from_iterable(roles for _, each in last for roles in each.values())
+        is_part = "numbers" in roles and _KEYS.isdisjoint(roles) and (before == "-" or not _NUMBERS.isdisjoint(near))
+        is_name = "days" in roles and text.istitle() and before.isalpha()
+        at, before = at + size, text
+        words.append((tokens[at - 1].end(), {} if is_name or is_part else senses))
+    return [*words, (0, {}), (0, {})]
 
 
-def _ago(match: re.Match[str], day: date) -> str:
-    return _moved(match, day, -1)
+def _dates(words: Words, language: str, spoken: Counter[str], day: date) -> dict[int, str]:
+    """The dates by where they end."""
+    roles = [senses.get(language, senses.get("", {})) for _, senses in words]
+    told, dates, deadlines = set(chain(*roles)), dict[int, str](), dict[int, str]()
+    is_past = "no_deadline" in told and "future" not in told
+    lasts = "future" not in told and language in tables()["future"]  # "built in two days"
+    weekdays = {each["weekdays"] for each in roles if "weekdays" in each}
+    hidden = {"by": is_past or len(weekdays) != 1 or day.weekday() in weekdays, "ahead": is_past or lasts}
+    for at in (at for at, each in enumerate(roles) if each and told & _KEYS):
+        rivals = (spoken[other] + ("undated" in each) for other, each in words[at][1].items())
+        hidden["days"] = "days" in roles[at] and ("days" in roles[at - 1] or max(rivals) > spoken[language])
+        for kind in _STEPS:
+            size = 2 if kind in ("ago", "ahead") else 1 if kind != "days" else 0
+            start, end = at + (f"{kind}#" in roles[at]), words[at + size][0]
+            if (start > at or kind in roles[at] or f"#{kind}" in roles[at + size]) and not hidden.get(kind):
+                with suppress(KeyError, ValueError, OverflowError):
+                    (deadlines if kind == "by" else dates)[end] = _when(day, kind, *roles[start : start + 2])
+    return dates or deadlines
 
 
-def _ahead(match: re.Match[str], day: date) -> str:
-    return _moved(match, day, 1) if _FUTURE.search(match.string) else ""
-
-
-def _moved(match: re.Match[str], day: date, sign: int) -> str:
-    """As exact as the words are: two weeks are a week, three years a year."""
-    found = match.groupdict()
-    count = sign * (_COUNTS.get(found["count"].lower()) or int(found["count"]))
-    if found["day"]:
+def _when(day: date, kind: str, first: Roles, second: Roles) -> str:
+    """As exact as the words are: two weeks are a week, three years a year. A KeyError if they do not fit together."""
+    unit, count, step = _DAY, first.get("days", 0) - _TODAY, _STEPS[kind]
+    if kind in ("ago", "ahead"):
+        unit, count = second["units" if "units" in second else "plurals"], step * first["numbers"]
+    elif "units" in first and kind not in ("days", "by") and (first["units"], step) not in _VAGUE:
+        unit, count = first["units"], step
+    elif kind != "days":
+        away = first["weekdays"] - day.weekday()
+        nearest = away % 7 - 7 if kind == "last" else away % 7 or 7
+        count = nearest if kind in ("last", "next", "by") else away + 7 * step
+    if unit == _DAY:
         return str(day + timedelta(days=count))
-    if found["week"]:
-        return _week(day + timedelta(days=max(-_MOST_DAYS, 7 * count)))
-    return _month(day, count) if found["month"] else f"{day.year + count:04}"
-
-
-def _month(day: date, count: int) -> str:
-    months = day.year * 12 + day.month - 1 + count
-    return f"{date(months // 12, months % 12 + 1, 1):%Y-%m}"
-
-
-def _week(day: date, first: int = 0) -> str:
-    start = day - timedelta(days=day.weekday() - first)
-    end = start + timedelta(days=6 - first)
+    if unit in (_MONTH, _YEAR):
+        years, month = divmod(day.month - 1 + count * (12 if unit == _YEAR else 1), 12)
+        return str(date(day.year + years, month + 1, 1))[: len("2026-03" if unit == _MONTH else "2026")]
+    monday = day + timedelta(weeks=count, days=-day.weekday())
+    start, end = monday + timedelta(days=5 * (unit == _WEEKEND)), monday + timedelta(days=6)
     return f"{start}–{end.day:02}" if start.month == end.month else f"{start}–{end:%m-%d}"
 
 
-def _span(match: re.Match[str], day: date) -> str:
-    found, span = match.groupdict(), match["span"].lower()
-    step = -1 if found["last"] else 1 if found["next"] else 0
-    for number, names in enumerate(_WEEKDAYS):
-        if re.fullmatch(names, span):
-            return str(_weekday(day, number, step))
-    if re.fullmatch("weekend|wochenende|fin de semana|week-end", span):
-        return _week(day + timedelta(days=7 * step), 5)
-    if re.fullmatch(_UNITS["week"], span):
-        return _week(day + timedelta(days=7 * step))
-    if re.fullmatch(_UNITS["month"], span):
-        return _month(day, step)
-    return f"{day.year + step:04}" if step else ""  # which year this is, a reader knows by the other dates
+@lru_cache(16384)
+def _senses(token: str) -> dict[str, Roles]:
+    lower, lexicon = token.lower().replace("\u0307", ""), _lexicon()
+    forms = (lower, *(f"{lower[: len(lower) - cut]} *" for cut in _ENDINGS), *(f"* {lower[-cut:]}" for cut in _ENDINGS))
+    return next((lexicon[form] for form in forms if form in lexicon), {}) | lexicon.get(token, {})
 
 
-def _next_weekday(match: re.Match[str], day: date) -> str:
-    """The next one. On the same day of the week, it could be today or in a week."""
-    if _pattern(_NO_NEXT).search(match.string):
-        return ""
-    name = match["weekday"].lower()
-    number = next(number for number, names in enumerate(_WEEKDAYS) if re.fullmatch(names, name))
-    return str(_weekday(day, number, 1)) if number != day.weekday() else ""
-
-
-def _weekday(day: date, number: int, step: int) -> date:
-    """The last one before this day, the next one after it, or the one of this week."""
-    ahead = (number - day.weekday()) % 7
-    if step > 0:
-        return day + timedelta(days=ahead or 7)
-    return day + timedelta(days=ahead - 7 if step < 0 else number - day.weekday())
+@cache
+def _lexicon() -> dict[str, dict[str, Roles]]:
+    """Words, phrases, beginnings and endings by their tokens: "il y a", "nächste *", "* ed"."""
+    found: dict[str, dict[str, Roles]] = defaultdict(lambda: defaultdict(dict))
+    for table, languages in tables().items():
+        for language, entries in languages.items():
+            for place, form in ((place, form) for place, entry in enumerate(entries) for form in entry.split("/")):
+                role = re.sub("[^#]+", table.removesuffix("_cases"), form)
+                phrase = " ".join(_TOKEN.findall(form.strip("#") + "*" * (table == "weekdays")))
+                for key in (phrase, phrase.removesuffix(" *")):
+                    found[key][language]["plurals" if role == "units" and key.endswith("*") else role] = place
+                if role in _KEYS and "*" not in phrase:
+                    found[phrase.split(" ")[-1]][language].setdefault("key", 0)
+    return found | {str(number): {"": {"numbers": number}} for number in range(_MAX_NUMBER)}

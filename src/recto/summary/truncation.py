@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from recto.summary.sentences import IS_UNSPACED
+from recto.sentences.segments import UNSPACED
 
 CountTokens = Callable[[str], int]
 """Returns how many tokens a text takes."""
@@ -69,7 +69,7 @@ def leading_words(text: str, size: int) -> str:
     if size >= len(text):
         return text
     at = max(size, 0)
-    if at and IS_UNSPACED.match(text, at):
+    if at and UNSPACED.match(text, at):
         candidates = range(at, max(at // 2, at - _MAX_LOOK_BACK), -1)
         at = next((end for end in candidates if _is_word_boundary(text, end)), at)
     elif at and not text[at].isspace():

@@ -1,37 +1,48 @@
 """Work log: what an agent was asked, what it did and what is left, as the lines at the front of a summary.
 
-The latest task in the user's words, finished ones short, files read and changed, commands with their last outcome, and
-errors that are still open. A value: how it is shown in little room, and how it is read back. `agent_run` writes it.
+The latest task in the user's words, earlier ones short, files read and changed, commands with their last outcome. A
+value: how it is shown in little room, and how it is read back. `agent_steps` reads it off messages.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from recto.summary.file_list import COMMA, list_files, parse_files
-from recto.summary.shell_command import is_path
-from recto.summary.tool_use import ToolUse, read_written_command
-from recto.summary.truncation import CountTokens, cut_text, cut_to_fit
+from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 
-BEGINS = "Work log:"
+BEGINS, NO_OUTPUT = "Work log:", "no output"
 _TASK, _EARLIER, _STATE, _LEFT, _CHANGED, _READ = "Task: ", "Earlier task: ", "State: ", "Left: ", "Changed: ", "Read: "
-_RAN, _FAILED, _LOOKED = "Ran: ", "Failed: ", "Looked: "
-_ARROW = " → "
+_LOOKED, _RAN, _FAILED, _ARROW, _COMMA = "Looked: ", "Ran: ", "Failed: ", " → ", ", "
+_LABELS = (_TASK, _EARLIER, _STATE, _LEFT, _CHANGED, _READ, _LOOKED, _RAN, _FAILED)
+"""In the order of their lines."""
+# Lines that are shortened before one of them is left out.
+_MATTERS = (_STATE, _LEFT, _LOOKED, _RAN, _FAILED)
 # The most of the room that the task takes, and of the rest the changed files.
 _MAX_TASK_SHARE, _MAX_CHANGED_SHARE = 0.35, 0.7
-# So many of the latest commands are more important than the state; of edits that failed, so many are shown.
-_MAX_FIRST_USES, _MAX_FAILED_EDITS = 10, 4
-# Characters of a command and its outcome: where not all commands fit, they are told with fewer words.
-_WIDTHS = ((100, 200), (70, 110), (48, 64))
-_WHOLE = (300, 200)
-_MIN_FAILED = 120
-# With more tokens than this, the beginning of an error is worth a line.
-_MIN_CUT = 15
-# Places of lines that are told with fewer words before one of them is left out.
-_MATTERS = (2, 3, 9, 10, 11)
-_EXIT_CODE = re.compile(r" \(exit code -?\d+\)$")
+# Characters of a command and its outcome, fewer where not all fit. The beginning of an error is worth so many tokens.
+_WIDTHS, _WHOLE, _MIN_FAILED, _MIN_CUT = ((100, 200), (70, 110), (48, 64)), (300, 200), 120, 15
+_GROUP = re.compile(r"([^{}]*[/\\])\{([^{}]+)\}")
+_MORE = re.compile(r" \(\+\d+ more\)$")
+
+
+class LoggedStep(Struct, frozen=True):
+    """A command or another call, with its last outcome."""
+
+    command: str
+    outcome: str = NO_OUTPUT
+    is_failed: bool = False
+    is_looking: bool = False
+    """It only looked around: its outcome matters least."""
+    is_shell: bool = False
+
+    def line(self, widths: tuple[int, int]) -> tuple[str, str]:
+        """And its label."""
+        label = _FAILED if self.is_failed else _LOOKED if self.is_looking else _RAN
+        command = cut_text(self.command, widths[0])
+        outcome = cut_text(self.outcome, max(widths[1], _MIN_FAILED) if self.is_failed else widths[1])
+        return label, f"{label}{f'`{command}`' if self.is_shell else command}{_ARROW}{outcome}"
 
 
 class WorkLog(Struct, frozen=True):
@@ -39,98 +50,63 @@ class WorkLog(Struct, frozen=True):
 
     task: str = ""
     earlier: tuple[tuple[str, str], ...] = ()
-    """What was asked before, and what came of it."""
+    """Earlier tasks, each with the state that it was left in."""
     state: str = ""
     left: str = ""
     changed: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
-    uses: tuple[ToolUse, ...] = ()
+    steps: tuple[LoggedStep, ...] = ()
 
     def render(self, limit: int, count: CountTokens, most: int = 0) -> str:
-        """As many of its lines as fit, the most important ones first; in the order in which a reader wants them. Where
-        not all that matters fits, it is told with fewer words, and then gets up to `most`."""
-        rendered = ""
-        tries = [(limit, widths) for widths in _WIDTHS] + ([(most, _WIDTHS[-1])] if most > limit else [])
-        for room, widths in tries:
+        """As many of its lines as fit, in the order that a reader wants; the most important are chosen first. Where
+        something that matters does not fit, lines are shortened, and then the log gets up to `most`."""
+        for room, widths in [(limit, each) for each in _WIDTHS] + ([(most, _WIDTHS[-1])] if most > limit else []):
             rendered, has_all = self._rendered(room, count, widths)
             if has_all:
                 break
         return rendered
-
-    def _rendered(self, limit: int, count: CountTokens, widths: tuple[int, int]) -> tuple[str, bool]:
-        """And whether nothing is left out that matters."""
-        task = cut_to_fit(self.task, int(limit * _MAX_TASK_SHARE), count)
-        lines = {_TASK + task: 0} if task else {}
-        left = limit - count(f"{BEGINS}\n{_TASK}{task}") - 1
-        is_brief = widths in _WIDTHS[1:]
-        changed = list_files(self.changed, int(left * _MAX_CHANGED_SHARE), count, _CHANGED, is_brief=is_brief)
-        has_all = not changed.endswith(" more)")
-        for rank, line in self._lines(changed, widths):
-            cost = count(line) + 1
-            if cost > left and line.startswith(_READ):
-                line = list_files(self.read, left - 1, count, _READ)
-                cost = count(line) + 1 if line else 0
-            if left > _MIN_CUT and cost > left and line.startswith(_FAILED):
-                line, has_all = cut_to_fit(line, left - 1, count), False
-                cost = count(line) + 1
-            if line and cost <= left:
-                left -= cost
-                lines[line] = rank
-            elif rank in _MATTERS:
-                has_all = False
-        if not lines or left < 0:
-            return "", False
-        oldest_first = list(lines)[::-1]
-        return "\n".join([BEGINS, *sorted(oldest_first, key=lambda line: lines[line])]), has_all
 
     def whole_beside(self, summary: str) -> str:
         """All of its lines, unless the summary has them."""
         whole, _ = self._rendered(1_000_000, len, _WHOLE)
         return "" if summary == whole or summary.startswith(f"{whole}\n") else whole
 
-    def _lines(self, changed: str, widths: tuple[int, int]) -> Iterable[tuple[int, str]]:
-        """Each line with its place, the most important first."""
-        shown = [use for use in reversed(self.uses) if use.command]
-        ran = [use for use in shown if use.is_shell and not use.is_looking]
-        others = [use for use in shown if not (use.is_shell or use.is_looking)]
-        good = [use for use in ran if not (use.is_failed or use.is_quiet)]
-        quiet = [use for use in shown if use.is_looking or (use.is_shell and use.is_quiet)]
-        earlier = [(1, _earlier_line(asked, done)) for asked, done in reversed(self.earlier)]
+    def _rendered(self, limit: int, count: CountTokens, widths: tuple[int, int]) -> tuple[str, bool]:
+        """And whether nothing is left out that matters."""
+        task = cut_to_fit(self.task, int(limit * _MAX_TASK_SHARE), count)
+        lines = {_TASK + task: _TASK} if task else {}
+        left = limit - count(f"{BEGINS}\n{_TASK}{task}") - 1
+        changed = list_files(self.changed, int(left * _MAX_CHANGED_SHARE), count, _CHANGED)
+        has_all = not _MORE.search(changed)
+        for label, line in ((_CHANGED, changed), *self._lines(widths)):
+            line = list_files(self.read, left - 1, count, _READ) if label == _READ else line
+            if count(line) + 1 > left > _MIN_CUT and label == _FAILED:
+                line, has_all = cut_to_fit(line, left - 1, count), False
+            if line.removeprefix(label) and count(line) + 1 <= left:
+                left -= count(line) + 1
+                lines[line] = label
+            elif line != label:
+                has_all = has_all and label not in _MATTERS
+        if not lines or left < 0:
+            return "", False
+        ordered = [line for label in _LABELS for line in reversed(lines) if lines[line] == label]
+        return "\n".join([BEGINS, *ordered]), has_all
 
-        def told(uses: Iterable[ToolUse], rank: int) -> Iterable[tuple[int, str]]:
-            return ((rank, _use_line(use, widths)) for use in uses)
-
-        if changed:
-            yield 4, changed
-        yield from told((use for use in ran if use.is_failed), 11)
-        yield from told(good[:_MAX_FIRST_USES], 10)
-        if self.state:
-            yield 2, _STATE + self.state
-        yield from told([*good[_MAX_FIRST_USES:], *(use for use in others if not use.is_failed)], 10)
-        yield from told([use for use in others if use.is_failed][:_MAX_FAILED_EDITS], 12)
-        if self.left:
-            yield 3, _LEFT + self.left
-        yield from earlier[:1]
+    def _lines(self, widths: tuple[int, int]) -> Iterator[tuple[str, str]]:
+        """Each line after its label, the most important first; empty ones are left out later."""
+        newest = self.steps[::-1]
+        failed = sorted((step for step in newest if step.is_failed), key=lambda step: not step.is_shell)
+        quiet = [step for step in newest if not step.is_failed and (step.is_looking or step.outcome == NO_OUTPUT)]
         narrow = widths if widths == _WHOLE else _WIDTHS[-1]
-        yield from ((12 if use.is_failed else 9, _use_line(use, narrow)) for use in quiet)
+        earlier = [(_EARLIER, f"{_EARLIER}{asked}{done and _ARROW}{done}") for asked, done in reversed(self.earlier)]
+        yield from (step.line(widths) for step in failed)
+        yield _STATE, _STATE + self.state
+        yield from (step.line(widths) for step in newest if not step.is_failed and step not in quiet)
+        yield _LEFT, _LEFT + self.left
+        yield from earlier[:1]
+        yield from (step.line(narrow) for step in quiet)
         yield from earlier[1:]
-        if self.read:
-            yield 5, _READ + COMMA.join(self.read)
-
-
-def _earlier_line(asked: str, done: str) -> str:
-    return f"{_EARLIER}{asked}{_ARROW}{done}" if done else _EARLIER + asked
-
-
-def _use_line(use: ToolUse, widths: tuple[int, int]) -> str:
-    command, outcome = widths
-    outcome = max(outcome, _MIN_FAILED) if use.is_failed else outcome
-    label = _FAILED if use.is_failed else _LOOKED if use.is_looking else _RAN
-    shown = cut_text(use.command, command)
-    came = _EXIT_CODE.search(use.outcome)
-    code = came[0] if came and len(use.outcome) > outcome else ""
-    told = cut_text(use.outcome.removesuffix(code), outcome) + code
-    return f"{label}{f'`{shown}`' if use.is_shell else shown}{_ARROW}{told}"
+        yield _READ, _READ
 
 
 def split_work_log(summary: str) -> tuple[WorkLog | None, str]:
@@ -138,7 +114,19 @@ def split_work_log(summary: str) -> tuple[WorkLog | None, str]:
     if not summary.startswith(BEGINS):
         return None, summary
     block, _, rest = summary.partition("\n\n")
-    return _parse(block.split("\n")[1:]), rest
+    found: dict[str, Any] = {"steps": (), "earlier": ()}
+    for line in block.split("\n")[1:]:
+        label = next((label for label in _LABELS if line.startswith(label)), "")
+        text = line.removeprefix(label)
+        if label in (_LOOKED, _RAN, _FAILED):
+            is_shell = text.startswith("`")
+            command, _, outcome = text.removeprefix("`").partition(f"`{_ARROW}" if is_shell else _ARROW)
+            found["steps"] += (LoggedStep(command, outcome, label == _FAILED, label == _LOOKED, is_shell),)
+        elif label == _EARLIER:
+            found["earlier"] += (text.partition(_ARROW)[::2],)
+        elif label:
+            found[label[:-2].lower()] = parse_files(text) if label in (_CHANGED, _READ) else text
+    return WorkLog(**found), rest
 
 
 def whole_log(edited: str, summary: str, whole: str) -> str:
@@ -148,37 +136,51 @@ def whole_log(edited: str, summary: str, whole: str) -> str:
     return whole if summary.startswith(BEGINS) and edited.startswith(f"{block}\n\n") else ""
 
 
-def _parse(lines: Sequence[str]) -> WorkLog:
-    log = WorkLog()
-    uses: list[ToolUse] = []
-    for line in lines:
-        label, _, text = line.partition(" ")
-        first, _, second = text.rpartition(_ARROW) if _ARROW in text else (text, "", "")
-        match f"{label} ":
-            case "Task: ":
-                log = replace(log, task=text)
-            case "State: ":
-                log = replace(log, state=text)
-            case "Left: ":
-                log = replace(log, left=text)
-            case "Changed: ":
-                log = replace(log, changed=parse_files(text))
-            case "Read: ":
-                log = replace(log, read=parse_files(text))
-            case "Ran: " | "Failed: " | "Looked: ":
-                uses.append(_parse_use(first, second, f"{label} "))
-            case "Earlier ":
-                asked, _, done = text.removeprefix("task: ").partition(_ARROW)
-                log = replace(log, earlier=(*log.earlier, (asked, done)))
-    return replace(log, uses=tuple(uses))
+# -- files on one line, by their folders where room is scarce: src/{a.py,b.py}, setup.py (+12 more)
 
 
-def _parse_use(command: str, outcome: str, label: str) -> ToolUse:
-    if command.startswith("`"):
-        command = command.strip("`")
-        families = read_written_command(command, "", frames=frozenset()).families
-        return ToolUse(families, command, outcome, label == _FAILED, label == _LOOKED, is_shell=True)
-    name, _, rest = command.partition(" ")
-    is_file = label == _FAILED and is_path(rest)
-    families = frozenset([command if is_file else name])
-    return ToolUse(families, command, outcome, label == _FAILED, label == _LOOKED)
+def list_files(files: Sequence[str], limit: int, count: CountTokens, label: str) -> str:
+    """One line after its label: whole paths, or shared folders, or of those the newest; empty if none fits."""
+
+    def newest(number: int) -> str:
+        more = f" (+{len(files) - number} more)" if number < len(files) else ""
+        return f"{label}{_COMMA.join(_by_folder(files[len(files) - number :]))}{more}"
+
+    if count(whole := label + _COMMA.join(files)) <= limit:
+        return whole if files else ""
+    number = largest_fitting(lambda number: count(newest(number)) <= limit, len(files), len(files))
+    return newest(number) if number else ""
+
+
+def parse_files(text: str) -> tuple[str, ...]:
+    files: list[str] = []
+    for part in _MORE.sub("", text).split(_COMMA):
+        group = _GROUP.fullmatch(part)
+        files += [group[1] + name for name in group[2].split(",")] if group else [part]
+    return tuple(filter(None, files))
+
+
+def with_files(known: Iterable[str], more: Iterable[str], most: int = 300) -> tuple[str, ...]:
+    """The newest last, each once: a path and the same path from the root are one file."""
+    files = dict.fromkeys(known)
+    for path in filter(None, (" ".join(path.removeprefix("./").replace(_COMMA, ",").split()) for path in more)):
+        same = [other for other in files if is_same_file(path, other)]
+        for other in same:
+            del files[other]
+        files[max((path, *same), key=len)] = None
+    return tuple(files)[-most:]
+
+
+def is_same_file(path: str, other: str) -> bool:
+    shorter, longer = sorted((path, other), key=len)
+    return path == other or (longer.endswith(shorter) and longer[-len(shorter) - 1] in "/\\")
+
+
+def _by_folder(files: Sequence[str]) -> Iterator[str]:
+    """Folders in the order of their first file; names that braces would spoil stay alone."""
+    folders: dict[str, list[str]] = {}
+    for path in files:
+        folder = "" if set(path) & set("{},") else path[: max(path.rfind("/"), path.rfind("\\")) + 1]
+        folders.setdefault(folder or path, []).append(path.removeprefix(folder) if folder else "")
+    for folder, names in folders.items():
+        yield f"{folder}{{{','.join(names)}}}" if names[1:] else folder + names[0]

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Block, Made
 from recto.chat.message import Delta, Message, MessageBuilder, Status, Tokens, Usage
-from recto.chat.priority import priority_of
 from recto.concurrency import StoreThread
 from recto.errors import StoreError
 from recto.providers.model import CallPart, TextPart, ThinkingPart
+from recto.sentences.priority import priority_of
 from recto.store.rows import AppendedMessage
 from recto.store.store import Store
 from recto.text import clean

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from recto.agents.agent import Agent
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.chat.message import Message
-from recto.chat.priority import priority_of
 from recto.concurrency import StoreThread, run_to_completion
 from recto.errors import Invalid
 from recto.events import Appended, Event, Noticed
 from recto.ids import new_id
 from recto.memory.memory_files import FoundMemory, MemoryScope
+from recto.sentences.priority import priority_of
 from recto.sources.overrides import SourceState
 from recto.sources.tools import CANCELLED
 from recto.store.store import Store

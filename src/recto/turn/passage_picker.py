@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Quote
 from recto.chat.message import Message
-from recto.chat.priority import CHATTER, sentence_priority
 from recto.concurrency import StoreThread
 from recto.errors import RectoError
 from recto.events import NotesQuoted, Working
 from recto.providers.model import Model
 from recto.search.passages import split_sentences
 from recto.search.terms import COMMON_WORDS
+from recto.sentences.priority import is_small_talk
 from recto.settings import Settings
 from recto.sources.documents import fenced_document, may_name_documents
 from recto.sources.source import Insert, Pick
@@ -298,7 +298,7 @@ def may_be_answered(text: str) -> bool:
 
 def _asks_something(sentence: str) -> bool:
     """ "How can I reach Priya?" is polite, and yet names what it is about."""
-    if sentence_priority(sentence) != CHATTER:
+    if not is_small_talk(sentence):
         return True
     named = set(parse_question(sentence).terms) - COMMON_WORDS
     return len(named) >= (1 if sentence.endswith("?") else 2)

@@ -20,7 +20,7 @@ from recto.chat.blocks import (
     ToolCall,
     ToolResult,
 )
-from recto.chat.compaction_words import WRITERS, archived_in_words, kept_in_words, uncounted_in_words, writer_in_words
+from recto.chat.compaction_words import WRITERS, archived_in_words, kept_in_words, writer_in_words
 from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.drawing.references import references_shown
@@ -75,13 +75,11 @@ def ledger_in_words(lines: Iterable[str]) -> Iterator[str]:
     return quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in ledger_rows(lines))
 
 
-def lost_in_words(found: Sequence[tuple[int, str, str]], checks: Mapping[str, int]) -> Iterator[str]:
+def lost_in_words(found: Sequence[tuple[int, str, str]]) -> Iterator[str]:
     """What is only in the archive, or that nothing is."""
     if not found:
         yield NOTHING_LOST
     yield from quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in found)
-    if left_out := uncounted_in_words(checks.get("results", 0)):
-        yield f"({left_out})"
 
 
 def quoted_in_words(quotations: Iterable[tuple[int, str, str]]) -> Iterator[str]:
@@ -221,7 +219,7 @@ def compaction_to_json(talk: "Talk", block: Compaction) -> dict[str, Any]:
 
 RESULT_WIDTH, BRANCH_WIDTH = 200, 50
 INDENT = "  "
-USUAL_PRIORITY = 5
+USUAL_PRIORITIES = range(3, 8)
 APPROVALS = {
     "allowed": "allowed by you",
     "always": "always allowed",
@@ -258,7 +256,7 @@ def _head(entry: TranscriptEntry) -> str:
         parts.append(show.counted(message.tokens.own, "token"))
     if message.model:
         parts.append(message.model)
-    if message.priority != USUAL_PRIORITY:
+    if message.priority not in USUAL_PRIORITIES:
         parts.append(f"priority {message.priority}")
     if mark := MARKS.get(message.status):
         parts.append(mark)

@@ -1,0 +1,296 @@
+"""Features: what can be counted about each segment of a conversation, in any language.
+
+Who said it and how it looks; what kinds of values it holds; which of its words are rare, new, echoed by the reply or
+taken up again; whether a later segment gives another value for the same. No list of phrases, no vectors of meaning: the
+same messages give the same numbers everywhere. What they are worth is fitted (`scorer.py`).
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from itertools import chain
+
+from msgspec import Struct
+
+from recto.chat.message import Role
+from recto.sentences.segments import UNSPACED, Segment, readable, segments
+from recto.sentences.words import word_class, words_in
+from recto.text import text_cache
+
+FEATURES = (
+    "user", "tool", "call", "former", "prose", "item", "heading", "row", "code", "output",
+    "length", "terms", "word_length", "commas", "parenthesis", "asks", "announces", "capitals",
+    "figures", "digits", "unit", "names", "path", "negation", "user_negation", "question_word", "calendar",
+    "place", "distance", "is_last", "message_length", "message_segments", "after_gap",
+    "novelty", "recurs_user", "times_again", "last_mention", "echoes", "echoed", "echoes_question",
+    "figures_before", "same_shape", "superseded", "task_like", "reply_asks",
+)  # fmt: skip
+
+_FIGURE = re.compile(r"\d(?:[\d.,:/–-]*\d)?")
+# Each begins with what is rare in a text: the search for it is several times as fast as one for its first letter.
+_UNIT = re.compile(
+    r"[€$£¥₹%°元円원块\d](?:(?<!\d)| ?(?:[^\W\d_]{1,3}|[^\W\d_]{1,2}[²³]|min|ohm|[kKMGT]B|[mk]?Ah)(?![^\W\d_]))"
+)
+_NAME = re.compile(r"[A-ZÀ-ÞА-ЯЁ](?:(?:(?<=[^\W\d_] .)|(?<=[^\W\d_][,;:)] .))[^\W\d_]+|(?<!\w.)[A-ZÀ-ÞА-ЯЁ]+\b)")
+_PATH = re.compile(r"[/.:_@](?:(?<=[\w.-]/)[\w./-]|(?<=\w\.)[a-z]{2,5}\b|(?<=:)//|(?<=\w_)\w|(?<=\w@)\w)")
+_KEY = re.compile(r"\b[A-Z]+-\d")
+_SHAPE, _LETTERS, _DIGITS = re.compile(r"\d+|[^\W\d_]+"), re.compile("[A-Za-z]+"), re.compile("[0-9]+")
+_COMMAS = ",，、;；"
+_ASKS, _ANNOUNCES = ("?", "？", "؟"), (":", "：")
+_KINDS = ("prose", "item", "heading", "row", "code", "output")
+_IS_KIND = {kind: tuple(kind == each for each in _KINDS) for kind in (*_KINDS, "quote")}
+_TERM_LETTERS, _LEAST_LETTERS = 6, 3
+# How many of its rarest terms are looked for again, and how often counts.
+_RAREST, _OFTEN = 3, 8
+# Beside another figure, so much of what two segments are about makes them speak of the same.
+_LEAST_COMMON, _MOST_NEAR = 0.5, 12
+# So much of what a tool's sentence is about makes it what the user has asked for.
+_ASKED_FOR = 0.6
+_SHAPE_LETTERS, _MOST_ALIKE, _SERIES = 40, 10, 3
+
+
+class PlainMessage(Struct, frozen=True):
+    """A message as a summary without a model reads it."""
+
+    role: Role
+    text: str
+    number: int = 0
+    is_call: bool = False
+    """The text is the arguments of a tool call."""
+    is_former: bool = False
+    """A line of the former summary."""
+    after_gap: bool = False
+    """Another day than the message before."""
+    day: date | None = None
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        text = readable(self.text) if self.role == "tool" else self.text
+        return segments(text, is_output=self.role == "tool" or self.is_call)
+
+
+class Sentence(Struct):
+    """A segment in its conversation."""
+
+    message: int
+    """The index of its message."""
+    segment: Segment
+    words: frozenset[str]
+    terms: frozenset[str]
+    figures: frozenset[str]
+    superseded_by: int = -1
+    """The index of a later sentence that gives another value for the same."""
+    is_asked_for: bool = False
+    """A tool returned it, the user had asked for it, and nobody says its figures again."""
+
+
+def read_conversation(messages: Sequence[PlainMessage]) -> tuple[list[Sentence], list[list[float]]]:
+    """Every segment of the messages, in order, and its features in the order of FEATURES."""
+    said = [_sentence(at, segment) for at, message in enumerate(messages) for segment in message.segments]
+    conversation = _Conversation(messages, said)
+    return said, list(conversation.rows())
+
+
+def _sentence(message: int, segment: Segment) -> Sentence:
+    words, terms, figures = _read(segment.text)
+    return Sentence(message, segment, words, terms, figures)
+
+
+@text_cache(8192)
+def _read(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Its words; the beginnings of these, or pairs of characters where words have no spaces; its figures."""
+    words = words_in(text)
+    if text.isascii() or not UNSPACED.search(text):
+        terms = {word[:_TERM_LETTERS] for word in words if len(word) >= _LEAST_LETTERS}
+    else:
+        terms = set(chain.from_iterable(map(_parts, words)))
+    return words, frozenset(terms), frozenset(_FIGURE.findall(text))
+
+
+def _parts(word: str) -> Sequence[str]:
+    if UNSPACED.search(word):
+        return [word[at : at + 2] for at in range(max(1, len(word) - 1))]
+    return (word[:_TERM_LETTERS],) if len(word) >= _LEAST_LETTERS else ()
+
+
+def terms_of(text: str) -> frozenset[str]:
+    return _read(text)[1]
+
+
+@text_cache(8192)
+def _look(text: str) -> tuple[float, ...]:
+    """How a text looks: the features from its length to the words of closed classes, without the user's negation."""
+    words, terms, figures = _read(text)
+    return (
+        math.log1p(len(text) * (1 if text.isascii() or not UNSPACED.search(text) else 2)),
+        math.log1p(len(terms)),
+        min(len(text) / (text.count(" ") + 1), 12),
+        min(sum(map(text.count, _COMMAS)), 6),
+        "(" in text or "（" in text,
+        text.endswith(_ASKS),
+        text.endswith(_ANNOUNCES),
+        _count(text, str.isupper, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ") / len(text),
+        min(len(figures), 6),
+        _count(text, str.isdigit, b"0123456789") / len(text) if figures else 0.0,
+        bool(_UNIT.search(text)),
+        min(len(_NAME.findall(text)), 4),
+        bool(_PATH.search(text) or (figures and _KEY.search(text))),
+        word_class("negations").is_in(words, text),
+        word_class("questions").is_in(words, text),
+        word_class("months", "weekdays").is_in(words, text),
+    )
+
+
+def _count(text: str, is_counted: Callable[[str], bool], plain: bytes) -> int:
+    """How many characters are so; those of ASCII that are so, `plain`, are counted at once."""
+    return len(text) - len(text.encode().translate(None, plain)) if text.isascii() else sum(map(is_counted, text))
+
+
+class _Conversation:
+    """What is known of all messages together."""
+
+    def __init__(self, messages: Sequence[PlainMessage], said: Sequence[Sentence]) -> None:
+        self.messages, self.said, self.number = messages, said, len(messages)
+        self.inside: list[list[Sentence]] = [[] for _ in messages]
+        for sentence in said:
+            self.inside[sentence.message].append(sentence)
+        self.terms = [frozenset[str]().union(*[each.terms for each in found]) for found in self.inside]
+        places: dict[str, list[int]] = {}
+        last_by_user: dict[str, int] = {}
+        self.first_figure: dict[str, int] = {}
+        self.last_figure: dict[str, int] = {}
+        for at, terms in enumerate(self.terms):
+            if messages[at].role == "user":
+                last_by_user |= dict.fromkeys(terms, at)
+            for term in terms:
+                places.setdefault(term, []).append(at)
+            for sentence in self.inside[at]:
+                for figure in sentence.figures:
+                    self.first_figure.setdefault(figure, at)
+                    self.last_figure[figure] = at
+        idf = [math.log((self.number + 1) / (times + 0.5)) for times in range(self.number + 1)]
+        self.idf = {term: idf[len(found)] for term, found in places.items()}
+        # its idf; the first and the last message that have it, and how many; the last one by the user
+        self.known = {
+            term: (self.idf[term], found[0], found[-1], len(found), last_by_user.get(term, -1))
+            for term, found in places.items()
+        }
+        self.shapes = list(map(shape_of, said))
+        self.alike = Counter(self.shapes)
+        self.before, self.after = _neighbours(messages)
+        self.asks = [message.text.rstrip().endswith(_ASKS) for message in messages]
+        self.task = next((self.terms[at] for at, each in enumerate(messages) if each.role == "user"), frozenset())
+        self._find_superseded()
+
+    def rows(self) -> Iterator[list[float]]:
+        shapes = iter(self.shapes)
+        for at, (message, inside) in enumerate(zip(self.messages, self.inside, strict=True)):
+            is_user, size = message.role == "user", sum(len(each.segment.text) for each in inside)
+            speaker = (is_user, message.role == "tool", message.is_call, message.is_former)
+            place = (at / self.number, math.log1p(self.number - 1 - at))
+            around = (math.log1p(size), math.log1p(len(inside)), message.after_gap)
+            for sentence in inside:
+                *look, denies, asks, dates = _look(sentence.segment.text)
+                yield [
+                    *(*speaker, *_IS_KIND[sentence.segment.kind], *look, denies, denies and is_user, asks, dates),
+                    *(*place, sentence is inside[-1], *around, *self._relations(sentence, next(shapes))),
+                ]
+
+    def _relations(self, sentence: Sentence, shape: str) -> tuple[float, ...]:
+        """How it stands to the rest of the conversation."""
+        at, terms, figures, known = sentence.message, sentence.terms, sentence.figures, self.known
+        before, after = self.before[at], self.after[at]
+        said_before = self.terms[before] if before >= 0 else frozenset[str]()
+        said_after = self.terms[after] if after >= 0 else frozenset[str]()
+        whole = new = by_user = echo = echoed = 0.0
+        again = last = 0
+        often, counts = self.number // 4 + 1, list[int]()
+        for term in terms:
+            weight, first, latest, times, last_by_user = known[term]
+            whole += weight
+            counts.append(times)
+            if first == at:
+                new += weight
+            if last_by_user > at:
+                by_user += weight
+            if term in said_before:
+                echo += weight
+            if term in said_after:
+                echoed += weight
+            if 1 < times <= often:
+                again += 1
+                last += latest == at
+        whole = whole or 1.0
+        if figures and self.messages[at].role == "tool" and echo >= _ASKED_FOR * whole:
+            sentence.is_asked_for = all(self.last_figure[each] == at for each in figures)
+        counts.sort()
+        return (
+            new / whole,
+            by_user / whole,
+            sum([min(times, _OFTEN) for times in counts[:_RAREST]]) / _RAREST,
+            last / (again or 1),
+            echo / whole,
+            echoed / whole,
+            echo / whole if before >= 0 and self.asks[before] else 0.0,
+            sum([self.first_figure[each] < at for each in figures]) / (len(figures) or 1),
+            min(self.alike[shape] - 1, _MOST_ALIKE),
+            sentence.superseded_by >= 0,
+            len(terms & self.task) / (len(terms) or 1),
+            after >= 0 and self.asks[after],
+        )
+
+    def _find_superseded(self) -> None:
+        """Of two sentences about the same with other figures, the later one holds."""
+        by_term: dict[str, list[int]] = {}
+        weights: dict[int, float] = {}
+        for index, (sentence, shape) in enumerate(zip(self.said, self.shapes, strict=True)):
+            if not sentence.figures or sentence.segment.kind in ("row", "code", "output"):
+                continue
+            weights[index] = self._weight(sentence.terms)
+            # many of one shape are other things of the same kind, and so are several figures
+            near = (
+                [by_term.get(term, ())[-_MOST_NEAR:] for term in sentence.terms] if self.alike[shape] <= _SERIES else ()
+            )
+            for other in set[int]().union(*near):
+                earlier = self.said[other]
+                if (len(earlier.figures) > 1 < len(sentence.figures)) or earlier.message == sentence.message:
+                    continue
+                if earlier.figures.isdisjoint(sentence.figures):
+                    common = self._weight(earlier.terms & sentence.terms)
+                    if common >= _LEAST_COMMON * min(weights[index], weights[other]) > 0:
+                        earlier.superseded_by = index
+            for term in sentence.terms:
+                by_term.setdefault(term, []).append(index)
+
+    def _weight(self, terms: frozenset[str]) -> float:
+        return sum(map(self.idf.__getitem__, terms))
+
+
+def _neighbours(messages: Sequence[PlainMessage]) -> tuple[list[int], list[int]]:
+    """For each message, the nearest of another speaker before and after it, tools aside; -1 where there is none."""
+
+    def nearest(order: Sequence[int]) -> list[int]:
+        found, last = [-1] * len(messages), dict[str, int]()
+        for at in order:
+            role = messages[at].role
+            found[at] = last.get("assistant" if role == "user" else "user", -1)
+            if role != "tool" and not messages[at].is_call:
+                last[role] = at
+        return found
+
+    return nearest(range(len(messages))), nearest(range(len(messages) - 1, -1, -1))
+
+
+@text_cache(8192)
+def _shape_of(text: str) -> str:
+    start = text[: 4 * _SHAPE_LETTERS]
+    if start.isascii():
+        return _DIGITS.sub("0", _LETTERS.sub("a", start))[:_SHAPE_LETTERS]
+    return _SHAPE.sub(lambda found: "0" if found[0][0].isdigit() else "a", start)[:_SHAPE_LETTERS]
+
+
+def shape_of(sentence: Sentence) -> str:
+    """Rows of a table and lines of a log look alike, figures and words aside."""
+    return sentence.segment.kind + _shape_of(sentence.segment.text)

@@ -1,0 +1,78 @@
+"""The priority of a message, 1–10, judged by its role and its text alone, when it arrives.
+
+Compactions, instructions and results of tools have fixed ones. What people and models write is rated by the scorer,
+fitted on how bad readers found it to lose a message. Knows no conversation.
+"""
+
+import re
+
+from recto.chat.message import Message, Role
+from recto.sentences.features import FEATURES, PlainMessage, Sentence, read_conversation
+from recto.sentences.scorer import rating
+from recto.sentences.segments import UNSPACED
+from recto.text import text_cache
+
+SUMMARY, TASK, NORMAL, MINOR, SMALL, LEAST, NOTHING = 9, 8, 5, 4, 3, 2, 1
+# Of a longer text, only so many characters at its start and its end are examined.
+_EXAMINED = 1500
+_LONG_RESULT = 4000
+# So much higher is a message that is one standard deviation above the usual.
+_STEP = 2.0
+# What has so few words, none of these marks and a lower rating is small talk; of a first message, even fewer.
+_FEW_WORDS, _FEWEST_WORDS, _LOW = 4, 2, -0.5
+_MARKS = tuple(FEATURES.index(mark) for mark in ("asks", "announces", "figures", "names", "path"))
+_SAYS = re.compile(r"[^\W_]")
+
+
+def priority_of(message: Message, *, is_first: bool = False) -> int:
+    """From 1 (dropped first) to 10. The user's first message is the task, unless it only greets and brings nothing."""
+    if message.compaction:
+        return SUMMARY
+    if message.role == "system":
+        return TASK
+    if message.role == "tool":
+        return _of_results(message)
+    text = message.text.strip()
+    if message.role == "assistant" and not text:
+        return MINOR if message.calls else SMALL
+    if is_first and message.role == "user" and (len(message.blocks) > 1 or not is_small_talk(text, _FEWEST_WORDS)):
+        return TASK
+    if not _SAYS.search(text[:_EXAMINED]):
+        return NOTHING if text or not message.blocks else NORMAL
+    return min(max(round(NORMAL + _STEP * _rated(message.role, text)), LEAST), TASK)
+
+
+def is_small_talk(text: str, most_words: int = _FEW_WORDS) -> bool:
+    """Whether a user's text is a greeting, thanks, applause or the like, after which nothing need be looked up."""
+    if not _SAYS.search(text[:_EXAMINED]):
+        return True
+    if _word_count(text[:_EXAMINED]) > most_words:
+        return False
+    rows = read_alone("user", text)[1]
+    return not any(row[mark] for row in rows for mark in _MARKS) and _rated("user", text) < _LOW
+
+
+def read_alone(role: Role, text: str, *, is_call: bool = False) -> tuple[list[Sentence], list[list[float]]]:
+    """The sentences of a message and their features, without its conversation."""
+    return read_conversation([PlainMessage(role, _examined(text), is_call=is_call)])
+
+
+@text_cache(1024)
+def _rated(role: Role, text: str) -> float:
+    rows = read_alone(role, text)[1]
+    return rating(rows) if rows else _LOW
+
+
+def _of_results(message: Message) -> int:
+    texts = [result.text for result in message.results] or [message.text]
+    has_failed = any(result.is_error for result in message.results)
+    return SMALL if has_failed or sum(map(len, texts)) > _LONG_RESULT else MINOR
+
+
+def _word_count(text: str) -> int:
+    """Scripts without spaces have about two characters to a word."""
+    return len(text.split()) + len(UNSPACED.findall(text)) // 2
+
+
+def _examined(text: str) -> str:
+    return text if len(text) <= 2 * _EXAMINED else f"{text[:_EXAMINED]}\n\n{text[-_EXAMINED:]}"

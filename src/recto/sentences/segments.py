@@ -1,0 +1,238 @@
+"""Segments: the sentences, list items, headings, table rows and lines of code of a text, each by its form.
+
+No word of any language decides here. Libraries that know where a sentence ends need to know its language, and a chat
+mixes several with code and logs. Knows no message.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recto.text import text_cache
+
+Kind = Literal["prose", "item", "heading", "row", "code", "output", "quote"]
+
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Scripts without spaces between words."""
+
+_FENCE = re.compile(r"\s*+(```|~~~)")
+_HEADING = re.compile(r"#{1,6} ++(?=\S)")
+_ITEM = re.compile(r"\A\s*+(?:(?:[-*+•–—·]|\(?\d{1,3}[.)、]|\(?[a-zA-Z][.)])(?: ++|\t++)(?=\S)|\[[ xX]\] ++(?=\S))")
+_ROW = re.compile(r"\s*+\|.*\||[^|\n]*+\|[^|\n]*+\|")
+_RULE = re.compile(r"[\s|:*=_+~-]*+$")
+_BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*:?$")
+_QUOTE = re.compile(r"\A\s*+(?:>\s?)+")
+_SIGNS: tuple[tuple[re.Pattern[str], Kind], ...] = ((_QUOTE, "quote"), (_HEADING, "heading"), (_ITEM, "item"))
+_STOP = re.compile(
+    r"""[.!?…؟۔।॥։。！？｡](?:(?<![.!?…؟۔।॥։].)(?<![。！？｡])[.!?…؟۔।॥։]*+["'”’»)\]}*_`]*+(?=\s)"""
+    r"""|(?<=[。！？｡])[。！？｡]*+["'”’»)\]}*_`」』】）]*+)"""
+)
+_WIDE_STOPS = "。！？｡"
+_NEXT = re.compile(r"\s++(\S)")
+_TIMED = re.compile(r"\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:)")
+# Links and addresses are no symbols of a program: "See [[Harbour]] and [the prices](https://a.org/x)."
+_LINK = re.compile(r"\[\[|\]\]|\]\([^\s()]{1,400}\)|https?://[^\s()]{1,400}")
+_SYMBOL = re.compile(r"[{}\[\]<>=|\\;$/_]")
+_CLOSING = {"„": "“", "“": "”", "«": "»", "»": "«", "「": "」", "『": "』", '"': '"'}
+_QUOTES = re.compile('[„“”«»「」『』"]')
+_LETTERS = re.compile(r"[^\W\d_]+")
+# A line of prose that may go on in the next one is at least so long.
+_MIN_WRAPPED, _MAX_WRAPPED = 50, 1000
+_MAX_HEADING, _LONGEST, _MAX_LOOKED_AT = 80, 600, 400
+# Of a line of a program, so many characters are symbols.
+_SYMBOLS = 0.12
+# So many letters before a full stop may be an abbreviation; so many digits an ordinal number.
+_SHORT_WORD, _SHORT_NUMBER = 2, 2
+_BEFORE_NUMBER = 4
+
+
+class Segment(Struct, frozen=True):
+    kind: Kind
+    text: str
+    """Without the sign of its list, heading or quotation."""
+    start: int
+    """Where it stands in the text."""
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+def segments(text: str, *, is_output: bool = False) -> tuple[Segment, ...]:
+    """The segments in order. `is_output`: a program wrote the text."""
+    return _segments_kept(text, is_output) if len(text) <= _MAX_WRAPPED * 4 else tuple(_segments(text, is_output))
+
+
+@text_cache(4096)  # summary, ledger and priorities read the same messages
+def _segments_kept(text: str, is_output: bool) -> tuple[Segment, ...]:
+    return tuple(_segments(text, is_output))
+
+
+def sentences(text: str) -> list[str]:
+    """The texts of all segments."""
+    return [segment.text for segment in segments(text)]
+
+
+def readable(text: str) -> str:
+    """The output of a tool as a person reads it: JSON by its fields, one a line."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return text
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return text.replace("\\n", "\n")
+    return "\n".join(_fields(value, "", 0))
+
+
+_DEEPEST = 40
+
+
+def _fields(value: object, name: str, depth: int) -> Iterator[str]:
+    """`orders.3.total: 12.5`; a list of plain values stays on one line."""
+    match value:
+        case dict() if value and depth < _DEEPEST:
+            for key, inner in value.items():
+                yield from _fields(inner, f"{name}.{key}" if name else str(key), depth + 1)
+        case list() if depth < _DEEPEST and any(isinstance(inner, dict | list) for inner in value):
+            for place, inner in enumerate(value, 1):
+                yield from _fields(inner, f"{name} {place}" if name else str(place), depth + 1)
+        case list():
+            yield f"{name}: {', '.join(map(str, value))}" if name else ", ".join(map(str, value))
+        case _:
+            shown = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+            yield f"{name}: {shown}" if name else shown
+
+
+def _segments(text: str, is_output: bool) -> Iterator[Segment]:
+    in_fence = False
+    quoted = ""
+    for start, line in _lines(text):
+        if _FENCE.match(line):
+            in_fence = not in_fence
+        elif in_fence:
+            yield from _whole("code", line, start)
+        elif line and not _RULE.match(line):
+            for segment in _read_line(line, start, is_output):
+                is_quoted, quoted = bool(quoted), _open_quotation(segment.text, quoted)
+                yield replace(segment, kind="quote") if is_quoted and segment.kind == "prose" else segment
+        if not line:
+            quoted = ""
+
+
+def _open_quotation(text: str, quoted: str) -> str:
+    """The sign that closes the quotation that is open after a text; it ends with its paragraph at the latest."""
+    for char in _QUOTES.findall(text):
+        if char == quoted:
+            quoted = ""
+        elif not quoted:
+            quoted = _CLOSING.get(char, "")
+    return quoted
+
+
+def _read_line(line: str, start: int, is_output: bool) -> Iterator[Segment]:
+    if "|" in line and _ROW.match(line):
+        yield from _whole("row", line, start)
+        return
+    kind: Kind = "prose"
+    for pattern, found in _SIGNS:
+        if sign := pattern.match(line):
+            kind = found if kind != "quote" else kind
+            line, start = line[sign.end() :], start + sign.end()
+    if kind == "heading" or (kind == "prose" and _is_heading(line)):
+        yield from _whole("heading", line, start)
+    elif kind == "prose" and _is_output(line):
+        yield from _whole("output", line, start)
+    else:
+        for at, sentence in split_line(line):
+            yield Segment("output" if is_output else kind, sentence, start + at)
+
+
+def _whole(kind: Kind, line: str, start: int) -> Iterator[Segment]:
+    stripped = line.strip()
+    if stripped:
+        yield Segment(kind, stripped, start + line.find(stripped))
+
+
+def _is_heading(line: str) -> bool:
+    if len(line) > _MAX_HEADING:
+        return False
+    return bool(_BOLD.match(line)) or (line.endswith((":", "：")) and not _TIMED.match(line))
+
+
+def _is_output(line: str) -> bool:
+    if _TIMED.match(line):
+        return True
+    looked_at = line[:_MAX_LOOKED_AT]
+    looked_at = _LINK.sub("", looked_at) if "[" in looked_at or "://" in looked_at else looked_at
+    if len(_SYMBOL.findall(looked_at)) > max(2, len(looked_at) * _SYMBOLS):
+        return True
+    return len(looked_at) > 12 and sum(map(len, _LETTERS.findall(looked_at))) < len(looked_at) * 0.3
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines with their place, wrapped prose rejoined."""
+    pending, at, offset = "", 0, 0
+    for line in text.splitlines(keepends=True):
+        if pending and _goes_on(pending, line):
+            pending += line
+        else:
+            if pending:
+                yield at, pending.rstrip()
+            pending, at = line, offset
+        offset += len(line)
+    if pending:
+        yield at, pending.rstrip()
+
+
+def _goes_on(line: str, following: str) -> bool:
+    """Whether prose was wrapped here: a long line of words, then a lower-case letter in the first column."""
+    if not following[:1].islower() or len(line) > _MAX_WRAPPED:
+        return False
+    last = line.rstrip("\r\n").rpartition("\n")[2]
+    if len(last) < _MIN_WRAPPED or not (last[-1].isalpha() or last[-1] in ",;"):
+        return False
+    return not _SYMBOL.search(last) and not _SYMBOL.search(following)
+
+
+def split_line(line: str) -> Iterator[tuple[int, str]]:
+    """The sentences of a line, with their places."""
+    start = 0
+    for stop in _STOP.finditer(line):
+        if _ends_sentence(line, start, stop) or stop.end() - start > _LONGEST:
+            yield _part(line, start, stop.end())
+            start = stop.end()
+    if line[start:].strip():
+        yield _part(line, start, len(line))
+
+
+def _part(line: str, start: int, end: int) -> tuple[int, str]:
+    part = line[start:end].lstrip()
+    return end - len(part), part.rstrip()
+
+
+def _ends_sentence(line: str, start: int, stop: re.Match[str]) -> bool:
+    if stop[0][0] in _WIDE_STOPS:
+        return True
+    following = _NEXT.match(line, stop.end())
+    if following is None:
+        return True
+    after = following[1]
+    if stop[0].rstrip("\"'”’»)]}*_`") != ".":
+        return not after.islower()
+    word = line[max(start, stop.start() - 24) : stop.start()].rpartition(" ")[2].lstrip("([{\"'„“‘«*_`")
+    if word.isdigit():
+        return len(word) > _SHORT_NUMBER and not after.islower()
+    if len(word) <= _SHORT_WORD and word.isalpha():
+        return False  # "z. B.", "Dr. Smith", "p. 5"
+    if after.isdigit() and len(word) <= _BEFORE_NUMBER and word.isalpha():
+        return False  # "Abb. 3", "Art. 12"
+    if "." in word:  # "e.g. this", "a.m. on Monday"
+        return after.isupper()
+    # people who begin a line in lower case begin sentences so, too
+    return not after.islower() or line[start : start + 1].islower()

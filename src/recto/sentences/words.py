@@ -1,0 +1,41 @@
+"""Closed classes of words (`words.toml`): negations, question words, months and the like, in many languages."""
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+@cache
+def tables() -> dict[str, dict[str, list[str]]]:
+    """By class and language, each in its order."""
+    found = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+    return {name: {language: words.split() for language, words in table.items()} for name, table in found.items()}
+
+
+class WordClass:
+    """All words of a class, whatever the language."""
+
+    def __init__(self, *names: str) -> None:
+        listed = [word for name in names for table in tables()[name].values() for word in table]
+        words = [form for word in listed for form in word.split("/") if form != "_"]
+        self._words = frozenset(word for word in words if not _UNSPACED.match(word))
+        unspaced = sorted({word for word in words if _UNSPACED.match(word)}, key=len, reverse=True)
+        self._inside = re.compile("|".join(map(re.escape, unspaced)) or "(?!)")
+
+    def is_in(self, words: frozenset[str], text: str) -> bool:
+        """Whether one of these is a word of the text."""
+        return not self._words.isdisjoint(words) or (not text.isascii() and self._inside.search(text) is not None)
+
+
+@cache
+def word_class(*names: str) -> WordClass:
+    return WordClass(*names)
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The words of a text, in lower case."""
+    return frozenset(_WORD.findall(text.lower().replace("’", "'")))

@@ -1,0 +1,435 @@
+"""Agent steps: reads a work log off the messages of an agent's run.
+
+A turn is what the user says and the rounds of calls that answer it. It brings a new task if the agent sets to work on
+it: by its length, whether it answers a question, and which of its rare words the calls take up. An agent without tools
+writes a command at the end of its text, and the output comes back in the user's role.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec.structs import replace
+
+from recto.chat.message import Message
+from recto.sentences.features import terms_of
+from recto.sentences.segments import readable, segments
+from recto.sources.tools import RECALL
+from recto.summary.truncation import cut_text
+from recto.summary.work_log import NO_OUTPUT, LoggedStep, WorkLog, is_same_file, split_work_log, with_files
+from recto.tasks.history import run_entry
+from recto.text import text_cache
+
+_MAX_TASK, _MAX_EARLIER, _MAX_DONE, _MAX_STATE, _MAX_LEFT, _MAX_OUTCOME, _MAX_WHOLE = 400, 110, 170, 260, 240, 170, 80
+_MAX_TASKS, _MAX_STEPS, _MAX_READ, _MAX_COMMAND, _MAX_CALL, _MAX_PATH = 12, 60, 60, 300, 100, 200
+# Characters that are looked at: of a prompt, of a text or command, of a line. Least ones of a state told beside a call.
+_MAX_PROMPT, _MAX_EXAMINED, _MAX_LINE, _MIN_STATE = 60_000, 6_000, 500, 40
+# With fewer calls than this, and fewer than one for two messages of the user, it is a chat and no run of an agent.
+_MIN_CALLS, _CALLS_PER_MESSAGE = 2, 0.5
+# Terms of a request, of the first or one that nobody has answered yet, and of one after a question; each that the calls
+# take up counts so much more. Rare terms of a whole task; terms of a mere remark before it.
+_MIN_REQUEST, _MIN_FIRST, _MIN_AFTER_QUESTION, _TAKEN_UP, _MIN_TASK, _MAX_REMARK = 7, 5, 12, 4, 16, 2
+# The message that is answered is sent as it is, so the log points to it.
+_POINTER = "message #{}, which follows word for word"
+_ASKS = ("?", "？", "؟")
+# What divides a prompt, and lines of a chat or a letter's head that was pasted into it.
+_BORDER = re.compile(
+    r"(?m)^[ \t]*</?[A-Za-z][\w-]*(?: [^<>\n]*)?>|</[A-Za-z][\w-]*>[ \t]*$|^#{1,6} [^\n]{1,60}$"
+    r"|^\*\*[^*\n]{1,60}\*\*:?$|^[A-Z][A-Z _-]{2,40}:$"
+)
+_PASTED = re.compile(r"(?m)(?:^[^\W\d_][\w.]{0,20}: \S[^\n]*\n){3,}")
+_OWN_WORDS = ("prose", "heading", "item")
+_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\s]{12,400}\)")
+_OBSERVED = re.compile(r"\s*\W?(?:observation|output|result|stdout|returncode|execution)\b", re.IGNORECASE)
+_PROMPT = re.compile(r"(?:^|\n)[^\n<]{0,80}[$#>❯%]\s*$")
+_CLOSING = re.compile(r"</(execute_\w+|bash|shell|command|function)>$")
+_STOPS, _MAX_SHORT = (*".!。！", *_ASKS), 800
+# The arguments and results of a call.
+_COMMAND_KEY = re.compile("commands?|cmd|script|shell|bash|input_command|command_?line")
+_PATH_KEY = re.compile(r"(?:^|_)(?:path|file|filename|filepath|notebook)s?$|^(?:file_name|uri)$")
+_MOVE_KEY = re.compile("source|destination|dest|src|dst|target")
+_CHANGES = re.compile("edit|insert|replac|append|undo|write|creat|patch|delet|remov|updat|save|move|rename|copy", re.I)
+_LISTS = re.compile("search|grep|find|list|glob|tree", re.I)
+_LOOKS = re.compile(f"{_LISTS.pattern}|read|open|view|show|goto|scroll|get", re.I)
+_EDITOR = re.compile("(edit|create|insert|append|write|open|view|goto|str_replace|undo_edit)(?: |$)([^\n]*)")
+_CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
+_NAMED_FILE = re.compile(r"\bfile:? [`'\"]?((?:/|\w)[^\s`'\",;()]{0,200}\.\w{1,8})\b", re.I)
+_PATCHED = re.compile(r"(?m)^(?:\*\*\* (?:\w+ File|Move to): |\+\+\+ (?:b/)?|patching file )(\S[^\n\t]*)")
+_WRAPPED = re.compile(r"(?:\S*/)?(?:(?:ba|z|da|)sh|pwsh|powershell|cmd)(?:\.exe)? (?:-\w*c|-Command|/[cC]) (.*)", re.S)
+# A program in a command line, without what only stands before it (`CI=1 timeout 60 uv run`), and its arguments.
+_RUN = re.compile(
+    r"(?:^|[;&|\n(])[ \t]*(?:(?:\w+=\S{0,200}|\d+[smh]?|-\S{1,200}|sudo|time|nohup|exec|xargs|env|npx|timeout|uv|poetry"
+    r"|run|do)\s+)*(?:[^\s;&|>]{0,200}[/\\])?([\w.-]+)([^;&|\n>]*)"
+)
+_SHOWS = re.compile("cat|head|tail|less|more|nl|bat|open|view|type|sed|Get-Content")
+_LOOKING = re.compile(
+    r"cd|for|done|fi|export|source|set|echo|printf|sleep|true|pwd|which|mkdir|ls|grep|rg|awk|wc|file|stat|du|df|ps|diff|sort|cut|uniq"
+    rf"|tr|jq|dir|Select-String|Test-Path|git (?:status|diff|log|show|branch)|{_SHOWS.pattern}|(?:{_LOOKS.pattern})\w*"
+)
+_EDITING = re.compile("rm|touch|tee|mv|cp|copy|black|isort|patch|(?:Set|Add)-Content|Out-File|git (?:rm|mv|apply)")
+_WITH_VERB = re.compile(
+    "git|npm|yarn|pnpm|cargo|go|docker(?:-compose)?|kubectl|make|pip3?|apt(?:-get)?|brew|gh|terraform|dotnet|mvn|gradlew?"
+    "|systemctl|helm|aws|gcloud|az|just|tox|nox|rake|composer|mix|python3?|py|node|ruby|perl|php|deno|bun|java|(?:ba|z)?sh"
+)
+_IN_PLACE = re.compile("-[a-zA-Z]*i|-w|--(?:write|fix)")
+_NO_FILE = re.compile(r"-.*|[\d,]*s(\W).*\1.*|.*[*?$=].*")
+_HEREDOC, _QUOTATION = re.compile(r"<<-? ?['\"]?(\w+)[^\n]*"), re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*\"""")
+_WRITES = re.compile(r"""write|, *(?:mode ?= ?)?['"](?:[wax]|r\+)""")
+_QUOTED, _NAMES = re.compile(r"""(['"])([^'"\n]{1,200})\1"""), re.compile(r"(?<!\w)(\w+) *(?:=|in\b)")
+# How a call came out.
+_EXIT = re.compile(r"(?i)(?:\b\w+\.)??\b(?:exit(?:ed with)?|return)[ _]?(?:code|status)\W{1,3}(-?\d{1,3})\b(?:</\w+>)?")
+_ERROR = re.compile(
+    r"(?i)^(?:E\s+)?[\w.]*(?:Error|Exception)\b|^\W*(?:\w+[ :])?(?:error|fatal|panic|failed|failure)\b\s*[:\[(]|^FAIL"
+    r"|: (?:fatal |syntax )?error\b|\bERROR\b|syntax error|no such file|not found|denied|refused|timed out|\*\*\* "
+)
+_COUNT = re.compile(r"\b\d+ (?:\w+ )?(?:passed|tests?|examples?)\b|^OK\b|\bBUILD\b|^ok\s|test result:|tests run:", re.I)
+_BAD = re.compile(r"\b[1-9]\d* (?:\w+ )?(?:failed|failing|failures?|errors?)\b|\bFAILED\b|(?:ures|errors)[=:] ?[1-9]")
+_DETAIL = re.compile(r"(?:FAILED|ERROR|not ok|[✕✗×]) |(?:[A-Z]:)?[\w./\\-]+[:(]\d+")
+_WARNING = re.compile(r"\W*(?:[Ww]arn|WARN)")
+_QUIET = re.compile(r"\W*(?:[Ww]arn|WARN)|[^a-z]*$|.*[;{(,]$")
+_Action = tuple[frozenset[str], LoggedStep | None, Sequence[str], Sequence[str]]
+"""What one call did: what it is an instance of, so that a later one of the same family has the last word; its line,
+unless it only read or changed files; the files that it read, and those that it changed."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    asked: str = ""
+    number: int = 0
+    is_task: bool = False
+    """A goal, or the message that is answered now."""
+    said: list[tuple[str, bool]] = field(default_factory=list)
+    """What the assistant said, each with whether a call goes with it."""
+    work: frozenset[str] = frozenset()
+    """The terms of its calls' arguments."""
+    has_calls: bool = False
+    actions: list[_Action] = field(default_factory=list)
+    left: str | None = None
+    """What is left by the agent's own list of steps."""
+
+
+def continue_work_log(
+    former: str, messages: Sequence[Message], *, late: Sequence[Message] = (), answering: int = 0
+) -> WorkLog | None:
+    """The log after these messages, which goes on from the one in the former summary; None where no agent worked.
+
+    `late` are messages that are older than the former summary and were read only now. `answering` is the number of the
+    message that is being answered: it is not among them, but the rounds after it are about it."""
+    log, every = split_work_log(former)[0], [*late, *messages]
+    calls = [call for message in every for call in message.calls if call.name != RECALL]
+    number = len(calls) + len(find_observations(every, goes_on=bool(former)))
+    if log is None and number < max(_MIN_CALLS, _CALLS_PER_MESSAGE * sum(each.role == "user" for each in every)):
+        return None
+    log = log or WorkLog()
+    if late:
+        older, known = _read(WorkLog(), late, goes_on=True), frozenset[str]().union(*map(_families_of, log.steps))
+        steps = (*(step for step in older.steps if not _families_of(step) <= known), *log.steps)
+        changed, read = with_files(older.changed, log.changed), with_files(older.read, log.read, _MAX_READ)
+        log = replace(log, task=log.task or older.task, changed=changed, read=read, steps=steps)
+    return _read(log, messages, goes_on=bool(former), answering=answering)
+
+
+def _read(log: WorkLog, messages: Sequence[Message], *, goes_on: bool, answering: int = 0) -> WorkLog:
+    before, turns = _Turn(), list(_turns(messages, find_observations(messages, goes_on=goes_on), answering))
+    steps, changed, read = list(log.steps), log.changed, log.read
+    for turn in turns:
+        log = _with_task(log, turn, _task_of(turn, before, log.task, is_last=turn is turns[-1]))
+        before = turn
+        for families, step, has_read, has_changed in turn.actions:
+            # what failed is settled by a part of it, and an edit by another change of the file
+            done = families.union(re.split(r"[/\\]", path)[-1] for path in has_changed)
+            known = [(each, _families_of(each)) for each in steps]
+            steps = [each for each, own in known if not (own & done if each.is_failed else own <= families)]
+            steps += [step] if step else []
+            changed, read = with_files(changed, has_changed), with_files(read, has_read, _MAX_READ)
+    read = tuple(path for path in read if not any(is_same_file(path, other) for other in changed))
+    return replace(log, changed=changed, read=read, steps=tuple(steps[-_MAX_STEPS:]))
+
+
+def _turns(messages: Sequence[Message], observed: dict[str, str], answering: int) -> Iterator[_Turn]:
+    """The first goes on with what was asked before these messages."""
+    turn, goals, called = _Turn(has_calls=True), dict[object, str](), dict[str, tuple[str, str]]()
+    for message in messages:
+        if answering and message.said > answering:
+            yield turn
+            turn, answering = _Turn(_POINTER.format(answering), is_task=True), 0
+        if command := observed.get(message.id):
+            turn.actions.append(_action("bash", json.dumps({"command": command}), message.text))
+        elif message.role == "user" and message.id not in observed:
+            entry = run_entry(message)  # a goal stays the task however often its run is continued
+            text = goals.setdefault(entry["run"], str(entry.get("goal") or "")) if entry else message.text
+            if turn.asked and not (turn.said or turn.has_calls or turn.is_task):
+                turn.asked = text if len(terms_of(text)) >= _MIN_REQUEST else f"{turn.asked}\n\n{text}"
+            else:
+                yield turn
+                turn = _Turn(text, message.said, is_task=bool(entry and text))
+        elif message.role == "assistant":
+            said, command = (message.text, "") if message.calls else split_command(message.text)
+            given = [command] * bool(command) + [
+                readable(each.arguments) for each in message.calls if each.name != RECALL
+            ]
+            turn.work = turn.work.union(*(terms_of(text[:_MAX_EXAMINED]) for text in given))
+            turn.has_calls |= bool(given)
+            turn.said += [(said, bool(given))] if said.strip() else []
+            called |= {call.id: (call.name, call.arguments) for call in message.calls}
+        for result in message.results:
+            name, arguments = called.get(result.call_id, (result.name, "{}"))
+            if name != RECALL and (left := _plan_left(arguments)) is not None:
+                turn.left = left
+            elif name != RECALL:
+                turn.actions.append(_action(name, arguments, result.text, is_error=result.is_error))
+    yield turn
+
+
+def _task_of(turn: _Turn, before: _Turn, known: str, *, is_last: bool) -> str:
+    """The task that a turn begins; empty if it goes on with the known one, or is no work at all."""
+    if turn.is_task:
+        return _task_text(turn.asked, frozenset()) if turn.number else turn.asked
+    asked, last = turn.asked, segments(before.said[-1][0])[-1:] if before.said else ()
+    if last and last[0].text.endswith(_ASKS) and len(terms_of(asked)) < _MIN_AFTER_QUESTION:
+        # an answer; what the assistant asked back about may be the task
+        asked = before.asked if not before.has_calls and _rare(before.asked) & turn.work else ""
+    taken_up = _rare(asked) & turn.work
+    size = len(terms_of(asked)) + _TAKEN_UP * (len(taken_up) + len(taken_up - _rare(known)))
+    is_request = size >= (_MIN_REQUEST if known and turn.has_calls else _MIN_FIRST)
+    is_taken_on = turn.has_calls or (is_last and not turn.said)
+    return _task_text(asked, turn.work) if asked and is_request and is_taken_on else ""
+
+
+def _with_task(log: WorkLog, turn: _Turn, task: str) -> WorkLog:
+    state, left = _state_of(turn.said), turn.left
+    if log.task == _POINTER.format(turn.number):
+        log, task = replace(log, task=_task_text(turn.asked, turn.work)), ""
+    if task and task != log.task:
+        former = (cut_text(log.task, _MAX_EARLIER), cut_text(log.state, _MAX_DONE))
+        earlier = (*(each for each in log.earlier if each[0] != former[0]), *([former] if log.task else []))
+        return replace(log, task=task, earlier=earlier[-_MAX_TASKS:], state=state, left=left or "")
+    return replace(log, state=(turn.has_calls and state) or log.state, left=log.left if left is None else left)
+
+
+def _rare(text: str) -> frozenset[str]:
+    return frozenset(term for term in terms_of(text) if len(term) > 3 or not term.isascii())
+
+
+def _state_of(said: Sequence[tuple[str, bool]]) -> str:
+    """The beginning and the end of what the assistant said last."""
+    for text, has_call in reversed(said):
+        found = [each.text for each in segments(text[:_MAX_EXAMINED]) if each.kind in ("prose", "item")]
+        telling = [each for each in found if not each.endswith(_ASKS) and len(terms_of(each)) > 1]
+        chosen = telling if sum(map(len, telling)) <= _MAX_STATE else telling[:: len(telling) - 1 or 1]
+        state = cut_text(_joined(chosen), _MAX_STATE)
+        if state and (not has_call or len(state) >= _MIN_STATE):
+            return state
+    return ""
+
+
+def _joined(said: Sequence[str]) -> str:
+    """Lines that end in a word get a full stop."""
+    return " ".join(re.sub(r"(?<=\w)\n", ".\n", "\n".join(" ".join(each.split()) for each in said)).split("\n"))
+
+
+def _plan_left(arguments: str) -> str | None:
+    """What is left of a list of steps with their status, as agents keep it; None if the call has none."""
+    steps = [each for each in _objects(arguments)[:-1] if "status" in each]
+    left = [each for each in steps if not re.match("complete|done|finish|cancel|skip|close|drop", str(each["status"]))]
+    texts = (" ".join(max(map(str, each.values()), key=len).split()).rstrip(".;") for each in left)
+    return cut_text("; ".join(texts), _MAX_LEFT) if steps else None
+
+
+def _task_text(text: str, work: frozenset[str]) -> str:
+    """The user's own words; of a long prompt, the beginning of its prose, without titles and lists of rules."""
+    said, is_long = list[str](), len(text) > _MAX_TASK
+    for part in _BORDER.split(_PASTED.sub("", _LINK.sub(r"\1", without_examples(text[:_MAX_PROMPT])))):
+        if not is_long or len(_rare(" ".join(said))) < _MIN_TASK:
+            said += [each.text for each in segments(part) if each.kind in _OWN_WORDS[: 2 if is_long else 3]]
+    if len(terms_of(" ".join(said))) < _MIN_FIRST:
+        said = [each.text for each in segments(text[:_MAX_EXAMINED]) if each.kind in _OWN_WORDS]
+    remarks = [each.endswith(_STOPS) and len(terms_of(each)) <= _MAX_REMARK and not _rare(each) & work for each in said]
+    return cut_text(_joined(said[remarks.index(False) :] if False in remarks else said), _MAX_TASK)
+
+
+def without_examples(text: str) -> str:
+    """Without what stands between `--- EXAMPLE ---` and `--- END OF EXAMPLE ---`, and what announces it."""
+    kept, opened = list[str](), dict[str, tuple[int, str]]()
+    for line in text.split("\n"):
+        edges = line.strip()[:2] + line.strip()[-2:]
+        name = "" if edges.strip("-=<>~#") else line.strip("-=<>~# \t\r").lower()
+        word = name.rpartition(" ")[2]
+        at, before = opened.pop(word, (0, name))
+        if name != before and name.endswith(before):
+            kept[max(0, at - 5) :] = [each for each in kept[max(0, at - 5) : at] if word not in each.lower()]
+        else:
+            opened[word] = len(kept), name
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def find_observations(messages: Sequence[Message], *, goes_on: bool = False) -> dict[str, str]:
+    """Messages in the user's role that hold the output of a command, each with the command. `goes_on`: the first
+    message may answer a command that is not at hand."""
+    found, command = dict[str, str](), "" if goes_on else None
+    for message in messages:
+        if message.role == "user" and command is not None and is_command_output(message.text):
+            found[message.id] = command
+        is_said = message.role == "assistant" and not message.calls
+        command = split_command(message.text)[1] or None if is_said else None
+    return found
+
+
+def split_command(text: str) -> tuple[str, str]:
+    """What an agent says, and the command at the end of its text."""
+    ended, start, command = text.rstrip(), -1, ""
+    if ended.endswith("```"):
+        start = f"\n{ended}".rfind("\n```", 0, len(ended) - 2)
+        command = ended[start + 3 : -3].partition("\n")[2].strip()
+    elif closing := _CLOSING.search(ended[-40:]):
+        start = ended.rfind(f"<{closing[1]}")
+        command = ended[start:]
+        while command.startswith("<") and command.endswith(">"):
+            command = command[command.find(">") + 1 : command.rfind("<")].strip()
+    return (text[:start], command) if start >= 0 and command else (text, "")
+
+
+def is_command_output(text: str) -> bool:
+    """By its prompt, its label, or lines that are no prose. A long task may end with the prompt of a shell."""
+    found = segments(text[:_MAX_EXAMINED])
+    half = sum(len(each.text) for each in found) / 2
+    prose = sum(len(each.text) for each in found if each.kind in ("prose", "item") and each.text.endswith(_STOPS))
+    machine = sum(len(each.text) for each in found if each.kind in ("output", "code", "row"))
+    is_labelled = bool(_PROMPT.search(text[-200:]) or _OBSERVED.match(text))
+    return (is_labelled and (prose < half or len(text) < _MAX_SHORT)) or machine > half
+
+
+def _action(name: str, arguments: str, result: str, *, is_error: bool = False) -> _Action:
+    pairs = [(_CAMEL.sub("_", key).lower(), value) for each in _objects(arguments) for key, value in each.items()]
+    given = ((key, each) for key, value in pairs for each in (value if isinstance(value, list) else [value]))
+    values = [(key, str(each).strip()) for key, each in given if isinstance(each, str | int | float)]
+    command = " ".join(value for key, value in values if _COMMAND_KEY.fullmatch(key))
+    files = [path for key, path in values if _PATH_KEY.search(key) or (_MOVE_KEY.fullmatch(key) and _is_path(path))]
+    files = [path.removeprefix("file://") for path in files if 0 < len(path) <= _MAX_PATH]
+    editor = _EDITOR.match(command)
+    if command and not editor:
+        wrapped = _WRAPPED.match(command)
+        return _shell_action(wrapped[1].strip("'\" ") if wrapped else command, result, is_error=is_error)
+    verb, told = editor[1] if editor else name, "\n".join(value for _, value in values)
+    changes, lists = _CHANGES.search(verb), _LISTS.search(verb)
+    named = _NAMED_FILE.findall(result)[:1] if changes and changes.start() == 0 else []
+    files = files or [word for word in (editor[2].split() if editor else ()) if _is_path(word)][:1]
+    files = files or _PATCHED.findall(told.replace("\\n", "\n")) or named
+    step = _outcome(result, is_error=is_error, is_looking=True)
+    if files and (changes or not lists):
+        step, families = replace(step, command=f"{verb} {files[0]}"), frozenset(f"{verb} {path}" for path in files)
+        read, changed = ((), ()) if step.is_failed else ((), files) if changes else (files, ())
+        return families, step if step.is_failed else None, read, changed
+    is_looking = not changes and bool(_LOOKS.search(verb))
+    step = replace(step, command=cut_text(" ".join(f"{name} {told}".split()), _MAX_CALL), is_looking=is_looking)
+    changed = [] if step.is_failed or is_looking else [*_written_by_code(told), *_PATCHED.findall(result)]
+    return frozenset([name]), step, (), changed
+
+
+def says_all_by_outcome(name: str, arguments: str) -> bool:
+    """Whether a call runs a program or changes files: a reader wants no more of its result than its outcome."""
+    _, step, _, changed = _action(name, arguments, "")
+    return bool(changed or (step and step.is_shell and not step.is_looking))
+
+
+def _objects(arguments: str) -> list[dict[str, Any]]:
+    """The objects in the arguments of a call, the inner ones first."""
+    found: list[dict[str, Any]] = []
+    with suppress(ValueError, RecursionError):
+        json.loads(arguments, object_hook=found.append)
+    return found or [{"": arguments.replace("\\n", "\n")}]
+
+
+def _shell_action(command: str, result: str, *, is_error: bool) -> _Action:
+    families, programs, targets = _programs(command)
+    step = _outcome(result, is_error=is_error, is_looking=all(map(_LOOKING.fullmatch, families)))
+    patched = _PATCHED.findall(result) if families & {"patch", "git apply"} else []
+    read, changed = list[str](), [*_written_by_code(command), *patched, *targets]
+    for family, words in programs:
+        given = [word for word in words[family.count(" ") :] if not _NO_FILE.fullmatch(word)]
+        is_in_place = any(map(_IN_PLACE.fullmatch, words)) and not _LISTS.match(family)
+        if _EDITING.fullmatch(family):
+            changed += given[-1:] if family in ("cp", "copy") else given
+        elif is_in_place or _SHOWS.fullmatch(family):
+            (changed if is_in_place else read).extend(path for path in given if is_in_place or _is_path(path))
+    # of several commands in a line, those before the one that failed were carried out
+    changed = [] if step.is_failed and len(programs) == 1 else changed
+    is_edit = changed and not step.is_failed and step.outcome == NO_OUTPUT
+    shown = cut_text(re.sub(r"^cd (?:/|[A-Z]:\\)\S+ && ", "", " ".join(command.split())), _MAX_COMMAND)
+    told = None if is_edit or not families else replace(step, command=shown, is_shell=True)
+    return families, told, read, changed
+
+
+def _programs(command: str) -> tuple[frozenset[str], list[tuple[str, list[str]]], list[str]]:
+    """The families of a command line (`pytest`, `git commit`: what is run, without how; what only looks or edits counts
+    where all do), its programs with their arguments, and the files that output goes to."""
+    command = command.replace("\\\n", " ").partition("*** Begin Patch")[0]
+    if mark := _HEREDOC.search(command):
+        command = command[: mark.end()] + "\n" + command[mark.end() :].partition(f"\n{mark[1]}\n")[2]
+    command = _QUOTATION.sub(lambda found: found[0][1:-1] if _is_path(found[0][1:-1]) else "?", command[:_MAX_EXAMINED])
+    command = re.sub(r"[\d&]?>&\d|<+ ?[^\s;&|]*|(?m:^[ \t]*#.*)|\d(?=>)", " ", command)
+    found = []
+    for program, rest in _RUN.findall(command):
+        words = rest.split()
+        module = words[words.index("-m") + 1 :][:1] if program.startswith("py") and "-m" in words else []
+        given = [word for word in words if not _NO_FILE.fullmatch(word) and word != "run"]
+        verb = f" {given[0]}" if given and _WITH_VERB.fullmatch(program) else ""
+        found.append((module[0] if module else program + verb, words))
+    every = frozenset(family for family, _ in found)
+    ran = frozenset(family for family in every if not _LOOKING.fullmatch(family))
+    families = frozenset(family for family in ran if not _EDITING.fullmatch(family)) or ran or every
+    return families, found, re.findall(r"(?<!>)>++\|? ?(?!/dev/)([^\s;&|<>()]+)", command)
+
+
+@text_cache(512)
+def _families_of(step: LoggedStep) -> frozenset[str]:
+    if step.is_shell:
+        return _programs(step.command)[0]
+    name, *_, last = re.split(r"[/\\ ]", f"{step.command} {step.command}")
+    return frozenset([name, *((step.command, last) if step.is_failed else ())])
+
+
+def _written_by_code(code: str) -> list[str]:
+    """Files that a program or a patch writes and names."""
+    named, found = dict[str, list[str]](), _PATCHED.findall(code)
+    for line in (line[:_MAX_LINE] for line in code.split("\n")):
+        paths = [path for _, path in _QUOTED.findall(line) if _is_path(path)]
+        if _WRITES.search(line):
+            found += [path for name in re.findall(r"\w+", line) for path in named.get(name, ())] or paths
+        named |= dict.fromkeys(_NAMES.findall(line), paths) if paths else {}
+    return found
+
+
+def _is_path(text: str) -> bool:
+    name = re.split(r"[/\\]", text)[-1]
+    is_plain = 0 < len(text) <= _MAX_PATH and not set(text) & set(" $*?{}()<>|;=\"'\n") and "://" not in text
+    has_ending = re.fullmatch(r"[^.]\S*\.\w{1,8}|\.\w+", name) and not re.fullmatch(r"[\d.]+", name)
+    return is_plain and text[0] != "-" and bool(has_ending or len(name) < len(text))
+
+
+def _outcome(text: str, *, is_error: bool, is_looking: bool) -> LoggedStep:
+    """How a call came out, and whether it failed; what was looked at may be about errors."""
+    text = readable(text)
+    ends = text if len(text) <= _MAX_EXAMINED else f"{text[: _MAX_EXAMINED // 3]}\n{text[-_MAX_EXAMINED:]}"
+    exits = [int(code) for code in _EXIT.findall(f"{ends[:200]}\n{ends[-200:]}")]
+    kept = (line[:_MAX_LINE] for line in ends.splitlines() if _EXIT.sub("", line).strip("< "))
+    plain = (" ".join(re.sub("</?[a-zA-Z][^<>]*>", " ", line).split()).removeprefix("output: ") for line in kept)
+    lines = [line for each in plain if (line := each.strip("=-* ")) and not re.fullmatch(r"[\w.]+:", line)]
+    while lines and (_PROMPT.search(lines[-1]) or (lines[-1][0] == "(" and lines[-1][-1] == ")")):
+        lines.pop()
+    errors = [line for line in lines[:3] + lines[3:][-15:] if _ERROR.search(line) and not _WARNING.match(line)]
+    bad = [] if is_looking else [line for line in lines if _BAD.search(line)]
+    has_error = bool(errors) and len(lines) < 4 if is_looking else bool(bad or (errors and not exits))
+    is_failed, fails = is_error or any(exits) or has_error, bad[-1:] or errors[:1]
+    details = [line for line in lines if _DETAIL.match(line) and line not in fails][:1] if bad else []
+    counts = [] if is_looking else [line for line in lines if _COUNT.search(line)]
+    telling = [line for line in lines if not _QUIET.match(line)] or lines or [""]
+    shown = f"{lines[0]} (+{len(lines) - 1} lines)" if is_looking and lines else telling[-1]
+    shown = " / ".join(lines) if sum(map(len, lines)) <= _MAX_WHOLE else shown
+    shown = ": ".join([*fails, *details]) if is_failed and fails else counts[-1] if counts else shown
+    code = f" (exit code {exits[-1]})" if any(exits) and str(exits[-1]) not in shown else ""
+    return LoggedStep("", (cut_text(shown, _MAX_OUTCOME) or NO_OUTPUT) + code, is_failed, is_looking)

@@ -1,0 +1,289 @@
+"""Set aside: what a summary and its ledger have no room for any more, and what of it bears on the task again.
+
+Each Compaction keeps what it dropped, quoted by the number of its message. Later ones bring back what shares rare words
+with the latest messages, and list the rest by its best sentence for each range of messages, older ones coarser. No I/O.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from recto.search.ranking import idf
+from recto.sentences.features import terms_of
+from recto.summary.evidence import Evidence
+from recto.summary.extractive_summary import former_messages
+from recto.summary.figures import FIGURES
+from recto.summary.ledger import SEPARATOR, KeyStatement, plain_item
+from recto.summary.marks import MARK, strip_marks
+from recto.summary.truncation import CountTokens, cut_text
+from recto.summary.values import find_values
+
+RETURNED = "From earlier, on the present topic:"
+"""The line of a summary above what was set aside before."""
+
+_LINE = re.compile(r"(?:#(\d+)(?: (assistant|tool))?|(User|Assistant|Tool)): (.+)")
+# Characters that one Compaction sets aside at most, so that those of hundreds are soon searched.
+_MAX_SET_ASIDE, _MAX_ITEM, _MIN_SENTENCE = 2000, 400, 12
+
+
+class SetAsideItem(NamedTuple):
+    """Something that a summary or a ledger told, or had no room for."""
+
+    number: int
+    """Of its message; 0 where it is not known."""
+    role: str
+    text: str
+
+    @property
+    def head(self) -> str:
+        if not self.number:
+            return f"{self.role.capitalize()}: "
+        return f"#{self.number}: " if self.role == "user" else f"#{self.number} {self.role}: "
+
+    @property
+    def spoken(self) -> str:
+        """As a line of a summary."""
+        return f"{self.role.capitalize()}{f' (#{self.number})' if self.number else ''}: {self.text}"
+
+
+def parse_set_aside(lines: Iterable[str]) -> list[SetAsideItem]:
+    found = []
+    for line in lines:
+        if match := _LINE.fullmatch(line):
+            role = match[2] or (match[3] or "user").lower()
+            found += [SetAsideItem(int(match[1] or 0), role, item) for item in match[4].split(SEPARATOR)]
+    return found
+
+
+def _lines(items: Iterable[SetAsideItem]) -> tuple[str, ...]:
+    """A line for each message, in order of time; each for itself where the number is not known."""
+    found: dict[str, list[str]] = {}
+    for item in sorted(items, key=lambda item: item.number):
+        found.setdefault(item.head if item.number else item.head + item.text, [item.head]).append(item.text)
+    return tuple(head + SEPARATOR.join(texts) for head, *texts in found.values())
+
+
+# -- what is dropped
+
+
+def find_dropped(
+    former: str,
+    before: Sequence[KeyStatement],
+    told: str,
+    lost: Sequence[KeyStatement],
+    known: Sequence[str] = (),
+    *,
+    by_sentence: bool,
+) -> tuple[str, ...]:
+    """What a former summary and ledger told (their statements are `before`) and the new ones, together `told`, do not;
+    with `by_sentence` whole lines of the former; and what is lost of the messages that are covered now. What is `known`
+    to be set aside already is left out."""
+    numbers = {_flat(each.text): each.number for each in before}
+    items = [SetAsideItem(each.number, each.role, each.item) for each in before]
+    if by_sentence:
+        for message in former_messages(former):
+            for segment in message.segments:
+                number = message.number or numbers.get(_flat(segment.text), 0)
+                items.append(SetAsideItem(number, message.role, plain_item(segment.text)))
+    ranks = {_flat(each.text): each.rank for each in before}
+    newly = sorted(lost, key=lambda each: -each.rank)
+    items += [SetAsideItem(each.number, each.role, each.item) for each in newly]
+    evidence = Evidence()
+    evidence.add(strip_marks(told))
+    flat, aside = _flat(told), _flat("\n".join(known))
+    found: dict[str, SetAsideItem] = {}
+    for item in items:
+        plain = _flat(item.text)
+        is_said = len(plain) < _MIN_SENTENCE or MARK.strip() in item.text or plain in flat or plain in aside
+        if not is_said and plain not in found and not evidence.states_claim(item.text):
+            found[plain] = item._replace(text=cut_text(item.text.removesuffix("."), _MAX_ITEM))
+    first = {plain: at for at, plain in enumerate(found)}
+    ranked = sorted(found, key=lambda plain: (-ranks.get(plain, 0.0), first[plain]))
+    sizes = accumulate(len(found[plain].head) + len(found[plain].text) + len(SEPARATOR) for plain in ranked)
+    return _lines(found[plain] for plain, size in zip(ranked, sizes, strict=True) if size <= _MAX_SET_ASIDE)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split()).rstrip(" .!。…")
+
+
+# -- what returns
+
+# A term in every twelfth line, and in more than a few, is common; so much weight of a topic must be shared.
+_COMMON, _FEW, _ENOUGH = 12, 6, 1.5
+_IN_MESSAGE, _NEARBY, _MAX_TERMS, _MAX_FOUND = 1.0, 0.5, 24, 40
+# What people said weighs more; so many lines that are alike are a series.
+_ROLE_WEIGHTS, _SERIES, _ALIKE = {"user": 1.0, "assistant": 0.6, "tool": 0.4}, 3, 0.5
+_ANSWER_DISTANCE = 2
+
+
+class Topic(Struct, frozen=True):
+    """What is talked about now: terms, each with its weight."""
+
+    terms: dict[str, float]
+
+    def about(self, lines: Sequence[str]) -> list[int]:
+        """The places of lines that share rare terms with it, the best first."""
+        held = [terms_of(line) for line in lines]
+        times = Counter(term for terms in held for term in terms & self.terms.keys())
+        most = max(_FEW, len(lines) // _COMMON)
+        scores: dict[int, float] = {}
+        for at, terms in enumerate(held):
+            shared = [term for term in terms & self.terms.keys() if times[term] <= most]
+            if sum(map(self.terms.__getitem__, shared)) >= _ENOUGH:
+                scores[at] = sum(self.terms[term] * idf(times[term], len(lines)) for term in shared)
+        return sorted(scores, key=lambda at: (-scores[at], -at))[:_MAX_FOUND]
+
+
+def find_topic(message: str, latest: Iterable[str] = ()) -> Topic:
+    """The topic of a message and of the latest before it."""
+    terms = dict.fromkeys(sorted(terms_of(message)), _IN_MESSAGE)
+    for term, times in sorted(Counter(term for text in latest for term in terms_of(text)).items()):
+        terms[term] = terms.get(term, 0.0) + (_NEARBY if term in terms or times > 1 else _NEARBY / 2)
+    heaviest = sorted(terms, key=lambda term: (-terms[term], -len(term), term))[:_MAX_TERMS]
+    return Topic({term: terms[term] for term in heaviest})
+
+
+def find_returning(
+    lines: Sequence[str], topic: Topic, current: Sequence[KeyStatement], limit: int, count: CountTokens
+) -> list[SetAsideItem]:
+    """What was set aside and bears on the topic, in order of time, within `limit` tokens. What `current` statements say
+    with other figures does not return."""
+    order = topic.about(lines)
+    alike = _series(lines, order)
+    parsed = {at: parse_set_aside([lines[at]]) for at in order if at not in alike}
+    chosen: dict[SetAsideItem, None] = {}
+    left = limit - count(RETURNED) - 1
+    for at, items in sorted(parsed.items(), key=lambda pair: -_ROLE_WEIGHTS.get(pair[1][0].role, 0) if pair[1] else 0):
+        wanted = [item for item in items if item not in chosen and not _is_outdated(item, current)]
+        wanted = [*_question_of(lines, at, items), *wanted] if wanted else []
+        cost = sum(count(item.spoken) + 1 for item in wanted)
+        if cost <= left:
+            chosen |= dict.fromkeys(wanted)
+            left -= cost
+    return sorted(chosen, key=lambda item: item.number)
+
+
+def _is_outdated(item: SetAsideItem, current: Sequence[KeyStatement]) -> bool:
+    """Whether a later statement is about the same, with other figures."""
+    words = frozenset(term for term in terms_of(item.text))
+    figures = _figures(item.text)
+    for each in current:
+        if each.number > item.number and figures and (other := _figures(each.text)):
+            shared = words & terms_of(each.text)
+            if figures.isdisjoint(other) and 2 * len(shared) >= len(words):
+                return True
+    return False
+
+
+def _figures(text: str) -> set[str]:
+    return {value.normal for value in find_values(text) if value.kind in FIGURES}
+
+
+def _series(lines: Sequence[str], places: Iterable[int]) -> set[int]:
+    """Of these lines, those that say the same of several others, with other names and figures."""
+    terms = {at: terms_of(" ".join(word for word in lines[at].split() if word.islower())) for at in places}
+    alike = {
+        at: sum(len(own & other) >= _ALIKE * len(own | other) for other in terms.values()) for at, own in terms.items()
+    }
+    return {at for at, times in alike.items() if times > _SERIES and len(terms[at]) > 1}
+
+
+def _question_of(lines: Sequence[str], at: int, items: Sequence[SetAsideItem]) -> list[SetAsideItem]:
+    """The question before a short answer."""
+    before = parse_set_aside([lines[at - 1]])[-1:] if at else []
+    is_asked = before and before[0].role == "assistant" and before[0].text.endswith(("?", "？", "؟"))
+    is_near = before and 0 < items[0].number - before[0].number <= _ANSWER_DISTANCE
+    return before if is_asked and is_near and items[0].role == "user" else []
+
+
+def with_returned(summary: str, items: Sequence[SetAsideItem]) -> str:
+    return "\n".join([summary, "", RETURNED, *(item.spoken for item in items)]) if items else summary
+
+
+def split_returned(summary: str) -> tuple[str, list[str]]:
+    """A summary without what had returned to it, and those lines."""
+    body, found, rest = f"\n{summary}".partition(f"\n{RETURNED}\n")
+    return (body.strip("\n"), rest.splitlines()) if found else (summary, [])
+
+
+# -- contents
+
+_CONTENTS = re.compile(r"#(\d+)(?:–#(\d+))?: (.+)")
+_MAX_RANGES, _MAX_WORDS, _MAX_LENGTH = 8, 8, 60
+
+
+class TopicRange(NamedTuple):
+    """Messages by their numbers, and the beginning of the best sentence that was set aside of them."""
+
+    first: int
+    last: int
+    title: str
+
+    def __str__(self) -> str:
+        span = f"#{self.first}" if self.first == self.last else f"#{self.first}–#{self.last}"
+        return f"{span}: {self.title}"
+
+    def merge(self, other: "TopicRange") -> "TopicRange":
+        """Under the title that says more."""
+        title = max(self.title, other.title, key=lambda title: (len(terms_of(title)), title))
+        return TopicRange(min(self.first, other.first), max(self.last, other.last), title)
+
+
+def parse_contents(lines: Iterable[str]) -> list[TopicRange]:
+    matches = [match for line in lines if (match := _CONTENTS.fullmatch(line))]
+    return [TopicRange(int(each[1]), int(each[2] or each[1]), each[3]) for each in matches]
+
+
+def add_to_contents(
+    former: Sequence[str], set_aside: Sequence[str], fits: Callable[[Sequence[str]], bool]
+) -> tuple[str, ...]:
+    """The contents with what is set aside now, as many ranges as fit."""
+    ranges = parse_contents(former)
+    by_place: dict[int, list[SetAsideItem]] = {}
+    for item in parse_set_aside(set_aside):
+        is_new = not ranges or item.number > ranges[-1].last
+        place = len(ranges) if is_new else max(0, bisect_right([each.first for each in ranges], item.number) - 1)
+        if item.number:
+            by_place.setdefault(place, []).append(item)
+    usual = Counter(term for line in set_aside for term in terms_of(line))
+    for place, items in sorted(by_place.items()):
+        best = max(items, key=lambda item: (_telling(item, usual, len(set_aside)), -item.number))
+        numbers = [item.number for item in items]
+        added = TopicRange(min(numbers), max(numbers), _title(best.text))
+        ranges[place : place + 1] = [ranges[place].merge(added) if place < len(ranges) else added]
+    while ranges and (len(ranges) > _MAX_RANGES or not fits([str(each) for each in ranges])):
+        ranges = _coarser(ranges) if len(ranges) > 1 else _shorter(ranges[0])
+    return tuple(map(str, ranges))
+
+
+def _telling(item: SetAsideItem, usual: Counter[str], lines: int) -> float:
+    terms = terms_of(item.text)
+    rare = sum(idf(usual[term], lines) for term in terms) / (len(terms) + 2)
+    return rare * _ROLE_WEIGHTS.get(item.role, 0.4)
+
+
+def _title(text: str) -> str:
+    """At most eight words."""
+    words = text.split()
+    short = cut_text(" ".join(words[:_MAX_WORDS]), _MAX_LENGTH)
+    return short if short == text or short.endswith("…") else f"{short}…"
+
+
+def _coarser(ranges: Sequence[TopicRange]) -> list[TopicRange]:
+    """With two neighbours merged, those that are together shortest for their age."""
+    newest = ranges[-1].last + 1
+    spans = [(later.last - earlier.first + 1) / (newest - earlier.first) for earlier, later in pairwise(ranges)]
+    at = spans.index(min(spans))
+    return [*ranges[:at], ranges[at].merge(ranges[at + 1]), *ranges[at + 2 :]]
+
+
+def _shorter(only: TopicRange) -> list[TopicRange]:
+    """With half of its words; none where two are left."""
+    words = only.title.rstrip("…").split()
+    return [only._replace(title=f"{' '.join(words[: len(words) // 2])}…")] if len(words) > 2 else []
