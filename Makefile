@@ -96,9 +96,11 @@ clean: ## takes away everything that was built here
 
 # Set-up speaks on stderr, so that `echo question | make chat` gives the reply alone.
 # Weights are kept in the user's cache (RECTO_MODELS), for all copies of Recto. Checking their hash takes seconds: once.
+# Checked once for each home and folder of models: looking takes a second.
 weights: .venv/python.ready
 	@$(if $(MODEL),$(BIN)/recto models use $(MODEL) >&2)
-	@[ -z "$(MODEL)" ] && [ -e .venv/weights.ready ] || { $(BIN)/recto models pull >&2 && touch .venv/weights.ready; }
+	@place="$(MODEL) $$RECTO_HOME $$RECTO_MODELS"; [ "$$place" = "$$(cat .venv/weights.ready 2>&-)" ] || \
+	{ $(BIN)/recto models pull >&2 && echo "$$place" >.venv/weights.ready; }
 
 .venv/python.ready: requirements/run.txt pyproject.toml
 	@echo "Setting up .venv. Once: 150 MB of packages, the model that answers, 1,117 MB, and two for search, 163 MB." >&2
