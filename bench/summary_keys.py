@@ -10,6 +10,7 @@ from bench.summary_data import Reading, is_told, plain
 from bench.summary_fit import Sample, held_out_scores, samples
 from bench.table import show
 from bench.wire import tokens
+from recto.sentences.scorer import series_length
 from recto.sentences.segments import segments
 from recto.summary import extractive_summary
 from recto.summary.extractive_summary import LABEL, SEPARATOR, Extraction, label_of
@@ -53,7 +54,10 @@ def judge(found: Sequence[Sample], summarize: Summarize) -> dict[int, Judged]:
 
 def held_out(found: Sequence[Sample]) -> Summarize:
     parts = [(each.author, each.rows, each.targets) for each in found]
-    scored = {id(each): scores.tolist() for each, scores in zip(found, held_out_scores(parts), strict=True)}
+    scored = {
+        id(each): [score / series_length(row) for score, row in zip(scores.tolist(), each.rows, strict=True)]
+        for each, scores in zip(found, held_out_scores(parts), strict=True)
+    }
 
     def summarize(sample: Sample, room: int) -> str:
         with patch.object(extractive_summary, "needed", lambda *_: scored[id(sample)]):
