@@ -29,7 +29,7 @@ from recto.providers.embedded import NAME, TINY
 from recto.providers.model import Provider, TextPart
 from recto.providers.registry import open_provider
 from recto.sentences.segments import sentences
-from recto.summary.extractive_summary import PlainMessage, extract
+from recto.summary.extractive_summary import Extraction, PlainMessage
 from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, summary_prompt
 from recto.summary.truncation import cut_to_fit
 from recto.window.request import Entry, Parameters, Piece
@@ -142,7 +142,7 @@ def sentences_of(turns: Sequence[Turn], cap: int, former: str = "") -> str:
         PlainMessage("tool" if turn.role == "tool" else "user" if turn.role == "user" else "assistant", turn.text)
         for turn in turns
     ]
-    return extract(said, cap, tokens, former)
+    return Extraction(said, tokens, former).within(cap)
 
 
 def ends_of(turns: Sequence[Turn], cap: int, former: str = "") -> str:

@@ -29,7 +29,7 @@ from bench.wire import Limits, Wire, tokens
 from recto.chat.blocks import Text
 from recto.chat.message import Message, Role
 from recto.ids import new_id
-from recto.summary.extractive_summary import PlainMessage, extract
+from recto.summary.extractive_summary import Extraction, PlainMessage
 from recto.summary.verification import CoveredMessages
 
 CHATS, COMPACTIONS = 40, 10
@@ -280,7 +280,7 @@ def _seconds(size: int, seed: int) -> float:
     messages = [Message(new_id(), _ROLES[turn.role], (Text(turn.text),)) for turn in said]
     room = cap(8_192)
     started = time.process_time()
-    extract([PlainMessage(_ROLES[turn.role], turn.text) for turn in said], room, tokens)
+    Extraction([PlainMessage(_ROLES[turn.role], turn.text) for turn in said], tokens).within(room)
     covered = CoveredMessages()
     covered.add(messages)
     _ = covered.statements

@@ -43,7 +43,7 @@ from recto.sources.server_config import without_secret_address, without_secrets
 from recto.sources.source import Rule, SourceId
 from recto.sources.use_detection import SentSource, detect_uses
 from recto.summary.evidence import Evidence
-from recto.summary.extractive_summary import extract, truncate
+from recto.summary.extractive_summary import Extraction, truncate
 from recto.summary.ledger import ledger_lines, ledger_rows, parse_ledger, parse_place
 from recto.summary.marks import MARK, mark_unsupported, quote_marks, verified_part
 from recto.summary.plain_messages import plain_messages
@@ -150,7 +150,7 @@ def _server_events(text: str) -> None:
 def _summarized(text: str) -> None:
     said = plain_messages([_said(text), _said(text, "assistant")], has_log=False)
     for former in ("", text, f"User: {text}"):
-        extract(said, 400, estimate_text, former)
+        Extraction(said, estimate_text, former).within(400)
         truncate(said, 400, estimate_text, former)
 
 

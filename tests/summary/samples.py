@@ -1,10 +1,13 @@
 """Token counters, texts and messages that several tests of summaries use."""
 
+from collections.abc import Sequence
+
 from hypothesis import strategies as st
 
 from recto.chat.blocks import Text, ToolResult
 from recto.chat.message import Message, Role
-from recto.summary.extractive_summary import PlainMessage
+from recto.summary.extractive_summary import Extraction, PlainMessage
+from recto.summary.truncation import CountTokens
 from recto.summary.verification import CoveredMessages
 
 
@@ -59,3 +62,7 @@ def covered(messages: tuple[tuple[Role, str], ...] = MESSAGES) -> CoveredMessage
         block = ToolResult("c", "shell", text) if role == "tool" else Text(text)
         found.add([Message(str(number), role, (block,), said=number)])
     return found
+
+
+def extract(messages: Sequence[PlainMessage], limit: int, count: CountTokens, former: str = "") -> str:
+    return Extraction(messages, count, former).within(limit)

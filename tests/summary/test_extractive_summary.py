@@ -7,9 +7,9 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.summary.samples import conversations, counters, quarter
+from tests.summary.samples import conversations, counters, extract, quarter
 
-from recto.summary.extractive_summary import LABEL, Extraction, PlainMessage, extract, former_messages, truncate
+from recto.summary.extractive_summary import LABEL, Extraction, PlainMessage, former_messages, truncate
 from recto.summary.truncation import cut_to_fit
 
 pytestmark = pytest.mark.untraced

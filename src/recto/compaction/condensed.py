@@ -19,8 +19,8 @@ from recto.chat.blocks import File, Image, Text, ToolResult
 from recto.chat.message import Message
 from recto.compaction.summary_input import SummaryInput, UnreadMessages, sampled
 from recto.search.terms import topic_words
-from recto.sentences.segments import readable, segments, sentences
-from recto.summary.extractive_summary import Extraction, PlainMessage, is_question
+from recto.sentences.segments import is_question, readable, segments, sentences
+from recto.summary.extractive_summary import Extraction, PlainMessage
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, excerpt, leading_lines, trailing_lines
 from recto.summary.verification import FormerSummary
 from recto.turn.assembly import Turn
@@ -48,7 +48,7 @@ OWN_PARAGRAPH = 300
 LED_SHARE, LONGEST_SENTENCE = 0.4, 400
 # Words match by so many first letters; one that stands in every twelfth sentence is common.
 STEM, COMMON = 6, 12
-# The middle is given to `extract` in parts of about so many characters, so that each of them can have a say.
+# The middle is chosen from in parts of about so many characters, so that each of them can have a say.
 PART = 1200
 
 

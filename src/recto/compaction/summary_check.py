@@ -61,7 +61,8 @@ class SummaryCheck(Struct, frozen=True):
         """What a summary lost, as lines for the model that is asked again."""
         return await asyncio.to_thread(ledger_lines, checked.lost, int(self.most * SHARE), self.source.count)
 
-    async def share(self) -> int:
+    @property
+    def share(self) -> int:
         """How much room a model's summary should leave to the ledger."""
         return int(self.most * SHARE) if self.most >= WORTH_DIVIDING else 0
 

@@ -132,7 +132,7 @@ class SummaryWriter(Struct):
     async def _open(self) -> None:
         if not self.writers:  # nobody else reads what is loaded
             await self.source.read(MOST_READ)
-        self._share = await self._check.share()
+        self._share = self._check.share
         work = await asyncio.to_thread(lambda: self.source.work_log)
         if work and self.most >= WORTH_DIVIDING:
             self._log = work.render(int(self.most * LOG_SHARE), self.source.count, int(self.most * MAX_LOG_SHARE))

@@ -15,6 +15,7 @@ from msgspec import Struct
 from recto.search.terms import UNSPACED_RUN
 from recto.sentences.features import FEATURES, PlainMessage, read_conversation
 from recto.sentences.scorer import LASTING, scores
+from recto.sentences.segments import is_question
 from recto.sentences.words import tables, word_class, words_in
 from recto.vault.question import language_of
 
@@ -106,7 +107,12 @@ def own_statements(text: str) -> Iterator[UserStatement]:
     for sentence, row, likelihood in zip(said, rows, scores(rows, LASTING), strict=True):
         own = sentence.segment.text
         told = without_request(own)
-        if sentence.segment.kind != "prose" or _NOT_PROSE.search(told) or told.endswith(("?", "？", "…", ":", "：")):
+        if (
+            sentence.segment.kind != "prose"
+            or _NOT_PROSE.search(told)
+            or is_question(told)
+            or told.endswith(("…", ":", "："))
+        ):
             continue
         if MIN_WORDS <= _word_count(told) <= MAX_WORDS:
             yield UserStatement(told[0].upper() + told[1:], told != own, likelihood, int(row[_NAMES]))

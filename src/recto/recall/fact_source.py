@@ -19,7 +19,7 @@ from recto.memory.fact import THE_USER, SaidBy, is_negated
 from recto.memory.learning import without_request
 from recto.search.passages import split_sentences
 from recto.search.terms import STOP_WORDS, UNSPACED_RUN, normalize_text
-from recto.sentences.segments import readable
+from recto.sentences.segments import is_question, readable
 from recto.sources.tools import FORGET_FACT, RECALL, RECALL_FACTS, REMEMBER
 from recto.sources.vault_tools import READ_DOCUMENT
 from recto.summary.evidence import Evidence
@@ -48,7 +48,6 @@ _MORE_LITTLE_WORDS = """
 LITTLE_WORDS = STOP_WORDS | frozenset(_MORE_LITTLE_WORDS.split())
 _TOKEN = re.compile(r"\d+(?:[.,'’]\d+)*|[^\W\d_]+")
 _CLAUSE_END = re.compile(r"[,;](?=\s)|\s[–—-]\s|[，；、]")
-_QUESTION_ENDS = ("?", "？", "؟")
 _PATH = re.compile(r"path: (.+)")
 _HEADING = re.compile(r"\s*#{1,6}\s")
 _CHINESE_FIGURES = "零二两三四五六七八九十百千万"
@@ -109,7 +108,7 @@ def _before(earlier: Sequence[Message]) -> Iterator[str]:
     """What a message of the user leans on: the question that it answers, and the user's last words before it."""
     for message in earlier:
         if message.role == "assistant":
-            yield from (line for line in split_sentences(message.text) if line.endswith(_QUESTION_ENDS))
+            yield from (line for line in split_sentences(message.text) if is_question(line))
         if message.role == "user":
             yield message.text[-LONGEST_BESIDE:]
             return
@@ -176,7 +175,7 @@ def _sentences(source: FactSource) -> Iterator[tuple[str, list[str]]]:
         found += [(sentence, heading) for sentence in split_sentences(line)]
     texts = ["", *(sentence for sentence, _ in found), ""]
     for (sentence, heading), before, after in zip(found, texts, texts[2:], strict=False):
-        if not sentence.endswith(_QUESTION_ENDS):
+        if not is_question(sentence):
             yield sentence, [source.beside, heading, before, after]
 
 

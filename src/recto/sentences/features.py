@@ -15,7 +15,7 @@ from itertools import chain
 from msgspec import Struct
 
 from recto.chat.message import Role
-from recto.sentences.segments import UNSPACED, Segment, readable, segments
+from recto.sentences.segments import UNSPACED, Segment, is_question, readable, segments
 from recto.sentences.words import word_class, words_in
 from recto.text import text_cache
 
@@ -38,7 +38,7 @@ _PATH = re.compile(r"[/.:_@](?:(?<=[\w.-]/)[\w./-]|(?<=\w\.)[a-z]{2,5}\b|(?<=:)/
 _KEY = re.compile(r"\b[A-Z]+-\d")
 _SHAPE, _LETTERS, _DIGITS = re.compile(r"\d+|[^\W\d_]+"), re.compile("[A-Za-z]+"), re.compile("[0-9]+")
 _COMMAS = ",，、;；"
-_ASKS, _ANNOUNCES = ("?", "？", "؟"), (":", "：")
+_ANNOUNCES = (":", "：")
 _KINDS = ("prose", "item", "heading", "row", "code", "output")
 _IS_KIND = {kind: tuple(kind == each for each in _KINDS) for kind in (*_KINDS, "quote")}
 _TERM_LETTERS, _LEAST_LETTERS = 6, 3
@@ -129,7 +129,7 @@ def _look(text: str) -> tuple[float, ...]:
         min(len(text) / (text.count(" ") + 1), 12),
         min(sum(map(text.count, _COMMAS)), 6),
         "(" in text or "（" in text,
-        text.endswith(_ASKS),
+        is_question(text),
         text.endswith(_ANNOUNCES),
         _count(text, str.isupper, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ") / len(text),
         min(len(figures), 6),
@@ -180,7 +180,7 @@ class _Conversation:
         self.shapes = list(map(shape_of, said))
         self.alike = Counter(self.shapes)
         self.before, self.after = _neighbours(messages)
-        self.asks = [message.text.rstrip().endswith(_ASKS) for message in messages]
+        self.asks = [is_question(message.text.rstrip()) for message in messages]
         self.task = next((self.terms[at] for at, each in enumerate(messages) if each.role == "user"), frozenset())
         self._find_superseded()
 

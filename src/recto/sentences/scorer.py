@@ -20,6 +20,8 @@ NEEDED, BINDS, LASTING, PRIORITY = "needed", "binds", "lasting", "priority"
 _MACHINE_MADE = tuple(FEATURES.index(kind) for kind in ("row", "code", "output"))
 _BY_PEOPLE = 0.12
 _ANSWERS = 0.5
+# So much of what a sentence is about must be in the one that supersedes it.
+_COVERS = 0.5
 _ALIKE = FEATURES.index("same_shape")
 Tree = Any
 """A leaf is a number; a branch is `[feature, threshold, tree if at most, tree if more]`."""
@@ -75,6 +77,15 @@ def needed(said: Sequence[Sentence], rows: Sequence[Sequence[float]]) -> list[fl
     where it does not, the answer is in the result alone."""
     found = scores(rows)
     return [max(score, _ANSWERS) if each.is_asked_for else score for each, score in zip(said, found, strict=True)]
+
+
+def is_superseded(sentence: Sentence, said: Sequence[Sentence], likely: Sequence[float], least: float) -> bool:
+    """Whether a later sentence that is at least so likely needed gives another figure for the same, and leaves out
+    little else of it."""
+    later = sentence.superseded_by
+    if later < 0 or likely[later] < least:
+        return False
+    return len(sentence.terms & said[later].terms) >= _COVERS * len(sentence.terms)
 
 
 def series_length(row: Sequence[float]) -> float:

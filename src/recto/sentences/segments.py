@@ -79,6 +79,10 @@ def sentences(text: str) -> list[str]:
     return [segment.text for segment in segments(text)]
 
 
+def is_question(text: str) -> bool:
+    return text.endswith(("?", "？", "؟"))
+
+
 def readable(text: str) -> str:
     """The output of a tool as a person reads it: JSON by its fields, one a line."""
     if text.lstrip()[:1] not in ("{", "["):

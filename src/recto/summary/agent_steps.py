@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from recto.chat.message import Message
 from recto.sentences.features import terms_of
-from recto.sentences.segments import readable, segments
+from recto.sentences.segments import is_question, readable, segments
 from recto.sources.tools import RECALL
 from recto.summary.truncation import cut_text
 from recto.summary.work_log import NO_OUTPUT, LoggedStep, WorkLog, is_same_file, split_work_log, with_files
@@ -34,7 +34,6 @@ _MIN_CALLS, _CALLS_PER_MESSAGE = 2, 0.5
 _MIN_REQUEST, _MIN_FIRST, _MIN_AFTER_QUESTION, _TAKEN_UP, _MIN_TASK, _MAX_REMARK = 7, 5, 12, 4, 16, 2
 # The message that is answered is sent as it is, so the log points to it.
 _POINTER = "message #{}, which follows word for word"
-_ASKS = ("?", "？", "؟")
 # What divides a prompt, and lines of a chat or a letter's head that was pasted into it.
 _BORDER = re.compile(
     r"(?m)^[ \t]*</?[A-Za-z][\w-]*(?: [^<>\n]*)?>|</[A-Za-z][\w-]*>[ \t]*$|^#{1,6} [^\n]{1,60}$"
@@ -46,7 +45,7 @@ _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\s]{12,400}\)")
 _OBSERVED = re.compile(r"\s*\W?(?:observation|output|result|stdout|returncode|execution)\b", re.IGNORECASE)
 _PROMPT = re.compile(r"(?:^|\n)[^\n<]{0,80}[$#>❯%]\s*$")
 _CLOSING = re.compile(r"</(execute_\w+|bash|shell|command|function)>$")
-_STOPS, _MAX_SHORT = (*".!。！", *_ASKS), 800
+_STOPS, _MAX_SHORT = tuple(".!。！?？؟"), 800
 # The arguments and results of a call.
 _COMMAND_KEY = re.compile("commands?|cmd|script|shell|bash|input_command|command_?line")
 _PATH_KEY = re.compile(r"(?:^|_)(?:path|file|filename|filepath|notebook)s?$|^(?:file_name|uri)$")
@@ -189,7 +188,7 @@ def _task_of(turn: _Turn, before: _Turn, known: str, *, is_last: bool) -> str:
     if turn.is_task:
         return _task_text(turn.asked, frozenset()) if turn.number else turn.asked
     asked, last = turn.asked, segments(before.said[-1][0])[-1:] if before.said else ()
-    if last and last[0].text.endswith(_ASKS) and len(terms_of(asked)) < _MIN_AFTER_QUESTION:
+    if last and is_question(last[0].text) and len(terms_of(asked)) < _MIN_AFTER_QUESTION:
         # an answer; what the assistant asked back about may be the task
         asked = before.asked if not before.has_calls and _rare(before.asked) & turn.work else ""
     taken_up = _rare(asked) & turn.work
@@ -218,7 +217,7 @@ def _state_of(said: Sequence[tuple[str, bool]]) -> str:
     """The beginning and the end of what the assistant said last."""
     for text, has_call in reversed(said):
         found = [each.text for each in segments(text[:_MAX_EXAMINED]) if each.kind in ("prose", "item")]
-        telling = [each for each in found if not each.endswith(_ASKS) and len(terms_of(each)) > 1]
+        telling = [each for each in found if not is_question(each) and len(terms_of(each)) > 1]
         chosen = telling if sum(map(len, telling)) <= _MAX_STATE else telling[:: len(telling) - 1 or 1]
         state = cut_text(_joined(chosen), _MAX_STATE)
         if state and (not has_call or len(state) >= _MIN_STATE):

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from recto.chat.message import Role
 from recto.sentences.features import PlainMessage as PlainMessage
 from recto.sentences.features import Sentence, read_conversation, shape_of, terms_of
-from recto.sentences.scorer import needed
-from recto.sentences.segments import UNSPACED
+from recto.sentences.scorer import is_superseded, needed
+from recto.sentences.segments import UNSPACED, is_question
 from recto.summary.relative_dates import add_dates
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 from recto.summary.work_log import WorkLog
@@ -37,8 +37,8 @@ _FORMER_BONUS = 1.5
 _REPEATS = 0.65
 # Of sentences of one shape, each counts so much less than the one before it.
 _SERIES = 0.3
-# A later sentence supersedes an earlier one if it is at least so likely itself, and has so much of its terms.
-_SUPERSEDES, _COVERS = 0.1, 0.5
+# A later sentence supersedes an earlier one if it is at least so likely itself.
+_SUPERSEDES = 0.1
 # What the user says counts so much more: it keeps 1 % more of what readers needed, on authors held out.
 _BY_USER = 1.3
 # What the user wants kept counts so much more, by the share of its words.
@@ -117,7 +117,7 @@ class Extraction:
         for at in order:
             sentence = self._said[at]
             is_needless = self._worth[at] < floor and not self._all[sentence.message].is_former
-            if is_needless or at in chosen or self._is_superseded(sentence):
+            if is_needless or at in chosen or is_superseded(sentence, self._said, self._worth, _SUPERSEDES):
                 continue
             wanted = [*self._question_of(at), at] if not self._repeats(at, by_term) else []
             cost = sum(self._tokens[one] + _LINE * (self._said[one].message not in lines) for one in wanted)
@@ -143,12 +143,6 @@ class Extraction:
             ranks[at] /= 1 + _SERIES * alike[shape]
             alike[shape] += 1
         return sorted(range(len(ranks)), key=lambda at: (-ranks[at], at))
-
-    def _is_superseded(self, sentence: Sentence) -> bool:
-        later = sentence.superseded_by
-        if later < 0 or self._worth[later] < _SUPERSEDES:
-            return False
-        return len(sentence.terms & self._said[later].terms) >= _COVERS * len(sentence.terms)
 
     def _repeats(self, at: int, by_term: dict[str, list[int]]) -> bool:
         sentence = self._said[at]
@@ -212,10 +206,6 @@ def _wished(sentence: Sentence, wanted: frozenset[str]) -> float:
     return 1 + _KEEP_BONUS * len(wanted & sentence.terms) / len(wanted) if wanted else 1.0
 
 
-def is_question(text: str) -> bool:
-    return text.endswith(("?", "？", "؟"))
-
-
 def _gap(first: str, second: str) -> str:
     if not _ENDS_SENTENCE.search(first):
         return SEPARATOR
@@ -241,11 +231,6 @@ def former_messages(former: str) -> Iterator[PlainMessage]:
             role, number = _ROLES[label[1]], int(label[2] or 0)
         text = line[label.end() :] if label else line.strip()
         yield PlainMessage(role, text.replace(SEPARATOR, "\n"), number, is_former=True)
-
-
-def extract(messages: Sequence[PlainMessage], limit: int, count: CountTokens, former: str = "") -> str:
-    """One summary within `limit` tokens."""
-    return Extraction(messages, count, former).within(limit)
 
 
 def truncate(messages: Sequence[PlainMessage], limit: int, count: CountTokens, former: str = "") -> str:

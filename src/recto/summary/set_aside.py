@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from recto.search.ranking import idf
 from recto.sentences.features import terms_of
+from recto.sentences.segments import is_question
 from recto.summary.evidence import Evidence
 from recto.summary.extractive_summary import former_messages
 from recto.summary.figures import FIGURES
@@ -197,7 +198,7 @@ def _series(lines: Sequence[str], places: Iterable[int]) -> set[int]:
 def _question_of(lines: Sequence[str], at: int, items: Sequence[SetAsideItem]) -> list[SetAsideItem]:
     """The question before a short answer."""
     before = parse_set_aside([lines[at - 1]])[-1:] if at else []
-    is_asked = before and before[0].role == "assistant" and before[0].text.endswith(("?", "？", "؟"))
+    is_asked = before and before[0].role == "assistant" and is_question(before[0].text)
     is_near = before and 0 < items[0].number - before[0].number <= _ANSWER_DISTANCE
     return before if is_asked and is_near and items[0].role == "user" else []
 

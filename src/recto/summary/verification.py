@@ -5,7 +5,6 @@ text; lost statements go into the ledger, as far as there is room. No I/O.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import date
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -13,10 +12,10 @@ from msgspec.structs import replace
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role
 from recto.sentences.features import PlainMessage, read_conversation
-from recto.sentences.scorer import BINDS, needed, scores
-from recto.sentences.segments import readable
+from recto.sentences.scorer import BINDS, is_superseded, needed, scores
+from recto.sentences.segments import is_question, readable
 from recto.summary.evidence import Evidence
-from recto.summary.extractive_summary import SHORT_ANSWER, is_question
+from recto.summary.extractive_summary import SHORT_ANSWER
 from recto.summary.ledger import AnsweredQuestion, KeyStatement, parse_ledger, parse_place
 from recto.summary.marks import (
     MARK,
@@ -27,7 +26,6 @@ from recto.summary.marks import (
     strip_marks,
     verified_part,
 )
-from recto.summary.relative_dates import day_of
 from recto.summary.truncation import CountTokens
 
 # A sentence that is at least so likely needed is a statement: the summary is checked for it.
@@ -45,8 +43,6 @@ class CoveredMessages(Struct):
 
     with_marks: list[str] = field(default_factory=list)
     """Texts of the user that have the words of a mark themselves."""
-    days: dict[int, date] = field(default_factory=dict)
-    """When each was said."""
     _messages: list[PlainMessage] = field(default_factory=list)
     _waiting: list[str] = field(default_factory=list)
     """Texts until somebody asks for evidence: a summary of sentences of the originals needs none."""
@@ -55,8 +51,6 @@ class CoveredMessages(Struct):
 
     def add(self, messages: Iterable[Message]) -> None:
         for message in messages:
-            if day := day_of(message.time):
-                self.days[message.said] = day
             texts = _texts_of(message)
             self._waiting += texts
             if texts:
@@ -119,8 +113,7 @@ def _current(messages: Sequence[PlainMessage]) -> list[KeyStatement]:
     for at, sentence in enumerate(said):
         message = messages[sentence.message]
         worth = max(likely[at], _KEPT_BEFORE) if message.is_former else likely[at]
-        later = sentence.superseded_by
-        if worth < _CHECKED or (later >= 0 and likely[later] >= _CHECKED) or message.is_call:
+        if worth < _CHECKED or is_superseded(sentence, said, likely, _CHECKED) or message.is_call:
             continue
         asked = _question_before(messages, sentence.message) if len(message.text) <= SHORT_ANSWER else None
         text = " ".join(sentence.segment.text.split())
