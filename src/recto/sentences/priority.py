@@ -16,10 +16,11 @@ SUMMARY, TASK, NORMAL, MINOR, SMALL, LEAST, NOTHING = 9, 8, 5, 4, 3, 2, 1
 # Of a longer text, only so many characters at its start and its end are examined.
 _EXAMINED = 1500
 _LONG_RESULT = 4000
-# So much higher is a message that is one standard deviation above the usual.
-_STEP = 2.0
-# What has so few words, none of these marks and a lower rating is small talk; of a first message, even fewer.
-_FEW_WORDS, _FEWEST_WORDS, _LOW = 4, 2, -0.5
+# So much higher is a message that is one standard deviation above the usual: closest to the readers, authors held out.
+_STEP = 2.5
+# What has so few words, none of these marks and a lower rating is small talk; of a first message, even fewer. Readers
+# found 87 % of these unimportant (3 or less).
+_FEW_WORDS, _FEWEST_WORDS, _LOW = 4, 2, -0.4
 _MARKS = tuple(FEATURES.index(mark) for mark in ("asks", "announces", "figures", "names", "path"))
 _SAYS = re.compile(r"[^\W_]")
 
