@@ -167,5 +167,5 @@ def test_where_memory_is_short_pull_takes_a_smaller_model_and_says_so(
     monkeypatch.setattr("recto.weights.weights_table._free_memory_mb", lambda: 500)
     done = run("models", "pull")
     assert done.stdout.splitlines()[0].startswith("smollm2 is ready")
-    assert "qwen2.5-coder-0.5b needs 900 MB of memory, and 500 are free" in done.stderr
+    assert "qwen2.5-coder-0.5b needs 1,000 MB of memory, and 500 are free" in done.stderr
     assert one(run("models", "show", "--json"))["name"] == "embedded:smollm2"

@@ -92,11 +92,7 @@ def chat(number: int, seed: int = 1) -> list[PlainMessage]:
         ),
         ("Plane bitte den Umbau der Küche für 12.000 €.", "Nimm auf keinen Fall Firma Behnke, nie wieder."),
         ("Il faut préparer le voyage à Rome du 3 au 9 mai.", "Ne réserve jamais de vol avant 9 h."),
-        pytest.param(
-            "Hay que traducir el manual de 40 páginas al inglés.",
-            "No traduzcas nunca los nombres de los productos.",
-            marks=pytest.mark.xfail(strict=True, reason="this task is rated below the floor, and thanks above it"),
-        ),
+        ("Hay que traducir el manual de 40 páginas al inglés.", "No traduzcas nunca los nombres de los productos."),
         ("Necesito traducir un manual de 40 páginas.", "No traduzcas nunca los nombres de los productos."),
         ("Нужно составить смету на ремонт за 300 000 рублей.", "Никогда не заказывай плитку у фирмы «Юпитер»."),
         ("Przygotuj plan ogrodu na działce 400 m².", "Nigdy nie sadź brzozy, mam alergię."),

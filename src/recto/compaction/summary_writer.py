@@ -40,7 +40,7 @@ LEAST_WANTED = 16
 # Work that takes longer than this is shown, and shown again as it goes on.
 PATIENCE_S = 0.5
 # Where sentences and ledger use less of the room than this, more sentences are chosen.
-USED = 0.95
+USED = 0.98
 # A work log's share of the room beside a model's summary. It lists many facts, so the ledger needs less than else.
 LOG_SHARE, LEAST_SHARE = 0.35, 0.25
 # The most that it takes for files and commands that have no place in its share.
