@@ -11,6 +11,7 @@ from tests.summary.samples import conversations, counters, extract, quarter
 
 from recto.summary.extractive_summary import LABEL, Extraction, PlainMessage, former_messages, truncate
 from recto.summary.truncation import cut_to_fit
+from recto.summary.work_log import WorkLog, split_work_log
 
 pytestmark = pytest.mark.untraced
 
@@ -179,6 +180,14 @@ def test_a_line_of_a_former_summary_keeps_its_label(line: str) -> None:
     former = f"User: Build a boat of oak.\n{line}"
     assert LABEL.match(line)
     assert extract([], 300, quarter, former) == former
+
+
+def test_what_is_told_after_a_work_log_is_there_for_the_next_summary() -> None:
+    rule = "Never book a hotel that costs over 120 € a night."
+    work = WorkLog("Plan the trip to Lisbon.", read=("prices.md",))
+    summary = Extraction([PlainMessage("user", rule)], quarter, work=work).within(300)
+    assert split_work_log(summary) == (work, f"User: {rule}")
+    assert split_work_log(Extraction([], quarter, split_work_log(summary)[1], work).within(300))[1] == f"User: {rule}"
 
 
 def test_few_counts_are_needed() -> None:
