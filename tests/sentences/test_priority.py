@@ -116,6 +116,9 @@ def test_thanks_and_the_like_are_small_talk(text: str) -> None:
         "预算是多少？",
         "It is about harbour-7",
         "Tell me about the garden and the boat",
+        "Fix the bug",
+        "Cancela la reserva",
+        "Czytaj dalej plan",
     ],
 )
 def test_what_asks_or_names_something_is_not(text: str) -> None:

@@ -10,6 +10,7 @@ from recto.chat.message import Message, Role
 from recto.sentences.features import FEATURES, PlainMessage, Sentence, read_conversation
 from recto.sentences.scorer import rating
 from recto.sentences.segments import UNSPACED
+from recto.sentences.words import word_class, words_in
 from recto.text import text_cache
 
 SUMMARY, TASK, NORMAL, MINOR, SMALL, LEAST, NOTHING = 9, 8, 5, 4, 3, 2, 1
@@ -49,8 +50,9 @@ def is_small_talk(text: str, most_words: int = _FEW_WORDS) -> bool:
         return True
     if _word_count(text[:_EXAMINED]) > most_words:
         return False
+    is_order = _word_count(text) > 1 and not word_class("courtesies").is_in(words_in(text), text)
     rows = read_alone("user", text)[1]
-    return not any(row[mark] for row in rows for mark in _MARKS) and _rated("user", text) < _LOW
+    return not is_order and not any(row[mark] for row in rows for mark in _MARKS) and _rated("user", text) < _LOW
 
 
 def read_alone(role: Role, text: str, *, is_call: bool = False) -> tuple[list[Sentence], list[list[float]]]:
