@@ -26,7 +26,10 @@ written = st.lists(
 ).map("".join)
 
 
-@given(texts | written)
+digits = st.text("0123456789.,-–/:x€ kg\n", max_size=60)
+
+
+@given(texts | written | digits)
 def test_every_value_is_cut_from_its_place_and_stated_by_its_text(text: str) -> None:
     evidence = Evidence()
     evidence.add(text)
@@ -34,6 +37,7 @@ def test_every_value_is_cut_from_its_place_and_stated_by_its_text(text: str) -> 
         assert value.text in text[value.start : value.end + 8]
         assert evidence.states(value)
         assert evidence.supports(value)
+        Evidence().supports(value)
 
 
 @pytest.mark.parametrize(

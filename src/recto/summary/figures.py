@@ -282,8 +282,8 @@ def _amount(text: str, start: int, end: int, done: int, ends: Sequence[str]) -> 
     unit, factor = known or (_unit(currency) if currency else None) or ("", 1.0)
     start = begin - is_negative
     values = [_parse_value(each) for each in ends]
-    if None in values:
-        return Value("number", text[start:after], " ".join(text[start:after].lower().split()), start, after)
+    if None in values:  # too long for a figure
+        return Value("identifier", text[start:after], " ".join(text[start:after].lower().split()), start, after)
     written = tuple((-multiplier if is_negative else multiplier) * value for value in values if value is not None)
     sign = "/" if "/" in chunk else "x" if "x" in chunk or "×" in chunk else "–"
     normal = f"{sign.join(_format_value(each * factor) for each in written)} {unit}".strip()
