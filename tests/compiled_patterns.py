@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 import recto
-from recto.memory.learning import _request
+from recto.memory.learning import _requests
 from recto.sentences.words import tables, word_class
 from recto.suggestions import letters_in_order
 from recto.text import LazyPattern
@@ -68,7 +68,7 @@ MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
         lambda: [re.compile(r"^#[ \t]*model[ \t]*=.*$", re.MULTILINE)],
     ),
     "recto.sentences.words.__init__": ("search", lambda: [word_class(name)._inside for name in tables()]),
-    "recto.memory.learning._request": ("match", lambda: [_request()]),
+    "recto.memory.learning._requests": ("match", lambda: [*_requests()]),
     "recto.sources.use_detection._as_written": ("search", lambda: [re.compile(r"a[\W_]+a[\W_]+b", re.IGNORECASE)]),
     "recto.store.backup._named": ("fullmatch", lambda: [re.compile(r"recto-\d{8}T\d{6}(?:-\d+)?\.db")]),
     "recto.suggestions._ways": ("search", lambda: [re.compile(r"[ /]a a")]),

@@ -60,6 +60,9 @@ def test_of_what_many_people_say_only_little_is_learned() -> None:
     ("sentence", "requested"),
     [
         ("Remember: the gate code is 4711.", "the gate code is 4711."),
+        ("My locker code is 4417, please remember that.", "My locker code is 4417."),
+        ("Merk dir bitte: Meine Frau heißt Katrin.", "Meine Frau heißt Katrin."),
+        ("覚えておいて、妻の名前は恵子です。", "妻の名前は恵子です。"),
         ("Please remember that I am Ada.", "I am Ada."),
         ("Merk dir, dass der Code 4711 ist.", "der Code 4711 ist."),
         ("N’oublie pas que je suis végétarien.", "je suis végétarien."),

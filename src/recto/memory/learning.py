@@ -119,22 +119,33 @@ def own_statements(text: str) -> Iterator[UserStatement]:
 
 
 def without_request(sentence: str) -> str:
-    """What the user asks to remember: "remember that I am Ada" is "I am Ada". Other sentences stay as they are."""
-    asked = _request().match(sentence)
-    return sentence[asked.end() :] if asked and asked.end() < len(sentence) else sentence
+    """What the user asks to remember: "remember that I am Ada" is "I am Ada", and "I am Ada, remember that." too. Other
+    sentences stay as they are."""
+    before, after = _requests()
+    asked = before.match(sentence)
+    if asked and asked.end() < len(sentence):
+        return sentence[asked.end() :]
+    asked = after.search(sentence)
+    return sentence[: asked.start()] + "." if asked and asked.start() else sentence
 
 
 @cache
-def _request() -> re.Pattern[str]:
+def _requests() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Before a statement, and after it."""
+
     def any_of(name: str) -> str:
         words = {word for each in tables()[name].values() for word in each}
         return "|".join(
             re.escape(word).replace("_", r"\s").replace("'", "['’]") for word in sorted(words, reverse=True)
         )
 
-    asks = rf"(?:(?:{any_of('please')})[\s,]*+)?(?:{any_of('requests')})"
+    please = rf"(?:(?:{any_of('please')})[\s,]*+)?"
+    asks = rf"{please}(?:{any_of('requests')})"
     own = rf"(?=(?:{any_of('first_person')})(?:\b|(?<=[^\x00-\u2fff])))"
-    return re.compile(rf"{asks}(?:[\s,]*+(?:{any_of('that')})\s++|\s*+[:：,，]\s*+|\s*+{own})", re.IGNORECASE)
+    told = rf"(?:[\s,]*+(?:{any_of('that')})\s++|\s*+[:：,，、]\s*+|\s*+{own})"
+    before = rf"{asks}(?:[\s,]*+(?:{any_of('please')}))?{told}"
+    after = rf"[,;，、] ?{asks}(?: (?:{any_of('pointing')}))?[.!。！]*$"
+    return re.compile(before, re.IGNORECASE), re.compile(after, re.IGNORECASE)
 
 
 def _word_count(text: str) -> int:
