@@ -47,6 +47,8 @@ from recto.window.window import Window
 T = TypeVar("T")
 # so many messages are given where nobody says how many
 LATEST = 100
+# What a message tells depends on those around it: at least so many are read together.
+READ_TOGETHER = 300
 
 
 class Wanted(TypedDict, total=False):
@@ -357,8 +359,8 @@ class AsyncTalkReader:
         return block
 
     async def lost_facts(self, limit: int | None = None) -> list[tuple[int, str, str]]:
-        """What is only in the archive: the number of each message, the role of who said it, and the words. Reads the
-        last so many of the messages that the summary in force covers; all of them unless a limit is given."""
+        """What is only in the archive: the number of each message, the role of who said it, and the words. Looks at
+        the last so many of the messages that the summary in force covers; at all of them unless a limit is given."""
         from recto.summary.verification import CoveredMessages, only_archived
 
         block = await self.summary_block()
@@ -368,10 +370,12 @@ class AsyncTalkReader:
         async for message in self.path():
             if not (message.compaction or found.active(message)):
                 archived.append(message)
-            if len(archived) == limit:
+            if limit and len(archived) == max(limit, READ_TOGETHER):
                 break
         await asyncio.to_thread(covered.add, reversed(archived))
-        return await asyncio.to_thread(only_archived, block, covered)
+        lost = await asyncio.to_thread(only_archived, block, covered)
+        first = archived[:limit][-1].said if archived else 0
+        return [each for each in lost if each[0] >= first]
 
     async def ledger(self) -> list[tuple[int, str]]:
         """What the ledger of the summary in force quotes, each with the number of its message."""

@@ -285,7 +285,7 @@ def _tell_lost(talk: "Talk", limit: int, *, as_json: bool) -> None:
         items = [{"number": number, "role": role, "text": text} for number, role, text in found]
         show.emit({"conversation": talk.id, "head": talk.head, "lost": items})
         return
-    for line in lost_in_words(found):
+    for line in lost_in_words(found, looked_at=min(limit, archived), archived=archived):
         show.say(line)
 
 

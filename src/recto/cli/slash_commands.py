@@ -240,7 +240,8 @@ def summary(chat: ChatState, argument: str) -> None:
         _edit(chat, block)
         return
     if argument == "lost":
-        _print_lines(chat, lost_in_words(chat.talk.lost_facts(LOST_MESSAGES)))
+        found, archived = chat.talk.lost_facts(LOST_MESSAGES), block.messages_archived
+        _print_lines(chat, lost_in_words(found, looked_at=min(LOST_MESSAGES, archived), archived=archived))
         return
     chat.console.print(facts_table(chat.talk.numbered(list(compaction_facts(block)))))
     chat.console.print()

@@ -75,9 +75,11 @@ def ledger_in_words(lines: Iterable[str]) -> Iterator[str]:
     return quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in ledger_rows(lines))
 
 
-def lost_in_words(found: Sequence[tuple[int, str, str]]) -> Iterator[str]:
-    """What is only in the archive, or that nothing is."""
-    if not found:
+def lost_in_words(found: Sequence[tuple[int, str, str]], *, looked_at: int, archived: int) -> Iterator[str]:
+    """What is only in the archive, or that nothing is, of the messages that were looked at."""
+    if not found and looked_at < archived:
+        yield f"Of the last {show.counted(looked_at, 'archived message')} nothing is only in the archive."
+    elif not found:
         yield NOTHING_LOST
     yield from quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in found)
 
