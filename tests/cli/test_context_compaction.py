@@ -142,13 +142,16 @@ def test_a_compaction_of_excerpts_alone_covers_no_messages() -> None:
     assert no_summary_in_words(block) == NOTHING_ARCHIVED
 
 
-MADE_UP = {"text": "Task: an offsite. Grace Hopper pays.", "when": "summary"}
+TOLD = "The budget is 350 euros now. Ada brings 12 chairs, back on 3 May. The bus for 24 people costs 480 euros."
+MADE_UP = {"text": f"Task: an offsite. Grace Hopper pays. {TOLD}", "when": "summary"}
 OFFSITE = (
     "Our budget is 300 euros.",
     "Never call the hotel before 9:30; it is closed.",
     "Actually, the budget is 350 euros.",
     "Ada brings 12 chairs from the school, and they must be back on 3 May.",
     "The bus for 24 people costs 480 euros, with the driver.",
+    "The cook needs the number of vegetarians by 12 April, and wants 30 % in advance.",
+    "Zoe parks her van behind shed 9, since the yard is locked at 22:00.",
 )
 
 
@@ -160,23 +163,21 @@ def test_summary_shows_its_marks_then_the_ledger_by_message_then_the_counts(run:
     run("context", "compact")
     shown = run("context", "summary").stdout
     marks, ledger, *_, counts = shown.partition("\n\n")[2].split("\n\n")
-    assert marks == "Task: an offsite. Grace Hopper [unverified] pays."
-    assert ledger.splitlines() == [
-        "Said besides, word for word:",
-        "#5 you  Never call the hotel before 9:30; it is closed.",
-        "#9 you  Ada brings 12 chairs from the school, and they must be back on 3 May.",
-    ]
-    assert re.match(r"0 of \d+ facts kept, 2 in the ledger, \d+ only in the archive; ", counts)
+    assert marks == f"Task: an offsite. Grace Hopper [unverified] pays. {TOLD}"
+    head, *quoted = ledger.splitlines()
+    assert head == "Said besides, word for word:"
+    assert any(line.endswith(" Never call the hotel before 9:30; it is closed.") for line in quoted)
+    assert re.match(rf"3 of \d+ facts kept, {len(quoted)} in the ledger, \d+ only in the archive; ", counts)
     assert counts.endswith("; 1 that nobody said, marked [unverified].\n")
     lost = one(run("context", "summary", "--lost", "--json"))["lost"]
-    assert {"number": 11, "role": "user", "text": OFFSITE[4]} in lost
-    assert not any(item["number"] in (3, 5, 9) for item in lost)
-    told = run("context", "summary", "--lost").stdout
-    assert f"#11 you  {OFFSITE[4]}" in told
-    assert set(told.splitlines()) <= set(run("chat", "--continue", input="/summary lost\n").stdout.splitlines())
+    assert lost
+    assert not {item["number"] for item in lost} & {3, 5, 7, 9, 11}, "replaced, quoted, told"
+    told = run("context", "summary", "--lost").stdout.splitlines()
+    assert [line.split(maxsplit=2)[2] for line in told] == [item["text"] for item in lost]
+    assert told == run("chat", "--continue", input="/summary lost\n").stdout.splitlines()[-len(told) :]
     assert "only one of" in run("context", "summary", "--lost", "--all").stderr
     newest = run("context", "summary", "--lost", "--limit", "1")
-    assert OFFSITE[4] not in newest.stdout
+    assert newest.stdout == "Of the last 1 archived message nothing is only in the archive.\n"
     assert "note: of the last 1 of " in newest.stderr
 
 

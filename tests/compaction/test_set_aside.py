@@ -262,7 +262,7 @@ def test_the_fields_are_written_and_read_and_old_blocks_have_none(compacted: Com
 
 
 def test_nothing_of_it_asks_a_model(desk: Open, script: Script) -> None:
-    at, talk = opened(desk, script, {"text": "They talked of payments to Ada.", "when": "summary"})
-    blocks = compact(talk, 6)
-    asked = [id for id in at.store.records.ids(talk.id) if at.record(id).purpose == "summary"]
-    assert len(asked) == len(blocks)
+    at = desk(script(REPLY, limit=LIMIT, summarizes=False), context__summary_tokens=320)
+    talk = at.conversation()
+    assert aside(compact(talk, 6))
+    assert not [id for id in at.store.records.ids(talk.id) if at.record(id).purpose != "reply"]

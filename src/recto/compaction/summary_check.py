@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.compaction.summary_input import SummaryInput
+from recto.sentences.segments import segments
 from recto.summary.ledger import ledger_lines
 from recto.summary.set_aside import find_dropped
 from recto.summary.truncation import cut_to_fit
@@ -32,6 +33,9 @@ A_FEW = 48
 CLOSE, TRIES = 0.95, 4
 # A summary is checked for the most needed statements that take so much of its room.
 CHECKED_SHARE = 0.5
+
+
+SHORTENED = "the end of the summary was left out: with its marks it was too long"
 
 
 class SummaryCheck(Struct, frozen=True):
@@ -81,8 +85,8 @@ class SummaryCheck(Struct, frozen=True):
     async def _checked(self, written: WrittenSummary) -> WrittenSummary:
         found = await self._compared(written.text, is_trusted=written.made_by != "model")
         while found.invented and await self._as_sent(found.text) > self.most:
-            shorter = cut_to_fit(found.text, len(found.text) * 9 // 10, len)
-            found = await self._compared(shorter, is_trusted=False)
+            found = await self._compared(_without_last(found.text), is_trusted=False)
+            written = replace(written, notes=tuple(dict.fromkeys((*written.notes, SHORTENED))))
         by_model = written.made_by == "model"
         lines = await self._ledger(found) if by_model else ()
         checks = written.checks | found.counts(lines)
@@ -123,6 +127,12 @@ class SummaryCheck(Struct, frozen=True):
 
     async def _as_sent(self, text: str, lines: Sequence[str] = ()) -> int:
         return await as_sent(self.source.token_cache, text, self.source.archived, lines)
+
+
+def _without_last(text: str) -> str:
+    """Without its last sentence; of a single one, its beginning."""
+    found = segments(text)
+    return text[: found[-1].start].rstrip(" \n\t-*#>") if len(found) > 1 else cut_to_fit(text, len(text) * 9 // 10, len)
 
 
 def instructions_text(preamble: Preamble) -> str:

@@ -150,7 +150,7 @@ class SummaryInput:
     work_before: str = ""
     """The whole work log so far, where the previous summary has a part of it."""
     beside: tuple[str, ...] = ()
-    """What else a summary may draw on: instructions, lifted messages."""
+    """What else a summary may draw on: instructions, messages that are still sent."""
     set_aside: tuple[str, ...] = ()
     """What earlier Compactions of the path set aside."""
     contents: tuple[str, ...] = ()
@@ -319,7 +319,7 @@ def summary_input(
 ) -> SummaryInput:
     """What a cut newly covers. `instructions`: what the summariser has read besides the conversation."""
     loaded, view = turn.loaded, turn.loaded.view
-    covered, _ = view.split(cut.last)
+    covered, stays = view.split(cut.last)
     sent, untold = unsummarized(view, cut), view.compaction.unsummarized if view.compaction else ()
     told = tuple(message for message in covered if message.id not in sent)
     ended = tuple(message for message in view.lifted if message.id in untold and message.id not in sent)
@@ -336,7 +336,7 @@ def summary_input(
         archived=loaded.archived(cut.last, cut.lifted),
         answering=turn.current.message.said if view.current in sent else 0,
         work_before=view.compaction.work_log if view.compaction else "",
-        beside=(instructions, *map(transcribe, (*view.lifted, turn.current.message))),
+        beside=(instructions, *map(transcribe, (*view.lifted, *stays, turn.current.message))),
         set_aside=set_aside,
         contents=view.compaction.contents if view.compaction else (),
         topic=_topic(turn, cut) if set_aside else NO_TOPIC,

@@ -15,7 +15,7 @@ from recto.sentences.features import PlainMessage, read_conversation
 from recto.sentences.scorer import BINDS, is_superseded, needed, scores
 from recto.sentences.segments import is_question, readable
 from recto.summary.evidence import Evidence
-from recto.summary.extractive_summary import SHORT_ANSWER
+from recto.summary.extractive_summary import FLOOR, SHORT_ANSWER
 from recto.summary.ledger import AnsweredQuestion, KeyStatement, parse_ledger, parse_place
 from recto.summary.marks import (
     MARK,
@@ -28,13 +28,11 @@ from recto.summary.marks import (
 )
 from recto.summary.truncation import CountTokens
 
-# A sentence that is at least so likely needed is a statement: the summary is checked for it.
-_CHECKED = 0.25
 # Of one text, so many characters are read for statements: its beginning and its end.
 _MAX_READ = 60_000
 _MAX_PLACES, _MAX_STATEMENTS = 400, 20_000
 # Statements with figures that are at least so likely needed show whether a summary is any good, if there are so many.
-_SURELY_NEEDED, _LEAST_CHECKED = 0.5, 8
+_SURELY_NEEDED, _LEAST_CHECKED = 0.4, 4
 _KEPT_BEFORE = 0.5
 
 
@@ -106,14 +104,14 @@ def _texts_of(message: Message) -> list[str]:
 
 
 def _current(messages: Sequence[PlainMessage]) -> list[KeyStatement]:
-    """The sentences of messages that are likely needed, without those that a later one supersedes."""
+    """The sentences of messages that are worth telling, without those that a later one supersedes."""
     said, rows = read_conversation(messages)
     likely, binding = needed(said, rows), scores(rows, BINDS)
     found = []
     for at, sentence in enumerate(said):
         message = messages[sentence.message]
         worth = max(likely[at], _KEPT_BEFORE) if message.is_former else likely[at]
-        if worth < _CHECKED or is_superseded(sentence, said, likely, _CHECKED) or message.is_call:
+        if worth < FLOOR or is_superseded(sentence, said, likely, FLOOR) or message.is_call:
             continue
         asked = _question_before(messages, sentence.message) if len(message.text) <= SHORT_ANSWER else None
         text = " ".join(sentence.segment.text.split())
