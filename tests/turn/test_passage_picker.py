@@ -122,7 +122,7 @@ def test_a_greeting_searches_nothing_and_says_nothing(desk: Open, script: Script
 def test_the_nearest_note_is_named_where_none_is_near_enough(desk: Open, script: Script, vault: Path) -> None:
     talk = desk(script(OK, tools=False), vault=vault).conversation()
     [note] = talk.ask("How tall is the chimney of the bakery in Lisbon?").notes
-    assert "“tall, chimney, bakery, lisbon” and found nothing near enough; the nearest is [[Bakery]]. " in note
+    assert "“chimney, bakery, lisbon” and found nothing near enough; the nearest is [[Bakery]]. " in note
 
 
 def test_who_tells_something_is_not_told_that_no_note_speaks_of_it(desk: Open, script: Script, vault: Path) -> None:

@@ -84,3 +84,26 @@ def test_a_row_that_has_what_is_asked_for_in_a_column_comes_before_sentences_abo
     with asked_of(tmp_path, {"Greenhouse.md": VALVES}) as asked:
         row = "Valve: 2 · Bed: Strawberry field · Minutes: 25"
         assert asked.quoted("Which valve waters the strawberry field?")[0] == row
+
+
+def test_of_statements_that_answer_equally_well_the_newest_comes_first(tmp_path: Path) -> None:
+    note = """# Decisions
+
+## 2026-05-04
+
+We chose the Volta as our engine, because it is quiet. The fee stays at 30 pounds.
+
+## 2026-07-01
+
+We switched from the Volta to the Kubota after the recall. The fee rises to 36 pounds.
+"""
+    with asked_of(tmp_path, {"Decisions.md": note}) as asked:
+        assert "36 pounds" in asked.quoted("What is the fee?")[0]
+        assert "quiet" in asked.quoted("Why did we choose the Volta?")[0]
+
+
+def test_of_values_that_differ_only_in_their_year_the_newest_comes_first(tmp_path: Path) -> None:
+    notes = {"honey 2024.md": "price: 6.20\n", "honey 2026.md": "price: 7.50\n", "honey 2025.md": "price: 6.80\n"}
+    with asked_of(tmp_path, notes) as asked:
+        assert asked.quoted("What is the price of honey?")[0] == "price: 7.50"
+        assert asked.quoted("What was the price of honey in 2025?")[0] == "price: 6.80"

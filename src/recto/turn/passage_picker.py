@@ -145,10 +145,7 @@ class PassageSearch:
 def _found(vault: Vault, search: VaultSearch, lookup: Lookup, is_named: bool) -> FoundPassages:
     """What is found; where that is nothing, why."""
     is_overview = not is_named and asks_for_overview(lookup.text)
-    if is_overview and parse_question(lookup.text).is_task:
-        found = FoundPassages()
-    else:
-        found = find_passages(search, vault.read, lookup, is_named=is_named)
+    found = find_passages(search, vault.read, lookup, is_named=is_named)
     if found.passages:
         return found
     if why := why_nothing(vault):

@@ -1,23 +1,23 @@
 """Which sentence of some notes answers a question, and whether the notes speak of it at all. Pure, by words.
 
 Words count by how few of the found passages hold them, and match by their beginnings, so that no language needs to be
-known. Evidence of a name, date, number, price or reason is known in English, German, Spanish and French.
+known. Evidence of a name, date or number is a capital, a figure, or a word of a closed class.
 """
 
 import math
-import unicodedata
 from collections.abc import Mapping, Sequence, Set
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.search.terms import is_spaced, topic_words, words
+from recto.sentences.words import tables, word_class, words_in
 from recto.text import LazyPattern
 from recto.vault.note_dates import DATE_PROPERTIES, day_of_term, is_day_term, named_days, without_days
 from recto.vault.note_statements import NoteStatement
-from recto.vault.question import MEASURES, AnswerKind, VaultQuestion, written_in
-from recto.vault.related_words import is_part_of, is_same_word, related_forms, related_starts, units_of
+from recto.vault.question import AnswerKind, VaultQuestion, language_of
+from recto.vault.related_words import is_part_of, is_same_word, related_forms, related_starts
 
 
 def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
@@ -37,9 +37,6 @@ def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
                 is_found = any(word.startswith(term) for word in present)
         if is_found or (term in question.compounds and any(is_part_of(term, word) for word in present)):
             found.add(term)
-    if found - question.verbs - MEASURES and question.names <= found:
-        told_units = ((term, units_of(term)) for term in question.terms if term not in found)
-        found.update([term for term, units in told_units if units and units.search(_folded(text))])
     return frozenset(found)
 
 
@@ -51,17 +48,16 @@ def with_compounds(question: VaultQuestion, pool: Sequence[str]) -> VaultQuestio
     return replace(question, compounds=frozenset(question.terms) - held)
 
 
-MEASURE_WEIGHT, FOREIGN_WEIGHT = 0.8, 1.0
-# Of a verb that the notes do not have, because the answer may have another word for it, and of a category.
-MISSING_VERB_WEIGHT, MISSING_CATEGORY_WEIGHT = 0.8, 1.5
+FOREIGN_WEIGHT = 1.0
+# Of a verb that the notes do not have, because the answer may have another word for it.
+MISSING_VERB_WEIGHT = 0.8
 POOL = 24
 """How many passages a question is held against."""
 
 
 def is_foreign(question: VaultQuestion, pool: Sequence[str]) -> bool:
     """Whether a question is in another language than the notes."""
-    asked = question.language or written_in(question.text)
-    return bool(asked) and written_in(" ".join(pool)) not in ("", asked)
+    return bool(question.language) and language_of(" ".join(pool)) not in ("", question.language)
 
 
 def term_weights(question: VaultQuestion, pool: Sequence[str]) -> dict[str, float]:
@@ -74,9 +70,6 @@ def term_weights(question: VaultQuestion, pool: Sequence[str]) -> dict[str, floa
     if not all(counts.values()) and is_foreign(question, pool):
         weights |= {term: FOREIGN_WEIGHT for term, count in counts.items() if not count}
     limits = {term: MISSING_VERB_WEIGHT for term in question.verbs if not counts.get(term)}
-    if question.category not in question.topics and not counts.get(question.category):
-        limits[question.category] = MISSING_CATEGORY_WEIGHT
-    limits |= {term: MEASURE_WEIGHT for term in question.terms if term in MEASURES}
     return {term: min(weight, limits.get(term, weight)) for term, weight in weights.items()}
 
 
@@ -124,56 +117,15 @@ def speaks_of_year(question: VaultQuestion, text: str) -> bool:
 
 OWN, ABOVE, BESIDE = 1.0, 0.7, 0.25
 """How much a word counts in the statement itself, in its headings or column names, and in the statements beside it."""
-FITS_KIND, OTHER_YEAR, POINTER, DENSE, ALL_OF_THEM, MARKED = 0.2, 0.35, 0.3, 0.15, 0.2, 0.4
+FITS_KIND, OTHER_YEAR, POINTER, DENSE, MARKED = 0.2, 0.35, 0.3, 0.15, 0.4
 # A list told as a whole comes before its items; what denies comes after what does not, where that is not asked.
 LISTED, DENIED = 0.04, 0.1
 ALMOST_BEST = 0.6
-_YES = frozenset(["yes", "y", "x", "ja", "si", "oui", "true", "✓", "✔", "✅", "☑"])
-_NO = frozenset(["no", "n", "nein", "non", "false", "-", "–", "—", "✗", "✘", "❌", "☐", "none", "keine"])
-_DENIES = LazyPattern(r"\b(?:not?|without|free|kein\w*|nicht|ohne|sin|sans|pas)\b")
-_NOT = LazyPattern(r"\b(?:not|never|nobody|cannot|kein\w*|nicht|nie|niemand|nunca|nadie|jamais|personne)\b|n't\b|^no\b")
+_YES, _NO = frozenset(["y", "x", "✓", "✔", "✅", "☑"]), frozenset(["n", "-", "–", "—", "✗", "✘", "❌", "☐"])
 _YEAR = LazyPattern(r"\b(?:1[5-9]|20)\d\d\b")
-# "See Budget.", "The tables are in Budget": leads to an answer, and is none.
-_POINTER = LazyPattern(
-    r"(?:see|siehe|vgl|vease|ver|voir|cf)\b|[\w ]{0,60}\b(?:is|are) (?:\w+ )?in (?:the )?[^.]{0,60}\.?$"
-)
-_PRONOUN = LazyPattern(r"(?i:he|she|it|they|this|that|er|sie|es|ella|él|ellos|ellas|il|elle|ils|elles)\b")
-
-
-_NUMBER_WORDS = """
-    two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen twenty thirty forty
-    fifty hundred thousand once twice zwei drei vier funf sechs sieben acht neun zehn elf zwolf zwanzig dreissig
-    hundert tausend einmal zweimal dos tres cuatro cinco seis siete ocho nueve diez doce veinte treinta cien mil
-    deux trois quatre cinq sept huit neuf dix onze douze vingt trente cent mille"""
-_MONTHS = """
-    january february march april may june july august september october november december jan feb aug sept oct nov dec
-    januar februar marz mai juni juli oktober dezember enero febrero marzo abril mayo junio julio agosto septiembre
-    octubre noviembre diciembre janvier fevrier mars avril juin juillet aout septembre octobre novembre decembre"""
-_DAYS = """
-    monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag
-    lunes martes miercoles jueves viernes sabado domingo lundi mardi mercredi jeudi vendredi samedi dimanche"""
-_TIMES = """
-    morning noon evening night daily weekly monthly yearly spring summer autumn winter weekend morgens mittags abends
-    nachts taglich wochentlich monatlich jahrlich fruhling sommer herbst fruhjahr wochenende manana tarde noche diario
-    primavera verano otono invierno matin midi soir nuit printemps ete automne hiver"""
-_REASONS = """
-    because since reason reasons therefore would too weil denn damit wegen grund porque pues debido razon razones
-    parce car puisque afin cause"""
-
-
-def _any_of(listed: str) -> str:
-    return rf"\b(?:{'|'.join(listed.split())})\b"
-
-
-_EVIDENCE: dict[AnswerKind, LazyPattern] = {
-    "number": LazyPattern(rf"\d|{_any_of(_NUMBER_WORDS)}"),
-    "date": LazyPattern(
-        r"\b(?:1[5-9]|20)\d\d\b|\b\d\d?[./]\d\d?\b|\b\d\d?:\d\d\b"
-        rf"|(?:\d.?|\b(?:in|im|en|until|bis|since|seit)) ?{_any_of(_MONTHS)}"
-        rf"|\b(?:{'|'.join(_DAYS.split())})s?\b|{_any_of(_TIMES)}"
-    ),
-    "money": LazyPattern(r"[£€$¥]|\d[.,]\d\d|\b(?:eur|usd|gbp|chf|euros?|dollars?|pounds?|pesos?|francs?|cents?)\b"),
-    "reason": LazyPattern(rf"{_any_of(_REASONS)}|\b(?:due to|so that)\b"),
+_FIGURES = {
+    "number": LazyPattern(r"\d"),
+    "date": LazyPattern(r"\b(?:1[5-9]|20)\d\ds?\b|\b\d\d?[./]\d\d?\b|\b\d\d?:\d\d\b"),
 }
 # A capital inside of a sentence. German has one on every noun, so that it says little there.
 _NAME = LazyPattern(r"(?<=[\w,;:·(] )[A-ZÀ-Þ][\w'’-]+")
@@ -208,12 +160,10 @@ def rated_statements(
         above = columns | found_terms(question, f"{title} {each.heading}")
         # the words of a link are those of another note, and a list is told for what stands above it
         own = frozenset[str]() if each.is_link or each.kind == "list" else held[at] - columns
-        if own and at and _PRONOUN.match(each.text):  # it speaks of what the one before it names
-            above |= held[at - 1]
         beside = frozenset[str]().union(*(held[near] for near in (at - 1, at + 1) if 0 <= near < len(telling)))
         if (own or above) and not _echoes(question, each):
             score = _share(own, above, beside, weights) + _density(own, each, weights) + _fit(question, each, title)
-            if each.kind == "row" and own and question.category in columns:  # "Which fuse": a column tells it
+            if each.kind == "row" and own and question.verbs & columns:  # "Which fuse": a column tells it
                 score += FITS_KIND
             rated.append(RatedStatement(each, round(score, 4)))
     return sorted(rated, key=lambda each: -each.score)
@@ -236,7 +186,7 @@ def _echoes(question: VaultQuestion, statement: NoteStatement) -> bool:
     """Whether a statement says nothing that the question does not say itself."""
     if question.days and topic_words(without_days(statement.text)) <= DATE_PROPERTIES:
         return True
-    if not (question.kinds or question.wants_several or statement.is_link) or _NOT.search(_folded(statement.text)):
+    if _is_in("negations", statement.text):
         return False
     said = topic_words(statement.text)
     return all(any(is_same_word(word, term) for term in question.terms) for word in said)
@@ -256,45 +206,32 @@ def _density(own: frozenset[str], statement: NoteStatement, weights: Mapping[str
 
 
 def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float:
-    plain = _folded(statement.text)
-    fit = -POINTER if _POINTER.match(plain) else 0.0
-    if statement.kind == "list" and (question.wants_several or not question.kinds):
-        fit += LISTED
-    if _NOT.search(plain) and not _denies(question.text):
+    fit = LISTED if statement.kind == "list" and not question.kinds else 0.0
+    if _is_in("see", statement.text):  # it leads to an answer, and is none
+        fit -= POINTER
+    is_denied = _is_in("negations", question.text)
+    if not is_denied and _is_in("negations", statement.text):
         fit -= DENIED
-    if statement.kind == "row" and not _denies(question.text):
+    if statement.kind == "row" and not is_denied:
         fit += _marked(question, statement.text)
-    if question.wants_all and statement.kind == "table":
-        fit += ALL_OF_THEM
     asked, told = set(_YEAR.findall(question.text)), set(_YEAR.findall(f"{title} {statement.heading} {statement.text}"))
     if asked and told and not asked & told:
         fit -= OTHER_YEAR
     if question.kinds:
-        fitting = max(_kind_fit(kind, statement, plain, title) for kind in question.kinds)
-        fit += FITS_KIND * (fitting - (question.is_only_kind and not fitting))
+        fitting = max(_kind_fit(kind, statement, title) for kind in question.kinds)
+        fit += FITS_KIND * (fitting - (not fitting))
     return fit
 
 
 def has_kind(question: VaultQuestion, rated: Sequence[RatedStatement]) -> bool:
-    """Whether the best statements have a name, date, number, price or reason where that is asked for."""
+    """Whether the best statements have a name, date or number where that is asked for."""
     best = [each.statement for each in rated if each.score >= ALMOST_BEST * rated[0].score]
-    # notes tell prices without a currency
-    kinds: list[AnswerKind] = ["number" if kind == "money" else kind for kind in question.kinds]
-    fits = (_kind_fit(kind, each, _folded(each.text), "") for each in best for kind in kinds)
-    return not question.kinds or any(fits)
+    return not question.kinds or any(_kind_fit(kind, each, "") for each in best for kind in question.kinds)
 
 
-@lru_cache(maxsize=32)
-def _denies(text: str) -> bool:
-    return _DENIES.search(_folded(text)) is not None
-
-
-def _folded(text: str) -> str:
-    """Without capitals and accents, but with the marks of amounts and dates."""
-    if text.isascii():
-        return text.lower()
-    parts = unicodedata.normalize("NFKD", text.lower())
-    return "".join(sign for sign in parts if unicodedata.category(sign) != "Mn")
+@lru_cache(maxsize=256)
+def _is_in(name: str, text: str) -> bool:
+    return word_class(name).is_in(words_in(text), text)
 
 
 def _marked(question: VaultQuestion, row: str) -> float:
@@ -303,19 +240,9 @@ def _marked(question: VaultQuestion, row: str) -> float:
     for cell in row.split(" · "):
         column, _, value = cell.partition(": ")
         if value and found_terms(question, column):
-            marks.append(" ".join(_folded(value).split()) or value.strip())
-    return MARKED * (any(mark in _YES for mark in marks) - any(mark in _NO for mark in marks))
-
-
-_CALENDAR = frozenset((_DAYS + _MONTHS).split())
-# What a column is called that holds the kind of answer that is asked for.
-_COLUMNS: dict[AnswerKind, LazyPattern] = {
-    "date": LazyPattern(
-        r"\b(?:when|date|day|time|until|since|wann|datum|tag|zeit|uhrzeit|seit|cuando|fecha|dia|hora|quand|jour)\b"
-    ),
-    "name": LazyPattern(r"\b(?:who|name|person|wer|quien|nombre|qui|nom)\b"),
-    "money": LazyPattern(r"\b(?:price|cost|fee|preis|kosten|betrag|precio|importe|prix|montant)\b"),
-}
+            marks.append(value.strip().lower())
+    is_yes = any(mark in _YES or _is_in("courtesies", mark) for mark in marks)
+    return MARKED * (is_yes - any(mark in _NO or _is_in("negations", mark) for mark in marks))
 
 
 def _has_name(statement: NoteStatement) -> bool:
@@ -323,12 +250,24 @@ def _has_name(statement: NoteStatement) -> bool:
     named, columns = _NAME.findall(statement.text), set(statement.columns.split())
     if statement.kind == "row" and statement.text[:1].isupper():
         named.append(statement.text.split()[0])
-    return any(_folded(name).removesuffix("s") not in _CALENDAR for name in named if name not in columns)
+    calendar = word_class("months", "weekdays")
+    return any(not calendar.is_in(words_in(name), name) for name in named if name not in columns)
 
 
-def _kind_fit(kind: AnswerKind, statement: NoteStatement, plain: str, title: str) -> float:
-    if kind in _COLUMNS and statement.columns and _COLUMNS[kind].search(_folded(statement.columns)):
-        return 1.0
+def _kind_fit(kind: AnswerKind, statement: NoteStatement, title: str) -> float:
     if kind == "name":  # the note may be about a person, or about anything
         return 1.0 if _has_name(statement) else 0.5 * (_NAME.search(f"x {title}") is not None)
-    return 1.0 if _EVIDENCE[kind].search(plain) else 0.0
+    if kind == "reason":
+        return float(_is_in("causes", statement.text))
+    if _FIGURES[kind].search(statement.text):
+        return 1.0
+    said = words_in(statement.text)
+    return float(
+        word_class("months", "weekdays").is_in(said, "") if kind == "date" else not _numbers().isdisjoint(said)
+    )
+
+
+@cache
+def _numbers() -> frozenset[str]:
+    """From two on: one is an article too."""
+    return frozenset(word for row in tables()["numbers"].values() for word in row[2:])

@@ -29,14 +29,14 @@ def answering(passages: Sequence[AnswerPassage], most: int, question: VaultQuest
         ((each, passage) for passage in passages for each in passage.statements if _says_something(each.statement)),
         key=lambda pair: -_total(pair),
     )
-    ranked = _by_time(ranked, is_past=question is not None and question.is_past)
+    ranked = _by_time(ranked)
     firsts = {each.part: (each, passage) for each, passage in reversed(ranked)}
     least = LEAST_OF_BEST * max((each.score for each, _ in ranked), default=0.0)
     others = [
         (each, passage) for each, passage in ranked if each.score >= max(least, _least_row(each, passage, ranked))
     ]
-    if question and question.wants_several and ranked and ranked[0][0].statement.kind == "row":
-        return _rows(ranked)
+    if len(rows := _rows(ranked)) > 1:
+        return rows
     chosen = list[Answer]()
     for each, passage in (*(firsts[part] for part in sorted(firsts)), *others):
         if not any(_is_known(passage, each.statement, *known) for known in chosen):
@@ -53,14 +53,14 @@ def _least_row(each: RatedStatement, passage: AnswerPassage, ranked: Sequence[_R
     return LEAST_ROW * max(rows)
 
 
-def _by_time(ranked: Sequence[_Ranked], *, is_past: bool) -> list[_Ranked]:
-    """The newest first among those that answer about as well as each other; the oldest, where that is asked for."""
+def _by_time(ranked: Sequence[_Ranked]) -> list[_Ranked]:
+    """The newest first among those that answer about as well as each other."""
     ordered = list[_Ranked]()
     for pair in ranked:
         at, time = len(ordered), _time(pair)
         while at and _total(ordered[at - 1]) - _total(pair) < ABOUT_AS_WELL:
             before = _time(ordered[at - 1])
-            if min(before, time) == NO_TIME or (before < time) == is_past or before == time:
+            if min(before, time) == NO_TIME or before >= time:
                 break
             at -= 1
         ordered.insert(at, pair)
@@ -77,13 +77,15 @@ def _time(pair: _Ranked) -> tuple[int, int, int]:
 
 
 def _rows(ranked: Sequence[_Ranked]) -> list[Answer]:
-    """Rows of the table that answers best, in its order, and how many more there are."""
-    best, passage = ranked[0]
+    """Where rows of a table answer best and equally well: these, in its order, and how many more there are."""
+    best, passage = ranked[0] if ranked else (None, None)
+    if best is None or best.statement.kind != "row":
+        return []
     path, table = passage.document.path, best.statement.table
     rows = {
         each.statement.start: (other, each.statement)
         for each, other in ranked
-        if other.document.path == path and each.statement.table == table and each.score >= LEAST_ROW * best.score
+        if other.document.path == path and each.statement.table == table and each.score == best.score
     }
     chosen = [rows[start] for start in sorted(rows)]
     if (left := len(chosen) - MOST_ROWS) > 0:

@@ -27,11 +27,10 @@ from recto.vault.answers import (
     term_weights,
     with_compounds,
 )
-from recto.vault.changed_decisions import with_changes
 from recto.vault.document import Document, note_name
 from recto.vault.note_dates import note_day
 from recto.vault.note_statements import NoteStatement, note_statements, property_statements
-from recto.vault.question import VaultQuestion, parse_question, question_parts, written_in
+from recto.vault.question import VaultQuestion, language_of, parse_question, question_parts
 from recto.vault.quoted_statements import LEAST_OF_BEST
 from recto.vault.vault_search import Excerpt, VaultSearch
 
@@ -77,8 +76,6 @@ def find_passages(search: VaultSearch, read: ReadDocument, lookup: Lookup, *, is
     near = [each for each, is_close in (*used, *found) if is_close]
     far = [each for each, is_close in found if not is_close]
     passages = tuple(_best(near))
-    if passages and not is_named:
-        passages = tuple(with_changes(search, shelf.get, question, passages))
     told = OTHER_LANGUAGE if is_other else "" if passages else OTHER_WORDS
     if question.asks and not is_named:
         # what the search puts first, whatever its words; and where no words are near, whatever is
@@ -92,11 +89,11 @@ def find_passages(search: VaultSearch, read: ReadDocument, lookup: Lookup, *, is
 def _is_other(question: VaultQuestion, hits: Sequence[Excerpt]) -> bool:
     """Whether a question may be in another language than the notes: it is, or it is in one that is not known and finds
     hardly any of its words."""
-    if question.is_task or not question.asks or not hits:
+    if not question.asks or not hits:
         return False
-    if asked := written_in(question.text):
-        told = [written_in(hit.text) for hit in hits]
-        return asked not in told and any(told)
+    if question.language:
+        told = [language_of(hit.text) for hit in hits]
+        return question.language not in told and any(told)
     held = frozenset[str]().union(*(found_terms(question, f"{hit.title} {hit.heading} {hit.text}") for hit in hits))
     return 2 * len(held) < len(question.terms)
 
@@ -115,9 +112,7 @@ def _translated(search: VaultSearch, question: VaultQuestion, hits: Sequence[Exc
         text=parsed.text,
         terms=parsed.terms,
         verbs=frozenset(words[verb] for verb in question.verbs) | parsed.verbs,
-        category=words.get(question.category, ""),
         language="",
-        names=frozenset(),
         compounds=frozenset(),
     )
 
@@ -181,9 +176,9 @@ class _Rater:
 
     def __init__(self, question: VaultQuestion, earlier: VaultQuestion, pool: Sequence[str], shelf: _Shelf) -> None:
         self._asked, self._shelf = question, shelf
-        self._least = min(len(question.terms), LEAST_FOREIGN) if is_foreign(question, pool) else 1
-        if question.is_task:
-            self._least = LEAST_OF_TASK
+        self._least = min(len(question.topics), LEAST_FOREIGN) if is_foreign(question, pool) else 1
+        if not question.asks:
+            self._least = min(len(question.terms), LEAST_OF_TASK)
         self._weights = term_weights(question, pool)
         before = term_weights(earlier, pool)
         weights = {
@@ -193,7 +188,7 @@ class _Rater:
         terms, verbs = tuple(self._weights), question.verbs | earlier.verbs
         self._question = replace(question, terms=terms, verbs=verbs)
         if not question.kinds:
-            self._question = replace(self._question, kinds=earlier.kinds, is_only_kind=earlier.is_only_kind)
+            self._question = replace(self._question, kinds=earlier.kinds)
         parts = question_parts(question)
         self._parts = parts if len(parts) > 1 else [self._question]
 
