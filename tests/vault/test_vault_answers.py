@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.vault.asked_notes import ANSWERED, NOTES, UNANSWERED, Asked, asked_of
 
-from recto.vault.answers import found_terms, is_near
-from recto.vault.question import VaultQuestion, leans_on_earlier, parse_question, question_parts
+from recto.vault.answers import is_near
+from recto.vault.question import leans_on_earlier, parse_question, question_parts
 from recto.vault.related_words import is_same_word
 
 
@@ -156,10 +156,6 @@ def test_forms_of_a_word_are_the_same_word(pair: str) -> None:
 @pytest.mark.parametrize("pair", ["plan plank", "wind winter", "2025 2026", "date dog"])
 def test_words_that_begin_alike_need_not_be_the_same(pair: str) -> None:
     assert not is_same_word(*pair.split())
-
-
-def test_what_is_done_again_is_found_without_saying_so() -> None:
-    assert found_terms(VaultQuestion("", ("renamed", "engine")), "Her name changed.") == {"renamed"}
 
 
 def test_meaning_counts_only_beside_words() -> None:

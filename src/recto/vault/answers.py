@@ -11,28 +11,27 @@ from functools import cache, lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.search.terms import is_spaced, topic_words, words
+from recto.search.terms import is_spaced, topic_words, word_forms, words
 from recto.sentences.words import tables, word_class, words_in
 from recto.text import LazyPattern
 from recto.vault.note_dates import DATE_PROPERTIES, day_of_term, is_day_term, named_days, without_days
 from recto.vault.note_statements import NoteStatement
 from recto.vault.question import AnswerKind, VaultQuestion, language_of
-from recto.vault.related_words import is_part_of, is_same_word, related_forms, related_starts
+from recto.vault.related_words import is_part_of, is_same_word
 
 
 def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
     """The terms of a question that a text holds in some form."""
     present, found = frozenset(words(text)), set[str]()
-    starts = frozenset[str]().union(*map(related_starts, question.terms))
-    alike = [word for word in present if word[:3] in starts or (word[:2] == "ge" and word[2:5] in starts)]
+    forms = {term: word_forms(term) for term in question.terms}
+    starts = {form[:3] for listed in forms.values() for form in listed}
+    alike = [word for word in present if word[:3] in starts]
     told = named_days(text) if question.days else ()
     for term in question.terms:
         if is_day_term(term):
             is_found = any(map(day_of_term(term).holds, told))
         else:
-            is_found = term in present or any(
-                is_same_word(form, word) for word in alike for form in related_forms(term)
-            )
+            is_found = term in present or any(is_same_word(form, word) for word in alike for form in forms[term])
             if len(term) == 1 and not is_spaced(term):  # texts of such a script are known by pairs
                 is_found = any(word.startswith(term) for word in present)
         if is_found or (term in question.compounds and any(is_part_of(term, word) for word in present)):

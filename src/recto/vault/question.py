@@ -94,10 +94,11 @@ def _parsed(text: str, today: date) -> VaultQuestion:
     days, undated = take_days(text, today)
     asked = _asked(text, language)
     request = _request(text)
-    ignored = _class(*_ASKING).union(request, (each.following for each in asked if each.is_measure))
+    ignored, measures = _class(*_ASKING).union(request), {each.following for each in asked if each.is_measure}
     terms = [term.removesuffix("*") for term in query_terms(without_asking(undated))]
     terms = [term for term in terms if not (is_spaced(term) and term in ignored)]
     terms = [term for term in terms if len(term) > _SHORT or not term.isalpha() or f" {term} " not in text]
+    terms = [term for term in terms if term not in measures] or terms
     return VaultQuestion(
         text,
         (*(() if STOP_WORDS.issuperset(terms) else terms), *(day.term for day in days)),

@@ -78,9 +78,9 @@ def _time(pair: _Ranked) -> tuple[int, int, int]:
 
 def _rows(ranked: Sequence[_Ranked]) -> list[Answer]:
     """Where rows of a table answer best and equally well: these, in its order, and how many more there are."""
-    best, passage = ranked[0] if ranked else (None, None)
-    if best is None or best.statement.kind != "row":
+    if not ranked or ranked[0][0].statement.kind != "row":
         return []
+    best, passage = ranked[0]
     path, table = passage.document.path, best.statement.table
     rows = {
         each.statement.start: (other, each.statement)

@@ -1,8 +1,6 @@
-"""Related words: whether two words are forms of one, or one is a part of the other, and XX"""
+"""Related words: whether two words are forms of one, or one is a part of the other. By how they begin and end."""
 
 from functools import lru_cache
-
-from recto.search.terms import word_forms
 
 _MIN_COMMON = 4
 _ENDING_LIST = """
@@ -13,7 +11,6 @@ _ENDING_LIST = """
     ee ees ez ent ait aient ant ions eur euse"""
 _ENDINGS = frozenset(("", *_ENDING_LIST.split()))
 _SHORT_ENDINGS = frozenset(("", "s", "es", "ses", "d", "ed", "ing", "e", "n", "en"))
-_AGAIN = ("re", "wieder", "um")
 
 
 @lru_cache(maxsize=16_384)
@@ -24,20 +21,12 @@ def is_same_word(one: str, other: str) -> bool:
     if one.isdigit() or other.isdigit():
         return False
     common = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    if common < 3:
-        return _is_participle(one, other) or _is_participle(other, one)
     # an ending may begin before the words differ: `insures` and `insurer`
     for stem in range(common, max(2, common - 2), -1):
         endings = _ENDINGS if stem >= _MIN_COMMON else _SHORT_ENDINGS
         if one[stem:] in endings and other[stem:] in endings:
             return True
     return False
-
-
-def _is_participle(one: str, other: str) -> bool:
-    """`geprobt` of `proben`."""
-    is_long = len(one) > _MIN_COMMON + 2 and len(other) > _MIN_COMMON and one.endswith(("t", "en", "te", "ten"))
-    return one.startswith("ge") and is_long and not other.startswith("ge") and is_same_word(one[2:], other)
 
 
 # Shorter parts of a compound are too often something else.
@@ -55,17 +44,3 @@ def is_part_of(one: str, other: str) -> bool:
     if len(short) >= _MIN_HEAD and rest >= _MIN_BEFORE_HEAD and long.endswith(short) and long[:rest] not in _PREFIXES:
         return True
     return len(short) >= _MIN_PART and rest >= _MIN_REST and (long.startswith(short) or long.endswith(short))
-
-
-@lru_cache(maxsize=4096)
-def related_forms(term: str) -> tuple[str, ...]:
-    """The forms of a word, and what it says without "again": `renamed` is about a name."""
-    again = (term[len(start) :] for start in _AGAIN if term.startswith(start) and len(term) - len(start) >= _MIN_COMMON)
-    return (*word_forms(term), *again)
-
-
-@lru_cache(maxsize=4096)
-def related_starts(term: str) -> frozenset[str]:
-    """How words must begin that are forms of a term, also without the beginning of a German participle."""
-    forms = related_forms(term)
-    return frozenset(form[:3] for form in (*forms, *(form[2:] for form in forms if form.startswith("ge"))))
