@@ -20,13 +20,11 @@ def said(text: str) -> Message:
     "text",
     [
         "What did the sailmaker want for the mainsail?",
-        "remind me of the name of the harbour master",
-        "Use the tokens as we agreed",
         "Wie hieß der Segelmacher noch",
         "帆の値段はいくらでしたか？",
     ],
 )
-def test_a_message_that_asks_or_speaks_of_before_is_looked_up(text: str) -> None:
+def test_a_message_that_asks_is_looked_up(text: str) -> None:
     want = recall_query(said(text), HISTORY)
     assert want is not None
     assert want.asks

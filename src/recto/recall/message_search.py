@@ -10,7 +10,6 @@ user's message is sent again without it in the next window.
 What of a conversation can be recalled, and messages found there as snippets: for the picker and the recall tool.
 """
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -29,9 +28,11 @@ from recto.recall.indexed_message import searchable_text, speaker
 from recto.recall.snippets import Snippet, estimate_tokens
 from recto.search.finder import Hit
 from recto.search.keyword_index import Filter
+from recto.search.passages import QUESTION_MARKS
 from recto.search.terms import normalize_text, topic_words
 from recto.sentences.priority import is_small_talk
 from recto.sentences.segments import segments
+from recto.sentences.words import word_class
 from recto.store.paths import ConversationPath
 from recto.store.store import Store
 from recto.summary.agent_steps import is_command_output
@@ -205,22 +206,12 @@ SELF_CONTAINED, ENDS = 1000, 200
 # Words match by so many first letters, so that other forms match too.
 STEM_LETTERS = 5
 
-_ASKS = re.compile(
-    r"[?？؟]"
-    r"|^[^\w\n]*+(?:who|whom|whose|what|when|where|which|why|how|remind|recall|wer|wen|wem|was|wann|wo|warum|wieso|welche\w*|wie"
-    r"|qui|que|quoi|quand|où|quel\w*|pourquoi|comment|combien|quién|qué|cuándo|dónde|cuál|cómo|cuánto)\b"
-    r"|\b(?:remember|earlier|again|previous(?:ly)?|before|back then|last (?:time|week|month|year)|(?:we|i|you) "
-    r"(?:said|told|mentioned|discussed|agreed|decided|talked)|as (?:agreed|discussed|decided)"
-    r"|erinner\w*|vorhin|früher|damals|letzte\w*|wieder|rappel\w*|avant|dernière?|encore|recuerd\w*|antes|otra vez)\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-
 
 class RecallQuery(Struct, frozen=True):
     text: str
     """The text to search for."""
     asks: bool
-    """Whether the message asks a question or refers to the past."""
+    """Whether the message asks a question."""
 
 
 def recall_query(message: Message, history: Sequence[Message], *, always: bool = False) -> RecallQuery | None:
@@ -251,7 +242,15 @@ def _message_topics(said: str) -> _MessageTopics | None:
     if not text or is_small_talk(text):
         return None
     parts = (text[:ENDS], text[-ENDS:]) if len(text) > SELF_CONTAINED else (text,)
-    return _MessageTopics(text, frozenset(topic_words(text)), any(map(_ASKS.search, parts)))
+    return _MessageTopics(text, frozenset(topic_words(text)), any(map(_asks, parts)))
+
+
+def _asks(text: str) -> bool:
+    """Whether a text has a question mark, or a line that begins with a question word."""
+    if any(mark in text for mark in QUESTION_MARKS):
+        return True
+    firsts = frozenset(line.split(maxsplit=1)[0].lower() for line in text.splitlines() if line.strip())
+    return word_class("questions").is_in(firsts, text)
 
 
 def _covers(history: Sequence[Message], topics: Collection[str]) -> bool:

@@ -16,7 +16,7 @@ _BREAKS = (
     re.compile(r"\s+"),
 )
 
-_QUESTION_MARKS = ("?", "？", "؟")
+QUESTION_MARKS = ("?", "？", "؟")
 # Not the number of an item in a list.
 _STATEMENT = re.compile(r"[^\W\d][.!](?=\s|$)|[。！]")
 
@@ -30,11 +30,11 @@ def split_passages(text: str, limit: int = MAX_PASSAGE_CHARS) -> list[Span]:
 
 def asks_only(text: str) -> bool:
     """Whether a text ends with a question, or is a list of questions."""
-    questions = sum(map(text.count, _QUESTION_MARKS))
+    questions = sum(map(text.count, QUESTION_MARKS))
     if not questions:  # as most
         return False
     is_list = questions > 2 and questions > 2 * len(_STATEMENT.findall(text))
-    return is_list or text.rstrip().endswith(_QUESTION_MARKS)
+    return is_list or text.rstrip().endswith(QUESTION_MARKS)
 
 
 def _raw_spans(text: str, limit: int) -> Iterator[Span]:
@@ -155,7 +155,7 @@ def _choose(sentences: Sequence[str], score: Callable[[str], float]) -> list[int
 
 
 def _is_question(sentence: str) -> bool:
-    return any(mark in sentence[-3:] for mark in _QUESTION_MARKS)
+    return any(mark in sentence[-3:] for mark in QUESTION_MARKS)
 
 
 def _cost(sentence: str) -> int:

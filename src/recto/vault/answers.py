@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.search.passages import QUESTION_MARKS
 from recto.search.terms import is_spaced, topic_words, word_forms, words
 from recto.sentences.words import tables, word_class, words_in
 from recto.text import LazyPattern
@@ -144,7 +145,7 @@ class RatedStatement(Struct, frozen=True):
 
 def asks_itself(text: str) -> bool:
     """A question that somebody wrote down answers none."""
-    return text.rstrip(" \"'”’)*_").endswith(("?", "？", "؟"))
+    return text.rstrip(" \"'”’)*_").endswith(QUESTION_MARKS)
 
 
 def rated_statements(

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.search.passages import QUESTION_MARKS
 from recto.search.terms import STOP_WORDS, is_spaced, query_terms, words
 from recto.sentences.words import tables
 from recto.text import LazyPattern
@@ -103,7 +104,7 @@ def _parsed(text: str, today: date) -> VaultQuestion:
         text,
         (*(() if STOP_WORDS.issuperset(terms) else terms), *(day.term for day in days)),
         tuple(dict.fromkeys(each.kind for each in asked if each.kind)),
-        bool(request) or any(mark in text for mark in "?？؟") or any(map(_begins_asking, _CLAUSES.split(text))),
+        bool(request) or any(mark in text for mark in QUESTION_MARKS) or any(map(_begins_asking, _CLAUSES.split(text))),
         frozenset(_verbs(text, language, asked)).intersection(terms).union(filter(is_inflected, terms)),
         language,
     )
