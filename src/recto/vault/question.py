@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.search.passages import QUESTION_MARKS
-from recto.search.terms import STOP_WORDS, is_spaced, query_terms, words
+from recto.search.terms import COMMON_WORDS, STOP_WORDS, is_spaced, query_terms, words
 from recto.sentences.words import tables
 from recto.text import LazyPattern
 from recto.vault.note_dates import Day, day_of_term, is_day_term, take_days
@@ -42,10 +42,9 @@ _TELLING_A_LANGUAGE = ("questions", "first_person", "second_person", "pointing",
 # "17*23", "12% of 80", "40 times 64".
 _ARITHMETIC = LazyPattern(r"\d ?(?:[*×x^÷=+%]|(?<= )[-/](?= )|(?<= )([^\W\d]+) (?=\d))")
 _NOTES = frozenset(("note", "notes", "vault", "notiz", "notizen", "notas"))
-# Where a clause ends, and where a question of several.
-_CLAUSES = LazyPattern(r"[,;:.!?¿¡？]+")
+# Where one question of several ends.
 _PARTS = LazyPattern(r"[,;] (?=\w{1,3} (\w+))|\? ")
-_FIRST_WORDS, _LONGEST_REQUEST = 3, 6
+_FIRST_WORDS = 3
 # A word that is no longer says nothing, unless it is in capitals.
 _SHORT = 2
 # Letters enough to tell a script or a language.
@@ -104,7 +103,7 @@ def _parsed(text: str, today: date) -> VaultQuestion:
         text,
         (*(() if STOP_WORDS.issuperset(terms) else terms), *(day.term for day in days)),
         tuple(dict.fromkeys(each.kind for each in asked if each.kind)),
-        bool(request) or any(mark in text for mark in QUESTION_MARKS) or any(map(_begins_asking, _CLAUSES.split(text))),
+        bool(request) or any(mark in text for mark in QUESTION_MARKS) or _begins_asking(text),
         frozenset(_verbs(text, language, asked)).intersection(terms).union(filter(is_inflected, terms)),
         language,
     )
@@ -147,12 +146,15 @@ def _asked(text: str, language: str) -> list[_Asked]:
 def _request(text: str) -> Sequence[str]:
     """What stands before a question in which the user asks to be told: "I want to know who …"."""
     said = words(text[:_SAMPLE])
-    at = next((at for at, word in enumerate(said) if word in _class("questions")), 0)
-    return said[:at] if at <= _LONGEST_REQUEST and not _class("first_person").isdisjoint(said[:at]) else ()
+    before = said[: next((at for at, word in enumerate(said) if word in _class("questions")), 0)]
+    is_request = not _class("first_person").isdisjoint(before) and _class(*_ASKING) | COMMON_WORDS | STOP_WORDS >= set(
+        before
+    )
+    return before if is_request else ()
 
 
-def _begins_asking(clause: str) -> bool:
-    return not _class("questions", "telling").isdisjoint(words(clause)[:_FIRST_WORDS])
+def _begins_asking(text: str) -> bool:
+    return not _class("questions", "telling").isdisjoint(words(text[:_SAMPLE])[:_FIRST_WORDS])
 
 
 def is_arithmetic(text: str) -> bool:
