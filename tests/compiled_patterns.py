@@ -22,6 +22,7 @@ from recto.sentences.words import tables, word_class
 from recto.suggestions import letters_in_order
 from recto.text import LazyPattern
 from recto.vault.gitignore import _combine, _parse_pattern
+from recto.vault.question import _unspaced_asking
 from recto.window.request import _openings
 
 SOURCE = Path(recto.__file__).parent
@@ -69,6 +70,7 @@ MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
     ),
     "recto.sentences.words.__init__": ("search", lambda: [word_class(name)._inside for name in tables()]),
     "recto.memory.learning._requests": ("match", lambda: [*_requests()]),
+    "recto.vault.question._unspaced_asking": ("finditer", lambda: [_unspaced_asking()]),
     "recto.sources.use_detection._as_written": ("search", lambda: [re.compile(r"a[\W_]+a[\W_]+b", re.IGNORECASE)]),
     "recto.store.backup._named": ("fullmatch", lambda: [re.compile(r"recto-\d{8}T\d{6}(?:-\d+)?\.db")]),
     "recto.suggestions._ways": ("search", lambda: [re.compile(r"[ /]a a")]),

@@ -3,6 +3,7 @@
 Read by closed classes of words (`sentences/words.toml`), and by form: what follows a question word, and which words
 have capitals."""
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -15,11 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.search.passages import QUESTION_MARKS
-from recto.search.terms import COMMON_WORDS, STOP_WORDS, is_spaced, query_terms, words
+from recto.search.terms import COMMON_WORDS, STOP_WORDS, UNSPACED_RUN, is_spaced, query_terms, words
 from recto.sentences.words import tables
 from recto.text import LazyPattern
 from recto.vault.note_dates import Day, day_of_term, is_day_term, take_days
-from recto.vault.unspaced_question import is_inflected, without_asking
 
 AnswerKind = Literal["name", "date", "number", "reason"]
 
@@ -95,7 +95,7 @@ def _parsed(text: str, today: date) -> VaultQuestion:
     asked = _asked(text, language)
     request = _request(text)
     ignored, measures = _class(*_ASKING).union(request), {each.following for each in asked if each.is_measure}
-    terms = [term.removesuffix("*") for term in query_terms(without_asking(undated))]
+    terms = [term.removesuffix("*") for term in query_terms(_without_asking(undated))]
     terms = [term for term in terms if not (is_spaced(term) and term in ignored)]
     terms = [term for term in terms if len(term) > _SHORT or not term.isalpha() or f" {term} " not in text]
     terms = [term for term in terms if term not in measures] or terms
@@ -104,7 +104,7 @@ def _parsed(text: str, today: date) -> VaultQuestion:
         (*(() if STOP_WORDS.issuperset(terms) else terms), *(day.term for day in days)),
         tuple(dict.fromkeys(each.kind for each in asked if each.kind)),
         bool(request) or any(mark in text for mark in QUESTION_MARKS) or _begins_asking(text),
-        frozenset(_verbs(text, language, asked)).intersection(terms).union(filter(is_inflected, terms)),
+        frozenset(_verbs(text, language, asked)).intersection(terms),
         language,
     )
 
@@ -116,6 +116,24 @@ def _class(*names: str, language: str = "") -> frozenset[str]:
         table.get(language, []) if language else chain(*table.values()) for table in (tables()[name] for name in names)
     )
     return frozenset(word for listed in found for each in listed for word in words(each))
+
+
+def _without_asking(text: str) -> str:
+    """Scripts without spaces are read by pairs of characters, so what only asks would join with the topic to pairs that
+    no note has; what is written in hiragana, too."""
+    if text.isascii() or not UNSPACED_RUN.search(text):
+        return text
+    rest = _unspaced_asking().sub(" ", unicodedata.normalize("NFC", text))
+    return rest if any(map(str.isalnum, rest)) else text
+
+
+@cache
+def _unspaced_asking() -> re.Pattern[str]:
+    listed = chain.from_iterable(table for name in _ASKING for table in tables()[name].values())
+    asking = {form for row in listed for form in row.split("/") if UNSPACED_RUN.match(form)}
+    chinese, korean = tables()["particles"]["zh"], "".join(tables()["particles"]["ko"])
+    words_first = "|".join(sorted(asking.union(chinese), key=len, reverse=True))
+    return re.compile(rf"{words_first}|[\u3040-\u309f]+|(?<=[가-힣]{{2}})[{korean}](?!\w)|[가-힣]+[요까](?!\w)")
 
 
 @cache
