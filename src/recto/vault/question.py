@@ -6,7 +6,7 @@ have capitals."""
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache, lru_cache
 from itertools import chain
@@ -94,7 +94,10 @@ def _parsed(text: str, today: date) -> VaultQuestion:
     days, undated = take_days(text, today)
     asked = _asked(text, language)
     request = _request(text)
-    ignored, measures = _class(*_ASKING).union(request), {each.following for each in asked if each.is_measure}
+    ignored, measures = (
+        _class(*_ASKING, language=language).union(request),
+        {each.following for each in asked if each.is_measure},
+    )
     terms = [term.removesuffix("*") for term in query_terms(_without_asking(undated))]
     terms = [term for term in terms if not (is_spaced(term) and term in ignored)]
     terms = [term for term in terms if len(term) > _SHORT or not term.isalpha() or f" {term} " not in text]
@@ -113,7 +116,8 @@ def _parsed(text: str, today: date) -> VaultQuestion:
 def _class(*names: str, language: str = "") -> frozenset[str]:
     """The words of classes, as the index writes them."""
     found = (
-        table.get(language, []) if language else chain(*table.values()) for table in (tables()[name] for name in names)
+        table.get(language, []) if language in tables()["questions"] else chain(*table.values())
+        for table in (tables()[name] for name in names)
     )
     return frozenset(word for listed in found for each in listed for word in words(each))
 
@@ -143,16 +147,24 @@ def _question_words(language: str) -> dict[str, tuple[AnswerKind | None, bool]]:
     for row in [told[language]] if language in told else told.values():
         for at, each in enumerate(row):
             for form in each.split("/"):
-                if phrase := " ".join(words(form)):
+                if phrase := form.strip("#_").replace("_", " "):
                     found.setdefault(phrase, (_KINDS[at] if at < len(_KINDS) else None, form.endswith("#")))
     return found
 
 
 def _asked(text: str, language: str) -> list[_Asked]:
-    found, said = list[_Asked](), f" {' '.join(words(text))} "
-    for each, (kind, has_measure) in _question_words(language).items():
-        _, is_there, rest = said.partition(f" {each} ")
-        following = rest.split(" ", 1)[0]
+    """As they are written; without accents only where none is found: "cuando" is no question beside "quién"."""
+    listed = _question_words(language)
+    spelled = " ".join(_WORDS.findall(text.lower()))
+    plain = {" ".join(words(each)): asked for each, asked in reversed(listed.items())}
+    return _found(listed, spelled, language) or _found(plain, " ".join(words(text)), language)
+
+
+def _found(listed: Mapping[str, tuple[AnswerKind | None, bool]], said: str, language: str) -> list[_Asked]:
+    found = list[_Asked]()
+    for each, (kind, has_measure) in listed.items():
+        _, is_there, rest = f" {said} ".partition(f" {each} ")
+        following = "".join(words(rest.split(" ", 1)[0]))
         is_unit = kind is None and following in _class("units", language=language)
         if is_there and has_measure and following in STOP_WORDS:  # "how did"
             found.append(_Asked(None, following))
