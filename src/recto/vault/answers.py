@@ -121,7 +121,7 @@ OWN, ABOVE, BESIDE = 1.0, 0.7, 0.25
 """How much a word counts in the statement itself, in its headings or column names, and in the statements beside it."""
 FITS_KIND, OTHER_YEAR, POINTER, DENSE, MARKED = 0.2, 0.35, 0.3, 0.15, 0.4
 # A list told as a whole comes before its items; what denies comes after what does not, where that is not asked.
-LISTED, DENIED = 0.04, 0.05
+LISTED, DENIED = 0.04, 0.01
 ALMOST_BEST = 0.6
 _YES, _NO = frozenset(["y", "x", "✓", "✔", "✅", "☑"]), frozenset(["n", "-", "–", "—", "✗", "✘", "❌", "☐"])
 _YEAR = LazyPattern(r"\b(?:1[5-9]|20)\d\d\b")

@@ -230,12 +230,16 @@ def language_of(text: str) -> str:
 
 
 def _by_language(text: str) -> list[tuple[int, str]]:
-    found = Counter(words(text[:_SAMPLE]))
-    counts = [
-        (sum(found[word] for word in _class(*_TELLING_A_LANGUAGE, language=each)), each)
-        for each in tables()["questions"]
-    ]
+    """As they are written: the Portuguese "lá" is not "la"."""
+    found = Counter(_WORDS.findall(text[:_SAMPLE].lower()))
+    counts = [(sum(found[word] for word in _telling(each)), each) for each in tables()["questions"]]
     return sorted(counts, key=lambda pair: -pair[0])
+
+
+@cache
+def _telling(language: str) -> frozenset[str]:
+    listed = (each for name in _TELLING_A_LANGUAGE for each in tables()[name].get(language, ()))
+    return frozenset(form for each in listed for form in each.split("/"))
 
 
 def leans_on_earlier(text: str) -> bool:
