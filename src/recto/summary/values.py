@@ -134,13 +134,24 @@ def _names(text: str, words: Sequence[tuple[int, int]]) -> Iterator[Value]:
             yield Value("date", name, f"--{month:02}", start, start + len(name))
         elif len(name) > 1 and not (name.isupper() and len(name) > 5):
             alone = len(run) == 1 and not name.isupper()
-            yield Value("name", name, name.lower(), start, start + len(name), not (alone and has_noun_capitals))
+            may_be_noun = alone and has_noun_capitals and not _is_english(_line_at(text, start))
+            yield Value("name", name, name.lower(), start, start + len(name), not may_be_noun)
 
 
 def _has_noun_capitals(text: str, inside: int) -> bool:
     """Whether the text is of a language that writes nouns with capitals, and does so."""
     words = text.split()
     return inside > _NOUN_CAPITALS * len(words) and not frozenset(tables()["articles"]["de"]).isdisjoint(words)
+
+
+def _is_english(line: str) -> bool:
+    articles, words = tables()["articles"], line.split()
+    return articles["en"][0] in words and frozenset(articles["de"]).isdisjoint(words)
+
+
+def _line_at(text: str, start: int) -> str:
+    end = text.find("\n", start)
+    return text[text.rfind("\n", 0, start) + 1 : end if end >= 0 else len(text)]
 
 
 def _runs(text: str, words: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
