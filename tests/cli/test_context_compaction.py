@@ -167,12 +167,14 @@ def test_summary_shows_its_marks_then_the_ledger_by_message_then_the_counts(run:
     head, *quoted = ledger.splitlines()
     assert head == "Said besides, word for word:"
     assert any(line.endswith(" Never call the hotel before 9:30; it is closed.") for line in quoted)
-    assert re.match(rf"3 of \d+ facts kept, {len(quoted)} in the ledger, \d+ only in the archive; ", counts)
+    assert re.match(rf"3 of \d+ facts kept, {len(quoted)} in the ledger, \d+ left to the archive; ", counts)
     assert counts.endswith("; 1 that nobody said, marked [unverified].\n")
     lost = one(run("context", "summary", "--lost", "--json"))["lost"]
     assert lost
     assert not {item["number"] for item in lost} & {3, 5, 7, 9, 11}, "replaced, quoted, told"
-    told = run("context", "summary", "--lost").stdout.splitlines()
+    assert f", {len(lost)} left to the archive; " in counts
+    head, *told = run("context", "summary", "--lost").stdout.splitlines()
+    assert re.fullmatch(rf"{len(lost)} facts of \d+ archived messages:", head)
     assert [line.split(maxsplit=2)[2] for line in told] == [item["text"] for item in lost]
     assert told == run("chat", "--continue", input="/summary lost\n").stdout.splitlines()[-len(told) :]
     assert "only one of" in run("context", "summary", "--lost", "--all").stderr

@@ -36,10 +36,10 @@ def kept_in_words(checks: Mapping[str, int]) -> str:
 
 
 def counts_in_words(checks: Mapping[str, int]) -> str:
-    """31 of 34 facts kept, 2 in the ledger, 1 only in the archive; nothing invented"""
+    """31 of 34 facts kept, 2 in the ledger, 1 left to the archive; nothing invented"""
     if not (kept := kept_in_words(checks)):
         return ""
-    places = {"in the ledger": checks.get("ledger", 0), "only in the archive": checks.get("archive", 0)}
+    places = {"in the ledger": checks.get("ledger", 0), "left to the archive": checks.get("archive", 0)}
     others = [f"{number:,} {place}" for place, number in places.items() if number]
     invented = checks.get("invented", 0)
     marked = f"{invented:,} that nobody said, marked {UNVERIFIED}" if invented else "nothing invented"

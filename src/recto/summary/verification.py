@@ -135,8 +135,6 @@ class FormerSummary(Struct, frozen=True):
     ledger: tuple[str, ...] = ()
     places: dict[str, int] = field(default_factory=dict)
     """The statements that the summary tells, with the numbers of their messages."""
-    facts: int | None = None
-    """How many were covered; None if they were not counted."""
     has_marks: bool = True
     """Whether what looks like a mark in it may be one."""
 
@@ -151,7 +149,7 @@ def former_summary(block: Compaction | None) -> FormerSummary:
     if block is None:
         return FormerSummary()
     has_marks = block.checks.get("invented") != 0
-    return FormerSummary(block.summary, block.ledger, block.places, block.checks.get("facts"), has_marks)
+    return FormerSummary(block.summary, block.ledger, block.places, has_marks)
 
 
 class VerifiedSummary(Struct, frozen=True):
@@ -161,13 +159,13 @@ class VerifiedSummary(Struct, frozen=True):
     kept: tuple[KeyStatement, ...]
     lost: tuple[KeyStatement, ...]
     invented: int
-    facts: int
-    """How many statements are covered in all, as far as is known."""
 
     def counts(self, ledger: Sequence[str]) -> dict[str, int]:
-        """How many are in the summary, in the ledger besides, only in the archive, and invented."""
+        """Of what the former summary told and what is new: how many statements are in the summary, in the ledger
+        besides, and left to the archive. And how many are invented."""
         in_ledger = len({each.key for each in parse_ledger(ledger)} - {each.key for each in self.kept})
-        return _counts(max(self.facts, len(self.kept) + in_ledger), len(self.kept), in_ledger, self.invented)
+        archived = len(split_stated("\n".join([self.text, *ledger]), self.lost)[1])
+        return _counts(len(self.kept) + in_ledger + archived, len(self.kept), in_ledger, self.invented)
 
     @property
     def places(self) -> dict[str, int]:
@@ -190,11 +188,8 @@ def verify_summary(
             beside.add(other)
         text, invented = mark_unsupported(text, (covered.evidence, beside))
     text = text.replace(QUOTED_MARK, MARK.strip())
-    before = former.statements
-    found = covered.since(before)
-    kept, lost = split_stated(text, found)
-    new = len(covered.statements)
-    return VerifiedSummary(text, tuple(kept), tuple(lost), invented, max(len(before), former.facts or 0) + new)
+    kept, lost = split_stated(text, covered.since(former.statements))
+    return VerifiedSummary(text, tuple(kept), tuple(lost), invented)
 
 
 def split_stated(text: str, statements: Iterable[KeyStatement]) -> tuple[list[KeyStatement], list[KeyStatement]]:
@@ -243,7 +238,7 @@ def recount_facts(text: str, block: Compaction) -> dict[str, int]:
     kept, _ = split_stated(text, known)
     listed = {each.key for each in parse_ledger(former.ledger)} - {each.key for each in kept}
     own = [] if former.has_marks else [former.summary]
-    total = max(former.facts or 0, len(known))
+    total = max(block.checks.get("facts", 0), len(known))
     return block.checks | _counts(total, len(kept), len(listed), count_marks(quote_marks(text, own)))
 
 

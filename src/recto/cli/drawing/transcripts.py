@@ -81,6 +81,9 @@ def lost_in_words(found: Sequence[tuple[int, str, str]], *, looked_at: int, arch
         yield f"Of the last {show.counted(looked_at, 'archived message')} nothing is only in the archive."
     elif not found:
         yield NOTHING_LOST
+    else:
+        shown = f"the last {looked_at:,} of " if looked_at < archived else ""
+        yield f"{show.counted(len(found), 'fact')} of {shown}{show.counted(archived, 'archived message')}:"
     yield from quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in found)
 
 
