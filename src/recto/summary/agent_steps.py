@@ -87,7 +87,8 @@ _ERROR = re.compile(
 _COUNT = re.compile(r"\b\d+ (?:\w+ )?(?:passed|tests?|examples?)\b|^OK\b|\bBUILD\b|^ok\s|test result:|tests run:", re.I)
 _BAD = re.compile(r"\b[1-9]\d* (?:\w+ )?(?:failed|failing|failures?|errors?)\b|\bFAILED\b|(?:ures|errors)[=:] ?[1-9]")
 _DETAIL = re.compile(r"(?:FAILED|ERROR|not ok|[✕✗×]) |(?:[A-Z]:)?[\w./\\-]+[:(]\d+")
-_WARNING = re.compile(r"\W*(?:[Ww]arn|WARN)")
+# The status of a step of a plan that is over.
+_OVER = ("complete", "done", "finish", "cancel", "skip", "close", "drop")
 _QUIET = re.compile(r"\W*(?:[Ww]arn|WARN)|[^a-z]*$|.*[;{(,]$")
 _Action = tuple[frozenset[str], LoggedStep | None, Sequence[str], Sequence[str]]
 """What one call did: what it is an instance of, so that a later one of the same family has the last word; its line,
@@ -139,7 +140,7 @@ def _read(log: WorkLog, messages: Sequence[Message], *, goes_on: bool, answering
         before = turn
         for families, step, has_read, has_changed in turn.actions:
             # what failed is settled by a part of it, and an edit by another change of the file
-            done = families.union(re.split(r"[/\\]", path)[-1] for path in has_changed)
+            done = families.union(map(_file_name, has_changed))
             known = [(each, _families_of(each)) for each in steps]
             steps = [each for each, own in known if not (own & done if each.is_failed else own <= families)]
             steps += [step] if step else []
@@ -233,7 +234,7 @@ def _joined(said: Sequence[str]) -> str:
 def _plan_left(arguments: str) -> str | None:
     """What is left of a list of steps with their status, as agents keep it; None if the call has none."""
     steps = [each for each in _objects(arguments)[:-1] if "status" in each]
-    left = [each for each in steps if not re.match("complete|done|finish|cancel|skip|close|drop", str(each["status"]))]
+    left = [each for each in steps if not str(each["status"]).startswith(_OVER)]
     texts = (" ".join(max(map(str, each.values()), key=len).split()).rstrip(".;") for each in left)
     return cut_text("; ".join(texts), _MAX_LEFT) if steps else None
 
@@ -403,11 +404,19 @@ def _written_by_code(code: str) -> list[str]:
     return found
 
 
+def _file_name(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
 def _is_path(text: str) -> bool:
-    name = re.split(r"[/\\]", text)[-1]
+    name = _file_name(text)
     is_plain = 0 < len(text) <= _MAX_PATH and not set(text) & set(" $*?{}()<>|;=\"'\n") and "://" not in text
     has_ending = re.fullmatch(r"[^.]\S*\.\w{1,8}|\.\w+", name) and not re.fullmatch(r"[\d.]+", name)
     return is_plain and text[0] != "-" and bool(has_ending or len(name) < len(text))
+
+
+def _is_warning(line: str) -> bool:
+    return line.lstrip("[(<*-:> ").lower().startswith("warn")
 
 
 def _outcome(text: str, *, is_error: bool, is_looking: bool) -> LoggedStep:
@@ -417,10 +426,10 @@ def _outcome(text: str, *, is_error: bool, is_looking: bool) -> LoggedStep:
     exits = [int(code) for code in _EXIT.findall(f"{ends[:200]}\n{ends[-200:]}")]
     kept = (line[:_MAX_LINE] for line in ends.splitlines() if _EXIT.sub("", line).strip("< "))
     plain = (" ".join(re.sub("</?[a-zA-Z][^<>]*>", " ", line).split()).removeprefix("output: ") for line in kept)
-    lines = [line for each in plain if (line := each.strip("=-* ")) and not re.fullmatch(r"[\w.]+:", line)]
+    lines = [line for each in plain if (line := each.strip("=-* ")) and not (line[-1] == ":" and " " not in line)]
     while lines and (_PROMPT.search(lines[-1]) or (lines[-1][0] == "(" and lines[-1][-1] == ")")):
         lines.pop()
-    errors = [line for line in lines[:3] + lines[3:][-15:] if _ERROR.search(line) and not _WARNING.match(line)]
+    errors = [line for line in lines[:3] + lines[3:][-15:] if _ERROR.search(line) and not _is_warning(line)]
     bad = [] if is_looking else [line for line in lines if _BAD.search(line)]
     has_error = bool(errors) and len(lines) < 4 if is_looking else bool(bad or (errors and not exits))
     is_failed, fails = is_error or any(exits) or has_error, bad[-1:] or errors[:1]

@@ -24,7 +24,7 @@ _MAX_TASK_SHARE, _MAX_CHANGED_SHARE = 0.35, 0.7
 # Characters of a command and its outcome, fewer where not all fit. The beginning of an error is worth so many tokens.
 _WIDTHS, _WHOLE, _MIN_FAILED, _MIN_CUT = ((100, 200), (70, 110), (48, 64)), (300, 200), 120, 15
 _GROUP = re.compile(r"([^{}]*[/\\])\{([^{}]+)\}")
-_MORE = re.compile(r" \(\+\d+ more\)$")
+_MORE = " (+"
 
 
 class LoggedStep(Struct, frozen=True):
@@ -77,7 +77,7 @@ class WorkLog(Struct, frozen=True):
         lines = {_TASK + task: _TASK} if task else {}
         left = limit - count(f"{BEGINS}\n{_TASK}{task}") - 1
         changed = list_files(self.changed, int(left * _MAX_CHANGED_SHARE), count, _CHANGED)
-        has_all = not _MORE.search(changed)
+        has_all = _MORE not in changed
         for label, line in ((_CHANGED, changed), *self._lines(widths)):
             line = list_files(self.read, left - 1, count, _READ) if label == _READ else line
             if count(line) + 1 > left > _MIN_CUT and label == _FAILED:
@@ -143,7 +143,7 @@ def list_files(files: Sequence[str], limit: int, count: CountTokens, label: str)
     """One line after its label: whole paths, or shared folders, or of those the newest; empty if none fits."""
 
     def newest(number: int) -> str:
-        more = f" (+{len(files) - number} more)" if number < len(files) else ""
+        more = f"{_MORE}{len(files) - number} more)" if number < len(files) else ""
         return f"{label}{_COMMA.join(_by_folder(files[len(files) - number :]))}{more}"
 
     if count(whole := label + _COMMA.join(files)) <= limit:
@@ -154,7 +154,7 @@ def list_files(files: Sequence[str], limit: int, count: CountTokens, label: str)
 
 def parse_files(text: str) -> tuple[str, ...]:
     files: list[str] = []
-    for part in _MORE.sub("", text).split(_COMMA):
+    for part in text.partition(_MORE)[0].split(_COMMA):
         group = _GROUP.fullmatch(part)
         files += [group[1] + name for name in group[2].split(",")] if group else [part]
     return tuple(filter(None, files))
