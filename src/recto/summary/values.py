@@ -150,8 +150,9 @@ def _is_english(line: str) -> bool:
 
 
 def _line_at(text: str, start: int) -> str:
-    end = text.find("\n", start)
-    return text[text.rfind("\n", 0, start) + 1 : end if end >= 0 else len(text)]
+    """As much of it as shows its language."""
+    before, after = text[max(0, start - _MAX_LENGTH) : start], text[start : start + _MAX_LENGTH]
+    return before.rpartition("\n")[2] + after.partition("\n")[0]
 
 
 def _runs(text: str, words: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
