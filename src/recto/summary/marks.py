@@ -13,7 +13,7 @@ MARK = " [unverified]"
 _MARKS = re.compile(r"^\[unverified\]\n| ?\[unverified\]", re.MULTILINE)
 # Stands for the words of a mark where they are a quotation.
 QUOTED_MARK, _WORDS_BEFORE = "\ue0f7\ue0f8", 3
-_REST_OF_WORD = re.compile(r"(?>(?:['’.@:/\\-]?[^\W\u0e00-\uffff])*)")
+_REST_OF_WORD = re.compile(r"(?>(?:['’.@:/\\-]?[^\W\u0e00-\uffff]){0,200})")
 # Kinds of values that may contain others.
 _OUTER = ("quote", "code", "url", "path")
 # Claims are compared only where a summary speaks the language of its sources.
