@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from recto.compaction.summary_input import SummaryInput
 from recto.sentences.segments import segments
 from recto.summary.ledger import ledger_lines
-from recto.summary.set_aside import find_dropped
+from recto.summary.set_aside import RETURNED, find_dropped
 from recto.summary.truncation import cut_to_fit
-from recto.summary.verification import Checked, VerifiedSummary, check_figures, verify_summary
+from recto.summary.verification import Checked, VerifiedSummary, check_figures, split_stated, verify_summary
+from recto.summary.work_log import split_work_log
 from recto.turn.preamble import Preamble
 from recto.turn.token_cache import TokenCache
 from recto.window.compaction_block import WrittenSummary, next_block
@@ -31,6 +32,8 @@ LEAST = 12
 A_FEW = 48
 # How close the next try aims, and how many tries there are.
 CLOSE, TRIES = 0.95, 4
+# So much of the room stays to a summary that tells too little.
+POOR_SHARE = 0.5
 # A summary is checked for the most needed statements that take so much of its room.
 CHECKED_SHARE = 0.5
 
@@ -88,6 +91,8 @@ class SummaryCheck(Struct, frozen=True):
             found = await self._compared(_without_last(found.text), is_trusted=False)
             written = replace(written, notes=tuple(dict.fromkeys((*written.notes, SHORTENED))))
         by_model = written.made_by == "model"
+        if self.is_poor and by_model:
+            found = await self._compared(await asyncio.to_thread(self._thinned, found), is_trusted=False)
         lines = await self._ledger(found) if by_model else ()
         checks = written.checks | found.counts(lines)
         before, known = self.source.before, self.source.set_aside
@@ -96,6 +101,22 @@ class SummaryCheck(Struct, frozen=True):
             find_dropped, before.summary, before.statements, told, found.lost, known, by_sentence=not by_model
         )
         return replace(written, text=found.text, ledger=lines, places=found.places, checks=checks, set_aside=aside)
+
+    def _thinned(self, found: VerifiedSummary) -> str:
+        """The summary without sentences that tell no statement, the last first, until half of the room is free for
+        what it does not tell. The work log before it and what returns behind it stay."""
+        written, returned, behind = found.text.partition(RETURNED)
+        begins = len(written) - len(split_work_log(written)[1]) if self.work_log else 0
+        room = self.most - self.source.count(written[:begins])
+        excess = self.source.count(written[begins:]) - int(room * POOR_SHARE)
+        for each in reversed(segments(written)):
+            if excess <= 0 or each.start < begins:
+                break
+            if not split_stated(each.text, found.kept)[0]:
+                written = written[: each.start].rstrip(" ") + written[each.end :]
+                excess -= self.source.count(each.text)
+        lines = [line for line in written[begins:].splitlines() if any(map(str.isalnum, line))]
+        return written[:begins] + "\n".join(lines) + (f"\n\n{returned}{behind}" if returned else "")
 
     async def _compared(self, text: str, *, is_trusted: bool) -> VerifiedSummary:
         """Original sentences are trusted: only the conversation's own messages contain them."""

@@ -50,10 +50,6 @@ LOG_SHARES = (0.7, 0.6, MAX_LOG_SHARE, 0.45, LOG_SHARE, 0.25, 0.15, 0.08)
 # The shares of what was set aside and returns, and of the contents; about how many tokens a line of these takes.
 RETURNED_SHARE, CONTENTS_SHARE, CONTENTS_LINE = 0.15, 0.1, 16
 COVERS_LITTLE = 0.25
-# So much of its length is asked for after a summary that tells too little.
-SHORT = 0.5
-# Of two such summaries, the room of one counts so much less than what it tells: quotations fill it otherwise.
-COST = 0.5
 # Where the longest answer has no room after the conversation's own prefix, one of so much of its length is asked for.
 SHORTER = 0.7
 
@@ -283,17 +279,16 @@ class SummaryWriter(Struct):
         return await as_sent(self.source.token_cache, whole, self.source.archived) + self._for_contents
 
     async def _better(self, answer: SideAnswer) -> SideAnswer:
-        """This answer. If it tells too little, it is asked for once more with what it leaves out, and shorter, so that
-        there is room to quote what is left out again."""
+        """This answer, or the one before it if that tells more. Where both tell too little, the first is asked for
+        again with what it leaves out."""
         checked = await self._check.figures(answer.text)
         if checked.is_poor and not self._poor:
             self._poor = checked, answer
             self._answer, self._was_ahead = None, False
             self._parts.clear()
-            tokens = max(LEAST_WANTED, int(self.wanted.tokens * SHORT))
-            self.wanted = replace(self.wanted, tokens=tokens, missed=await self._check.missing(checked))
+            self.wanted = replace(self.wanted, missed=await self._check.missing(checked))
             raise NoSummary(_how_much(checked))
-        if self._poor and checked.is_poor and _gain(*self._poor) > _gain(checked, answer):
+        if self._poor and len(self._poor[0].kept) > len(checked.kept):
             checked, answer = self._poor
         self._is_poor = checked.is_poor
         if checked.is_poor:
@@ -396,11 +391,6 @@ class SummaryWriter(Struct):
                 else min(aim - 1, int(aim * most / tokens * 0.95))
             )
         return best
-
-
-def _gain(checked: Checked, answer: SideAnswer) -> float:
-    """In characters, over quotations in its place."""
-    return sum(len(each.text) for each in checked.kept) - COST * len(answer.text)
 
 
 def _how_much(checked: Checked) -> str:
