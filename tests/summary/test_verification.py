@@ -274,7 +274,7 @@ def generations(*summaries: str) -> list[tuple[VerifiedSummary, tuple[str, ...],
         found = verify_summary(summary, covered(() if at else TOLD), former)
         lines = ledger_lines(found.lost, 200, quarter)
         counts = found.counts(lines)
-        former = FormerSummary(found.text, lines, found.places, counts["facts"])
+        former = FormerSummary(found.text, lines, found.places)
         made.append((found, lines, counts))
     return made
 

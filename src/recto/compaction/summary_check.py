@@ -108,7 +108,7 @@ class SummaryCheck(Struct, frozen=True):
         written, returned, behind = found.text.partition(RETURNED)
         begins = len(written) - len(split_work_log(written)[1]) if self.work_log else 0
         room = self.most - self.source.count(written[:begins])
-        excess = self.source.count(written[begins:]) - int(room * POOR_SHARE)
+        excess = self.source.count(found.text[begins:]) - int(room * POOR_SHARE)
         for each in reversed(segments(written)):
             if excess <= 0 or each.start < begins:
                 break
