@@ -7,7 +7,6 @@ shown is lost, every store checks, and what was on the screen for more than 100 
 
 import json
 import shutil
-import sqlite3
 import sys
 import tempfile
 from collections import Counter
@@ -28,16 +27,18 @@ from bench.processes import Tell, Told, forked, killed
 from bench.table import show
 from bench.turn import import_history
 from recto.blocking import Desk, open_desk
+from recto.chat.blocks import Text
+from recto.chat.message import Message
 from recto.events import Appended, ContextCompacted, Sent, SummaryRequested, TextDelta, ToolFinished
 from recto.locations import STORE_FILE
 from recto.store.check import check_store
+from recto.store.migrations import REVISIONS
 from recto.store.store import Store
 from recto.vault.vault import Vault
 
 POINTS, QUICK_POINTS = 100, 30
 SHOWN_S = 0.1
 OLD_MESSAGES, INDEXED, LINKING = 3_000, 400, 40
-OLD_STORE = corpus.ROOT / "tests" / "store" / "revision_0001.sql"
 USAGE = {"input": 100, "output": 24}
 SETTINGS = {"search.embedder": "none", "references.gists": False}
 REPLY = " ".join(f"word{number}" for number in range(60))
@@ -212,21 +213,12 @@ def _check_compactions(store: Store, told: list[Told], found: Found) -> None:
 
 def _prepare_old(home: Path) -> None:
     _script(home, [{"text": REPLY, "delay_s": 0.004, "usage": USAGE}], 100_000)
-    connection = sqlite3.connect(home / STORE_FILE)
-    connection.executescript(OLD_STORE.read_text("utf-8"))
-    when = "2026-11-15T05:03:47.102Z"
-    connection.execute(
-        "INSERT INTO conversations VALUES (2, 'long', 'Long', 'default', ?, ?, ?, '{}')", (when, when, 6)
-    )
-    for number in range(1, OLD_MESSAGES + 1):
-        parent = number + 5 if number > 1 else None
-        role = "user" if number % 2 else "assistant"
-        blocks = json.dumps([{"type": "text", "text": f"Old message {number}"}])
-        row = (number + 6, f"old{number}", 2, parent, number, number, None, role, "done", when, None, blocks, "{}")
-        connection.execute(f"INSERT INTO messages VALUES ({', '.join('?' * len(row))})", row)
-    connection.execute("UPDATE conversations SET head = ? WHERE n = 2", (OLD_MESSAGES + 6,))
-    connection.commit()
-    connection.close()
+    said = (Message(f"old{number}", "user", (Text(f"Old message {number}"),)) for number in range(OLD_MESSAGES))
+    with Store(home / STORE_FILE) as store:
+        store.tree.append_all(store.tree.create(title="Long").id, said)
+        with store.database.write() as connection:
+            connection.exec_driver_sql("DROP TABLE charges")
+            connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{REVISIONS[0]}'")
 
 
 def _migrate(home: Path, tell: Tell) -> None:
@@ -240,7 +232,7 @@ def _check_migration(home: Path, told: list[Told], died: float) -> Found:
     with Store(home / STORE_FILE) as store:
         there = {each.message.id for each in store.tree.after(0, most=100_000)}
     found = _check_turns(home, told, died)
-    gone = {f"old{number}" for number in range(1, OLD_MESSAGES + 1)} - there
+    gone = {f"old{number}" for number in range(OLD_MESSAGES)} - there
     found.messages += OLD_MESSAGES
     found.lost += len(gone)
     found.remark = "" if any(line.kind == "migrated" for line in told) else "while migrating"

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 from tests.conftest import Open, Script
 
 from recto.blocking import Desk, Talk
 from recto.store.check import check_store
+from recto.store.migrations import REVISIONS
 from recto.store.store import Store
 
 SECRET = "The word is xylophone-zanzibar."
@@ -27,6 +29,12 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def opened(desk: Open, script: Script) -> Desk:
     return desk(script({"text": "It stands well."}))
+
+
+def make_older(connection: Connection) -> None:
+    """Makes a store of today one of the first release."""
+    connection.exec_driver_sql("DROP TABLE charges")
+    connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{REVISIONS[0]}'")
 
 
 def told(talk: Talk, *texts: str) -> Talk:

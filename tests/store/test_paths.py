@@ -1,7 +1,6 @@
 """What is on a path is told by branches and depths; here it is held against walking there."""
 
 from functools import partial
-from importlib import import_module
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 
 from recto.chat.blocks import Compaction, Text
-from recto.chat.conversation import Trail
 from recto.chat.message import Message
 from recto.errors import NotFound
 from recto.ids import new_id
@@ -78,18 +76,6 @@ def test_a_branch_is_an_unforked_run(store: Store, steps: list[tuple[int, bool]]
         ends[each.message.id] = each.branch
 
 
-@lives
-@given(GROWTH)
-def test_a_migration_tells_the_same_branches_as_appending(store: Store, steps: list[tuple[int, bool]]) -> None:
-    grown(store, steps)
-    branches = "SELECT n, branch FROM messages ORDER BY n"
-    with store.database.write() as connection:
-        appended = connection.exec_driver_sql(branches).all()
-        connection.exec_driver_sql("UPDATE messages SET branch = 0")
-        import_module("recto.store.migrations.versions.0003_branches")._fill(connection)
-        assert connection.exec_driver_sql(branches).all() == appended
-
-
 def test_messages_come_in_the_order_they_were_stored_with_their_home(store: Store) -> None:
     assert store.tree.newest_number() == 0
     one, two, three = grown(store, [(0, False), (0, False), (1, False)])
@@ -124,16 +110,6 @@ def test_an_unfinished_message_is_found_with_what_has_come_of_it(store: Store) -
 def test_many_compactions_in_a_row_hide_no_message(store: Store) -> None:
     made = grown(store, [(NEWEST, False)] * 3 + [(NEWEST, True)] * 300 + [(NEWEST, False)] * 3)
     assert store.tree.numbered(made[-1].id, [3, 4, 6]) == {3: made[2], 4: made[303], 6: made[305]}
-
-
-def test_what_a_running_older_version_writes_stands_alone_and_its_path_goes_on(store: Store) -> None:
-    made = grown(store, [(NEWEST, False)] * 3)
-    with store.database.write() as connection:
-        connection.exec_driver_sql("UPDATE messages SET branch = 0 WHERE n = 3")
-    after = Message(new_id(), "user", (Text("after"),), parent=made[2].id)
-    store.tree.append(store.tree.owner(made[0].id), after)
-    assert store.tree.trail(after.id) == Trail(((3, 4), (1, 2)))
-    assert all(store.tree.is_on(after.id, message.id) for message in made)
 
 
 def test_a_head_that_is_not_there_is_named(store: Store) -> None:

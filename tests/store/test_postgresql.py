@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event, inspect, text
+from sqlalchemy import event, inspect, text
 from tests.conftest import Open, Script
 from tests.store.conftest import PROCESSES
 
@@ -22,7 +22,6 @@ from recto.sources.source import Pick, SourceId
 from recto.store.migrations import REVISIONS
 from recto.store.schema import metadata
 from recto.store.source_uses import SourceUse
-from recto.store.spending import Spent
 from recto.store.store import Store
 from recto.transfer.exporter import write_chunks
 from recto.transfer.importer import Importer
@@ -84,49 +83,6 @@ def test_a_new_database_has_the_partial_indexes_of_the_schema(store: Store) -> N
     with store.database.read() as connection:
         query = text("SELECT indexname FROM pg_indexes WHERE schemaname = 'public' AND indexdef LIKE '% WHERE %'")
         assert set(connection.execute(query).scalars()) == PARTIAL
-
-
-def make_older(connection: Connection) -> None:
-    """Takes away what came after version 0006."""
-    for name in ("model", "cost", "cost_bound"):
-        connection.execute(text(f"ALTER TABLE requests DROP COLUMN {name}"))
-    for name in ("archived", "deleted"):
-        connection.execute(text(f"ALTER TABLE conversations DROP COLUMN {name}"))
-    for name in ("message", "base"):
-        connection.execute(text(f"DROP INDEX requests_{name}"))
-    totals = (
-        "summed_conversations",
-        "source_totals",
-        "document_totals",
-        "spending_totals",
-        "source_days",
-        "document_pairs",
-    )
-    clients = ("charges", "awaited_replies", "open_replies", "client_messages", "client_conversations", "access_keys")
-    for name in (*clients, "facts", "waiting", *totals):
-        connection.execute(text(f"DROP TABLE {name}"))
-    connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
-
-
-def test_a_database_without_costs_learns_models_and_keeps_its_strategies(url: str) -> None:
-    with Store(url) as store:
-        home, (asked,) = chat(store, "hello")
-        store.tree.change(home, details={"strategy": "hybrid"})
-        sent = request(home, b"hello")
-        store.records.save(sent, None)
-        store.records.outcome(sent.id, finish="stop")
-        reply = Message(new_id(), "assistant", (Text("Yes."),), parent=asked, model="embedded:x", request=sent.id)
-        store.tree.append(home, reply)
-        with store.database.write() as connection:
-            make_older(connection)
-    with Store(url) as store:
-        assert store.waiting.of(home) == []
-        assert store.tree.conversation(home).details == {"settings": {"context.strategy": "hybrid"}}
-        assert store.spending.by("model") == [Spent("embedded:x", 1, 0.0)]
-        assert [each.requests for each in store.spending.by("day", since="0")] == [1]
-        with store.database.read() as connection:
-            names = [each["name"] for each in inspect(connection).get_indexes("requests")]
-    assert {"requests_cost", "requests_created", "requests_conversation"} <= set(names)
 
 
 def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
@@ -343,15 +299,6 @@ def test_a_conversation_moves_from_one_database_to_the_other_and_back(
         write_chunks(back, json_lines(here.copies, here.copies.ids()))
         assert all(difference is None for _, difference in there.records.differences(there.records.ids()))
     assert back.read_bytes() == again.read_bytes() == first.read_bytes()
-
-
-def test_a_database_of_the_last_version_gets_the_columns_of_the_trash(url: str) -> None:
-    with Store(url) as store, store.database.write() as connection:
-        make_older(connection)
-    with Store(url) as store:
-        home, _ = chat(store, "one")
-        assert store.tree.delete(home).deleted
-        assert store.tree.conversations(state="active") == []
 
 
 def test_the_trash_is_emptied_and_other_requests_are_still_proved(

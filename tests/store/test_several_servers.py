@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 from tests.conftest import Script
-from tests.store.test_postgresql import make_older
+from tests.store.conftest import make_older
 
 from recto.blocking import Desk, open_desk
 from recto.chat.blocks import Text

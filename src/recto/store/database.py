@@ -135,11 +135,17 @@ class Database:
             self._check_copy(found)
             return
         if found is not None and found not in REVISIONS:
+            name, known = Path(self.name).name, {"found": found, "known": REVISIONS[-1]}
+            if found < REVISIONS[0]:
+                raise StoreError(
+                    f"{name} was written by a Recto before the first release (schema {found}, this one opens "
+                    f"{REVISIONS[0]} and later); export its conversations with that Recto, and import them here",
+                    **known,
+                )
             raise TooNew(
-                f"{Path(self.name).name} was written by a newer Recto "
+                f"{name} was written by a newer Recto "
                 f"(schema {found}, this one knows {REVISIONS[-1]}); upgrade Recto to open it",
-                found=found,
-                known=REVISIONS[-1],
+                **known,
             )
         if found != REVISIONS[-1]:
             self._migrate()

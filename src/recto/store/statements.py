@@ -4,7 +4,6 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    FromClause,
     Select,
     Table,
     bindparam,
@@ -33,15 +32,10 @@ _parents = messages.alias("parents")
 _heads = messages.alias("heads")
 
 
-def _branch(table: FromClause) -> ColumnElement[int]:
-    """The branch; a message without one (written by an older version during the migration) is its own branch."""
-    return func.coalesce(func.nullif(table.c.branch, 0), table.c.n).label("branch")
-
-
 MESSAGE = (
     select(
         *(messages.c[name] for name in ("n", "id", "conversation", "depth", "said", "compaction", "role", "status")),
-        _branch(messages),
+        messages.c.branch,
         messages.c.created,
         messages.c.blocks,
         messages.c.details,
@@ -76,7 +70,7 @@ CONVERSATION = select(
     _heads.c.said.label("said"),
     _heads.c.depth.label("depth"),
     _heads.c.compaction.label("compaction"),
-    _branch(_heads),
+    _heads.c.branch,
 ).outerjoin(_heads, _heads.c.n == conversations.c.head)
 CONVERSATION_BY_ID = Statement(CONVERSATION.where(conversations.c.id == bindparam("id")))
 CONVERSATIONS_BY_IDS = Statement(CONVERSATION.where(in_list(conversations.c.id, "ids")))
@@ -97,7 +91,7 @@ BARE = select(
 # that the query plan starts with messages and reads them in the requested order.
 NUMBERED = (
     BARE.add_columns(
-        _branch(messages),
+        messages.c.branch,
         messages.c.conversation,
         conversations.c.id.label("home"),
         _parents.c.id.label("parent_id"),
@@ -137,12 +131,12 @@ def _trail(head: ColumnElement[bool]) -> Select[Any]:
     """The branches of paths, each with the head of its path: the parent of a branch's first message is on the next
     one."""
     trail = (
-        select(messages.c.id.label("head"), _branch(messages), messages.c.depth)
+        select(messages.c.id.label("head"), messages.c.branch, messages.c.depth)
         .where(head)
         .cte("trail", recursive=True)
     )
     first, up = messages.alias("first"), messages.alias("up")
-    hop = select(trail.c.head, _branch(up), up.c.depth).select_from(trail).join(first, first.c.n == trail.c.branch)
+    hop = select(trail.c.head, up.c.branch, up.c.depth).select_from(trail).join(first, first.c.n == trail.c.branch)
     trail = trail.union_all(hop.join(up, up.c.n == first.c.parent).where(up.c.depth < trail.c.depth))
     return select(trail.c.head, trail.c.branch, trail.c.depth).order_by(trail.c.depth.desc())
 
