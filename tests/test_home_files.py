@@ -1,4 +1,4 @@
-"""The home is the user's alone: what Recto writes, and what an older version left readable."""
+"""The home is the user's alone: what Recto writes, and what was left readable."""
 
 import ast
 import os

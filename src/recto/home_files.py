@@ -66,7 +66,7 @@ def create_private_file(path: Path) -> None:
 
 
 def tighten_home(home: Path) -> None:
-    """Takes the home and all that Recto keeps in it from everybody but the user; older versions left it readable.
+    """Takes the home and all that Recto keeps in it from everybody but the user.
 
     Looks at Recto's own names alone: someone may have chosen a folder that holds other things too.
     """

@@ -59,7 +59,7 @@ def without_defaults(value: Struct) -> dict[str, Json]:
 
 
 def block_to_json(block: Block) -> dict[str, Json]:
-    """The block's fields that say something; defaults are left out so that old data and new look alike."""
+    """The block's fields that say something; defaults are left out."""
     out: dict[str, Json] = {"type": block.type}
     for name, default in defaults_of(type(block)).items():
         value = getattr(block, name)

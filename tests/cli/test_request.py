@@ -6,10 +6,9 @@ import pytest
 from tests.cli.conftest import Run, Spawn, failure, one, rows
 from tests.conftest import Script
 
-from recto.cli.drawing.requests import draw_request
-from recto.cli.show import console
+from recto.sources.source import Pick
 from recto.store.store import Store
-from recto.window.account import RequestAccount
+from recto.window.account import RequestAccount, Section
 from recto.window.request import Piece, Request
 
 
@@ -56,12 +55,6 @@ def test_a_failed_request_says_how_it_ended(run: Run, script: Script) -> None:
     shown = " ".join(run("request", "show").stdout.split())
     assert "ended by error: " in shown
     assert "none reported" in shown
-
-
-def test_a_record_of_an_older_version_is_shown_as_far_as_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
-    old = {"id": "01A", "conversation": "01B", "purpose": "reply", "created": "2026-01-31T12:00:00.000Z"}
-    draw_request(console(), {**old, "size": 10, "pieces": 1, "sha256": "00"})
-    assert "No context data available." in capsys.readouterr().out
 
 
 def test_verify_proves_all_or_some(run: Run, script: Script) -> None:
@@ -189,7 +182,7 @@ def test_a_text_that_is_gone_from_the_store_is_said_in_one_sentence(
 
 
 def test_a_source_without_a_hash_has_no_text(run: Run, home: Path) -> None:
-    sections = [{"name": "rules", "picks": [{"kind": "rule", "name": "style"}]}]
+    sections = (Section("rules", 0, 0, (Pick("rule", "style", ""),)),)
     with Store(home / "recto.db") as store:
         conversation = store.tree.create().id
         old = Request(
@@ -200,7 +193,7 @@ def test_a_source_without_a_hash_has_no_text(run: Run, home: Path) -> None:
             "openai",
             {},
             (Piece("head", b"{}"),),
-            RequestAccount.from_json({"sections": sections}),
+            RequestAccount(sections=sections),
         )
         store.records.save(old, None)
     assert "the text of rule:style is not kept" in failure(run("request", "show", "01R", "--source", "rule:style"))

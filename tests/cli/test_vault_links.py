@@ -223,15 +223,6 @@ def test_another_ending_is_refused_unless_the_format_is_given(run: Run, boat: Pa
     assert file.read_text().startswith("digraph")
 
 
-@pytest.mark.parametrize(
-    "args", [["--format", "svg"], ["--format", "SVG", "-o", "-"], ["-o", "a.svg"], ["-o", "a.SVG"]]
-)
-def test_who_wants_svg_is_told_how_to_get_it(run: Run, boat: Path, tmp_path: Path, args: list[str]) -> None:
-    said = " ".join(failure(run("vault", "graph", *at(boat), *args), 2).split())
-    assert "dot -Tsvg" in said
-    assert not list(tmp_path.glob("*.svg"))
-
-
 @pytest.mark.parametrize("args", [[], ["--format", "json"]])
 @pytest.mark.parametrize("name", ["Budget.md", "New.markdown", "link.html"])
 def test_a_graph_is_never_written_over_a_note(run: Run, boat: Path, args: list[str], name: str) -> None:

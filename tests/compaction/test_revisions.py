@@ -19,7 +19,7 @@ from recto.store.store import Store
 from recto.turn.session import ChatSession, moved
 from recto.window.compaction_block import WrittenSummary, cleared_at, compaction_message, next_block, revised_block
 
-OLD = Compaction(2, "2026-01-01T00:00:00.000Z", "m9", "", 9, 90, 5, "clear", "the user cleared it", action="clear")
+BLOCK = Compaction(2, "2026-01-01T00:00:00.000Z", "m9", "", 9, 90, 5, "clear", "the user cleared it", action="clear")
 
 
 class Revising:
@@ -156,18 +156,15 @@ def test_undo_takes_it_back_for_what_is_said_next(desk: Open, script: Script) ->
     assert cleared_at(talk.compaction()) is None
 
 
-def test_a_clear_of_an_older_version_is_at_what_it_covers_and_is_carried_over() -> None:
-    assert cleared_at(OLD) == "m9"
-    assert cleared_at(replace(OLD, action="pin")) == "m9"
-    assert cleared_at(replace(OLD, action="compact", made_by="discard")) is None
-    assert cleared_at(None) is None
-    assert next_block(OLD, WrittenSummary(), last="m20").cleared == "m9"
-    assert revised_block(OLD, "edit", "", written=WrittenSummary("Told anew.", "user")).cleared == "m9"
+def test_a_clear_is_carried_over() -> None:
+    cleared = replace(BLOCK, cleared="m9")
+    assert next_block(cleared, WrittenSummary(), last="m20").cleared == "m9"
+    assert revised_block(cleared, "edit", "", written=WrittenSummary("Told anew.", "user")).cleared == "m9"
 
 
 def test_it_is_written_down_only_where_there_is_one() -> None:
-    assert "cleared" not in wire.block_to_json(OLD)
-    kept = replace(OLD, cleared="m9")
+    assert "cleared" not in wire.block_to_json(BLOCK)
+    kept = replace(BLOCK, cleared="m9")
     assert wire.block_from_json(wire.block_to_json(kept)) == kept
 
 

@@ -333,15 +333,6 @@ def test_a_damaged_account_is_found_though_the_bytes_are_whole(store: Store) -> 
     assert difference.startswith(f"the account of request {second.id} cannot be read")
 
 
-def test_an_account_of_an_older_version_has_no_check_and_is_read(store: Store) -> None:
-    (sent,) = chain(store, 1)
-    old = b'{"limit":5,"sections":[{"name":"tools","tokens":7,"picks":[]}]}'
-    with store.database.write() as connection:
-        connection.execute(text("UPDATE requests SET account = :data"), {"data": b"\0" + old})
-    assert store.records.record(sent.id).account == RequestAccount(limit=5, sections=(Section("tools", 7, 0),))
-    assert list(store.records.differences([sent.id])) == [(sent.id, None)]
-
-
 def test_a_damaged_request_does_not_stop_the_next_from_being_saved(store: Store) -> None:
     first = request(store.tree.create().id, b"{", b"}")
     store.records.save(first, None)

@@ -267,13 +267,6 @@ def test_a_priority_is_kept_in_its_column_alone(store: Store) -> None:
         assert connection.execute(text("SELECT priority, details FROM messages")).one() == (8, "{}")
 
 
-def test_what_an_older_version_still_writes_into_the_details_is_passed_over(store: Store) -> None:
-    _, said = chat(store, "a")
-    with store.database.write() as connection:
-        connection.exec_driver_sql("""UPDATE messages SET details = '{"priority":9}'""")
-    assert store.tree.message(said[0].id).priority == 5
-
-
 def test_an_unfinished_message_shows_what_has_come_and_is_folded_at_the_end(store: Store) -> None:
     conversation, said = chat(store, "q")
     growing = Message(new_id(), "assistant", (), parent=said[0].id, status="unfinished")

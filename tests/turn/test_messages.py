@@ -321,7 +321,7 @@ def test_ids_that_a_server_repeats_in_every_reply_are_sent_once_each(
 
 
 def with_calls(*ids: str) -> tuple[Message, Message]:
-    """A reply with calls, and their results, as earlier versions stored them."""
+    """A reply with calls, and their results, as an import may store them."""
     calls = tuple(ToolCall(id, "weather", json.dumps({"n": n})) for n, id in enumerate(ids))
     results = tuple(ToolResult(id, "weather", f"result {n}") for n, id in enumerate(ids))
     return Message(new_id(), "assistant", calls), Message(new_id(), "tool", results)

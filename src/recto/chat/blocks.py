@@ -226,7 +226,7 @@ class Compaction(Struct, frozen=True):
     """Lifted messages that no summary tells: each was being answered when it was covered."""
     made: Made | None = None
     summary_tokens: int | None = None
-    """The tokens of the summary's text; None in old data."""
+    """The tokens of the summary's text; None where there is none."""
     read: tuple[MessageRange, ...] = ()
     """The messages that this summary was made from, besides the one before it; empty if it read all that there were."""
     unread: tuple[MessageRange, ...] = ()

@@ -44,14 +44,14 @@ class Usage(Struct, frozen=True):
 
 
 class Tokens(Struct, frozen=True):
-    """Token counts of one message. None in old data."""
+    """Token counts of one message; None where they were not counted."""
 
     own: int | None = None
     """As history."""
     augmented: int | None = None
     """A user's message with what was put in front of it for the model."""
     tools: int | None = None
-    """The tool calls of a reply and their results. In old data, of a user's message: the descriptions of tools."""
+    """The tool calls of a reply and their results."""
     descriptions: int | None = None
     """The descriptions of the tools that were sent with a user's message."""
     blocks: tuple[int, ...] = ()

@@ -133,20 +133,10 @@ def _whole_words(found: "ResolvedLink") -> str:
 FORMATS = ("html", "dot", "json")
 MOST_USED = 20
 ENDINGS = {".html": "html", ".dot": "dot", ".gv": "dot", ".json": "json"}
-NO_SVG = "Recto writes no SVG: write a .dot file and run Graphviz on it (dot -Tsvg), or write .html."
-
-
-class _Format(click.Choice[str]):
-    """A former version wrote SVG: a user who asks for it learns what to do instead."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if str(value).lower() == "svg":
-            raise click.UsageError(NO_SVG, ctx)
-        return super().convert(value, param, ctx)
 
 
 @click.command("graph")
-@click.option("--format", "kind", type=_Format(FORMATS), help="Default: by the file's ending, else html.")
+@click.option("--format", "kind", type=click.Choice(FORMATS), help="Default: by the file's ending, else html.")
 @click.option("--output", "-o", metavar="FILE", help="Where to write; - for stdout (default: vault-graph.html).")
 @click.option("--from", "source", metavar="DOC", help="Only notes that are linked with this document.")
 @click.option("--depth", type=click.IntRange(1), default=2, show_default=True, help="At most so many links from it.")
@@ -239,8 +229,6 @@ def _tell_used(graph: "Graph", by: "Together") -> None:
 
 def _kind_of(output: str) -> str:
     ending = Path(output).suffix.lower()
-    if ending == ".svg":
-        raise click.UsageError(NO_SVG)
     if output != "-" and ending not in ENDINGS:
         known = ", ".join(ENDINGS)
         raise click.UsageError(f"{show.shortened(output, 80)} ends in none of {known}: give --format.")

@@ -162,13 +162,12 @@ UNNAMED_TOOL = "unnamed"
 
 def sent_id(id: str, accepted: re.Pattern[str]) -> str:
     """The id, or letters and digits made from it, the same for a call and its result. Nine suit Mistral too."""
-    text = str(id)  # earlier versions stored numbers as they came
-    return text if accepted.fullmatch(text) else sha256(text.encode("utf-8", "replace")).hexdigest()[:9]
+    return id if accepted.fullmatch(id) else sha256(id.encode("utf-8", "replace")).hexdigest()[:9]
 
 
 def sent_name(name: str) -> str:
     """The name of a called tool in the characters that every provider accepts."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", str(name))[:LONGEST_NAME] or UNNAMED_TOOL
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:LONGEST_NAME] or UNNAMED_TOOL
 
 
 def json_arguments(arguments: str) -> dict[str, Any]:

@@ -18,11 +18,7 @@ from recto.search.disposable_file import DisposableFile, close_quietly
 
 T = TypeVar("T")
 
-VERSION = "3"
-# An index of these versions is filled again, but its vectors stay: they belong to texts, not to an index.
-_VERSIONS_WITH_VECTORS, _VECTOR_TABLES = ("2",), ("embedders", "vectors")
-# Of the labels of passages. In an index without it some are missing, and it need not be made again for them.
-LABELS = "2"
+VERSION = "4"
 # A turn, a search and the background use it at the same time, seldom more.
 MAX_IDLE = 3
 
@@ -44,17 +40,16 @@ CREATE VIRTUAL TABLE words USING fts5(text, content='', detail='none', columnsiz
 CREATE TABLE queue (n INTEGER PRIMARY KEY, passage INTEGER NOT NULL);
 -- words in lower case, compressed, and only of an index that looks at them again
 CREATE TABLE texts (n INTEGER PRIMARY KEY, text BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS embedders (n INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, done INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE IF NOT EXISTS vectors (
+CREATE TABLE embedders (n INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, done INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE vectors (
     embedder INTEGER NOT NULL, sha BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (embedder, sha)) WITHOUT ROWID;
 """
 # What all channels hold together, kept by triggers for so many partitions at a time: a sum over a hundred thousand
-# conversations would take longer than the rest of a search. An older version that writes to the file keeps it too: its
-# rows are replaced, and for a row that is replaced no other trigger runs than the one before the insertion.
+# conversations would take longer than the rest of a search. For a row
+# that is replaced no other trigger runs than the one before the insertion.
 SUM_BITS = 42
 _SUMS = (
     "CREATE TABLE lane_sums (block INTEGER PRIMARY KEY, passages INTEGER NOT NULL, words INTEGER NOT NULL)",
-    f"INSERT INTO lane_sums SELECT n >> {SUM_BITS}, sum(passages), sum(words) FROM lanes GROUP BY 1",
     f"""CREATE TRIGGER lane_replaced BEFORE INSERT ON lanes BEGIN
         INSERT INTO lane_sums SELECT NEW.n >> {SUM_BITS}, 0, 0
             WHERE NOT EXISTS (SELECT 1 FROM lane_sums WHERE block = NEW.n >> {SUM_BITS});
@@ -243,8 +238,9 @@ class IndexFile:
         self._file.path = copy
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        if not self._is_current(db) or not _has_sums(db):
+        if not self._is_current(db):
             self._create_tables(db)
+        _check_sums(db)
 
     def _is_current(self, db: sqlite3.Connection) -> bool:
         version = _version(db)
@@ -258,22 +254,16 @@ class IndexFile:
     def _create_tables(self, db: sqlite3.Connection) -> None:
         db.execute("BEGIN IMMEDIATE")
         if not self._is_current(db):  # another process may have been quicker
-            kept = _VECTOR_TABLES if _version(db) in _VERSIONS_WITH_VECTORS else ()
             for (name,) in db.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'").fetchall():
                 db.execute(f'DROP TABLE "{name}"')
             tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
             for (name,) in db.execute(tables).fetchall():
-                if name not in kept:
-                    db.execute(f'DROP TABLE "{name}"')
-            for statement in _TABLES.split(";"):
+                db.execute(f'DROP TABLE "{name}"')
+            for statement in (*_TABLES.split(";"), *_SUMS):
                 db.execute(statement)
-            db.execute("UPDATE embedders SET done = 0")
             # by `removed` whoever holds passages in memory notices that they are gone
-            marks = [("version", VERSION), ("labels", LABELS), ("removed", new_id()), ("changes", new_id())]
+            marks = [("version", VERSION), ("removed", new_id()), ("changes", new_id())]
             db.executemany("INSERT INTO marks VALUES (?, ?)", marks)
-        if not _has_sums(db):
-            for statement in _SUMS:
-                db.execute(statement)
         db.execute("COMMIT")
 
 
@@ -285,14 +275,13 @@ def _merge(db: sqlite3.Connection) -> bool:
     return db.total_changes - configured > configured - before
 
 
-def _has_sums(db: sqlite3.Connection) -> bool:
-    """Raises sqlite3.Error where only some of what keeps the sums is there."""
+def _check_sums(db: sqlite3.Connection) -> None:
+    """Raises sqlite3.Error where something of what keeps the sums is missing."""
     found = db.execute(
         "SELECT count(*) FROM sqlite_master WHERE name IN (SELECT value FROM json_each(?))", (_SUM_NAMES,)
     )
-    if (count := found.fetchone()[0]) not in (0, len(_SUMS) - 1):
+    if found.fetchone()[0] != len(_SUMS):
         raise sqlite3.DatabaseError("a table or a trigger is missing")
-    return bool(count)
 
 
 def _version(db: sqlite3.Connection) -> str | None:

@@ -15,7 +15,7 @@ from msgspec.json import Decoder
 
 from recto.ids import new_id
 from recto.search.dates import is_of_years, joint_label, kind_label, time_range_labels
-from recto.search.index_file import LABELS, IndexFile
+from recto.search.index_file import IndexFile
 from recto.search.index_item import COLUMNS, PARTITION_BITS, IndexItem, cut_item, write_items
 
 _NUMBERS = Decoder(list[int])
@@ -129,7 +129,7 @@ class KeywordIndex:
             db.execute("UPDATE embedders SET done = 0")
             prefix = (len(forgotten_prefix), forgotten_prefix)
             db.execute("DELETE FROM marks WHERE substr(name, 1, ?) = ?", prefix)
-            _write_marks(db, {"removed": new_id(), "labels": LABELS, **marks})
+            _write_marks(db, {"removed": new_id(), **marks})
 
         self.file.write(write)
 
@@ -198,7 +198,7 @@ class KeywordIndex:
 
     def label_expression(self, labels: Sequence[Sequence[str]]) -> str:
         """What matches passages with one label of each group: those of a kind, those of a time, or both."""
-        if len(labels) < 2 or self.mark("labels") != LABELS:
+        if len(labels) < 2:
             return " AND ".join(map(_any_of, labels))
         (kind,), times = labels
         years = [joint_label(kind, label) for label in times if is_of_years(label)]

@@ -8,7 +8,7 @@ Pick: something in a window, with its tokens, how it came in and why.
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, cast
 
 from msgspec import Struct
 
@@ -154,22 +154,8 @@ class Pick(Struct, frozen=True):
 
     @property
     def source(self) -> SourceId:
-        """The rule, reference or tool. Old records name built-in tools without a server."""
-        server = self.server or (BUILT_IN_SERVER if self.kind == "tool" else "")
-        return SourceId(cast(SourceKind, self.kind), self.name, server)
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        return cls(
-            kind=stored.get("kind", ""),
-            name=stored.get("name", ""),
-            because=stored.get("because", ""),
-            tokens=stored.get("tokens", 0),
-            mode=stored.get("mode", "always"),
-            score=stored.get("score"),
-            sha256=stored.get("sha256"),
-            server=stored.get("server", ""),
-        )
+        """The rule, reference or tool."""
+        return SourceId(cast(SourceKind, self.kind), self.name, self.server)
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {

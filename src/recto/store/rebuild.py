@@ -267,8 +267,7 @@ def _altered(request: str) -> Iterator[None]:
 
 def _decoded(connection: Connection, row: AnyRow) -> dict[str, Any]:
     data, _, check = unpack(row.account, dictionary_reader(connection)).partition(b"\n")
-    # older versions wrote no checksum
-    if check and int(check, 16) != zlib.crc32(data):
+    if int(check, 16) != zlib.crc32(data):
         raise ValueError("it was changed")
     account: dict[str, Any] = wire.loads(data)
     return account

@@ -135,9 +135,6 @@ def message_of(row: AnyRow, growth: list[str] | None = None) -> Message:
 
 def read_details(text: str) -> dict[str, Any]:
     details: dict[str, Any] = wire.loads(text)
-    # written here by an older version that ran while the store was migrated
-    details.pop("priority", None)
-    details.pop("references", None)
     for name, kind in (("usage", Usage), ("tokens", Tokens)):
         if name in details:
             known = details[name]

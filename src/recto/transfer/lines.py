@@ -319,7 +319,7 @@ def _request_of(line: RequestLine) -> StoredRequest:
     _check_time("created", line.created)
     try:
         RequestAccount.from_json(line.account)
-    except (ValueError, TypeError, LookupError, AttributeError) as why:
+    except ValueError as why:
         raise ValueError(f"{why} - at `$.account`") from why
     uses = tuple(
         SourceUse(SourceId(each.kind, each.name, each.server), each.mode, each.tokens, each.score, each.sign)

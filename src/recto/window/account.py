@@ -1,13 +1,12 @@
 """RequestAccount: the record of a request besides its bytes: sections with picks, plan, messages, prefix.
 
-Pure data. `from_json` reads every form that was ever stored: older versions wrote fewer keys, and each missing key has
-a default. Unknown keys go into `other`.
+Pure data. What a request does not record is left out of its JSON.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from msgspec import Struct, field
+from msgspec import Struct, convert
 
 from recto.sources.source import Pick
 
@@ -19,11 +18,6 @@ class Section(Struct, frozen=True):
     tokens: int
     budget: int
     picks: tuple[Pick, ...] = ()
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        picks = tuple(Pick.from_json(pick) for pick in stored.get("picks", ()))
-        return cls(stored["name"], stored.get("tokens", 0), stored.get("budget", 0), picks)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -48,18 +42,6 @@ class SentRange(Struct, frozen=True):
     rounds: tuple[str, ...] = ()
     """Tool calls and results of this turn."""
 
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        return cls(
-            first=stored.get("first"),
-            last=stored.get("last"),
-            count=stored.get("count", 0),
-            lifted=tuple(stored.get("lifted", ())),
-            excerpts=tuple(stored["excerpts"]) if "excerpts" in stored else None,
-            current=stored.get("current"),
-            rounds=tuple(stored.get("rounds", ())),
-        )
-
     def to_json(self) -> dict[str, Any]:
         return {
             "first": self.first,
@@ -81,10 +63,6 @@ class PrefixReuse(Struct, frozen=True):
     of: int = 0
     broken_by: str | None = None
     """None when the request begins with all stable pieces of the base."""
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        return cls(stored.get("base"), stored.get("kept", 0), stored.get("of", 0), stored.get("broken_by"))
 
     def to_json(self) -> dict[str, Any]:
         return {"base": self.base, "kept": self.kept, "of": self.of, "broken_by": self.broken_by}
@@ -118,29 +96,16 @@ class RequestAccount(Struct, frozen=True):
     calibration: Mapping[str, Any] | None = None
     """How estimates were scaled: the factor, the replies it is learned from, and the tokens that were estimated."""
     prefix: PrefixReuse | None = None
-    other: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Raises ValueError, TypeError or AttributeError where the stored form is damaged."""
-        values = {name: stored[name] for name in _PLAIN if name in stored}
-        if (sections := stored.get("sections")) is not None:
-            values["sections"] = tuple(Section.from_json(section) for section in sections)
-        if (notes := stored.get("notes")) is not None:
-            values["notes"] = tuple(notes)
-        if (messages := stored.get("messages")) is not None:
-            values["messages"] = SentRange.from_json(messages)
-        if (prefix := stored.get("prefix")) is not None:
-            values["prefix"] = PrefixReuse.from_json(prefix)
-        values["not_picked"] = tuple(Pick.from_json(pick) for pick in stored.get("not_picked") or ())
-        values["other"] = {name: value for name, value in stored.items() if name not in _NAMES}
-        return cls(**values)
+        """Raises ValueError where the stored form is damaged."""
+        return convert(stored, cls)
 
     def to_json(self) -> dict[str, Any]:
         # a reply without a compaction records null; a summary request has no such key
         nulls = ("compaction",) if self.messages else ()
-        written = {name: value for name, value in self._written() if value is not None or name in nulls}
-        return {**written, **self.other}
+        return {name: value for name, value in self._written() if value is not None or name in nulls}
 
     def _written(self) -> Iterator[tuple[str, Any]]:
         for name in _BEFORE:
@@ -168,6 +133,4 @@ class RequestAccount(Struct, frozen=True):
 
 _BEFORE = ("model", "format", "parameters", "limit", "reserve", "total", "free", "exact", "strategy")
 _AFTER = ("compaction", "ahead", "passing", "meter", "window_from", "calibration")
-_PLAIN = (*_BEFORE, "plan", *_AFTER)
-_NAMES = frozenset(RequestAccount.__struct_fields__) - {"other"}
 NO_ACCOUNT = RequestAccount()

@@ -54,11 +54,8 @@ def previous_summary(block: Compaction | None) -> WrittenSummary:
 
 
 def cleared_at(block: Compaction | None) -> str | None:
-    """The last cleared message: nothing up to it is recalled. Older clears did not store it; they cleared all that
-    they cover."""
-    if block is None:
-        return None
-    return block.cleared or (block.last if "clear" in (block.action, block.made_by) else None)
+    """The last cleared message: nothing up to it is recalled."""
+    return block.cleared if block else None
 
 
 def has_archive(block: Compaction | None) -> bool:

@@ -200,8 +200,8 @@ def entries_of(
 
 
 def _with_numbered_calls(unit: Sequence[Message]) -> Sequence[Message]:
-    """Earlier versions stored replies whose calls share an id: the second call and the second result are `id_2`, or the
-    next number that no call has."""
+    """Imported replies may have calls that share an id: the second call and the second result are `id_2`, or the next
+    number that no call has."""
     ids = [call.id for call in unit[0].calls]
     if len(ids) == len(set(ids)):
         return unit
@@ -248,9 +248,9 @@ def ids_to_send(messages: Iterable[Message]) -> dict[str, dict[str, str]]:
         if message.role != "assistant" or message.status not in _WHOLE or not message.calls:
             continue
         calls = _with_numbered_calls([message])[0].calls
-        if repeated := [call.id for call in calls if str(call.id) in known]:
+        if repeated := [call.id for call in calls if call.id in known]:
             found[message.id] = {id: f"{id}_{message.id[-8:]}" for id in repeated}
-        known |= {str(call.id) for call in calls}
+        known |= {call.id for call in calls}
     return found
 
 

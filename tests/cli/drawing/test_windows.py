@@ -154,17 +154,6 @@ def test_a_window_without_sources_says_nothing_of_them() -> None:
     assert "considered" not in shown
 
 
-@pytest.mark.parametrize("sections", [None, []])
-def test_an_old_record_says_that_there_is_nothing_and_still_lists_what_it_names(sections: object) -> None:
-    old = {"id": "01R", "sections": sections, "rules": ["style", "tone"], "references": [], "notes": ["imported"]}
-    shown = lines(drawn({**old, "tools": [{"name": "read_file", "server": "files"}]}))
-    assert "No context data available." in shown
-    assert "rules style, tone" in shown
-    assert "references none" in shown
-    assert "tools files:read_file" in shown
-    assert "· imported" in shown
-
-
 PATHS = [
     *((name,) for name in RECORD),
     *((name, key) for name in ("plan", "messages", "prefix", "usage") for key in RECORD[name]),

@@ -1,6 +1,6 @@
 """Picks: the rules, references and tools of a window, each with how it came in: `[Always]`, `[Manual]`, `[Agent 0.87]`.
 
-Reads the JSON form of picks; fields that an older version did not write are left out.
+Reads the JSON form of picks.
 
 Statistics of a conversation in words.
 """

@@ -32,20 +32,11 @@ def draw_request(console: Console, record: Json, *, whole: bool = False) -> None
         draw_parts(console, record, whole=whole, more="--all shows them")
         return
     console.print("No context data available.", style="dim")
-    if facts := list(_listed(record)):
-        console.print(facts_table(facts))
     draw_notes(console, record)
 
 
-def _listed(record: Json) -> Iterator[tuple[str, str]]:
-    """The oldest records hold only names."""
-    for name in ("rules", "references", "tools"):
-        if isinstance(some := record.get(name), list):
-            yield name, ", ".join(called(each) if isinstance(each, Mapping) else str(each) for each in some) or "none"
-
-
 def _facts(record: Json) -> list[tuple[str, str]]:
-    """In the order it is told; what an older version did not record is left out."""
+    """In the order it is told; what is not known is left out."""
     window_from = f" (window from {record['window_from']})" if record.get("window_from") else ""
     parameters = ", ".join(f"{name} {value}" for name, value in (record.get("parameters") or {}).items())
     created = f"{when(record['created'])}, " if record.get("created") else ""

@@ -31,7 +31,7 @@ MOST_NUMBERS = 12
 
 
 def plan_facts(plan: Json) -> Iterator[tuple[str, str]]:
-    """By name; plans of older versions say less."""
+    """By name."""
     for key, name in RANGES.items():
         if range := _some(plan, key):
             ends = dict.fromkeys(str(range[end]) for end in ("first", "last") if range.get(end))
