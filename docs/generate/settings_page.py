@@ -84,7 +84,7 @@ def _groups() -> Iterator[str]:
 def _entry(spec: Spec) -> str:
     advice = ADVICE[spec.key]
     value = f'"{advice.example}"' if " " in advice.example else advice.example
-    also = f"- also accepted as {', '.join(f'`{name}`' for name in spec.also)}\n" if spec.also else ""
+    also = f"- also accepted as `{spec.also}`\n" if spec.also else ""
     return (
         f"\n### `{spec.key}`\n{sentence(spec.help)} {advice.when}\n"
         f"- default: {_default(spec)}; takes {spec.allowed}\n"

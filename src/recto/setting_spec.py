@@ -25,8 +25,12 @@ class Spec:
     low: float | None
     high: float | None
     among: tuple[str, ...]
-    also: tuple[str, ...] = ()
-    """Other names that it is accepted under: what other programs call it."""
+    also: str = ""
+    """Another name that it is accepted under."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.key, self.also) if self.also else (self.key,)
 
     @property
     def allowed(self) -> str:

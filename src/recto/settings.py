@@ -14,7 +14,7 @@ from typing import Any
 from recto import toml_file
 from recto.errors import Invalid
 from recto.project_access import PATHS, USER_FILE, ProjectAccess, ProjectSetting, project_file
-from recto.setting_names import OTHER_NAMES, under_own_keys, variable_of
+from recto.setting_names import ACCEPTED, HINTS, hint, under_own_keys, variable_of
 from recto.setting_spec import Spec
 from recto.setting_spec import setting as _setting
 from recto.strategy import STRATEGY_NAMES, SUMMARIZE
@@ -194,23 +194,26 @@ def _specs_of(group: Any, prefix: str) -> Iterator[Spec]:
         if known:
             key = prefix + entry.name
             allowed = known["low"], known["high"], known["among"]
-            yield Spec(key, entry.default, known["help"], *allowed, OTHER_NAMES.get(key, ()))
+            yield Spec(key, entry.default, known["help"], *allowed, ACCEPTED.get(key, ""))
         elif is_dataclass(entry.default):
             yield from _specs_of(entry.default, f"{prefix}{entry.name}.")
 
 
 @cache
 def _by_name() -> dict[str, Spec]:
-    """Every setting by our name and the others."""
-    return {name: spec for spec in specs() for name in (*spec.also, spec.key)}
+    """Every setting by the names that it is accepted under."""
+    return {name: spec for spec in specs() for name in spec.names}
 
 
 def _spec(key: str, where: str = "") -> Spec:
     known = _by_name()
     if key not in known:
-        near = closest_key(key, {name: spec.key for name, spec in known.items()})
-        hint = f"; did you mean {near}?" if near else "; `recto config show` lists them all"
-        raise Invalid(f"{where + ': ' if where else ''}there is no setting {key}{hint}", key=key)
+        place = f"{where}: " if where else ""
+        if own := hint(key):
+            raise Invalid(f"{place}Unknown setting {key}. Use {own}.", key=key)
+        near = closest_key(key, HINTS | {name: spec.key for name, spec in known.items()})
+        more = f"did you mean {near}?" if near else "`recto config show` lists them all"
+        raise Invalid(f"{place}there is no setting {key}; {more}", key=key)
     return known[key]
 
 
@@ -219,9 +222,9 @@ def own_key(key: str, where: str = "") -> str:
     return _spec(key, where).key
 
 
-def other_names(key: str) -> tuple[str, ...]:
-    """What a setting is called elsewhere, and accepted as here."""
-    return _spec(key).also
+def names_of(key: str) -> tuple[str, ...]:
+    """Our name of a setting, and another that it is accepted under."""
+    return _spec(key).names
 
 
 def check(key: str, value: Any, where: str = "value") -> Any:
@@ -237,7 +240,7 @@ def conversation_key(key: str, where: str) -> str:
     if full in known and not full.startswith("context.") and full != "spend.conversation":
         whose = "a conversation keeps settings of context, and spend.conversation"
         raise Invalid(f"{where}: {full} is not kept with a conversation; {whose}", key=full)
-    return _spec(full, where).key
+    return _spec(f"context.{key}" if f"context.{key}" in HINTS else full, where).key
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -322,7 +325,7 @@ def _asked(
     found: list[tuple[dict[str, Any], str]] = []
     notes: dict[str, str] = {}
     for spec in specs():
-        given = [name for key in (spec.key, *spec.also) if environment.get(name := variable_of(key))]
+        given = [name for key in spec.names if environment.get(name := variable_of(key))]
         found += [({spec.key: spec.read(environment[name], name)}, name) for name in given[:1]]
         for name in given[1:]:
             notes[spec.key] = f"{name} is ignored: {given[0]} is the same setting, and given too"

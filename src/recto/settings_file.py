@@ -25,7 +25,7 @@ def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None
     if key in PATHS and typed:
         # typed paths are meant from the current folder; a file means them from where it belongs
         typed = _rooted(typed, project)
-    text = toml_file.with_value(_without(settings.other_names(key), path)[0], path, key.split("."), typed)
+    text = toml_file.with_value(_without(settings.names_of(key)[1:], path)[0], path, key.split("."), typed)
     settings.check_text(text, str(path))
     if project:
         access = ProjectAccess(home, project)
@@ -39,7 +39,7 @@ def unset_setting(key: str, *, home: Path, project: Path | None = None) -> bool:
     """Removes a setting, under whatever name, from the user's file or the project's; returns whether it was in it."""
     key = settings.own_key(key, "config unset")
     path = project_file(project) if project else home / USER_FILE
-    text, was_there = _without((key, *settings.other_names(key)), path)
+    text, was_there = _without(settings.names_of(key), path)
     if was_there:
         with private_home(home):
             toml_file.write(path, text)

@@ -31,8 +31,7 @@ def test_every_key_of_agent_toml_is_read(agents: Agents, yours: Write) -> None:
         [context]
         threshold = 0.7
         budgets.tools = 0.2
-        [memory]
-        facts = false
+        use_facts = false
         """,
     )
     agent = agents.read("clerk")
@@ -51,13 +50,14 @@ def test_every_key_of_agent_toml_is_read(agents: Agents, yours: Write) -> None:
 
 def test_the_project_overrides_the_user_key_by_key(agents: Agents, yours: Write, theirs: Write) -> None:
     mine = yours(
-        "agent.toml", 'model = "a:b"\ndescription = "mine"\n[context]\nthreshold = 0.7\n[memory]\nfiles = false\n'
+        "agent.toml",
+        'model = "a:b"\ndescription = "mine"\n[context]\nthreshold = 0.7\nuse_agent_memory = false\n',
     )
-    other = theirs("agent.toml", 'model = "c:d"\n[context]\nlow_water = 0.4\n[memory]\nfacts = false\n')
+    other = theirs("agent.toml", 'model = "c:d"\n[context]\nlow_water = 0.4\nuse_facts = false\n')
     trust_settings(agents)
     agent = agents.read("clerk")
     assert (agent.model, agent.description) == ("c:d", "mine")
-    switched = {"context.use_agent_memory": False, "context.use_facts": False}  # by their old names
+    switched = {"context.use_agent_memory": False, "context.use_facts": False}
     assert agent.context == {"context.threshold": 0.7, "context.low_water": 0.4, **switched}
     assert (agent.origins["model"], agent.origins["description"]) == (str(other), str(mine))
     assert agent.files == (mine, other)
@@ -76,9 +76,9 @@ def test_the_project_overrides_the_user_key_by_key(agents: Agents, yours: Write,
         ("[context]\nthreshold = 9", "context.threshold = 9 is not allowed; it takes a number from 0.1 to 1"),
         ("[context]\nthresold = 0.9", "did you mean context.threshold?"),
         ('context = "hybrid"', "context must be a table: [context]"),
-        ("memory = true", "memory must be a table: [memory]"),
-        ('[memory]\nfacts = "perhaps"', "context.use_facts = 'perhaps' is not allowed; it takes true or false"),
-        ("[memory]\nfacks = true", "did you mean context.use_facts?"),
+        ('[context]\nuse_facts = "perhaps"', "context.use_facts = 'perhaps' is not allowed; it takes true or false"),
+        ("[context]\nuse_facks = true", "did you mean context.use_facts?"),
+        ("[context]\nmax_tokens = 9000", "an agent has no setting context.max_tokens; use context.max_prompt_tokens"),
         ("include = 3", "include must be a table: [include]"),
         ('[include]\n"rule:style" = "sometimes"', "it takes always or manual or agent"),
         ('[include]\n"style" = "always"', "'style' is not the name of a source; write rule:NAME"),

@@ -95,7 +95,7 @@ def test_a_setting_is_written_where_the_file_has_it(agents: Agents, yours: Write
     assert both.read_text() == 'strategy = "hybrid"\n[context]\nstrategy = "summarize"\n'
     file.write_text('strategy = "discard"\n')
     agents.set_value("clerk", "context.budgets.tools", "0.2")
-    agents.set_value("clerk", "memory.facts", "off")
+    agents.set_value("clerk", "context.use_facts", "off")
     agent = agents.read("clerk")
     said = {"context.strategy": "discard", "context.budgets.tools": 0.2, "context.use_facts": False}
     assert (agent.context, agent.notes) == (said, ())
@@ -128,7 +128,7 @@ def test_a_setting_can_be_unset(agents: Agents, yours: Write, theirs: Write) -> 
         ("modell", "a:b", "did you mean model?"),
         ("context.threshold", "9", "it takes a number from 0.1 to 1"),
         ("context.low_water", "0.9", "it takes a number from 0.05 to below 0.85"),
-        ("memory.facts", "perhaps", "true or false"),
+        ("context.use_facts", "perhaps", "true or false"),
         ("reply.tries", "3", "an agent has no setting reply.tries"),
     ],
 )
@@ -162,7 +162,7 @@ def test_a_key_that_should_be_a_table_is_reported(agents: Agents, yours: Write) 
     with pytest.raises(Invalid, match="include must be a table; fix it first"):
         agents.set_include("clerk", "rule:style", "always")
     with pytest.raises(NotFound):
-        agents.unset("clerk", "memory.facts")
+        agents.unset("clerk", "context.use_facts")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ changes = st.sampled_from(
         ("model", "a:b"),
         ("context.threshold", 0.7),
         ("strategy", "hybrid"),
-        ("memory.facts", False),
+        ("context.use_facts", False),
         ("description", "d"),
     ]
 )

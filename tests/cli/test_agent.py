@@ -82,7 +82,7 @@ def test_a_folder_that_no_name_fits_is_told(run: Run, home: Path) -> None:
 
 
 def test_show_tells_all_that_is_in_force_and_no_secret(run: Run, home: Path, project: Path) -> None:
-    prompt = 'system_prompt = "Be kind."\n[context]\nthreshold = 0.7\n[memory]\nfacts = false\n'
+    prompt = 'system_prompt = "Be kind."\n[context]\nthreshold = 0.7\nuse_facts = false\n'
     mine = write(home / "agents/clerk/agent.toml", f'description = "Answers letters"\nmodel = "a:b"\n{prompt}{SERVER}')
     write(home / "agents/clerk/rules/style.md", "---\ndescription: How.\ninclude: always\npriority: 9\n---\nBe brief.")
     write(project / ".recto/agents/clerk/references/api.md", "---\nenabled: false\n---\nGET")
@@ -237,13 +237,13 @@ def test_what_is_set_can_be_got_and_taken_out(run: Run, home: Path) -> None:
     for key, value, read in (
         ("context.threshold", "0.7", 0.7),
         ("strategy", "hybrid", "hybrid"),
-        ("memory.files", "off", False),
+        ("context.use_agent_memory", "off", False),
         ("model", "c:d", "c:d"),
         ("description", "Answers letters", "Answers letters"),
     ):
         assert run("agent", "config", "clerk", key, value).exit_code == 0
         assert one(run("agent", "config", "clerk", key, "--json"))["value"] == read
-    assert run("agent", "config", "clerk", "memory.files").stdout == "false\n"
+    assert run("agent", "config", "clerk", "context.use_agent_memory").stdout == "false\n"
     assert file.read_text().startswith('# mine\nmodel = "c:d" # small\n')
     assert "it is 0.85 now  [default]" in run("agent", "config", "clerk", "context.threshold", "--unset").stdout
     assert one(run("agent", "config", "clerk", "model", "--unset", "--json"))["from"] == "default"

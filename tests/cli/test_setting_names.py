@@ -1,5 +1,6 @@
-"""Other names of settings are accepted everywhere and shown under ours; hints name nothing unrelated."""
+"""Second names of settings are accepted everywhere and shown under ours; hints name nothing unrelated."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from tests.cli.conftest import Run, failure, one
 from tests.conftest import Open, Script
 
 from recto.errors import Invalid
+from recto.setting_names import HINTS
 from recto.settings import conversation_key, load, own_key, specs
 
 
@@ -14,90 +16,82 @@ from recto.settings import conversation_key, load, own_key, specs
     ("name", "own"),
     [
         ("context.max_tokens", "context.max_prompt_tokens"),
-        ("max_context_tokens", "context.max_prompt_tokens"),
         ("context_window", "context.max_prompt_tokens"),
-        ("system_budget_ratio", "context.budgets.system"),
-        ("tool_budget_ratio", "context.budgets.tools"),
-        ("message_budget_ratio", "context.budgets.messages"),
-        ("context_threshold", "context.threshold"),
         ("compaction_threshold", "context.threshold"),
         ("context.trigger", "context.threshold"),
-        ("context.keep", "context.recent_messages_to_keep"),
-        ("context_management_enabled", "context.enabled"),
-        ("temperature", "reply.temperature"),
-        ("max_tokens", "reply.max_tokens"),
+        ("compaction.keep", "context.recent_messages_to_keep"),
+        ("max_steps", "tools.step_limit"),
         ("embedding_model", "search.embedder"),
     ],
 )
-def test_names_that_people_know_are_accepted(name: str, own: str) -> None:
-    assert own_key(name) == own
+def test_a_name_of_another_program_leads_to_ours(name: str, own: str) -> None:
+    with pytest.raises(Invalid, match=re.escape(f"Unknown setting {name}. Use {own}.")):
+        own_key(name)
 
 
-def test_no_name_means_two_settings_and_no_variable_either() -> None:
-    names = [name for spec in specs() for name in (spec.key, *spec.also)]
-    assert len(names) == len(set(names))
-    meant = {(name.upper().replace(".", "_"), spec.key) for spec in specs() for name in (spec.key, *spec.also)}
-    assert len(meant) == len({variable for variable, _ in meant})
+def test_no_name_means_two_settings() -> None:
+    names = [name for spec in specs() for name in spec.names]
+    assert len({*names, *HINTS}) == len(names) + len(HINTS)
+    assert set(HINTS.values()) <= {spec.key for spec in specs()}
 
 
 def test_in_a_conversation_a_name_of_context_is_meant_first() -> None:
-    assert conversation_key("max_tokens", "/set") == "context.max_prompt_tokens"
-    assert conversation_key("trigger", "/set") == "context.threshold"
+    assert conversation_key("max_prompt_tokens", "/set") == "context.max_prompt_tokens"
     assert conversation_key("message_budget_ratio", "/set") == "context.budgets.messages"
-    with pytest.raises(Invalid, match=r"reply\.temperature is not kept with a conversation"):
-        conversation_key("temperature", "/set")
+    with pytest.raises(Invalid, match=r"Use context\.max_prompt_tokens"):
+        conversation_key("max_tokens", "/set")
+    with pytest.raises(Invalid, match=r"reply\.tries is not kept with a conversation"):
+        conversation_key("reply.tries", "/set")
 
 
 def test_a_file_a_variable_and_an_option_may_use_them(tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text(
-        "message_budget_ratio = 0.5\n[context]\nmax_tokens = 9000\n[compaction]\nthreshold = 0.7\n"
-    )
-    loaded = load(tmp_path, environment={"RECTO_CONTEXT_KEEP": "9"}, flags={"temperature": "0.5"})
-    assert loaded.context.budgets.messages == 0.5
-    assert (loaded.context.max_prompt_tokens, loaded.context.threshold) == (9000, 0.7)
-    assert loaded.context.recent_messages_to_keep == 9
-    assert loaded.reply.temperature == 0.5
-    assert loaded.origin("context.max_tokens") == str(tmp_path / "config.toml")
-    assert loaded.origin("context.recent_messages_to_keep") == "RECTO_CONTEXT_KEEP"
-    assert (loaded.get("context.max_tokens"), loaded.notes) == (9000, {})
+    (tmp_path / "config.toml").write_text("message_budget_ratio = 0.5\nmax_prompt_tokens = 9000\n")
+    environment, flags = {"RECTO_RECENT_MESSAGES_TO_KEEP": "9"}, {"use_user_memory": "off"}
+    loaded = load(tmp_path, environment=environment, flags=flags)
+    assert (loaded.context.budgets.messages, loaded.context.max_prompt_tokens) == (0.5, 9000)
+    assert (loaded.context.recent_messages_to_keep, loaded.context.use_user_memory) == (9, False)
+    assert loaded.origin("max_prompt_tokens") == str(tmp_path / "config.toml")
+    assert loaded.origin("context.recent_messages_to_keep") == "RECTO_RECENT_MESSAGES_TO_KEEP"
+    assert (loaded.get("max_prompt_tokens"), loaded.notes) == (9000, {})
 
 
-@pytest.mark.parametrize("order", [("max_prompt_tokens", "max_tokens"), ("max_tokens", "max_prompt_tokens")])
-def test_where_both_names_are_given_ours_wins_and_that_is_told(tmp_path: Path, order: tuple[str, str]) -> None:
-    values = {"max_prompt_tokens": 7000, "max_tokens": 9000}
-    (tmp_path / "config.toml").write_text("[context]\n" + "".join(f"{name} = {values[name]}\n" for name in order))
+@pytest.mark.parametrize("is_first", [True, False])
+def test_where_both_names_are_given_ours_wins_and_that_is_told(tmp_path: Path, is_first: bool) -> None:
+    lines = ["context.max_prompt_tokens = 7000\n", "max_prompt_tokens = 9000\n"]
+    (tmp_path / "config.toml").write_text("".join(lines if is_first else lines[::-1]))
     loaded = load(tmp_path, environment={})
     assert loaded.context.max_prompt_tokens == 7000
     [why] = loaded.notes.values()
-    assert "context.max_tokens is ignored: context.max_prompt_tokens is the same setting" in why
-    variables = {"RECTO_REPLY_TEMPERATURE": "1", "RECTO_TEMPERATURE": "2"}
-    loaded = load(tmp_path / "other", environment=variables, flags={"temperature": 0.1, "reply.temperature": 0.2})
-    assert loaded.reply.temperature == 0.2
-    assert "temperature is ignored" in loaded.notes["reply.temperature"]
+    assert "max_prompt_tokens is ignored: context.max_prompt_tokens is the same setting" in why
+    variables = {"RECTO_CONTEXT_USE_USER_MEMORY": "on", "RECTO_USE_USER_MEMORY": "off"}
+    flags = {"max_prompt_tokens": 100, "context.max_prompt_tokens": 200}
+    loaded = load(tmp_path / "other", environment=variables, flags=flags)
+    assert (loaded.context.use_user_memory, loaded.context.max_prompt_tokens) == (True, 200)
+    assert "RECTO_USE_USER_MEMORY is ignored" in loaded.notes["context.use_user_memory"]
 
 
 def test_a_later_place_wins_whatever_name_it_uses(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[context]\nmax_prompt_tokens = 7000\n")
-    loaded = load(tmp_path, environment={}, flags={"context.max_tokens": 9000})
+    loaded = load(tmp_path, environment={}, flags={"max_prompt_tokens": 9000})
     assert (loaded.context.max_prompt_tokens, loaded.notes) == (9000, {})
 
 
-def test_config_writes_our_name_and_shows_the_others(run: Run, home: Path) -> None:
+def test_config_writes_our_name_and_shows_the_other(run: Run, home: Path) -> None:
     home.mkdir()
-    (home / "config.toml").write_text("[context]\nmax_tokens = 9000 # the old name\n")
-    assert "context.max_prompt_tokens = 8000" in run("config", "set", "context.max_tokens", "8000").stdout
-    assert "max_tokens = 9000" not in (home / "config.toml").read_text()
-    assert one(run("config", "get", "context.max_tokens", "--json"))["key"] == "context.max_prompt_tokens"
-    assert "context.max_tokens" not in run("config", "show").stdout
-    named = run("config", "show", "context.max_tokens").stdout
+    (home / "config.toml").write_text("max_prompt_tokens = 9000 # mine\n")
+    assert "context.max_prompt_tokens = 8000" in run("config", "set", "max_prompt_tokens", "8000").stdout
+    assert "9000" not in (home / "config.toml").read_text()
+    assert one(run("config", "get", "max_prompt_tokens", "--json"))["key"] == "context.max_prompt_tokens"
+    assert "also accepted" not in run("config", "show").stdout
+    named = run("config", "show", "max_prompt_tokens").stdout
     assert named.startswith("context.max_prompt_tokens = ")
-    assert "\n    also accepted as context.max_tokens, " in named
+    assert "\n    also accepted as max_prompt_tokens" in named
     assert named.count(" = ") == 1
 
 
 def test_a_setting_can_be_unset(run: Run, home: Path) -> None:
     home.mkdir()
-    (home / "config.toml").write_text("# mine\n[reply]\ntries = 3\n[context]\nmax_tokens = 9000\n")
+    (home / "config.toml").write_text("# mine\nmax_prompt_tokens = 9000\n[reply]\ntries = 3\n")
     assert run("config", "unset", "reply.tries").stdout == "reply.tries = 4 [default]\n"
     assert one(run("config", "unset", "context.max_prompt_tokens", "--json")) == {
         "key": "context.max_prompt_tokens",
@@ -108,7 +102,7 @@ def test_a_setting_can_be_unset(run: Run, home: Path) -> None:
     left = (home / "config.toml").read_text()
     assert left.startswith("# mine\n")
     assert "tries" not in left
-    assert "max_tokens" not in left
+    assert "max_prompt_tokens" not in left
     again = run("config", "unset", "reply.tries")
     assert again.exit_code == 0
     assert "reply.tries was not set in the user file" in again.stderr
@@ -122,9 +116,9 @@ def test_a_setting_of_the_project_can_be_unset(run: Run, home: Path) -> None:
 
 
 def test_python_and_a_conversation_take_them_too(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "ok"}), **{"context.max_tokens": 9000})
+    at = desk(script({"text": "ok"}), max_prompt_tokens=9000)
     assert at.settings.context.max_prompt_tokens == 9000
-    talk = desk(script({"text": "ok"})).conversation(settings={"max_tokens": 5000, "context.keep": 4})
+    talk = desk(script({"text": "ok"})).conversation(settings={"max_prompt_tokens": 5000, "recent_messages_to_keep": 4})
     assert talk.settings.context.max_prompt_tokens == 5000
     assert talk.settings.context.recent_messages_to_keep == 4
 
@@ -169,7 +163,6 @@ def test_a_slip_is_told_what_was_meant(run: Run, typed: str, meant: str) -> None
             "references.pdf",
             "reply",
             "context",
-            "memory",
             "verbose",
             "a",
             "context.a",

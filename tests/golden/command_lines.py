@@ -212,7 +212,7 @@ LINES: dict[str, list[str]] = {
     "config distrust": both("", "model"),
     "config get": both("model", "context.strategy -c Discarded", "nonsense"),
     "config set": both("context.threshold 0.7", "context.threshold 7", "references.auto never --project", "nonsense 1"),
-    "config show": both("", "context.max_tokens", "search", "context.strategy -c 'Hybrid bands'"),
+    "config show": both("", "max_prompt_tokens", "num_ctx", "search", "context.strategy -c 'Hybrid bands'"),
     "config trust": both("", "vault"),
     "config unset": both("context.prepare_at", "context.prepare_at", "context.recent_messages_to_keep --project"),
     "models list": ["", "'first mate' --json"],

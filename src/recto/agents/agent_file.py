@@ -16,6 +16,7 @@ from recto import settings, toml_file
 from recto.agents.server_table import ServerTable, read_server_tables
 from recto.agents.source_file import name_key
 from recto.errors import Invalid
+from recto.setting_names import hint
 from recto.setting_spec import Spec
 from recto.sources.source import INCLUDES, Include, SourceId
 from recto.text import clean, closest_key
@@ -23,12 +24,11 @@ from recto.vault.decoding import decode_text
 
 PROMPT_KEYS = ("system_prompt", "system_prompt_file")
 STRATEGY_KEY = "context.strategy"
-TABLES = ("context", "memory", "include", "mcpServers")
+TABLES = ("context", "include", "mcpServers")
 CHANGED_ELSEWHERE = {
     "include": "change include modes with `recto sources mode`",
     "mcpServers": "edit servers in agent.toml, which `recto agent config NAME --edit` opens",
     "context": "set one of its keys, such as context.strategy",
-    "memory": "set context.use_facts or context.use_agent_memory",
 }
 """Tables that are not settings themselves, and what to do instead."""
 AGENT_SPECS = (
@@ -80,7 +80,7 @@ def agent_specs() -> Iterator[Spec]:
 
 def agent_spec(key: str, where: str) -> Spec:
     """Finds a setting by its full or short name. Raises Invalid with the closest match."""
-    known = {name: spec for spec in agent_specs() for name in (*spec.also, spec.key)}
+    known = {name: spec for spec in agent_specs() for name in spec.names}
     full = STRATEGY_KEY if key == "strategy" else key
     if full in known:
         return known[full]
@@ -93,6 +93,8 @@ def _hint(key: str, known: dict[str, str]) -> str:
     tables = {name: name for name in (TABLES if table not in TABLES else ())}
     if key in CHANGED_ELSEWHERE:
         return f"; {CHANGED_ELSEWHERE[key]}"
+    if (own := hint(key)) in known:
+        return f"; use {own}"
     if near := closest_key(key, known | {"strategy": "strategy"} | tables):
         return f"; did you mean {near}?"
     if table in CHANGED_ELSEWHERE:
@@ -173,12 +175,10 @@ def _read_values(path: str, data: Mapping[str, Any], notes: list[str]) -> dict[s
 def _flatten(path: str, data: Mapping[str, Any], notes: list[str]) -> Iterator[tuple[str, Any]]:
     """Yields values by dotted key; `strategy` comes first, so that context.strategy overrides it."""
     for key, value in sorted(data.items(), key=lambda item: item[0] != "strategy"):
-        if key in ("context", "memory") and not isinstance(value, dict):
-            notes.append(f"{path}: {key} must be a table: [{key}]")
+        if key == "context" and not isinstance(value, dict):
+            notes.append(f"{path}: context must be a table: [context]")
         elif key == "context":
             yield from settings.flat({key: value})
-        elif key == "memory":
-            yield from ((f"memory.{name}", switch) for name, switch in value.items())
         elif key not in TABLES:
             yield key, value
 

@@ -47,10 +47,9 @@ def _loaded_for(conversation: str | None) -> settings.Settings:
 def show_settings(keys: tuple[str, ...], conversation: str | None, as_json: bool) -> None:
     """Show every setting: its value, where that comes from, and what it is for.
 
-    KEY is one setting, or a group such as context; of one setting, the names that other programs have for it are shown
-    too.
+    KEY is one setting, or a group such as context; of one setting, another name that it is accepted under is shown too.
 
-    Example: recto config show context.max_tokens
+    Example: recto config show context.max_prompt_tokens
     """
     loaded = _loaded_for(conversation)
     chosen = _chosen(keys)
@@ -59,13 +58,13 @@ def show_settings(keys: tuple[str, ...], conversation: str | None, as_json: bool
             continue
         value, origin = loaded.get(spec.key), loaded.origin(spec.key)
         if as_json:
-            known = {"default": spec.default, "allowed": spec.allowed, "help": spec.help, "also": list(spec.also)}
+            known = {"default": spec.default, "allowed": spec.allowed, "help": spec.help, "also": list(spec.names[1:])}
             show.emit({"key": spec.key, "value": value, "from": origin} | known)
         else:
             show.say(f"{spec.key} = {show.literal(value)}", bold=origin != "default" or None)
             show.say(f"    {spec.help}; {spec.allowed} [{origin}]", dim=True)
             if spec.also and chosen[spec.key]:
-                show.say(f"    also accepted as {', '.join(spec.also)}", dim=True)
+                show.say(f"    also accepted as {spec.also}", dim=True)
     for why in loaded.notes.values():
         show.note(why)
 
