@@ -323,7 +323,7 @@ def test_uncompact_says_what_is_back_and_what_was_said_since_stays(run: Run, lon
 
 def test_uncompact_says_when_the_window_has_no_room_for_what_is_back(run: Run, long_talk: str) -> None:
     run("context", "compact")
-    run("config", "set", "context.max_tokens", "700")
+    run("config", "set", "context.max_prompt_tokens", "700")
     told = run("context", "uncompact").stdout
     assert "the summary is taken back, but the window has no room for" in told
     assert "the next request leaves them out; `recto context compact` sums them up again" in told

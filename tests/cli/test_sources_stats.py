@@ -159,7 +159,7 @@ def recorded(store: Store) -> tuple[str, str, str]:
     asked = store.tree.append(home, Message(new_id(), "user", (Text("How do I log in?"),))).message
     picks = [
         ("rules", Pick("rule", "style", "its agent always includes it", 40, sha256="ab" * 32)),
-        ("tools", Pick("tool", "read_document", "offered", 90)),
+        ("tools", Pick("tool", "read_document", "offered", 90, server=BUILT_IN_SERVER)),
         ("sources", Pick("reference", "api", "near in meaning", 900, "agent", 0.82, "cd" * 32)),
         ("documents", Pick("document", "Boat.md", "linked as [[Boat]]", 70, "manual")),
         ("message", Pick("message", asked.id, "the message that is answered", 9)),
