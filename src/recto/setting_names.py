@@ -1,5 +1,5 @@
-"""Other names of settings. Those of the components' own specifications are accepted wherever a setting is, and shown
-under ours; what other programs call a setting only leads to ours.
+"""Second names of settings, which are accepted wherever a setting is and shown under ours; and what other programs call
+settings, which only leads to ours.
 
 A name that means different things to different programs is none: `top_k` is mostly about sampling, `max_retries` does
 not count the first attempt.
