@@ -822,7 +822,7 @@ def _slowly(step: Callable[..., Any]) -> Callable[..., Any]:
 def test_steps_that_take_long_are_told(
     desk: Open, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recto.turn.steps.PATIENCE_S", 0)
+    monkeypatch.setattr("recto.turn.emitting.PATIENCE_S", 0)
     notes = tmp_path / "notes"
     notes.mkdir()
     for step in ("pick", "fill"):
@@ -837,7 +837,7 @@ def test_steps_that_take_long_are_told(
 def test_a_turn_that_is_left_while_a_step_takes_long_ends_the_step(
     desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recto.turn.steps.PATIENCE_S", 0)
+    monkeypatch.setattr("recto.turn.emitting.PATIENCE_S", 0)
     talk = desk(script({"text": "Yes."})).conversation()
     events = talk.stream("hello")
     assert any(isinstance(event, Working) for event in events)

@@ -4,7 +4,6 @@ The walk is that of `engine.py`, in three parts. Nothing is sent here, and no to
 """
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,6 @@ from recto.chat.message import Message, Status
 from recto.compaction.revisions import fork_to
 from recto.engine import Engine
 from recto.errors import Invalid
-from recto.events import Event
 from recto.ids import new_id
 from recto.providers.model import Model, Provider, ReplyPart
 from recto.sentences.priority import priority_of
@@ -25,11 +23,11 @@ from recto.store.store import Store
 from recto.text import clean
 from recto.turn.assembly import Turn
 from recto.turn.context import CallOptions
+from recto.turn.emitting import Emit
 from recto.turn.exchange import Exchange, record_request
 from recto.turn.messages import TurnStart, append_message, stored_blocks, user_message
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges, moved
-from recto.turn.steps import Step, StepResult
 from recto.turn.tool_round import Approvals
 from recto.window.count import TokenCounter
 from recto.window.request import Entry, Format, Purpose, Request
@@ -224,26 +222,19 @@ class ClientTurn(Struct):
 
 
 async def prepare_turn(
-    engine: Engine, session: ChatSession, given: TurnStart, options: CallOptions
-) -> AsyncGenerator[Event | StepResult[ClientTurn], None]:
-    """From the message to the recorded request, as events, of which the last is the result."""
+    engine: Engine, session: ChatSession, given: TurnStart, emit: Emit, options: CallOptions
+) -> ClientTurn:
+    """From the message to the recorded request."""
     waited, reads = session.pending, partial(engine.first_reads, session)
     message = user_message(given)
     started = await append_message(engine.store, engine.store_thread, session, message, reads)
     if started is None:
         raise Invalid("there is nothing to answer")
-    preparing = Step(engine.start(session, started, waited, options, can_ask=False))
-    async with aclosing(preparing.events()) as events:
-        async for event in events:
-            yield event
-    prepared, approvals = preparing.result
-    planning = Step(engine.plan_request(session, prepared, can_ask=False))
-    async with aclosing(planning.events()) as events:
-        async for event in events:
-            yield event
-    request = await record_request(engine.store, engine.store_thread, session, planning.result, prepared.message)
+    prepared, approvals = await engine.start(session, started, waited, emit, options, can_ask=False)
+    turn = await engine.plan_request(session, prepared, emit, can_ask=False)
+    request = await record_request(engine.store, engine.store_thread, session, turn, prepared.message)
     assert session.head is not None
-    yield StepResult(ClientTurn(prepared, planning.result, request, approvals, session.head))
+    return ClientTurn(prepared, turn, request, approvals, session.head)
 
 
 # -- the reply
@@ -289,13 +280,11 @@ def exchange_of(engine: Engine, session: ChatSession, waiting: ClientTurn, provi
 
 
 async def answer_turn(
-    engine: Engine, session: ChatSession, waiting: ClientTurn, provider: Provider
-) -> AsyncGenerator[Event, None]:
-    """The reply on its way into the store, as events."""
+    engine: Engine, session: ChatSession, waiting: ClientTurn, provider: Provider, emit: Emit
+) -> None:
+    """The reply on its way into the store."""
     exchange = exchange_of(engine, session, waiting, provider)
-    async with aclosing(exchange.run()) as events:
-        async for event in events:
-            yield event
+    await exchange.run(emit)
     engine.after_reply(exchange.prepared, exchange.turn, is_last=not exchange.calls)
 
 

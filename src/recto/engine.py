@@ -4,8 +4,8 @@ Whoever reads `_walk` knows the product; each step is a paragraph below it, or a
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,14 +14,14 @@ from msgspec.structs import replace
 
 from recto import locations
 from recto.agents.agents import Agents
-from recto.background import FOREGROUND, BackgroundWorker, share_heap
+from recto.background import FOREGROUND, BackgroundWorker, ForegroundTurn, share_heap
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.compaction.revisions import Revisions
 from recto.compaction.summary_ahead import SummariesAhead, find_ahead, is_due_soon
 from recto.concurrency import StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
-from recto.events import Event, Noticed, Sent, Working
+from recto.events import Noticed, Working
 from recto.mcp.servers import McpServers
 from recto.memory.memory_files import MemoryFiles
 from recto.providers.registry import embedding_address
@@ -43,6 +43,7 @@ from recto.turn.assembly import Turn
 from recto.turn.builder import TurnBuilder
 from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext
 from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummaryWriter
+from recto.turn.emitting import Emit, patiently
 from recto.turn.exchange import Exchange, record_request
 from recto.turn.incoming_message import OpenStreams
 from recto.turn.memory_picker import MemoryPicker, read_memory
@@ -65,7 +66,6 @@ from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession
 from recto.turn.source_picker import SessionSources, SourcePicker
 from recto.turn.source_uses import UseTracker
-from recto.turn.steps import SlowStep, Step, StepResult
 from recto.turn.tool_round import Approvals, round_limit
 from recto.vault.open_vaults import OpenVaults
 from recto.window.compaction_block import has_archive
@@ -126,130 +126,117 @@ class Engine:
         ]
 
     async def send(
-        self, session: ChatSession, given: TurnStart, options: CallOptions = NO_OPTIONS, *, can_ask: bool = True
-    ) -> AsyncGenerator[Event, None]:
+        self,
+        session: ChatSession,
+        given: TurnStart,
+        emit: Emit,
+        options: CallOptions = NO_OPTIONS,
+        *,
+        can_ask: bool = True,
+    ) -> None:
         """One message, all the way through, then those that were said meanwhile; two from one session take turns.
         `can_ask`: the user answers questions."""
         async with session.turn_lock():
             wanted: TurnStart | None = given
             while wanted is not None:
-                with FOREGROUND.begin() as turn:
-                    async with aclosing(self._walk(session, wanted, options, can_ask)) as events:
-                        async for event in events:
-                            if isinstance(event, Sent):
-                                turn.end()  # from here on the model is waited for
-                            yield event
+                with FOREGROUND.begin() as foreground:
+                    await self._walk(session, wanted, emit, options, can_ask, foreground)
                 wanted = () if await is_waiting(self.store, self.store_thread, session) else None
 
     async def _walk(
-        self, session: ChatSession, given: TurnStart, options: CallOptions, can_ask: bool
-    ) -> AsyncGenerator[Event, None]:
+        self,
+        session: ChatSession,
+        given: TurnStart,
+        emit: Emit,
+        options: CallOptions,
+        can_ask: bool,
+        foreground: ForegroundTurn,
+    ) -> None:
         """The walk itself. Whatever fails later, the user's words are stored first."""
-        waited, busy = session.pending, partial(Working, "store")
+        waited = session.pending
         user, reads = user_message(given, may_be_empty=given == ()), partial(self.first_reads, session)
-        storing = SlowStep(append_message(self.store, self.store_thread, session, user, reads), busy)  # 1 append
-        async for waiting in storing.events():
-            yield waiting
-        if (started := storing.result) is None:
+        storing = append_message(self.store, self.store_thread, session, user, reads)
+        started = await patiently(storing, emit, partial(Working, "store"))  # 1 append
+        if started is None:
             return
-        preparing = Step(self.start(session, started, waited, options, can_ask))  # 2 find, 3 pick
-        async with aclosing(preparing.events()) as events:
-            async for event in events:
-                yield event
-        (prepared, approvals), steps, limit = preparing.result, 0, round_limit(session, self.settings.tools)
+        prepared, approvals = await self.start(session, started, waited, emit, options, can_ask)  # 2 find, 3 pick
+        steps, limit = 0, round_limit(session, self.settings.tools)
         while steps <= limit.most:
-            planning = Step(self.plan_request(session, prepared, can_ask))  # 4 budget, 5 plan, 6 compact
-            async with aclosing(planning.events()) as events:
-                async for event in events:
-                    yield event
-            turn = planning.result
+            turn = await self.plan_request(session, prepared, emit, can_ask)  # 4 budget, 5 plan, 6 compact
             if note := await prepared.shrunk(turn):
-                yield Noticed(note)
+                await emit(Noticed(note))
                 continue
             request = await record_request(self.store, self.store_thread, session, turn, prepared.message)  # 7 window
             exchange = Exchange(prepared, turn, request, approvals, self.use_tracker, self.streams)
+            foreground.end()  # from here on the model is waited for
             for event in exchange.sent():
-                yield event
+                await emit(event)
             self.archive.wake()  # not before: it would take turns with whatever prepares the request
             self.learner.frequent_notes.wake(session, turn.context.settings)
             try:
-                async with aclosing(exchange.run()) as events:  # 8 send, 9 append the reply
-                    async for event in events:
-                        yield event
+                await exchange.run(emit)  # 8 send, 9 append the reply
             except Overflow as why:
                 prepared.shrink(why)
-                yield Noticed("the provider says that this is too long for it: making the window smaller")
+                await emit(Noticed("the provider says that this is too long for it: making the window smaller"))
                 continue
             self.after_reply(prepared, turn, is_last=not exchange.calls)
             if not exchange.calls:
-                learning = self.learner.learn(session, prepared.message, turn, can_ask=can_ask)
-                async with aclosing(learning) as events:
-                    async for event in events:
-                        yield event
+                await self.learner.learn(session, prepared.message, turn, emit, can_ask=can_ask)
                 return
             steps += 1
-            async with aclosing(exchange.run_tools(may_run=steps <= limit.most)) as events:
-                async for event in events:
-                    yield event
+            await exchange.run_tools(emit, may_run=steps <= limit.most)
             if exchange.handed_back:
                 session.apply(suspended=prepared)
                 return
             if (session.run and session.run.stops) or await is_waiting(self.store, self.store_thread, session):
                 return  # said meanwhile: the next request answers it too
             prepared.next_round(may_call=steps < limit.most)
-        yield limit.reached
+        await emit(limit.reached)
 
     async def start(
-        self, session: ChatSession, started: StartedTurn, waited: str | None, options: CallOptions, can_ask: bool
-    ) -> AsyncGenerator[Event | StepResult[tuple[PreparedTurn, Approvals]], None]:
+        self,
+        session: ChatSession,
+        started: StartedTurn,
+        waited: str | None,
+        emit: Emit,
+        options: CallOptions,
+        can_ask: bool,
+    ) -> tuple[PreparedTurn, Approvals]:
         """From the stored message to what goes in with it. `waited`: the reply whose calls the caller had to answer."""
         self.backup.wake()
         for event in (*started.events, *self.learner.untold(session)):
-            yield event
+            await emit(event)
         name = self.builder.model_name(session.model, options, await started.reads.agent)
         # not beside the start of a tiny model, which lets nothing else in this process run
         choosing, loading = partial(self.passages.working, session), partial(Working, "model", model=name)
-        quoting = SlowStep(self.passages.quote_ahead(session, started, self.builder.known_model(name)), choosing)
-        async for event in quoting.events():
-            yield event
-        if quoting.result:
-            yield quoting.result
-        resolving = SlowStep(self._input(session, started.message, options, started.reads), loading)
-        async for event in resolving.events():
-            yield event
-        turn_input = resolving.result
+        quoting = self.passages.quote_ahead(session, started, self.builder.known_model(name))
+        if quoted := await patiently(quoting, emit, choosing):
+            await emit(quoted)
+        turn_input = await patiently(self._input(session, started.message, options, started.reads), emit, loading)
         if turn_input.resolved.model.one_slot:
             await self.summaries_ahead.stop(session.conversation)
-        preparing = SlowStep(self.prepare(turn_input, is_continued=started.is_continued), choosing)
-        async for event in preparing.events():
-            yield event
-        prepared = preparing.result
+        preparing = self.prepare(turn_input, is_continued=started.is_continued)
+        prepared = await patiently(preparing, emit, choosing)
         results = session.head if started.is_continued else started.message.parent
         await count_results(self.store, self.store_thread, prepared.context.token_cache, waited, results)
         for event in prepared.events(is_new=not started.is_continued):
-            yield event
+            await emit(event)
         allow, accepted = partial(self.sources.allow, session.conversation), self.servers.allowed
-        yield StepResult((prepared, Approvals(turn_input.overrides, session.allowed, can_ask, accepted, allow)))
+        return prepared, Approvals(turn_input.overrides, session.allowed, can_ask, accepted, allow)
 
-    async def plan_request(
-        self, session: ChatSession, prepared: PreparedTurn, can_ask: bool
-    ) -> AsyncGenerator[Event | StepResult[Turn], None]:
+    async def plan_request(self, session: ChatSession, prepared: PreparedTurn, emit: Emit, can_ask: bool) -> Turn:
         """What the next request says: planned, compacted where it must be, and filled with what is recalled."""
         turn, is_stored = await prepared.next_plan(), True
         if turn.needs_compaction:
             compaction = self._compaction(prepared, turn, can_ask=can_ask)
-            async with aclosing(compaction.run()) as events:
-                async for event in events:
-                    yield event
+            await compaction.run(emit)
             turn, is_stored = compaction.turn, compaction.is_stored
         loaded = {prepared.context.token_cache.root: turn.loaded} if is_stored else {}
         session.apply(loaded=loaded, settings=turn.context.settings)
-        filling = SlowStep(prepared.fill(turn), lambda: Working("search"))
-        async for event in filling.events():
-            yield event
+        filled = await patiently(prepared.fill(turn), emit, partial(Working, "search"))
         for note in session.new_notes(prepared.late_notes):
-            yield Noticed(note)
-        yield StepResult(filling.result)
+            await emit(Noticed(note))
+        return filled
 
     async def draft(self, session: ChatSession, given: Given = "", options: CallOptions = NO_OPTIONS) -> Turn:
         """What would be sent for this message now; nothing is sent, stored or changed, and no model is asked."""
@@ -263,7 +250,7 @@ class Engine:
             after = await prepared.fill(await self._compaction(prepared, turn).preview())
             return replace(after, window=replace(after.window, plan=turn.plan))
 
-    async def compact(self, session: ChatSession, keep: str = "") -> AsyncGenerator[Event, None]:
+    async def compact(self, session: ChatSession, emit: Emit, *, keep: str = "") -> None:
         """A compaction because the user wants one: of everything but the latest messages; `keep` says what matters."""
         async with session.turn_lock():
             prepared = await self._without_message(session)
@@ -275,9 +262,7 @@ class Engine:
                 raise Invalid(f"there is nothing to compact: {plan.because}")
             run = self._compaction(prepared, replace(turn, plan=plan), is_requested=True)
             run.keep = clean(keep)[0].strip()
-            async with aclosing(run.run()) as events:
-                async for event in events:
-                    yield event
+            await run.run(emit)
             session.apply(loaded={})
 
     def warm_up(self, session: ChatSession) -> None:

@@ -8,8 +8,8 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from recto.tasks.report import RunReport
 from recto.tasks.run import DEFAULT_STEPS, FileUse, RunStatus, TaskRun
 from recto.text import clean
 from recto.turn.context import CallOptions
+from recto.turn.emitting import Emit
 from recto.turn.session import ChatSession
 from recto.turn.spending import MAX_COST, is_priced
 from recto.turn.tool_filter import can_call
@@ -46,7 +47,7 @@ NOT_OVER = (
     "outcome done if everything is done and checked, with outcome blocked and the reason if you cannot go on."
 )
 
-Send = Callable[[str], AsyncGenerator[Event, None]]
+Send = Callable[[str, Emit], Awaitable[None]]
 
 
 class StoredRun(Struct, frozen=True):
@@ -148,16 +149,14 @@ class GoalRun:
         self._engine, self._session, self._run, self._send = engine, session, run, send
         self._began = time.monotonic()
 
-    async def events(self) -> AsyncGenerator[Event, None]:
+    async def go(self, emit: Emit) -> None:
         """The turns of the run, and at the end the report."""
         session, run, failed = self._session, self._run, None
         message = _first_message(run)
         run.end("running", "")
         session.apply(run=run)
         try:
-            async with aclosing(self._turns(message)) as events:
-                async for event in events:
-                    yield event
+            await self._turns(message, emit)
         except SpendLimit as why:
             run.end("out of money", why.message)
         except RectoError as why:
@@ -169,21 +168,26 @@ class GoalRun:
         finally:
             session.apply(run=None)
             await run_to_completion(asyncio.ensure_future(self._engine.store_thread.do(self._store_end)))
-        yield RunEnded(await self._engine.store_thread.do(self._report))
+        await emit(RunEnded(await self._engine.store_thread.do(self._report)))
         if failed:
             raise failed
 
-    async def _turns(self, message: str) -> AsyncGenerator[Event, None]:
-        run, idle = self._run, 0
+    async def _turns(self, message: str, emit: Emit) -> None:
+        run, idle, told = self._run, 0, self._run.plan
+
+        async def tell_plan() -> None:
+            nonlocal told
+            if told != (told := run.plan):
+                await emit(PlanChanged(run.goal, told, run.steps, run.max_steps))
+
+        async def tell(event: Event) -> None:
+            await tell_plan()  # before what follows from it
+            await emit(event)
+
         while True:
-            steps, plan = run.steps, run.plan
-            async with aclosing(self._send(message)) as events:
-                async for event in events:
-                    if plan != (plan := run.plan):  # told before what follows from it
-                        yield PlanChanged(run.goal, plan, run.steps, run.max_steps)
-                    yield event
-            if plan != run.plan:
-                yield PlanChanged(run.goal, run.plan, run.steps, run.max_steps)
+            steps = run.steps
+            await self._send(message, tell)
+            await tell_plan()
             idle = idle + 1 if run.steps == steps else 0
             if ended := _ended(run, idle):
                 run.end(*ended)

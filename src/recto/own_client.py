@@ -1,7 +1,7 @@
 """AsyncOwnClient: a conversation whose requests the caller sends itself: extend, prepare, record. Part of AsyncTalk."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from functools import partial
 from typing import Any, Unpack
 
 from msgspec import Struct
@@ -18,9 +18,9 @@ from recto.providers.client_formats import client_format_of, read_client_reply
 from recto.providers.model import Done, ReplyPart, TextPart
 from recto.talk_reports import AsyncTalkReports
 from recto.turn.context import Summarizer
+from recto.turn.emitting import told
 from recto.turn.messages import AnswerAgain, Given, user_message
 from recto.turn.session import PROJECT, SETTINGS, ChatSession, NewConversation, SessionChanges
-from recto.turn.steps import Step
 from recto.window.request import Entry
 from recto.window.window import Window
 from recto.wire import Json, loads
@@ -131,18 +131,19 @@ class AsyncOwnClient(AsyncTalkReports):
         user_message(start)  # refused before a conversation is made for it
         session = self._begun()
         notes: list[str] = []
+
+        async def note(event: Event) -> None:
+            log_event(event)
+            notes.extend(_noted(event))
+
         async with session.turn_lock():
-            preparing = Step(prepare_turn(self._engine, session, start, chosen))
             try:
-                async with aclosing(preparing.events()) as events:
-                    async for event in events:
-                        log_event(event)
-                        notes += _noted(event)
+                turn = await prepare_turn(self._engine, session, start, note, chosen)
             except RectoError as why:
                 why.add(f"your message is kept in {self.name}")
                 raise
         self._extended = ()
-        return prepared_request(preparing.result, notes)
+        return prepared_request(turn, notes)
 
     async def record(self, prepared: PreparedRequest, reply: Any) -> Reply:
         """Stores the reply to a prepared request: the object or the dict that the provider's API gave, or a text. Its
@@ -152,9 +153,10 @@ class AsyncOwnClient(AsyncTalkReports):
         parts, session = reply_parts(reply), await self._stored()
         async with session.turn_lock():
             provider = GivenReply(prepared.turn.turn.context.provider, parts)
-            told = await reply_of(answer_turn(self._engine, session, prepared.turn, provider))
-        pending = tuple(call for call in told.message.calls if told.message.status == "pending")
-        return replace(told, pending_calls=pending)
+            answering = partial(answer_turn, self._engine, session, prepared.turn, provider)
+            answered = await reply_of(told(answering))
+        pending = tuple(call for call in answered.message.calls if answered.message.status == "pending")
+        return replace(answered, pending_calls=pending)
 
 
 def read_given(messages: Sequence[Json]) -> tuple[str | None, list[Entry]]:

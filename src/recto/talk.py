@@ -1,8 +1,9 @@
 """AsyncTalk: one conversation through the Python door: ask, look, branch, compact. Its blocking twin is Talk."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -25,6 +26,7 @@ from recto.tasks.report import RunReport
 from recto.tasks.run import TaskRun
 from recto.text import clean
 from recto.turn.context import STRATEGY, CallOptions
+from recto.turn.emitting import Emit, told
 from recto.turn.messages import AnswerAgain, Given, TurnStart, edited_message, queue_message, user_message
 
 
@@ -140,7 +142,7 @@ class AsyncTalk(AsyncOwnClient):
         given = await with_attachments(given, options.get("attachments", ()))
         # refused before a conversation is made for it
         user_message(given, may_be_empty=given == () and bool(await self.waiting()))
-        async with aclosing(self._sent(given, chosen, can_ask=can_ask)) as events:
+        async with aclosing(_told(partial(self._send, given, chosen, can_ask=can_ask))) as events:
             async for event in events:
                 yield event
 
@@ -151,7 +153,8 @@ class AsyncTalk(AsyncOwnClient):
         the reply to that, as events."""
         chosen, found = call_options(**options), await self.message(message)
         given = await with_attachments(edited_message(found, text), options.get("attachments", ()))
-        async with aclosing(self._sent_from(found.parent, given, chosen, can_ask=can_ask)) as events:
+        sending = partial(self._send_from, found.parent, given, chosen, can_ask=can_ask)
+        async with aclosing(_told(sending)) as events:
             async for event in events:
                 yield event
 
@@ -167,7 +170,8 @@ class AsyncTalk(AsyncOwnClient):
             await self._engine.builder.model(chosen.model)  # refused before the branch is begun
         if asked.references:
             yield Referenced(asked)
-        async with aclosing(self._sent_from(asked.id, AnswerAgain(), chosen, can_ask=can_ask)) as events:
+        sending = partial(self._send_from, asked.id, AnswerAgain(), chosen, can_ask=can_ask)
+        async with aclosing(_told(sending)) as events:
             async for event in events:
                 yield event
 
@@ -177,18 +181,21 @@ class AsyncTalk(AsyncOwnClient):
                 return message
         raise Invalid("there is no message yet to answer again")
 
-    async def _sent_from(
-        self, place: str | None, given: TurnStart, chosen: CallOptions, *, can_ask: bool
-    ) -> AsyncGenerator[Event, None]:
+    async def _send_from(
+        self, place: str | None, given: TurnStart, chosen: CallOptions, emit: Emit, *, can_ask: bool
+    ) -> None:
         """Sent on a branch from this message on. Where nothing comes of it, the session is back where it was."""
         left, has_left = self.session.head, False
+
+        async def note(event: Event) -> None:
+            nonlocal has_left
+            has_left |= isinstance(event, Sent)
+            await emit(event)
+
         await self._engine.revisions.fork(self.session, place)
         try:
-            async with aclosing(self._sent(given, chosen, can_ask=can_ask)) as events:
-                async for event in events:
-                    has_left |= isinstance(event, Sent)
-                    yield event
-        except (RectoError, asyncio.CancelledError, GeneratorExit) as why:
+            await self._send(given, chosen, note, can_ask=can_ask)
+        except (RectoError, asyncio.CancelledError) as why:
             newest = await anext((message async for message in self.path() if not message.compaction), None)
             is_unsent = not has_left or (isinstance(why, ProviderError) and not why.sent)
             if is_unsent or (newest.id if newest else None) == place:
@@ -197,15 +204,10 @@ class AsyncTalk(AsyncOwnClient):
                     why.add("your new text is kept on a branch of its own")
             raise
 
-    async def _sent(self, given: TurnStart, chosen: CallOptions, *, can_ask: bool) -> AsyncGenerator[Event, None]:
+    async def _send(self, given: TurnStart, chosen: CallOptions, emit: Emit, *, can_ask: bool) -> None:
         session = self._begun()
         try:
-            async with aclosing(self._engine.send(session, given, chosen, can_ask=can_ask)) as events:
-                async for event in events:
-                    log_event(event)
-                    yield event
-                    if isinstance(event, Question):
-                        event.settle()
+            await self._engine.send(session, given, emit, chosen, can_ask=can_ask)
         except SpendLimit as why:
             why.add(f"your message is kept in {self.name}")
             raise
@@ -264,10 +266,10 @@ class AsyncTalk(AsyncOwnClient):
             for note in notes:
                 yield note
 
-            def send(message: str) -> AsyncGenerator[Event, None]:
-                return self._sent(message, chosen, can_ask=can_ask)
+            async def send(message: str, emit: Emit) -> None:
+                await self._send(message, chosen, emit, can_ask=can_ask)
 
-            async with aclosing(goal_run.GoalRun(self._engine, session, run, send).events()) as events:
+            async with aclosing(_told(goal_run.GoalRun(self._engine, session, run, send).go)) as events:
                 async for event in events:
                     yield event
 
@@ -349,9 +351,8 @@ class AsyncTalk(AsyncOwnClient):
 
     async def stream_compaction(self, keep: str = "") -> AsyncGenerator[Event, None]:
         """A compaction now, as events; `keep` says what must be in its summary above all."""
-        async with aclosing(self._engine.compact(self.session, keep)) as events:
+        async with aclosing(_told(partial(self._engine.compact, self.session, keep=keep))) as events:
             async for event in events:
-                log_event(event)
                 yield event
 
     async def compact(self, keep: str = "") -> Compaction:
@@ -378,3 +379,13 @@ class AsyncTalk(AsyncOwnClient):
 
     async def unpin(self, message: str) -> Compaction:
         return await self._engine.revisions.unpin(self.session, (await self.message(message)).id)
+
+
+async def _told(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGenerator[Event, None]:
+    """What happens, for a reader who answers a question before the next event."""
+    async with aclosing(told(work)) as events:
+        async for event in events:
+            log_event(event)
+            yield event
+            if isinstance(event, Question):
+                event.settle()

@@ -183,7 +183,7 @@ def _surround(world: World, patches: pytest.MonkeyPatch, more: dict[str, str]) -
     for name in STOPWATCHES:
         patches.setattr(sys.modules[name], "time", clock.stopwatch())
     # how long work takes is the machine's matter, and with it how often its progress is told
-    for shown in ("compaction.summary_writer", "turn.steps"):
+    for shown in ("compaction.summary_writer", "turn.emitting"):
         patches.setattr(f"recto.{shown}.PATIENCE_S", 3600.0)
 
 

@@ -1,7 +1,6 @@
 """CompactionRun: carries out a cut: excerpts, summary, one Compaction block, stored in one step or not at all."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -19,10 +18,10 @@ from recto.compaction.summary_ahead import (
 from recto.compaction.summary_check import as_sent, fitting_ledger, instructions_text
 from recto.compaction.summary_input import SummaryInput, UnreadMessages, summary_input, unread_ranges, unsummarized
 from recto.compaction.summary_models import Writers, summary_models
-from recto.compaction.summary_writer import PATIENCE_S, SummaryWriter
+from recto.compaction.summary_writer import SummaryWriter
 from recto.concurrency import entered
 from recto.errors import Invalid
-from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, SummaryProgress, Unanswered
+from recto.events import CompactionProposed, ContextCompacted, Noticed, SummaryProgress, Unanswered
 from recto.store.store import Store
 from recto.summary.prompt import SummaryOptions
 from recto.summary.truncation import cut_to_fit
@@ -32,6 +31,7 @@ from recto.text import clean
 from recto.turn.assembly import Turn
 from recto.turn.builder import TurnBuilder
 from recto.turn.context import TurnContext
+from recto.turn.emitting import PATIENCE_S, Emit
 from recto.turn.loaded_view import LoadedView, view_after_cut
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges, moved
@@ -90,34 +90,28 @@ class CompactionRun:
     def session(self) -> ChatSession:
         return self.prepared.session
 
-    async def run(self) -> AsyncGenerator[Event, None]:
+    async def run(self, emit: Emit) -> None:
         """Cuts and plans again until everything fits; a few passes must do. On a database server one process at a time
         sums up a conversation."""
         id = self.session.conversation
         await self._stop_useless()
         while self._needs_summary and self.ahead and not await self.ahead.is_done(id, PATIENCE_S):
-            yield SummaryProgress(0, self.turn.plan.summed_up.count)
+            await emit(SummaryProgress(0, self.turn.plan.summed_up.count))
         cut = self.turn.plan.cut
         wait_s = self.context.settings.summary_timeout_s if cut and cut.summary and self._stores else 0.0
-        async with (
-            entered(self.store.database.hold(summary_lease(id), wait_s)),
-            aclosing(self._passes()) as events,
-        ):
-            async for event in events:
-                yield event
+        async with entered(self.store.database.hold(summary_lease(id), wait_s)):
+            await self._passes(emit)
 
-    async def _passes(self) -> AsyncGenerator[Event, None]:
+    async def _passes(self, emit: Emit) -> None:
         await self._plan_again()
         for _ in range(MOST_PASSES):
             if self.turn.plan.cut is not None and self._is_unwanted:
                 await self._do_without()
                 if not self.can_ask and self.session.is_new(NOBODY):
-                    yield Noticed(NOBODY)
+                    await emit(Noticed(NOBODY))
             if self.turn.plan.cut is None or self._is_stuck:
                 break
-            async with aclosing(self._pass()) as events:
-                async for event in events:
-                    yield event
+            await self._pass(emit)
             if self.is_requested:
                 break
         if self.turn.window.free < 0 and self.context.may_offer_recall:
@@ -147,13 +141,11 @@ class CompactionRun:
         self.context = replace(self.context, compacts=False, budget=replace(self.context.budget, trigger=None))
         self.turn = await self.prepared.plan(self.turn.loaded, self.context)
 
-    async def _pass(self) -> AsyncGenerator[Event, None]:
+    async def _pass(self, emit: Emit) -> None:
         """Makes one Compaction. Nothing is stored before it is complete."""
         cut, before = self._cut, self.turn.loaded.view.compaction
         written = previous_summary(before) if cut.summary is None else WrittenSummary()
-        async with aclosing(self._read_middle(cut)) as events:
-            async for event in events:
-                yield event
+        await self._read_middle(cut, emit)
         if cut.summary and self._stores:
             work = await self._summary_writer(cut.summary)
             ahead = self._written_ahead
@@ -164,10 +156,7 @@ class CompactionRun:
                 )
             if self._ahead_problem:
                 work.note(self._ahead_problem)
-            async with aclosing(work.run()) as events:
-                async for event in events:
-                    yield event
-            written = work.result
+            written = await work.run(emit)
         block, loaded = await self._draft(cut, before, written)
         if block.context_size_after >= block.context_size_before:
             if self.is_requested:
@@ -178,7 +167,7 @@ class CompactionRun:
                 return
         if self._stores and self.context.settings.confirm and not self.is_requested:
             proposed = CompactionProposed(block)
-            yield proposed
+            await emit(proposed)
             summary = None
             with suppress(Unanswered):
                 summary = await proposed.answered()
@@ -188,13 +177,14 @@ class CompactionRun:
             if summary != block.summary:
                 text = await self._edited(summary, cut)
                 if text != summary.strip():
-                    yield Noticed("your summary was too long for the window: its end was cut off")
+                    await emit(Noticed("your summary was too long for the window: its end was cut off"))
                 block, loaded = await self._draft(cut, before, await self._by_user(text, block, cut))
         if self._stores and not await self.prepared.store_thread.do(self._store_block, block, before):
             self.turn = await self.prepared.plan(await self.prepared.load(), self.context)
             return
         self.block, self._is_kept = block, self._stores
-        yield ContextCompacted.of(block) if self._stores else Noticed(left_out_in_words(block, before))
+        made = ContextCompacted.of(block) if self._stores else Noticed(left_out_in_words(block, before))
+        await emit(made)
         self.turn = await self.prepared.plan(loaded, self.context)
 
     def _store_block(self, block: Compaction, before: Compaction | None) -> bool:
@@ -320,7 +310,7 @@ class CompactionRun:
 
     # -- the summary
 
-    async def _read_middle(self, cut: Cut) -> AsyncGenerator[Event, None]:
+    async def _read_middle(self, cut: Cut, emit: Emit) -> None:
         """Has a model sum up what is left out of the user's message, once, where models write summaries."""
         message, most = self.turn.current.message, cut.excerpts.get(self.turn.current.message.id, 0)
         if not self._stores or not self.context.strategy.summarizes or message.id in self._condensed.summaries:
@@ -331,10 +321,7 @@ class CompactionRun:
         if source is None:
             return
         work = await self._writing(source, writers, notes, middle_room(most), question_in(message.text))
-        async with aclosing(work.run()) as events:
-            async for event in events:
-                yield event
-        self._condensed.add(message, work.result)
+        self._condensed.add(message, await work.run(emit))
 
     async def _summary_writer(self, most: int) -> SummaryWriter:
         source = await self._summary_input()

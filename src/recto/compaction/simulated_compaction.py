@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from recto.chat.blocks import Compaction
 from recto.compaction.run import CompactionRun
 from recto.errors import RectoError
-from recto.events import CompactionProposed
+from recto.events import CompactionProposed, Event
 from recto.turn.context import TurnContext
 
 
@@ -23,9 +23,12 @@ class SimulatedCompaction(CompactionRun):
 
     async def carry_out(self) -> None:
         """As `run`, for a user who agrees to every compaction."""
-        async for event in self.run():
+
+        async def agree(event: Event) -> None:
             if isinstance(event, CompactionProposed):
                 event.accept()
+
+        await self.run(agree)
 
     @property
     def kept(self) -> Compaction | None:

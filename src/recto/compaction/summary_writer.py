@@ -4,8 +4,7 @@ The result always fits its room and says who wrote it.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,7 +17,7 @@ from recto.compaction.summary_check import WORTH_DIVIDING, SummaryCheck, as_sent
 from recto.compaction.summary_input import MOST_READ, SummaryInput
 from recto.concurrency import StoreThread
 from recto.errors import Overflow, RectoError
-from recto.events import Event, SummaryProgress, SummaryRequested
+from recto.events import SummaryProgress, SummaryRequested
 from recto.store.store import Store
 from recto.summary.prompt import SummarizedText, SummaryOptions, merge_prompt, reject_reason, summary_prompt
 from recto.summary.set_aside import RETURNED, SetAsideItem, add_to_contents, with_returned
@@ -27,6 +26,7 @@ from recto.summary.verification import Checked
 from recto.summary.work_log import split_work_log
 from recto.text import trim_text_caches
 from recto.turn.context import TurnContext
+from recto.turn.emitting import PATIENCE_S, Emit
 from recto.turn.session import ChatSession
 from recto.turn.side_call import SideAnswer, SideCall, call_model, count_texts, is_hopeless
 from recto.window.compaction_block import WrittenSummary
@@ -37,8 +37,6 @@ T = TypeVar("T")
 MOST_SLICES = 40
 CHARACTERS_PER_TOKEN = 2
 LEAST_WANTED = 16
-# Work that takes longer than this is shown, and shown again as it goes on.
-PATIENCE_S = 0.5
 # Where sentences and ledger use less of the room than this, more sentences are chosen.
 USED = 0.98
 # A work log's share of the room beside a model's summary. It lists many facts, so the ledger needs less than else.
@@ -93,26 +91,21 @@ class SummaryWriter(Struct):
     def note(self, problem: str) -> None:
         self._notes.append(problem)
 
-    async def run(self) -> AsyncGenerator[Event, None]:
-        """Yields an event for each request and for work that takes long; `result` holds the summary in the end."""
+    async def run(self, emit: Emit) -> WrittenSummary:
+        """Tells each request, and work that takes long."""
         try:
-            async with aclosing(self._write()) as events:
-                async for event in events:
-                    yield event
+            await self._write(emit)
             if self.result.text and (self.result.set_aside or self.source.set_aside):
                 self.result = replace(self.result, contents=await self._contents())
+            return self.result
         finally:
             trim_text_caches()
 
-    async def _write(self) -> AsyncGenerator[Event, None]:
-        async with aclosing(self._shown(self._open())) as events:
-            async for event in events:
-                yield event
+    async def _write(self, emit: Emit) -> None:
+        await self._shown(self._open(), emit)
         for number, writer in enumerate(self._attempts):
             try:
-                async with aclosing(self._attempt(number, writer)) as events:
-                    async for event in events:
-                        yield event
+                await self._attempt(number, writer, emit)
                 if self._answer:
                     await self._take(await self._better(self._answer))
                     return
@@ -125,9 +118,7 @@ class SummaryWriter(Struct):
             self._is_poor = True
             await self._take(self._poor[1])
             return
-        async with aclosing(self._shown(self._without_model())) as events:
-            async for event in events:
-                yield event
+        await self._shown(self._without_model(), emit)
 
     async def _open(self) -> None:
         if not self.writers:  # nobody else reads what is loaded
@@ -143,12 +134,12 @@ class SummaryWriter(Struct):
         days, has_log = self.source.days, bool(self._log)
         self.wanted = replace(self.wanted, tokens=max(LEAST_WANTED, room), days=days, has_log=has_log)
 
-    async def _shown(self, work: Coroutine[Any, Any, None]) -> AsyncGenerator[Event, None]:
-        """Does the work, and yields an event whenever it has taken half a second more."""
+    async def _shown(self, work: Coroutine[Any, Any, None], emit: Emit) -> None:
+        """Does the work, and says how far it is whenever it has taken half a second more."""
         task = asyncio.create_task(work)
         try:
             while not (await asyncio.wait([task], timeout=PATIENCE_S))[0]:
-                yield SummaryProgress(self.source.seen, self.source.covered)
+                await emit(SummaryProgress(self.source.seen, self.source.covered))
             await task
         finally:
             task.cancel()
@@ -163,7 +154,7 @@ class SummaryWriter(Struct):
     def _attempts(self) -> list[TurnContext]:
         return [self.writers[0], self.writers[-1]] if self.writers else []
 
-    async def _attempt(self, number: int, writer: TurnContext) -> AsyncGenerator[Event, None]:
+    async def _attempt(self, number: int, writer: TurnContext, emit: Emit) -> None:
         """Asks on the conversation's own prefix if that is possible and new, else with a transcript."""
         is_first = number == 0 or writer is not self.writers[0] or bool(self.wanted.missed)
         has_current = bool(self.source.answering)
@@ -175,13 +166,11 @@ class SummaryWriter(Struct):
             self.source.seen = self.source.covered
             return
         if question is not None:
-            yield self._requested(question, 1, 1)
+            await emit(self._requested(question, 1, 1))
             self._answer = await self._ask(question, SummarizedText(self.source.tokens, text))
             self.source.seen = self.source.covered
             return
-        async with aclosing(self._by_slices(writer, shorter=number > 0)) as events:
-            async for event in events:
-                yield event
+        await self._by_slices(writer, emit, shorter=number > 0)
 
     async def _riding(self, writer: TurnContext, *, has_current: bool = False) -> tuple[SideCall | None, str]:
         """The question that follows the conversation's own prefix, with the longest prompt that fits."""
@@ -201,17 +190,14 @@ class SummaryWriter(Struct):
     def _has_prefix(self, writer: TurnContext) -> bool:
         return self.source.entries is not None and self.source.token_cache is writer.token_cache
 
-    async def _by_slices(self, writer: TurnContext, *, shorter: bool) -> AsyncGenerator[Event, None]:
+    async def _by_slices(self, writer: TurnContext, emit: Emit, *, shorter: bool) -> None:
         """Summarises a transcript of everything covered in as many calls as the model's window needs, and merges the
         parts level by level."""
         slices = await open_slices(writer, self.wanted, tight=self._overflowed)
         asked = summary_prompt(self.wanted, above=False, has_former=bool(self.source.former), shorter=shorter)
         texts = await self._transcript(slices, asked)
         while self._answer is None:
-            parts: list[SideAnswer] = []
-            async with aclosing(self._read(slices, texts, asked, parts)) as events:
-                async for event in events:
-                    yield event
+            parts = await self._read(slices, texts, asked, emit)
             if len(parts) == 1:
                 self._answer = parts[0]
                 return
@@ -222,18 +208,16 @@ class SummaryWriter(Struct):
             if not 0 < len(texts) < len(parts):
                 raise NoSummary("its window is too small to merge two summaries")
 
-    async def _read(
-        self, slices: Slices, texts: Sequence[str], asked: str, parts: list[SideAnswer]
-    ) -> AsyncGenerator[Event, None]:
-        """Summarises every text into `parts`; a text that an earlier attempt has summarised is not sent again."""
+    async def _read(self, slices: Slices, texts: Sequence[str], asked: str, emit: Emit) -> list[SideAnswer]:
+        """A summary of every text; one that an earlier attempt has summarised is not sent again."""
         for place, text in enumerate(texts, 1):
             if text not in self._parts:
                 because = f"sums up part {place} of {len(texts)}, as a transcript"
                 question = await slices.question(f"{text}\n\n{asked}", because)
-                yield self._requested(question, place, len(texts))
+                await emit(self._requested(question, place, len(texts)))
                 size = question.order.count.tokens if len(texts) > 1 else max(self.source.tokens, 1)
                 self._parts[text] = await self._ask(question, SummarizedText(size, asked, text))
-            parts.append(self._parts[text])
+        return [self._parts[text] for text in texts]
 
     async def _transcript(self, slices: Slices, asked: str) -> list[str]:
         source, writer = self.source, slices.writer

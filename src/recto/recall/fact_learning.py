@@ -6,7 +6,7 @@ message. Without such a model, or where it fails, wording decides, at once.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from recto.chat.message import Message
@@ -21,6 +21,7 @@ from recto.settings import ContextSettings
 from recto.store.store import Store
 from recto.turn.assembly import Turn
 from recto.turn.context import TurnContext
+from recto.turn.emitting import Emit
 from recto.turn.preamble import build_preamble
 from recto.turn.session import ChatSession
 from recto.turn.side_call import SideCall, call_model, count_texts
@@ -52,9 +53,7 @@ class FactLearner:
         """What was learned since the last message."""
         return self._untold.pop(session.conversation, ())
 
-    async def learn(
-        self, session: ChatSession, message: Message, turn: Turn, *, can_ask: bool
-    ) -> AsyncGenerator[Event, None]:
+    async def learn(self, session: ChatSession, message: Message, turn: Turn, emit: Emit, *, can_ask: bool) -> None:
         """Learns from the message of a turn that is over, as the settings say. Nothing that goes wrong here ends a
         turn."""
         settings = turn.context.settings
@@ -69,18 +68,17 @@ class FactLearner:
         else:
             texts = list(learnable(said))
         found += [(ProposedFact(text), message.id, LEARNED_BY) for text in _own(texts, turn)]
-        async for event in self._take(session, found, asks=settings.learn_facts == ASK):
-            yield event
+        await self._take(session, found, emit, asks=settings.learn_facts == ASK)
 
     async def _take(
-        self, session: ChatSession, found: Iterable[tuple[ProposedFact, str, str]], *, asks: bool
-    ) -> AsyncGenerator[Event, None]:
+        self, session: ChatSession, found: Iterable[tuple[ProposedFact, str, str]], emit: Emit, *, asks: bool
+    ) -> None:
         for fact, message, learned_by in found:
             if asks:
                 if not await asyncio.to_thread(self._is_news, fact.text):
                     continue
                 proposed = FactProposed(fact.text)
-                yield proposed
+                await emit(proposed)
                 if not await _accepted(proposed):
                     continue
             try:
@@ -95,14 +93,14 @@ class FactLearner:
                 )
                 await self._store_thread.do(self._store.tree.learn, message, [str(learned.fact.number)])
             except RectoError as why:
-                yield Noticed(f"not remembered: {why.message}")
+                await emit(Noticed(f"not remembered: {why.message}"))
                 return
             except Exception as why:  # the reply is there, whatever goes wrong here
                 log.exception("learning from a message failed")
-                yield Noticed(f"nothing was remembered ({type(why).__name__}: {why})")
+                await emit(Noticed(f"nothing was remembered ({type(why).__name__}: {why})"))
                 return
             if learned.is_new:
-                yield FactLearned(learned.fact.number, learned.fact.text)
+                await emit(FactLearned(learned.fact.number, learned.fact.text))
 
     async def _propose(self, session: ChatSession, message: Message, turn: Turn) -> None:
         """Background work: asks the model, checks what it says, and learns it or keeps it for a question."""
@@ -121,8 +119,11 @@ class FactLearner:
         if turn.context.settings.learn_facts == ASK:
             self._proposed.setdefault(session.conversation, []).extend(found)
             return
-        async for event in self._take(session, found, asks=False):
+
+        async def keep(event: Event) -> None:
             self._untold.setdefault(session.conversation, []).append(event)
+
+        await self._take(session, found, keep, asks=False)
 
     async def _asked(self, session: ChatSession, message: Message, context: TurnContext) -> list[ProposedFact] | None:
         preamble = await build_preamble(context.token_cache, Parameters())

@@ -26,6 +26,7 @@ from recto.store.records import Record
 from recto.store_reader import SentText, StoreReader
 from recto.talk import AsyncTalk
 from recto.turn.context import STRATEGY, CallOptions
+from recto.turn.emitting import Emit
 from recto.turn.messages import Given, TurnStart, pending_reply
 from recto.turn.session import ChatSession
 
@@ -77,11 +78,9 @@ class KeyTalk(AsyncTalk):
     async def _addressed(self, given: Given) -> Given:
         return given  # other agents are the owner's
 
-    async def _sent(self, given: TurnStart, chosen: CallOptions, *, can_ask: bool) -> AsyncGenerator[Event, None]:
+    async def _send(self, given: TurnStart, chosen: CallOptions, emit: Emit, *, can_ask: bool) -> None:
         await self._use.admit(self.model, self.session)
-        async with aclosing(super()._sent(given, chosen, can_ask=can_ask)) as events:
-            async for event in events:
-                yield event
+        await super()._send(given, chosen, emit, can_ask=can_ask)
 
     async def stream_compaction(self, keep: str = "") -> AsyncGenerator[Event, None]:
         await self._use.admit(self.model, self.session)

@@ -5,7 +5,6 @@ The reply goes into the store in a task of its own: it is kept whether or not th
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 
 from msgspec.structs import replace
 
@@ -13,7 +12,7 @@ from recto.background import FOREGROUND
 from recto.chat.message import Message
 from recto.client_turn import ClientTurn, prepare_turn
 from recto.errors import Invalid, Overflow, ProviderError, SpendLimit
-from recto.events import ContextCompacted, Replied
+from recto.events import ContextCompacted, Event, Replied
 from recto.providers.client import ClientRequest
 from recto.providers.model import Done, ReplyPart
 from recto.serve.access import cap_of
@@ -27,7 +26,6 @@ from recto.turn.context import CallOptions
 from recto.turn.exchange import Exchange, record_request
 from recto.turn.messages import AnswerAgain
 from recto.turn.spending import shorter_reply
-from recto.turn.steps import Step
 
 Heard = ReplyPart | BaseException
 
@@ -91,11 +89,12 @@ class ManagedReply:
 
     async def _prepared(self) -> ClientTurn:
         async with self._session.turn_lock():
-            step = Step(prepare_turn(self._engine, self._session, AnswerAgain(), self._options))
-            async with aclosing(step.events()) as events:
-                async for event in events:
-                    self.compacted |= isinstance(event, ContextCompacted)
-        return step.result
+            return await prepare_turn(self._engine, self._session, AnswerAgain(), self._note, self._options)
+
+    async def _note(self, event: Event) -> None:
+        self.compacted |= isinstance(event, ContextCompacted)
+        if isinstance(event, Replied):
+            self.message = event.message
 
     async def _within_limits(self) -> ClientTurn:
         """A reply without a given length is shortened to what the limits leave."""
@@ -183,10 +182,7 @@ class ManagedReply:
             use_tracker, streams, also = self._engine.use_tracker, self._engine.streams, self._placement.note_reply
             exchange = Exchange(*at, use_tracker, streams, listener=self._hear, also=also)
             try:
-                async with aclosing(exchange.run()) as events:
-                    async for event in events:
-                        if isinstance(event, Replied):
-                            self.message = event.message
+                await exchange.run(self._note)
                 return exchange
             except Overflow as why:
                 if self._has_begun:
@@ -202,10 +198,6 @@ class ManagedReply:
         """The provider counts more than we do: a smaller window."""
         prepared = self.waiting.prepared
         prepared.shrink(why)
-        planning = Step(self._engine.plan_request(self._session, prepared, can_ask=False))
-        async with aclosing(planning.events()) as events:
-            async for event in events:
-                self.compacted |= isinstance(event, ContextCompacted)
-        turn, at = planning.result, (self._store, self._engine.store_thread, self._session)
-        request = await record_request(*at, turn, prepared.message)
+        turn = await self._engine.plan_request(self._session, prepared, self._note, can_ask=False)
+        request = await record_request(self._store, self._engine.store_thread, self._session, turn, prepared.message)
         self.waiting = ClientTurn(prepared, turn, request, self.waiting.approvals, self._session.head or "")

@@ -35,6 +35,7 @@ from recto.store.store import Store
 from recto.turn.assembly import Turn, reply_request
 from recto.turn.context import TurnContext
 from recto.turn.document_picker import Citations
+from recto.turn.emitting import Emit
 from recto.turn.incoming_message import IncomingMessage, OpenStreams, delta_of
 from recto.turn.message_tokens import add_results, count_sent, message_tokens
 from recto.turn.prepared import PreparedTurn
@@ -128,7 +129,7 @@ class Exchange:
             events.insert(1, Noticed(f"the context is {full}"))
         return events
 
-    async def run(self) -> AsyncGenerator[Event, None]:
+    async def run(self, emit: Emit) -> None:
         """Streams the reply to the store and the listener. What arrived is kept, however the stream ends."""
         incoming = self._incoming("assistant", self.context.provider.name, self.context.model.name, self.request.id)
         done = Done("stop")
@@ -140,7 +141,7 @@ class Exchange:
                     if isinstance(part, Done):
                         done = part
                     elif event := await self._take(incoming, part):
-                        yield event
+                        await emit(event)
         except BaseException as why:
             await self._end_early(incoming, why)
             raise
@@ -151,41 +152,56 @@ class Exchange:
             if not incoming.is_finished:
                 await self._end_early(incoming, why)
             raise
-        if self.citations.quotes and self.context.model.summarizes and not message.calls:
-            yield NotesQuoted(self.citations.quotes, self.citations.root)
-        yield Replied(message, self.turn.window, self.request.id)
-        if branch := self.session.new_branch():
-            yield branch
-        if not message.blocks:
-            yield Noticed("the model's reply was empty")
-        if done.finish == "length":
-            yield Noticed(done.note or "the reply was cut off at its length limit")
-        for note in self._notes:
-            yield Noticed(note)
+        try:
+            await self._tell(message, done, emit)
+        except BaseException:
+            await self._close_calls_unrun()
+            raise
 
-    async def run_tools(self, *, may_run: bool) -> AsyncGenerator[Event, None]:
+    async def _tell(self, message: Message, done: Done, emit: Emit) -> None:
+        if self.citations.quotes and self.context.model.summarizes and not message.calls:
+            await emit(NotesQuoted(self.citations.quotes, self.citations.root))
+        await emit(Replied(message, self.turn.window, self.request.id))
+        if branch := self.session.new_branch():
+            await emit(branch)
+        if not message.blocks:
+            await emit(Noticed("the model's reply was empty"))
+        if done.finish == "length":
+            await emit(Noticed(done.note or "the reply was cut off at its length limit"))
+        for note in self._notes:
+            await emit(Noticed(note))
+
+    async def _close_calls_unrun(self) -> None:
+        """Whoever leaves at the reply leaves no call without its result."""
+        if own := self._own_calls:
+            closing = self._close_round(self._incoming("tool"), own, "stopped")
+            await run_to_completion(asyncio.ensure_future(closing))
+
+    @property
+    def _own_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for call in self.calls if call not in self.handed_back)
+
+    async def run_tools(self, emit: Emit, *, may_run: bool) -> None:
         """The calls of the reply, each with its one result in the end, whether or not they may run; those that the
         caller runs are handed back."""
-        own = tuple(call for call in self.calls if call not in self.handed_back)
+        own = self._own_calls
         if not own:
-            yield ToolCallsPending(self.handed_back)
+            await emit(ToolCallsPending(self.handed_back))
             return
         incoming, calls = self._incoming("tool"), own if may_run else ()
         if self.finish == "length" and calls and calls[-1] == self.calls[-1]:
             calls = calls[:-1]  # it may have been cut off before its arguments
         status: Status = "stopped"
         try:
-            async with aclosing(run_calls(incoming, self.context.toolbox, calls, self.approvals, self._keep)) as events:
-                async for event in events:
-                    yield event
+            await run_calls(incoming, self.context.toolbox, calls, self.approvals, self._keep, emit)
             status = "done"
         finally:
             # to its end, also when the turn is stopped right here: every call has its result
             await run_to_completion(asyncio.ensure_future(self._close_round(incoming, own, status)))
         if branch := self.session.new_branch():
-            yield branch
+            await emit(branch)
         if self.handed_back:
-            yield ToolCallsPending(self.handed_back)
+            await emit(ToolCallsPending(self.handed_back))
 
     async def _close_round(self, incoming: IncomingMessage, calls: Sequence[ToolCall], status: Status) -> None:
         run = self.session.run
@@ -394,7 +410,7 @@ class Exchange:
         return {name: value for name, value in told.items() if value}
 
     async def _end_early(self, incoming: IncomingMessage, why: BaseException) -> None:
-        stopped = isinstance(why, asyncio.CancelledError | GeneratorExit)
+        stopped = isinstance(why, asyncio.CancelledError)
         error = None if stopped else why.message if isinstance(why, RectoError) else repr(why)
         not_sent = isinstance(why, ProviderError) and not why.sent
         may_cost = stopped or incoming.message or (isinstance(why, ProviderError) and why.may_cost)

@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
@@ -12,13 +11,14 @@ from msgspec.structs import replace
 from recto.chat.blocks import Block, ToolCall, ToolResult
 from recto.chat.message import Message, Role, Status, Tokens, result_delta
 from recto.errors import RectoError
-from recto.events import ApprovalAsked, Event, Noticed, ToolFinished, ToolStarted, Unanswered
+from recto.events import ApprovalAsked, Noticed, ToolFinished, ToolStarted, Unanswered
 from recto.mcp.allowed_tools import AllowedTools
 from recto.settings import ToolSettings
 from recto.sources.overrides import SourceOverrides
 from recto.sources.source import Tool
 from recto.sources.tool_definition import ToolChange, ToolDefinition
 from recto.sources.tools import CANCELLED, RemoteTool, RunnableTool, Toolbox, ToolRun, arguments_of
+from recto.turn.emitting import Emit
 from recto.turn.incoming_message import IncomingMessage
 from recto.turn.session import ChatSession
 
@@ -65,7 +65,7 @@ class Approvals(Struct):
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """By call id."""
 
-    async def ask(self, toolbox: Toolbox, calls: tuple[ToolCall, ...]) -> AsyncGenerator[Event, None]:
+    async def ask(self, toolbox: Toolbox, calls: tuple[ToolCall, ...], emit: Emit) -> None:
         """Decides about all calls, one after another, by what their servers say about the tools now."""
         await asyncio.gather(*map(toolbox.update, {call.name for call in calls if self._may_run(toolbox, call)}))
         for call in calls:
@@ -75,11 +75,11 @@ class Approvals(Struct):
                 if self.can_ask:
                     asked = ApprovalAsked(call, runnable.tool, change)
                     self.verdicts[call.id] = "denied"  # if the turn is stopped at the question
-                    yield asked
+                    await emit(asked)
                     verdict = await self._answer(asked, runnable)
                 if verdict is None:
                     verdict = "changed" if change else "unanswered"
-                    yield Noticed(_unanswered(runnable.tool, change))
+                    await emit(Noticed(_unanswered(runnable.tool, change)))
             self.verdicts[call.id] = verdict or ""
 
     def _may_run(self, toolbox: Toolbox, call: ToolCall) -> bool:
@@ -176,20 +176,23 @@ Remark = Callable[[Sequence[ToolCall], Sequence[ToolResult]], tuple[ToolResult, 
 
 
 async def run_calls(
-    incoming: IncomingMessage, toolbox: Toolbox, calls: tuple[ToolCall, ...], approvals: Approvals, keep: Keep
-) -> AsyncGenerator[Event, None]:
+    incoming: IncomingMessage,
+    toolbox: Toolbox,
+    calls: tuple[ToolCall, ...],
+    approvals: Approvals,
+    keep: Keep,
+    emit: Emit,
+) -> None:
     """Runs the calls into `incoming`, which the caller closes with `close_calls`, however this ends."""
-    async with aclosing(approvals.ask(toolbox, calls)) as events:
-        async for event in events:
-            yield event
+    await approvals.ask(toolbox, calls, emit)
     may_run = []
     for call in calls:
         if refused := approvals.refused(call):
             await incoming.add(result_delta(refused))
-            yield ToolFinished(call, refused)
+            await emit(ToolFinished(call, refused))
         else:
             may_run.append(call)
-            yield ToolStarted(call)
+            await emit(ToolStarted(call))
     running = {asyncio.create_task(toolbox.run(call)): call for call in may_run}
     try:
         while running:
@@ -197,7 +200,7 @@ async def run_calls(
             for task in finished:
                 call = running.pop(task)
                 result = await _take(incoming, task.result(), approvals, keep)
-                yield ToolFinished(call, result)
+                await emit(ToolFinished(call, result))
     finally:
         for task, call in running.items():
             # a thread that writes cannot be stopped half-way, and the model must know what it did
