@@ -118,22 +118,17 @@ def test_a_room_knows_the_rooms_above_it_and_none_below() -> None:
     assert not wrong
 
 
-def test_no_class_name_is_defined_twice() -> None:
-    found = defaultdict(list)
+def test_a_name_is_defined_once_in_its_room() -> None:
+    found, imported = defaultdict(set), set()
     for each in modules():
-        for name in each.classes:
-            found[name].append(str(each.path))
-    assert {name: places for name, places in found.items() if len(places) > 1} == {}
-
-
-def test_a_function_that_other_rooms_import_has_its_name_alone() -> None:
-    defined, crossing = defaultdict(set), set()
+        froms = [node for node in each.nodes if isinstance(node, ast.ImportFrom)]
+        imported |= {f"{node.module}.{alias.name}" for node in froms for alias in node.names}
     for each in modules():
-        for name in each.functions:
-            if not name.startswith("_"):
-                defined[name].add(str(each.path))
-        crossing |= {name for known, name in imports(each.nodes) if known != each.room}
-    assert {name: places for name, places in defined.items() if len(places) > 1 and name in crossing} == {}
+        own = ".".join(("recto", *each.path.with_suffix("").parts))
+        for name in (*each.classes, *(name for name in each.functions if f"{own}.{name}" in imported)):
+            if len(each.path.parts) > 1:
+                found[each.path.parent / name].add(each.path.name)
+    assert {str(name): places for name, places in found.items() if len(places) > 1} == {}
 
 
 def test_only_the_session_itself_writes_its_fields() -> None:
@@ -151,14 +146,6 @@ def test_only_the_session_itself_writes_its_fields() -> None:
 def _is_session(node: ast.expr) -> bool:
     name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
     return name in ("session", "_session")
-
-
-def test_files_are_chapters_not_books() -> None:
-    assert {str(path): lines for path, *_ in modules() if (lines := _lines(path)) > 600} == {}
-
-
-def _lines(path: Path) -> int:
-    return len((SOURCE / path).read_text().splitlines())
 
 
 def test_nothing_outside_of_providers_compares_the_name_of_a_format() -> None:
