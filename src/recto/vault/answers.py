@@ -134,7 +134,7 @@ _NAME = LazyPattern(r"(?<=[\w,;:·(] )[A-ZÀ-Þ][\w'’-]+")
 
 
 # Statements that are this much less near are about something else.
-LEAST_IN_MEANING, KIND_IN_MEANING = 0.9, 0.25
+LEAST_IN_MEANING, KIND_IN_MEANING, HELD_IN_MEANING = 0.9, 0.25, 0.25
 
 
 class RatedStatement(Struct, frozen=True):
@@ -175,11 +175,13 @@ def rated_by_meaning(
     question: VaultQuestion, statements: Sequence[NoteStatement], title: str, near: Sequence[float]
 ) -> list[RatedStatement]:
     """The statements by how near they are in meaning, the best first; of those that are about as near, such as are of
-    the kind that is asked for."""
-    rated = [
-        RatedStatement(each, round(score + KIND_IN_MEANING * _fit(question, each, title), 4))
-        for each, score in zip(statements, near, strict=True)
-    ]
+    the kind that is asked for, and hold the words that both languages have, names and figures above all."""
+
+    def score(each: NoteStatement) -> float:
+        held = found_terms(question, f"{title} {each.heading} {each.text}")
+        return KIND_IN_MEANING * _fit(question, each, title) + HELD_IN_MEANING * len(held) / max(1, len(question.terms))
+
+    rated = [RatedStatement(each, round(at + score(each), 4)) for each, at in zip(statements, near, strict=True)]
     rated.sort(key=lambda each: -each.score)
     return [each for each in rated if each.score >= LEAST_IN_MEANING * rated[0].score]
 
