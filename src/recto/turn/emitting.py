@@ -3,7 +3,6 @@
 import asyncio
 import types
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
-from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -43,37 +42,28 @@ async def told(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGene
     """
     coroutine = work(_emit)
     step: Callable[[], Any] = partial(coroutine.send, None)
-    with suppress(StopIteration):
-        while True:
+    left: BaseException | None = None  # nobody reads any more, because of this
+    while True:
+        try:
             waits_for = step()
-            step = partial(coroutine.send, None)
-            try:
-                if isinstance(waits_for, _Telling):
-                    yield waits_for.event
-                else:
-                    await _waited_for(waits_for)
-            except GeneratorExit:
-                await _cancelled(coroutine)
+        except StopIteration:
+            break
+        except asyncio.CancelledError:
+            if left is None:
                 raise
-            except BaseException as why:
-                step = partial(coroutine.throw, why)
-
-
-async def _cancelled(coroutine: Coroutine[Any, Any, object]) -> None:
-    """Nobody hears what it tells meanwhile. Raises what comes from outside in the meantime."""
-    step: Callable[[], Any] = partial(coroutine.throw, asyncio.CancelledError())
-    came: BaseException | None = None
-    with suppress(StopIteration, asyncio.CancelledError):
-        while True:
-            waits_for = step()
-            step = partial(coroutine.send, None)
-            try:
-                if not isinstance(waits_for, _Telling):
-                    await _waited_for(waits_for)
-            except BaseException as why:
-                came, step = why, partial(coroutine.throw, why)
-    if came is not None:
-        raise came
+            break
+        step = partial(coroutine.send, None)
+        try:
+            if not isinstance(waits_for, _Telling):
+                await _waited_for(waits_for)
+            elif left is None:
+                yield waits_for.event
+        except GeneratorExit as why:
+            left, step = why, partial(coroutine.throw, asyncio.CancelledError())
+        except BaseException as why:
+            left, step = left and why, partial(coroutine.throw, why)
+    if left is not None:
+        raise left
 
 
 async def patiently(work: Coroutine[Any, Any, T], emit: Emit, tell: Callable[[], Working]) -> T:
