@@ -47,7 +47,7 @@ MIN_SIMILARITY = 0.2
 # What further passages of a note add to its score, each less than the one before.
 EXTRA_PASSAGE_SHARE, EXTRA_PASSAGE_DECAY = 0.1, 0.7
 CLOSE_TIMEOUT_S = 1.0
-# How long a question in another language than the notes waits for the vectors of their words, the first time.
+# How long a question in another language than the notes waits for the vectors of their words, the first time, at least.
 TRANSLATION_S = 3.0
 BEING_BUILT = "the search index of the vault is being built"
 # How many missing vectors a command waits for, as long as it is told to: a vault of this size is embedded by itself.
@@ -102,7 +102,7 @@ class VaultIndexStatus(Struct, frozen=True):
 
 class VaultSearch:
     def __init__(self, vault: Vault, index: Path, embedder: OpenEmbedder, *, timeout_s: float = 2.0) -> None:
-        self._vault = vault
+        self._vault, self._timeout_s = vault, timeout_s
         read: ReadTexts = lambda passages: self._indexer.texts(passages)  # noqa: E731  the indexer needs the index
         self._index = HybridIndex(index, embedder, read, timeout_s=timeout_s, keeps_texts=True)
         self._indexer = VaultIndexer(vault, self._index.keywords)
@@ -134,7 +134,7 @@ class VaultSearch:
 
     def translations(self, words: Sequence[str], likely: Sequence[str]) -> dict[str, str]:
         """The words of the notes that say the same in their language; empty without the multilingual encoder."""
-        return self._index.translations(words, likely, TRANSLATION_S)
+        return self._index.translations(words, likely, max(TRANSLATION_S, self._timeout_s))
 
     def find_dated(self, days: Sequence[Day], limit: int = 8) -> list[str]:
         """Paths of the notes that have one of these days in their names, the latest first."""
