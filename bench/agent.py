@@ -23,7 +23,7 @@ from bench.runs import Round, Run, Turn
 from bench.table import judged, show
 from bench.turn import apart
 from bench.wire import Limits, Wire, weight
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 from recto.tasks.plan import TaskPlan, plan_from
 from recto.tasks.plan_tool import UPDATE_PLAN
 from recto.window.plan import reserve_of

@@ -18,7 +18,7 @@ from pathlib import Path
 from bench import peers
 from bench.figure import Figure, cost, share
 from bench.table import Times, judged, ms, show
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 from recto.providers.embedded import missing_parts
 
 VAULT = Path(__file__).parents[1] / "examples" / "vault"

@@ -20,7 +20,7 @@ from typing import Any
 from bench import corpus
 from bench.figure import Figure
 from bench.table import judged, show
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
 from recto.chat.message import Usage
 from recto.providers.families import vocabulary
 from recto.providers.model import Done, ReplyPart, TextPart

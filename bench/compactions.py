@@ -21,12 +21,12 @@ from bench.replay import give_tools
 from bench.replay import steps as steps_of
 from bench.runs import Round, Run, Turn
 from bench.wire import Wire, tokens
-from recto.blocking import Desk, Talk, open_desk
+from recto.api.blocking import Desk, Talk, open_desk
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message, Usage
 from recto.providers.model import Done, ReplyPart, TextPart
 from recto.recall.recall_tool import recall_tool
-from recto.settings import ContextSettings
+from recto.settings.settings import ContextSettings
 from recto.turn.context import longest_summary
 
 SYSTEM = "You help with whatever comes up."

@@ -19,7 +19,7 @@ from bench import corpus, peers
 from bench.figure import Figure, share
 from bench.table import show
 from bench.turn import apart
-from recto.blocking import Talk, open_desk
+from recto.api.blocking import Talk, open_desk
 from recto.chat.blocks import Text
 from recto.chat.message import Role, Usage
 from recto.errors import NotFound
@@ -27,7 +27,7 @@ from recto.events import ContextCompacted, Replied, TextDelta
 from recto.providers.embedded import NAME, TINY
 from recto.providers.model import Done, Provider, TextPart
 from recto.providers.registry import open_provider
-from recto.settings import SYSTEM_PROMPT
+from recto.settings.settings import SYSTEM_PROMPT
 from recto.window.request import Entry, Parameters, Piece
 
 MODEL = f"{NAME}:{TINY}"

@@ -26,11 +26,11 @@ from bench.notes import write_notes
 from bench.processes import Tell, Told, forked, killed
 from bench.table import show
 from bench.turn import import_history
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
+from recto.base.locations import STORE_FILE
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.events import Appended, ContextCompacted, Sent, SummaryRequested, TextDelta, ToolFinished
-from recto.locations import STORE_FILE
 from recto.store.check import check_store
 from recto.store.migrations import REVISIONS
 from recto.store.store import Store

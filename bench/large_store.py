@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from bench import corpus
-from recto.blocking import open_desk
-from recto.locations import STORE_FILE
+from recto.api.blocking import open_desk
+from recto.base.locations import STORE_FILE
 
 TURNS, NOTES = 50, 20
 LIMIT = 6_000

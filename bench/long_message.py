@@ -16,7 +16,7 @@ from bench.lossy import Lossy
 from bench.planted import Statement, is_told
 from bench.table import judged, show
 from bench.wire import tokens
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 from recto.recall.recall_tool import recall_tool
 
 WINDOW, SIZE = 4_096, 17_000

@@ -26,7 +26,7 @@ from bench.prefix import Bill
 from bench.replay import recorded, summaries
 from bench.table import Times, judged, ms, show
 from bench.wire import tokens
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
 from recto.memory.fact import MemoryFact
 from recto.memory.fact_proposals import supported_facts
 from recto.memory.learning import learnable

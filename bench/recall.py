@@ -20,10 +20,10 @@ from bench import peers
 from bench.figure import Figure, cost, share
 from bench.locomo import Conversation, Question, conversations, files
 from bench.table import show
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message
-from recto.ids import new_id
 from recto.recall.archive import ArchiveScope
 
 WINDOWS = (2000, 4000, 8000)

@@ -21,9 +21,9 @@ from bench.figure import Figure, cost
 from bench.table import Times, judged, ms, show
 from bench.wire import tokens
 from recto import wire
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import now
-from recto.ids import new_id
 from recto.providers.openai import OpenAIFormat
 from recto.sources.source import Mode, Pick, Reference, Rule, Source, Tool
 from recto.store.store import Store

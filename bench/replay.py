@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.runs import Run
 from bench.wire import Wire, numbered
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.sources.tools import Toolbox, ToolRun
 

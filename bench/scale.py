@@ -30,8 +30,8 @@ from bench.figure import Figure, cost, wrong
 from bench.load_messages import load_messages
 from bench.table import Times, judged, ms, show
 from bench.text_search import show_found, show_times
-from recto.blocking import Desk, open_desk
-from recto.client_turn import said_path
+from recto.api.blocking import Desk, open_desk
+from recto.api.client_turn import said_path
 from recto.store.store import Store
 
 SERVERS, CLIENTS, TURNS = 4, 6, 8

@@ -25,12 +25,12 @@ from bench.search_words import show_finding
 from bench.search_words import small as small_finding
 from bench.table import Times, judged, ms, show
 from bench.turn import WARM_UP, Chat, apart, has_recalled, import_history
-from recto.blocking import Desk, Talk, open_desk
+from recto.api.blocking import Desk, Talk, open_desk
+from recto.base.ids import new_id
+from recto.base.locations import SEARCH_FILE, STORE_FILE
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.events import Sent
-from recto.ids import new_id
-from recto.locations import SEARCH_FILE, STORE_FILE
 from recto.search.index_item import IndexItem
 from recto.store.store import Store
 

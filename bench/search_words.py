@@ -15,7 +15,7 @@ from bench.figure import Figure, cost
 from bench.plain import Filled, Plain, timing
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
-from recto.locations import SEARCH_FILE
+from recto.base.locations import SEARCH_FILE
 from recto.recall.indexed_message import TALK, TOOLS
 from recto.search.finder import Finder, Query
 from recto.search.index_item import IndexItem

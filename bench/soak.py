@@ -20,7 +20,7 @@ from bench.figure import Figure, cost, wrong
 from bench.notes import Notes, write_notes
 from bench.table import Times, ms, show
 from bench.turn import apart
-from recto.blocking import Desk, Talk, open_desk
+from recto.api.blocking import Desk, Talk, open_desk
 from recto.search.embedder import LOCAL
 
 TURNS, QUICK_TURNS, PER_SAMPLE = 2_000, 400, 500

@@ -18,7 +18,7 @@ from shutil import copyfile
 from bench import corpus, peers
 from bench.figure import Figure, cost
 from bench.table import Times, judged, ms, show
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 
 CONVERSATIONS = 20
 
@@ -43,7 +43,8 @@ PAIRS = (
     Pair(("ask", "--model", "scripted:script.json", QUESTION), ("--model", "instant", QUESTION), 1.5),
 )
 OPENED = (
-    "from recto.blocking import open_desk\nopen_desk(home='recto', project='.', model='scripted:script.json').close()"
+    "from recto.api.blocking import open_desk\n"
+    "open_desk(home='recto', project='.', model='scripted:script.json').close()"
 )
 
 

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 STEPS: Mapping[str, Sequence[str]] = {
-    "store": ("recto.concurrency:StoreThread.submit",),
+    "store": ("recto.base.concurrency:StoreThread.submit",),
     "search": ("recto.recall.archive:Archive.recall",),
     "embed": ("recto.search.onnx_embedder:OnnxEmbedder.embed",),
     "count": ("recto.turn.token_cache:TokenCache.count", "recto.turn.token_cache:TokenCache.count_pieces"),
@@ -34,7 +34,7 @@ STEPS: Mapping[str, Sequence[str]] = {
 REST = "rest"
 BESIDE = ("embed",)
 # What is handed over, not the waiting for it, is the step.
-HANDED_OVER = ("recto.concurrency:StoreThread.submit",)
+HANDED_OVER = ("recto.base.concurrency:StoreThread.submit",)
 
 Span = tuple[float, float]
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from bench import corpus, peers
 from bench.figure import Figure
 from bench.table import judged, show
-from recto.blocking import open_desk
-from recto.locations import SEARCH_FILE, STORE_FILE
+from recto.api.blocking import open_desk
+from recto.base.locations import SEARCH_FILE, STORE_FILE
 
 TURNS, QUICK_TURNS = 400, 200
 CHECKPOINTS = 100

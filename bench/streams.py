@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.figure import Figure, cost
 from bench.table import Times, judged, ms, show
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
 from recto.events import TextDelta
 from recto.turn import incoming_message
 from recto.turn.incoming_message import OpenStreams

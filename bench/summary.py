@@ -26,9 +26,9 @@ from bench.planted import KINDS, SORTS, Statement, is_outdated, is_told
 from bench.runs import Run, long_run, records
 from bench.table import judged, show
 from bench.wire import Limits, Wire, tokens
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message, Role
-from recto.ids import new_id
 from recto.summary.extractive_summary import Extraction, PlainMessage
 from recto.summary.verification import CoveredMessages
 

@@ -15,8 +15,8 @@ from bench import corpus, peers
 from bench.figure import Figure, cost
 from bench.table import judged, show
 from bench.turn import apart, import_history, peak_mb
-from recto.blocking import open_desk
-from recto.locations import STORE_FILE
+from recto.api.blocking import open_desk
+from recto.base.locations import STORE_FILE
 from recto.store.store import Store
 from recto.transfer.exporter import export_chunks, write_chunks
 from recto.transfer.formats import open_source

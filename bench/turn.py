@@ -32,12 +32,12 @@ from bench import corpus, peers
 from bench.figure import Figure, cost
 from bench.steps import BESIDE, REST, STEPS, Recorder, recorded
 from bench.table import Times, judged, ms, show
-from recto.blocking import Desk, Talk, open_desk
+from recto.api.blocking import Desk, Talk, open_desk
+from recto.base.ids import new_id
+from recto.base.locations import STORE_FILE
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.events import ContextCompacted, Replied, Sent, TextDelta
-from recto.ids import new_id
-from recto.locations import STORE_FILE
 from recto.store.store import Store
 from recto.window.window import Window
 

@@ -24,12 +24,12 @@ from bench.judge import Verdict, judge, unpaired
 from bench.table import judged, show
 from bench.turn import apart
 from bench.wire import FRAME, Limits, Wire, tokens, weights
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
+from recto.base.ids import new_id
 from recto.chat.blocks import Block, Text, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.errors import RectoError
-from recto.ids import new_id
-from recto.settings import SYSTEM_PROMPT
+from recto.settings.settings import SYSTEM_PROMPT
 from recto.store.store import Store
 
 CASES, QUICK_CASES = 1_000, 100

@@ -24,7 +24,7 @@ from bench.turn import apart
 from bench.vault_questions import show_foreign, show_growing, show_questions, small_questions
 from bench.vault_search import show_meaning, show_words, small_search
 from bench.vault_turns import show_turns
-from recto.locations import CATALOG_FILE, SEARCH_FILE
+from recto.base.locations import CATALOG_FILE, SEARCH_FILE
 from recto.vault.links import Link, find_all_links, split_link
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch

@@ -19,7 +19,7 @@ from bench.figure import Figure, cost
 from bench.notes import Notes, write_notes
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
-from recto.locations import CATALOG_FILE, SEARCH_FILE
+from recto.base.locations import CATALOG_FILE, SEARCH_FILE
 from recto.search.embedder import LOCAL, Embedder, open_embedder
 from recto.search.terms import STOP_WORDS
 from recto.vault.vault import Vault

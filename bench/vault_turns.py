@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.notes import Notes
 from bench.table import Times, judged, ms, show
 from bench.turn import WARM_UP, apart
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
 from recto.chat.message import Message
 from recto.events import Referenced, Replied
 

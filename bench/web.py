@@ -21,11 +21,11 @@ from typing import Any
 
 from bench.figure import Figure, cost
 from bench.table import Times, judged, ms, show
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
+from recto.api.desk import open_async
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message, now
-from recto.desk import open_async
-from recto.ids import new_id
 from recto.reports.transcript import TranscriptEntry
 
 MESSAGES, TABS, WORDS = 10_000, 20, 200

@@ -40,7 +40,7 @@ from bench.turn import (
     prepare_small_chats,
 )
 from bench.wire import Limits
-from recto.blocking import Talk, open_desk
+from recto.api.blocking import Talk, open_desk
 
 LIMITS = Limits(most=8192 - 512, trigger=8192 - 512, keep=(8192 - 512) // 2)
 SUMMARY = corpus.Speaker(12).text(500)

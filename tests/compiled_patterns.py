@@ -17,10 +17,10 @@ from typing import Any
 from msgspec import Struct
 
 import recto
+from recto.api.suggestions import letters_in_order
+from recto.base.text import LazyPattern
 from recto.memory.learning import _requests
 from recto.sentences.words import tables, word_class
-from recto.suggestions import letters_in_order
-from recto.text import LazyPattern
 from recto.vault.gitignore import _combine, _parse_pattern
 from recto.vault.question import _unspaced_asking
 from recto.window.request import _openings
@@ -73,8 +73,8 @@ MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
     "recto.vault.question._unspaced_asking": ("finditer", lambda: [_unspaced_asking()]),
     "recto.sources.use_detection._as_written": ("search", lambda: [re.compile(r"a[\W_]+a[\W_]+b", re.IGNORECASE)]),
     "recto.store.backup._named": ("fullmatch", lambda: [re.compile(r"recto-\d{8}T\d{6}(?:-\d+)?\.db")]),
-    "recto.suggestions._ways": ("search", lambda: [re.compile(r"[ /]a a")]),
-    "recto.suggestions.letters_in_order": ("finditer", lambda: [letters_in_order("aab")]),
+    "recto.api.suggestions._ways": ("search", lambda: [re.compile(r"[ /]a a")]),
+    "recto.api.suggestions.letters_in_order": ("finditer", lambda: [letters_in_order("aab")]),
     "recto.summary.evidence.states": ("search", lambda: [re.compile(r"(?<!\w)a(?!\w)")]),
     "recto.vault.gitignore._combine": ("fullmatch", _ignore_patterns),
     "recto.vault.gitignore._parse_pattern": ("fullmatch", _ignore_patterns),
@@ -165,7 +165,7 @@ class _Calls:
             pattern = re.compile(self._value(call.args[0]), flags | (self._value(given) if given else 0))
         except NameError:
             # of what compiles a text of its module the callers are found, and of lazy patterns the values
-            is_lazy = isinstance(of, ast.Name) or named == "recto.text._compiled"
+            is_lazy = isinstance(of, ast.Name) or named == "recto.base.text._compiled"
             if not is_lazy and (function not in _COMPILERS or named in MADE) and not _is_own_text(call):
                 self.dynamic.add(named)
             return

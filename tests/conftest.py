@@ -17,7 +17,7 @@ from hypothesis import settings as hypothesis_settings
 from tests.cli.preloaded import Preloaded
 from tests.providers.conftest import Loopback
 
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
 
 _ASKED = os.environ.get("RECTO_EXAMPLES", "")
 

@@ -12,6 +12,8 @@ from rich.console import Console
 from tests.hostile_texts import Read
 
 from recto.agents.source_file import read_source_file
+from recto.api.client_turn import differing_parts
+from recto.base.text import clean, closest_key, without_key
 from recto.chat.blocks import Text, ToolResult
 from recto.chat.chain import print_of
 from recto.chat.message import Message, blocks_from
@@ -19,7 +21,6 @@ from recto.cli.folding import fold_offsets
 from recto.cli.markdown import Growing, Page
 from recto.cli.show import shortened, visible
 from recto.cli.word_wrap import row_breaks
-from recto.client_turn import differing_parts
 from recto.compaction.condensed import divide, question_in, telling_line
 from recto.errors import RectoError
 from recto.memory.fact import full_names, guessed_kind, is_negated, may_contradict, numbers_in, says_same
@@ -59,7 +60,6 @@ from recto.summary.set_aside import (
 )
 from recto.summary.values import find_values
 from recto.summary.verification import CoveredMessages, FormerSummary, split_stated
-from recto.text import clean, closest_key, without_key
 from recto.transfer.formats import open_source
 from recto.vault.answers import found_terms, rated_statements, term_weights
 from recto.vault.document import Document, block_text, section_text

@@ -13,12 +13,12 @@ import pytest
 from tests.conftest import Open, Script, mostly_slow
 from tests.test_door import public
 
-from recto.arguments import CHECKED_ELSEWHERE, RULES
-from recto.ask_options import AskOptions
-from recto.blocking import Desk, open_desk
-from recto.desk import AsyncDesk, new_desk
+from recto.api.arguments import CHECKED_ELSEWHERE, RULES
+from recto.api.ask_options import AskOptions
+from recto.api.blocking import Desk, open_desk
+from recto.api.desk import AsyncDesk, new_desk
+from recto.api.talk import AsyncTalk
 from recto.errors import DoesNotFit, Invalid, NotFound, RectoError, StoreError
-from recto.talk import AsyncTalk
 
 pytestmark = pytest.mark.untraced
 

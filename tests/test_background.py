@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from recto import background
-from recto.background import (
+from recto.base import background
+from recto.base.background import (
     FOREGROUND,
     BackgroundWorker,
     Foreground,
@@ -114,7 +114,7 @@ def test_a_turn_that_its_client_has_left_is_waited_for_no_more(monkeypatch: pyte
 
 def test_background_work_waits_a_moment_after_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     foreground, now, waited = Foreground(), [100.0], list[float]()
-    monkeypatch.setattr("recto.background.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("recto.base.background.time.monotonic", lambda: now[0])
 
     def wait(timeout_s: float) -> None:
         waited.append(timeout_s)
@@ -132,7 +132,7 @@ def test_background_work_waits_a_moment_after_a_turn(monkeypatch: pytest.MonkeyP
 
 def test_where_turn_follows_turn_background_work_goes_on_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
     foreground, now, at_work = Foreground(), [100.0], list[ForegroundTurn]()
-    monkeypatch.setattr("recto.background.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("recto.base.background.time.monotonic", lambda: now[0])
 
     def wait(timeout_s: float) -> None:  # a turn of 30 ms, a gap of 50, and so on
         now[0] += min(timeout_s, 0.03 if at_work else 0.05)

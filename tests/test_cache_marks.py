@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import Open, Serve
 from tests.providers.conftest import Answer, Loopback
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 
 MARK = b',"cache_control":{"type":"ephemeral"}'
 

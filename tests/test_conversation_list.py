@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import Open, Script
 
-from recto import conversation_list, store_reader
-from recto.conversation_list import latest_conversations
+from recto.api import conversation_list, store_reader
+from recto.api.conversation_list import latest_conversations
 from recto.errors import MessagesLost, TooNew
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk
+from recto.api.blocking import Desk
 from recto.errors import Invalid
 from recto.sources.source import SourceKind
 

@@ -11,8 +11,8 @@ import click
 import pytest
 import yaml
 
-from recto import settings
 from recto.cli.main import recto
+from recto.settings import settings
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 ROOT = DEPLOY.parent

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import recto
-from recto.blocking import Desk, Talk
-from recto.desk import AsyncDesk
+from recto.api.blocking import Desk, Talk
+from recto.api.desk import AsyncDesk
+from recto.api.talk import AsyncTalk
 from recto.errors import RectoError
-from recto.talk import AsyncTalk
 
 
 def public(kind: type) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 from tests.conftest import Open, Script
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Text, ToolCall, ToolResult
 from recto.chat.conversation import view
 from recto.chat.message import Message
@@ -31,7 +32,6 @@ from recto.events import (
     ToolStarted,
     Working,
 )
-from recto.ids import new_id
 from recto.recall.archive import WaitPolicy
 from recto.sources.tools import CANCELLED
 from recto.turn.prepared import PreparedTurn

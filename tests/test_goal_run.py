@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
+from recto.api.desk import open_async
 from recto.cli.drawing.plans import report_lines
-from recto.desk import open_async
 from recto.errors import Invalid, RectoError
 from recto.events import ApprovalAsked, Branched, PlanChanged, RunEnded, Sent
 from recto.tasks.run import FileUse

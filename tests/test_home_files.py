@@ -15,12 +15,12 @@ from tests.cli.conftest import Run, Spawn, run, spawn  # noqa: F401  fixtures
 from tests.cli.harbour import write_server
 from tests.conftest import Script
 
-from recto import store_reader
-from recto.blocking import open_desk
+from recto.api import store_reader
+from recto.api.blocking import open_desk
+from recto.api.store_files import StoreFiles
+from recto.base.home_files import make_private_folder, tighten_home, use_write_ahead_log
 from recto.cli.log import describe_bug
 from recto.cli.questions import HistoryFile
-from recto.home_files import make_private_folder, tighten_home, use_write_ahead_log
-from recto.store_files import StoreFiles
 from recto.vault.document_summary import DocumentSummaries
 
 SOURCE = Path(store_reader.__file__).parent

@@ -1,4 +1,4 @@
-from recto.ids import id_start, new_id
+from recto.base.ids import id_start, new_id
 
 
 def test_ids_are_26_characters_and_sort_by_birth() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import Open, Script
 
 import recto
-from recto.blocking import Talk
+from recto.api.blocking import Talk
 
 Json = Any
 HISTORY: list[Json] = [

@@ -9,8 +9,8 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Keyword, Text
 
-from recto import patient_lexer
-from recto.patient_lexer import MOST_S, PatientLexer
+from recto.base import patient_lexer
+from recto.base.patient_lexer import MOST_S, PatientLexer
 
 
 class SlowLexer(Lexer):  # type: ignore[misc]  # untyped

@@ -16,7 +16,7 @@ import recto
 from recto import plugins
 from recto.errors import BrokenPlugin, NoVectors
 from recto.search.embedder import open_embedder
-from recto.strategy import STRATEGIES
+from recto.settings.strategy import STRATEGIES
 from recto.turn import plugin_tools
 
 ROOT = Path(__file__).parents[1]

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from tests.conftest import Script
 
-from recto import settings
 from recto.agents.agent_file import agent_specs
 from recto.agents.agents import Agents
 from recto.agents.project_trust import trust_settings
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 from recto.errors import Invalid, NotFound
-from recto.project_access import CAPS, FREE, NEEDS_TRUST, ONLY_STRICTER
-from recto.settings_file import set_setting
+from recto.settings import settings
+from recto.settings.file import set_setting
+from recto.settings.project_access import CAPS, FREE, NEEDS_TRUST, ONLY_STRICTER
 
 ROOT = Path(__file__).parents[1]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.chat.blocks import File, Image
 from recto.errors import Invalid, NotFound, Unreachable
 from recto.events import Appended, Referenced, Sent

@@ -10,7 +10,7 @@ from tests.conftest import Open, Serve
 from tests.providers.conftest import Answer, Loopback
 from tests.test_cache_marks import said
 
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 from recto.chat.blocks import ToolCall
 from recto.cli.main import recto
 from recto.errors import ProviderError

@@ -3,8 +3,9 @@ from typing import Any
 
 import pytest
 
-from recto import locations, settings
+from recto.base import locations
 from recto.errors import Invalid
+from recto.settings import settings
 
 
 def write(path: Path, text: str) -> Path:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Talk
+from recto.api.blocking import Talk
+from recto.api.store_reader import open_reader
 from recto.errors import Invalid, NotFound
-from recto.store_reader import open_reader
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_an_empty_store_has_no_conversation(tmp_path: Path) -> None:
 
 def test_a_look_up_starts_no_engine(talk: Talk) -> None:
     code = (
-        "import sys\nfrom recto.store_reader import open_reader\n"
+        "import sys\nfrom recto.api.store_reader import open_reader\n"
         "with open_reader() as reader:\n    reader.record(), reader.compare(), reader.source_report()\n"
         "print([name for name in ('recto.engine', 'recto.mcp.servers', 'numpy', 'rich') if name in sys.modules])"
     )

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.suggestions import CachedSuggestions, Fuzzy, Suggestion
+from recto.api.suggestions import CachedSuggestions, Fuzzy, Suggestion
 
 
 def best(typed: str, *keys: str, most: int = 50) -> list[str]:

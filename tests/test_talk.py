@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Talk
+from recto.api.blocking import Talk
 from recto.errors import Invalid, NotFound, StoreError
 from recto.events import Question
 from recto.store.tree import Tree
@@ -246,7 +246,7 @@ def test_a_conversation_is_stored_with_its_first_message_or_not_at_all(
 
 KILLED = """
 import os, sys
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 from recto.store.tree import Tree
 Tree.append = lambda *_: os._exit(9)
 open_desk(model=sys.argv[1]).conversation().ask("hello")

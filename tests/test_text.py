@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.text import REPLACEMENT, clean, kept_text_caches, text_cache, trim_text_caches, without_key
+from recto.base.text import REPLACEMENT, clean, kept_text_caches, text_cache, trim_text_caches, without_key
 
 
 def test_nul_and_lone_surrogates_become_replacement_characters() -> None:

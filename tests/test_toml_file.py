@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from recto import toml_file
+from recto.base import toml_file
 from recto.errors import Invalid
 
 FILE = Path("some.toml")

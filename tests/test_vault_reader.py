@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from recto.api.vault_reader import VaultReader, open_vault_reader
 from recto.errors import Invalid, NotFound
-from recto.vault_reader import VaultReader, open_vault_reader
 
 
 @pytest.fixture

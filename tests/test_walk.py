@@ -14,11 +14,11 @@ from tests.conftest import Open, Script
 from tests.said import user_sentences
 from tests.turn.test_mcp_tools import configure, server
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.events import ApprovalAsked, Event, TextDelta
-from recto.ids import new_id
 
 QUESTION = "What is one and two?"
 CALL = {"tool_calls": [{"name": "plain__add", "arguments": {"a": 1, "b": 2}}]}

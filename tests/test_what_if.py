@@ -11,7 +11,7 @@ import pytest
 from tests.compaction.test_run import REPLY, SAID, SUMMARY
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.chat.blocks import MessageRange
 from recto.errors import Invalid, NotFound
 

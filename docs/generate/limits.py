@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
-from recto import file_cache, settings, suggested_names
 from recto.agents import templates
+from recto.api import suggested_names
+from recto.base import file_cache
 from recto.compaction import summary_input
 from recto.mcp import server_files, stdio
 from recto.providers import model
+from recto.settings import settings
 from recto.sources import documents, vault_tools
 from recto.store import backup, database
 from recto.transfer import archive, media

@@ -5,10 +5,10 @@ from itertools import groupby
 
 from docs.generate.setting_advice import ADVICE
 
-from recto import settings
 from recto.errors import Invalid
-from recto.project_access import CAPS, FREE, NEEDS_TRUST, ONLY_STRICTER
-from recto.setting_spec import Spec
+from recto.settings import settings
+from recto.settings.project_access import CAPS, FREE, NEEDS_TRUST, ONLY_STRICTER
+from recto.settings.spec import Spec
 
 BEGINNING = """\
 # Settings

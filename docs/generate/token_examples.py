@@ -12,12 +12,12 @@ from pathlib import Path
 from docs.generate.limits import ROOT
 from msgspec import Struct
 
-from recto import settings
-from recto.blocking import Desk, Talk, open_desk
+from recto.api.blocking import Desk, Talk, open_desk
 from recto.chat.blocks import Compaction
 from recto.chat.message import Usage
 from recto.providers.attachments import PDF_PAGE, anthropic_image_tokens, openai_image_tokens
 from recto.providers.catalog import ModelCatalog
+from recto.settings import settings
 from recto.turn.assembly import LEAST_CACHED
 from recto.window.window import Window
 

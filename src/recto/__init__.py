@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from recto.ask_options import Reply
-    from recto.blocking import Desk, Talk
-    from recto.blocking import open_desk as open
+    from recto.api.ask_options import Reply
+    from recto.api.blocking import Desk, Talk
+    from recto.api.blocking import open_desk as open
+    from recto.api.client_turn import ExtendedPath
+    from recto.api.desk import AsyncDesk, open_async
+    from recto.api.fitting import FittedMessages, fit
+    from recto.api.own_client import PreparedRequest
+    from recto.api.talk import AsyncTalk
     from recto.chat.blocks import Compaction, File, Image, Quote, Text, ToolCall, ToolResult
     from recto.chat.message import Message, Usage
-    from recto.client_turn import ExtendedPath
-    from recto.desk import AsyncDesk, open_async
     from recto.errors import (
         Altered,
         BrokenPlugin,
@@ -62,10 +65,7 @@ if TYPE_CHECKING:
         ToolStarted,
         Working,
     )
-    from recto.fitting import FittedMessages, fit
-    from recto.own_client import PreparedRequest
     from recto.sources.source import Tool
-    from recto.talk import AsyncTalk
     from recto.tasks.plan import TaskPlan
     from recto.tasks.report import RunReport
     from recto.tasks.run import TaskRun
@@ -74,13 +74,13 @@ if TYPE_CHECKING:
     from recto.window.window import Window
 
 _DOOR = {
-    "recto.blocking": "Desk Talk open",
-    "recto.desk": "AsyncDesk open_async",
-    "recto.talk": "AsyncTalk",
-    "recto.ask_options": "Reply",
-    "recto.fitting": "FittedMessages fit",
-    "recto.client_turn": "ExtendedPath",
-    "recto.own_client": "PreparedRequest",
+    "recto.api.blocking": "Desk Talk open",
+    "recto.api.desk": "AsyncDesk open_async",
+    "recto.api.talk": "AsyncTalk",
+    "recto.api.ask_options": "Reply",
+    "recto.api.fitting": "FittedMessages fit",
+    "recto.api.client_turn": "ExtendedPath",
+    "recto.api.own_client": "PreparedRequest",
     "recto.chat.blocks": "Compaction File Image Quote Text ToolCall ToolResult",
     "recto.chat.message": "Message Usage",
     "recto.sources.source": "Tool",

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from recto import locations
 from recto.agents.agents import Agents
-from recto.background import FOREGROUND, BackgroundWorker, ForegroundTurn, share_heap
+from recto.base import locations
+from recto.base.background import FOREGROUND, BackgroundWorker, ForegroundTurn, share_heap
+from recto.base.concurrency import StoreThread, TaskSet
+from recto.base.text import clean
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.compaction.revisions import Revisions
 from recto.compaction.summary_ahead import SummariesAhead, find_ahead, is_due_soon
-from recto.concurrency import StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
 from recto.events import Noticed, Working
 from recto.mcp.servers import McpServers
@@ -31,14 +32,13 @@ from recto.recall.fact_memory import FactMemory
 from recto.recall.fact_picker import FactPicker
 from recto.recall.picker import RecallPicker, recall_ahead
 from recto.search.embedder import SharedEmbedder
-from recto.settings import Settings
+from recto.settings.settings import Settings
+from recto.settings.strategy import SUMMARIZE
 from recto.sources.chooser import Chooser
 from recto.sources.selection import StablePicks
 from recto.store.backup import DailyBackup
 from recto.store.database import CHECKPOINT_IN_S
 from recto.store.store import Store
-from recto.strategy import SUMMARIZE
-from recto.text import clean
 from recto.turn.assembly import Turn
 from recto.turn.builder import TurnBuilder
 from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents.conftest import Write, only_note
 
-from recto import settings
 from recto.agents import agent_file, layers
 from recto.agents.agent_file import BUILT_IN_TOOLS
 from recto.agents.agents import Agents
 from recto.agents.project_trust import trust_settings
+from recto.settings import settings
 from recto.sources.tools import FORGET_FACT, RECALL, RECALL_FACTS, REMEMBER
 from recto.sources.vault_tools import reading_tools, writing_tools
 from recto.vault.vault import Vault

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents.conftest import Write, only_note
 
-from recto import settings
 from recto.agents.agent import Agent, apply_agent, without_conflicts
 from recto.agents.agents import Agents
 from recto.errors import Invalid
+from recto.settings import settings
 
 SCORES = "[context]\nmin_score = 0.8\ninclude_score = 0.5\n"
 WATER = "[context]\nlow_water = 0.9\nthreshold = 0.5\n"

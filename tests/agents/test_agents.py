@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from tests.agents.conftest import Write, only_note, settle, writer
 
-from recto import file_cache, settings
 from recto.agents.agent import Agent, apply_agent
 from recto.agents.agents import Agents
+from recto.base import file_cache
 from recto.errors import Invalid, NotFound
+from recto.settings import settings
 
 # -- which there are
 

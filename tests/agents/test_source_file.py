@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents.conftest import Write, only_note, refusing, settle
 
-from recto import file_cache
 from recto.agents import source_file
 from recto.agents.agents import Agents
+from recto.base import file_cache
 from recto.sources.source import Reference, Rule
 
 

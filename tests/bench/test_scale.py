@@ -6,9 +6,9 @@ import pytest
 from bench.load_messages import made_id
 from bench.scale import Said, Seen, judge_store
 
+from recto.base.ids import is_id, new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message, Role
-from recto.ids import is_id, new_id
 from recto.store.store import Store
 
 OWN: Said = [("user", "one"), ("assistant", "yes"), ("user", "two"), ("assistant", "no")]

@@ -343,7 +343,7 @@ def test_the_file_can_be_edited_and_what_is_wrong_is_told(
 def test_nothing_heavy_is_imported_and_no_store_is_opened(home: Path, args: list[str]) -> None:
     write(home / "agents/clerk/agent.toml", SERVER)
     write(home / "agents/clerk/rules/style.md", "---\ninclude: always\n---\nBe brief.")
-    heavy = ("mcp", "numpy", "sqlalchemy", "rich", "prompt_toolkit", "httpx2", "recto.desk", "recto.engine")
+    heavy = ("mcp", "numpy", "sqlalchemy", "rich", "prompt_toolkit", "httpx2", "recto.api.desk", "recto.engine")
     code = (
         f"import sys\nsys.argv = ['recto', *{args!r}]\nfrom recto.cli.main import main\n"
         f"try:\n    main()\nexcept SystemExit:\n    pass\n"

@@ -16,6 +16,7 @@ from prompt_toolkit.document import Document
 from tests.cli.test_vault import boat
 from tests.conftest import examples
 
+from recto.api.suggested_names import file_paths, note_names
 from recto.cli.completers import (
     AgentCompleter,
     FileCompleter,
@@ -28,7 +29,6 @@ from recto.errors import Invalid
 from recto.sources.mentions import mentioned_sources
 from recto.sources.overrides import SourceOverrides, SourceStatus
 from recto.sources.source import Reference, Rule, Source, SourceKind, Tool
-from recto.suggested_names import file_paths, note_names
 from recto.vault.links import find_links
 from recto.vault.vault import Vault
 

@@ -76,8 +76,7 @@ def test_a_store_that_cannot_be_read_offers_nothing(program: Path, home: Path) -
 
 
 def test_completion_imports_nothing_heavy(home: Path) -> None:
-    code = (
-        "import sys\nimport recto.cli.completion, recto.conversation_list, recto.providers.catalog\nprint(*sys.modules)"
-    )
+    modules = "recto.cli.completion, recto.api.conversation_list, recto.providers.catalog"
+    code = f"import sys\nimport {modules}\nprint(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout.split()
     assert not {"rich", "sqlalchemy", "prompt_toolkit", "genai_prices", "recto.engine"} & set(loaded)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run, failure, one, rows
 
-from recto.settings import specs
+from recto.settings.settings import specs
 
 
 def test_show_lists_every_setting_with_its_origin(run: Run, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:

@@ -18,7 +18,7 @@ from tests.conftest import Open, Script
 from tests.recall.test_archive import HULL, MAST, garbage, half, other_version, say, server
 from tests.search.test_embedding_endpoint import Answer, Server, vectors
 
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 from recto.cli.drawing.references import snippet_around
 
 pytestmark = pytest.mark.untraced

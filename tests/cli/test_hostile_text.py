@@ -15,7 +15,7 @@ from tests.cli.terminal import Terminal
 from tests.conftest import Script, mostly_slow
 
 import recto.cli
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 from recto.cli.main import COMMANDS
 from recto.cli.main import recto as root
 

@@ -10,7 +10,7 @@ from tests.cli.conftest import Run, failure, one, rows
 
 from recto.cli.log import redact
 from recto.errors import Invalid
-from recto.keys import KeyedEnvironment, KeyStore
+from recto.settings.keys import KeyedEnvironment, KeyStore
 
 KEY = "sk-test-0123456789abcdef"
 

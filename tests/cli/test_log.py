@@ -12,12 +12,12 @@ from tests.cli.conftest import Run, Spawn, failure
 from tests.cli.test_main import Broken
 from tests.conftest import Open, Script
 
+from recto.base.home_files import CRASH_FILE
 from recto.cli import chat as chat_command
 from recto.cli import log, main, slash
 from recto.cli.chat_state import ChatState
 from recto.cli.log import REDACTED, redact
 from recto.cli.show import console
-from recto.home_files import CRASH_FILE
 
 KEY = "sk-proj-4f9XyZ8821abcdEFGH"
 TOOL = {"name": "read_document", "arguments": {"path": "Welcome"}}

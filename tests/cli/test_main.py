@@ -25,7 +25,7 @@ HEAVY = (
     "httpx2",
     "splintr",
     "genai_prices",
-    "recto.desk",
+    "recto.api.desk",
     "recto.engine",
 )
 

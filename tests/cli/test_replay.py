@@ -9,11 +9,11 @@ from tests.cli.conftest import Run, failure
 from tests.cli.terminal import Terminal
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk
+from recto.api.blocking import Desk
 from recto.chat.blocks import Text
 from recto.cli.replay import paced, turns
 from recto.events import Appended, ContextCompacted, Noticed, Replied, Sent, TextDelta, ToolFinished
-from recto.playback import playback_events
+from recto.reports.playback import playback_events
 
 
 @pytest.fixture

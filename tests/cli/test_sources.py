@@ -405,7 +405,7 @@ def test_what_looks_like_a_key_is_hidden_unless_it_has_to_be_judged(run: Run, tm
 
 
 def test_help_of_sources_imports_nothing_heavy() -> None:
-    heavy = ("rich", "sqlalchemy", "mcp", "numpy", "yaml", "recto.desk")
+    heavy = ("rich", "sqlalchemy", "mcp", "numpy", "yaml", "recto.api.desk")
     code = (
         "import sys\nsys.argv = ['recto', 'sources', 'list', '--help']\nfrom recto.cli.main import main\n"
         f"try:\n    main()\nexcept SystemExit:\n    pass\nprint([name for name in {heavy!r} if name in sys.modules])"

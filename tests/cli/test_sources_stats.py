@@ -11,11 +11,11 @@ from sqlalchemy import text
 from tests.cli.conftest import failure, rows
 from tests.store.test_source_uses import API, ISSUE, STYLE, Chat
 
+from recto.base.ids import new_id
+from recto.base.locations import STORE_FILE
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.cli.main import recto
-from recto.ids import new_id
-from recto.locations import STORE_FILE
 from recto.sources.source import BUILT_IN_SERVER, Pick, SourceId
 from recto.store.source_uses import SourceUse
 from recto.store.store import Store

@@ -8,7 +8,7 @@ from tests.cli.conftest import Run, failure, one, rows
 from tests.cli.harbour import BERTH, write_server
 from tests.conftest import Script
 
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 from recto.sources.tool_definition import ToolDefinition
 
 

@@ -39,7 +39,7 @@ def at(root: Path) -> tuple[str, str]:
 def test_help_imports_nothing_heavy(args: list[str]) -> None:
     code = (
         f"import sys\nfrom recto.cli.main import recto\ntry:\n    recto.main({args!r})\nexcept SystemExit:\n    pass\n"
-        f"print([name for name in {(*HEAVY, 'recto.vault.vault', 'recto.settings')!r} if name in sys.modules])"
+        f"print([name for name in {(*HEAVY, 'recto.vault.vault', 'recto.settings.settings')!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.chat.blocks import Compaction
 from recto.compaction.condensed import LongText, divide, extract_middle, question_in, sentences_about
 from recto.events import ContextCompacted, Event, Replied, Sent, SummaryRequested

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk
+from recto.api.blocking import Desk
 from recto.events import ContextCompacted, Event, Sent
 
 QUESTION = "The skipper Ingrid Solheim must know by 14:35 which of the 27 boats of berth K-19 leak."

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from tests.compaction.test_revisions import Life
 from tests.conftest import examples
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Compaction, Text, ToolCall, ToolResult
 from recto.chat.conversation import units, view
 from recto.chat.message import Message
 from recto.errors import Invalid
-from recto.ids import new_id
 from recto.reports.transcript import archived_part
 from recto.store.store import Store
 from recto.window.compaction_block import WrittenSummary, cleared_at, compaction_message, next_block

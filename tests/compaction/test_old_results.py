@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from tests.compaction.test_run import of
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
+from recto.base.ids import new_id
 from recto.chat.blocks import Text, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.compaction.condensed import result_line, telling_line
 from recto.events import ContextCompacted, SummaryRequested
-from recto.ids import new_id
 from recto.window.planner import LINE
 
 NOTE = "The harbour log says that boat {0} came in at pier {0}. " * 60

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from tests.conftest import Open, Script, examples
 
 from recto import wire
+from recto.base.ids import new_id
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message
 from recto.compaction.revisions import BlockRevision, fork_to
 from recto.errors import Invalid
-from recto.ids import new_id
 from recto.store.store import Store
 from recto.turn.session import ChatSession, moved
 from recto.window.compaction_block import WrittenSummary, cleared_at, compaction_message, next_block, revised_block

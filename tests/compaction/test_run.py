@@ -9,7 +9,8 @@ import pytest
 from tests.conftest import Open, Script
 from tests.said import user_sentences
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
+from recto.base.ids import new_id
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message
 from recto.errors import DoesNotFit, Invalid, NotFound, Overflow
@@ -23,7 +24,6 @@ from recto.events import (
     Sent,
     SummaryRequested,
 )
-from recto.ids import new_id
 from recto.summary.marks import strip_marks
 
 pytestmark = pytest.mark.untraced

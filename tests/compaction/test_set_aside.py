@@ -11,7 +11,7 @@ from tests.conftest import Open, Script
 from tests.said import user_sentences
 
 from recto import wire
-from recto.blocking import Desk, Talk, open_desk
+from recto.api.blocking import Desk, Talk, open_desk
 from recto.chat.blocks import Compaction
 from recto.summary.set_aside import RETURNED, parse_set_aside
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recto.blocking import Desk, Talk, open_desk
+from recto.api.blocking import Desk, Talk, open_desk
 
 pytestmark = pytest.mark.untraced
 

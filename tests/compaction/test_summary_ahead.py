@@ -9,7 +9,7 @@ import pytest
 from tests.compaction.test_run import REPLY, SAID, SUMMARY, fill, of
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.compaction.summary_ahead import SummariesAhead
 from recto.events import ContextCompacted, SummaryRequested
 from recto.store.records import Record

@@ -10,7 +10,7 @@ from tests.conftest import Open, Script
 from tests.said import user_sentences
 
 from recto import wire
-from recto.blocking import Talk
+from recto.api.blocking import Talk
 from recto.compaction.summary_writer import without_work_log
 from recto.errors import Invalid
 from recto.events import ContextCompacted, Event, Sent

@@ -10,7 +10,8 @@ from tests.conftest import Open, Script
 from tests.said import user_sentences
 
 from recto import wire
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
+from recto.base.ids import new_id
 from recto.chat.blocks import Compaction, MessageRange, Text
 from recto.chat.conversation import ranges_of, ranges_without
 from recto.chat.message import Message
@@ -18,7 +19,6 @@ from recto.cli.drawing.transcripts import compaction_facts, progress_in_words
 from recto.compaction import summary_input, summary_writer
 from recto.compaction.summary_input import sampled
 from recto.events import ContextCompacted, Event, SummaryProgress
-from recto.ids import new_id
 from recto.summary.set_aside import split_returned
 
 ROLES = ("user", "assistant")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Talk
+from recto.api.blocking import Talk
 
 # Each note says one figure that the user asks for, in the middle of others.
 ASKED = {

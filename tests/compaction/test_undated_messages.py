@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import Open, Script
 from tests.said import user_sentences
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 
 Json = Any
 SAID = "We decided last Friday that Ada Lovelace pays 4,200 euros for the winch."

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from recto import Text, Tool
-from recto.blocking import Desk
+from recto.api.blocking import Desk
 
 # Looking changes nothing: these run in one copy, through the blocking and the asynchronous door.
 Calls = list[Callable[[Any], Any]]

@@ -12,7 +12,7 @@ from tests.golden.door_calls import DESK_READS, DESK_WRITES, TALK_READS, TALK_WR
 from tests.golden.plain_values import as_text, plain
 
 import recto
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
 from recto.errors import RectoError
 
 DURATION = re.compile(r'("duration_s": )[0-9.]+')

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
 
 SAID = (
     "The mast step was rotten. Harlan put in a new one of oak; his invoice was 340 €.",

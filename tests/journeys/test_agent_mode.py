@@ -14,7 +14,7 @@ import pytest
 from tests.cli.harbour import WAIT, write_server
 from tests.conftest import Script
 
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / ".venv/node/node_modules/.bin/mcp-server-filesystem"

@@ -7,7 +7,7 @@ from tests.cli.conftest import terminal  # noqa: F401  a fixture
 from tests.cli.terminal import Terminal
 from tests.conftest import Script
 
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Script
 
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 
 
 @pytest.mark.parametrize("command", ["ask", "chat"])

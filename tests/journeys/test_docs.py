@@ -21,16 +21,16 @@ from tests.conftest import Open, Script
 from tests.journeys.boat import ASKED, REPLY, last_text, tell, write_script
 from tests.journeys.commands import in_a_process, in_this_process
 
-from recto import settings
 from recto.agents.agent_file import AGENT_SPECS, TABLES, read_agent_file
 from recto.agents.agents import Agents
 from recto.agents.server_table import SERVER_KEYS, TOOL_KEYS
 from recto.agents.source_file import FRONT_MATTER_KEYS, read_source_file
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 from recto.chat.blocks import Compaction, ToolResult
 from recto.cli.main import recto
 from recto.cli.slash import COMMANDS
-from recto.setting_spec import Spec
+from recto.settings import settings
+from recto.settings.spec import Spec
 from recto.sources.advice import SIGNS
 from recto.sources.source import APPROVALS, INCLUDES, Pick, Rule
 from recto.sources.tools import RECALL_TOOL

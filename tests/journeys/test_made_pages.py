@@ -20,11 +20,11 @@ from docs.generate.settings_page import project_may, settings_page
 from tests.cli.harbour import SERVER, write_source
 from tests.journeys.commands import in_this_process
 
-from recto import settings
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
+from recto.api.desk import AsyncDesk
 from recto.cli.main import recto
-from recto.desk import AsyncDesk
-from recto.setting_spec import Spec
+from recto.settings import settings
+from recto.settings.spec import Spec
 
 ROOT = DOCS.parent
 SPECS = {spec.key: spec for spec in settings.specs()}

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.conftest import Script
 
 import recto
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "python.md").read_text()

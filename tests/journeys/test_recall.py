@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.journeys.boat import ASKED, REPLY, SAID, last_text, tell, write_script
 
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 from tests.mcp.conftest import PARTS, Made, is_alive, odd, plain, tools_of, until
 
+from recto.base.concurrency import LoopThread
 from recto.chat.blocks import ToolCall
-from recto.concurrency import LoopThread
 from recto.errors import RectoError
 from recto.mcp.server_files import Trust
 from recto.mcp.servers import ToolOffer

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from tests.conftest import Open, Script, examples
 from tests.search.test_embedding_endpoint import Answer, Server, says, vectors
 
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
+from recto.base.ids import new_id
 from recto.chat.blocks import File, Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role
 from recto.errors import Invalid, NotFound
-from recto.ids import new_id
 from recto.recall import message_search
 from recto.recall.indexed_message import BACKGROUND_BATCH, BULK_BATCH
 from recto.store.rows import NumberedMessage

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk
+from recto.api.blocking import Desk
 from recto.events import Event, FactLearned, FactProposed
 
 OK = {"text": "ok"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk
+from recto.api.blocking import Desk
 from recto.memory.fact import MemoryFact
 
 NOTES = {

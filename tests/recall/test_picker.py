@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import Open, Script, mostly_slow
 from tests.said import user_sentences
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.events import Noticed, Sent
 from recto.recall.picker import RecallPicker
 from recto.search.query import Query, QueryAhead

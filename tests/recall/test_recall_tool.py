@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import Open, Script
 from tests.recall.test_picker import REPLY, SUMMARY, TOLD
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.events import Sent, ToolFinished
 from recto.recall.recall_tool import recall_tool
 

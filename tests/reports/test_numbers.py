@@ -2,7 +2,7 @@
 
 import pytest
 
-from recto.ids import new_id
+from recto.base.ids import new_id
 from recto.reports.transcript import ids_in, number_in, with_short_names
 
 

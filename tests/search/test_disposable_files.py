@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Script
 
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
 from recto.errors import Busy, RectoError, StoreError
 from recto.search import disposable_file
 from recto.search.finder import Finder

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.conftest import examples
 
-from recto.background import FOREGROUND, Foreground, in_background
+from recto.base.background import FOREGROUND, Foreground, in_background
 from recto.errors import NoVectors
 from recto.search.minilm import (
     GRAPH_CRC32,

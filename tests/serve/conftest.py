@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 from tests.cli.conftest import run as run
 
-from recto.desk import new_desk
+from recto.api.desk import new_desk
 from recto.serve.app import build_app
 from recto.serve.connections import Connections, bounded_config
 from recto.serve.gateway import Gateway, ServeOptions

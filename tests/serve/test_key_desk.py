@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.conftest import Script
 
-from recto.desk import new_desk
+from recto.api.desk import new_desk
 from recto.errors import Invalid, NotFound, RectoError, Refused, SpendLimit
 from recto.serve.access import KeyRefused
 from recto.serve.gateway import Gateway, ServeOptions

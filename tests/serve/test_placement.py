@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from tests.conftest import Script
 from tests.serve.conftest import Start, assistant, user
 
+from recto.api.client_turn import said_path
+from recto.api.desk import new_desk
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message, Role
-from recto.client_turn import said_path
-from recto.desk import new_desk
-from recto.ids import new_id
 from recto.serve import placement
 from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.placement import place

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.store.check import check_store
 from recto.store.migrations import REVISIONS
 from recto.store.store import Store

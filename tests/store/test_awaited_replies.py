@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message
-from recto.ids import new_id
 from recto.store.schema import conversations
 from recto.store.store import Store
 

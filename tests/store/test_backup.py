@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.store.conftest import PROCESSES
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Busy, Invalid, MessagesLost, NotFound, StoreError
-from recto.ids import new_id
 from recto.store import backup as module
 from recto.store.backup import (
     KEPT_DAYS,

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.conftest import examples
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message, Role
 from recto.errors import NotFound
-from recto.ids import new_id
 from recto.providers.anthropic import AnthropicFormat
 from recto.providers.openai import OpenAIFormat
 from recto.providers.registry import format_named

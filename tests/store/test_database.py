@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy.pool import QueuePool
 from tests.store.conftest import PROCESSES
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Busy, StoreError, TooNew
-from recto.ids import new_id
 from recto.store.database import MAX_IDLE
 from recto.store.store import Store
 from recto.window.count import Count

@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
+from recto.base.ids import new_id
 from recto.chat.blocks import DocumentReference, References, Text
 from recto.chat.message import Message
 from recto.errors import NotFound
-from recto.ids import new_id
 from recto.store.store import Store
 
 BUDGET = DocumentReference("[[Budget]]", "Money/Budget.md", summary="What we may spend.")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.store.conftest import PROCESSES
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import MessagesLost, StoreError
-from recto.ids import new_id
 from recto.store.marker import NewestMessage, StoreMarker
 from recto.store.store import Store
 

@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message
 from recto.errors import NotFound
-from recto.ids import new_id
 from recto.store.store import Store
 from recto.window.compaction_block import compaction_message
 

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message
-from recto.ids import new_id
 from recto.store.dialect import driver_connection
 from recto.store.store import Store
 

@@ -12,12 +12,12 @@ from sqlalchemy import event, inspect, text
 from tests.conftest import Open, Script
 from tests.store.conftest import PROCESSES
 
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
+from recto.base.ids import new_id
 from recto.chat.blocks import Compaction, DocumentReference, References, Text
 from recto.chat.message import Message
 from recto.errors import Altered, Busy, Invalid, NotFound, StoreError, TooNew
 from recto.events import PlanChanged
-from recto.ids import new_id
 from recto.sources.source import Pick, SourceId
 from recto.store.migrations import REVISIONS
 from recto.store.schema import metadata

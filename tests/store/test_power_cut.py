@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import pytest
 from msgspec import Struct, field
 
-from recto.keys import KeyStore
+from recto.settings.keys import KeyStore
 from recto.store.backup import backups
 from recto.store.check import check_store
 from recto.store.store import Store
@@ -36,10 +36,10 @@ WAYS: list[tuple[Kept, Kept]] = [("all", "all"), ("none", "none"), ("none", "all
 CHAT = """
 import json, os, sys
 from pathlib import Path
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 from recto.events import Appended
-from recto.keys import KeyStore
-from recto.store_files import StoreFiles
+from recto.settings.keys import KeyStore
+from recto.api.store_files import StoreFiles
 
 root, model = Path(sys.argv[1]), sys.argv[2]
 acks = os.open(root / "acks", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, select, text
 from tests.conftest import examples
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
-from recto.ids import new_id
 from recto.sources.source import Pick
 from recto.store.rebuild import LruCache, Rebuilder
 from recto.store.records import LONGEST_CHAIN

@@ -7,7 +7,7 @@ from sqlalchemy import func, select, update
 from tests.conftest import Open, Script
 from tests.store.conftest import is_forgotten, tell_a_secret, told
 
-from recto.blocking import Desk
+from recto.api.blocking import Desk
 from recto.errors import Invalid, NotFound
 from recto.store.retention import time_before
 from recto.store.schema import conversations, facts, metadata, usage_reports

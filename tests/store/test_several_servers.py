@@ -14,12 +14,12 @@ from sqlalchemy import inspect, text
 from tests.conftest import Script
 from tests.store.conftest import make_older
 
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.compaction.summary_ahead import summary_lease
 from recto.errors import Invalid, StoreError
-from recto.ids import new_id
 from recto.store import database
 from recto.store.database import Change
 from recto.store.schema import metadata

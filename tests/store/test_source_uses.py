@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Invalid, NotFound
-from recto.ids import new_id
 from recto.sources.advice import SIGNS, AgentTotals, Sign, SourceStats
 from recto.sources.source import Mode, SourceId
 from recto.store import source_uses

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import inspect
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
 from recto.errors import Invalid, NotFound, StoreError
 from recto.store import store_copy
 from recto.store.check import check_store

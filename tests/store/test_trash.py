@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Script
 from tests.store.conftest import differences, is_forgotten, tell_a_secret, told
 
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
 from recto.errors import Invalid, NotFound
 from recto.store.check import check_store
 from recto.store.trash import Trash

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import event, text
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Compaction, Text, ToolCall
 from recto.chat.message import Message, Tokens, Usage
 from recto.errors import Invalid, NotFound
-from recto.ids import new_id
 from recto.store.store import Store
 from recto.window.compaction_block import compaction_message
 
@@ -287,7 +287,7 @@ import sys, time
 from pathlib import Path
 from recto.store.store import Store
 from recto.chat.message import Message
-from recto.ids import new_id
+from recto.base.ids import new_id
 store = Store(Path(sys.argv[1]))
 message = Message(new_id(), "assistant", (), parent=sys.argv[3], status="unfinished")
 store.tree.append(sys.argv[2], message)

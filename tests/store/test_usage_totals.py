@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from tests.store.test_plans import plans
 from tests.store.test_source_uses import API, LONG_AGO, STYLE, Chat, stat
 
+from recto.base.ids import new_id
 from recto.chat.blocks import DocumentReference, References, Text
 from recto.chat.message import Message
-from recto.ids import new_id
 from recto.sources.advice import AgentTotals
 from recto.store.source_uses import SourceUse
 from recto.store.spending import Spent, SpentBy

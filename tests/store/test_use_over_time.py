@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from tests.store.test_source_uses import API, ISSUE, LONG_AGO, STYLE, Chat
 from tests.store.test_usage_totals import BROKEN, BUDGET, FOUND, say
 
+from recto.api.store_reader import StoreReader
+from recto.base.ids import new_id
 from recto.chat.blocks import References, Text
 from recto.chat.message import Message, Usage
-from recto.ids import new_id
 from recto.store.source_uses import SourceUse
 from recto.store.spending import SpentBy
 from recto.store.store import Store
@@ -26,7 +27,6 @@ from recto.store.use_over_time import (
     kept_together,
     source_periods,
 )
-from recto.store_reader import StoreReader
 
 
 def periods(

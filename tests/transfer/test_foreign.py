@@ -16,10 +16,10 @@ from tests.transfer import samples
 from tests.transfer.conftest import bring, export
 from tests.transfer.samples import DOT
 
+from recto.base.ids import new_id
 from recto.chat.blocks import File, Image, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.errors import Invalid, NotFound, RectoError
-from recto.ids import new_id
 from recto.store.check import check_store
 from recto.store.store import Store
 from recto.transfer import archive, json_items

@@ -10,7 +10,8 @@ from markdown_it import MarkdownIt
 from tests.conftest import Open, Script
 from tests.transfer.samples import DOT
 
-from recto.blocking import Desk
+from recto.api.blocking import Desk
+from recto.base.ids import new_id
 from recto.chat.blocks import (
     Block,
     DocumentReference,
@@ -24,7 +25,6 @@ from recto.chat.blocks import (
     ToolResult,
 )
 from recto.chat.message import Message
-from recto.ids import new_id
 from recto.store.store import Store
 from recto.transfer.exporter import export_chunks
 from recto.transfer.report import ExportFormat

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from tests.conftest import Open, Script
 from tests.transfer.conftest import bring, export
 
-from recto.blocking import Desk, open_desk
+from recto.api.blocking import Desk, open_desk
+from recto.base.ids import new_id
 from recto.chat.blocks import (
     Block,
     Compaction,
@@ -30,7 +31,6 @@ from recto.chat.blocks import (
 )
 from recto.chat.message import Message, Tokens, Usage
 from recto.errors import Invalid, RectoError, TooNew
-from recto.ids import new_id
 from recto.store.check import check_store
 from recto.store.store import Store
 from recto.transfer.importer import Importer

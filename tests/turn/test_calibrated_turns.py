@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import Open, Script, examples
 
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 from recto.events import ContextCompacted
 from recto.providers import families
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.chat.blocks import ToolResult
 from recto.events import ApprovalAsked, Event, Noticed
 

@@ -6,10 +6,10 @@ import pytest
 from tests.compaction.test_run import REPLY, SAID, SUMMARY
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
+from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message, now
-from recto.ids import new_id
 
 TURNS = 12
 CHANGES: dict[str, Callable[[Talk], object]] = {

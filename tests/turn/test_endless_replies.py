@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import Open, Script, Serve
 from tests.providers.conftest import Loopback
 
-from recto.blocking import Talk
+from recto.api.blocking import Talk
 from recto.chat.blocks import Thinking
 from recto.errors import Unreachable
 from recto.events import Noticed, ToolStarted

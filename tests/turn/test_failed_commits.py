@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Open, Script, mostly_slow
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.errors import StoreError
 
 pytestmark = pytest.mark.untraced

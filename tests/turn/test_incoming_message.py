@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import event
 from tests.conftest import Open, Script
 
+from recto.base.concurrency import StoreThread
+from recto.base.ids import new_id
 from recto.chat.message import Message, Tokens
-from recto.concurrency import StoreThread
 from recto.errors import StoreError
 from recto.events import TextDelta
-from recto.ids import new_id
 from recto.store.store import Store
 from recto.turn.incoming_message import TICK_S, IncomingMessage, OpenStreams
 from recto.turn.session import ChatSession

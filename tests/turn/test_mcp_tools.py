@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Talk
+from recto.api.blocking import Talk
 from recto.chat.blocks import ToolResult
 from recto.events import ApprovalAsked, ToolStarted
 from recto.sources.tools import CANCELLED

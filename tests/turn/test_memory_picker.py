@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Talk
+from recto.api.blocking import Talk
 from recto.sources.source import Pick
 from recto.window.window import Window
 

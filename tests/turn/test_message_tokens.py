@@ -5,7 +5,7 @@ import pytest
 from tests.conftest import Open, Script
 
 from recto import wire
-from recto.blocking import Talk
+from recto.api.blocking import Talk
 from recto.chat.blocks import ToolResult
 from recto.errors import Invalid, NotFound
 from recto.sources.source import Tool

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
+from recto.base.ids import new_id
 from recto.chat.blocks import File, Image, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.errors import Invalid, NotFound
 from recto.events import ToolCallsPending
-from recto.ids import new_id
 from recto.sources.source import Tool
 
 # one red pixel

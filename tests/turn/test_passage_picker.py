@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.conftest import Open, Script
 from tests.vault.asked_notes import NOTES
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.errors import NotFound
 from recto.events import Appended, NotesQuoted, Noticed, Replied, Sent, TextDelta, Working
 from recto.providers.model import Model

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.chat.message import Message
 from recto.store.records import Record
 from recto.tasks.plan import TaskPlan, plan_from

@@ -9,7 +9,7 @@ from tests.conftest import Open, Serve
 from tests.providers.conftest import Answer, Loopback
 from tests.test_cache_marks import said
 
-from recto.blocking import Desk
+from recto.api.blocking import Desk
 from recto.window.calibration import UsageReport
 
 MODEL = "anthropic:claude-sonnet-4-5"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.chat.blocks import ToolResult
 from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.events import ApprovalAsked, Noticed, ToolFinished, ToolStarted

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Talk
+from recto.api.blocking import Talk
 from recto.errors import Invalid, SpendLimit, Unreachable
 from recto.events import TextDelta
 from recto.store.spending import Spent

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk
 from recto.events import Noticed, Replied
 from recto.sources.selection import OfferedTool, Selection
 from recto.sources.short_tool import short_form

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from tests.conftest import Open, Script
 
-from recto.blocking import Talk
+from recto.api.blocking import Talk
+from recto.api.talk import AsyncTalk
 from recto.chat.blocks import Image, Text, ToolResult
 from recto.errors import Invalid, NotFound, ProviderError
 from recto.events import Appended, Event, Replied, TextDelta, ToolFinished
 from recto.sources.source import Tool
-from recto.talk import AsyncTalk
 
 READ = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Boat.md"}}]}
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recto.base.text import REPLACEMENT, clean
 from recto.errors import Invalid
-from recto.text import REPLACEMENT, clean
 from recto.vault.decoding import decode_text
 
 written = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=f"\0{REPLACEMENT}"))

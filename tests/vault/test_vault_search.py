@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from recto.base.locations import vault_folder
 from recto.errors import NoVectors, StoreError
-from recto.locations import vault_folder
 from recto.vault import indexer
 from recto.vault import vault_search as module
 from recto.vault.document import Document

@@ -14,7 +14,7 @@ from tests.web import small_weights
 from tests.web.conftest import OpenPage, Served, shot
 from tests.web.small_weights import CONTENT
 
-from recto.settings import load
+from recto.settings.settings import load
 
 SMALL = "embedded:qwen2.5-coder-0.5b"
 HALF = len(CONTENT) // 2

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.web.conftest import VAULT, OpenPage, Serve, say, shot
 
-from recto.settings import load
+from recto.settings.settings import load
 
 KEY = "sk-test-0123456789abcdef"
 

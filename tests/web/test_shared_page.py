@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.web.conftest import SHOTS, STARTS_WITHIN_S, VAULT, say, shot
 
-from recto.ids import new_id
-from recto.locations import STORE_FILE
+from recto.base.ids import new_id
+from recto.base.locations import STORE_FILE
 from recto.store.store import Store
 
 SECRET = "the combination of the harbour safe is 4711"

@@ -9,7 +9,7 @@ from tests.conftest import Script
 from tests.web.conftest import OpenPage, Serve, Served, shot
 from tests.web.test_looks import AXE, serious_findings
 
-from recto.blocking import open_desk
+from recto.api.blocking import open_desk
 
 pytestmark = [pytest.mark.slow, pytest.mark.untraced]
 

@@ -14,7 +14,7 @@ from recto.chat.blocks import Compaction, Text, ToolCall, ToolResult
 from recto.chat.conversation import View, units, view
 from recto.chat.message import Message
 from recto.errors import DoesNotFit
-from recto.strategy import DISCARD, HYBRID, STRATEGIES, SUMMARIZE, Strategy
+from recto.settings.strategy import DISCARD, HYBRID, STRATEGIES, SUMMARIZE, Strategy
 from recto.window.count import NOTICE, SMALLEST_EXCERPT, SUMMARY, fit, level_sizes
 from recto.window.plan import Budget, Plan, Shares
 from recto.window.planner import LITTLE, compact_now, plan_window, squeezed

@@ -13,9 +13,9 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from recto import settings as configuration
 from recto.errors import Invalid
-from recto.settings import Settings
+from recto.settings import settings as configuration
+from recto.settings.settings import Settings
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT, Reference, Rule, SourceId
 

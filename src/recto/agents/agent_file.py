@@ -12,14 +12,15 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from recto import settings, toml_file
 from recto.agents.server_table import ServerTable, read_server_tables
 from recto.agents.source_file import name_key
+from recto.base import toml_file
+from recto.base.text import clean, closest_key
 from recto.errors import Invalid
-from recto.setting_names import hint
-from recto.setting_spec import Spec
+from recto.settings import settings
+from recto.settings.names import hint
+from recto.settings.spec import Spec
 from recto.sources.source import INCLUDES, Include, SourceId
-from recto.text import clean, closest_key
 from recto.vault.decoding import decode_text
 
 PROMPT_KEYS = ("system_prompt", "system_prompt_file")

@@ -14,8 +14,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto import settings as configuration
-from recto import toml_file
 from recto.agents.agent import Agent, apply_agent, with_agent_settings, without_conflicts
 from recto.agents.agent_file import (
     BUILT_IN_TOOLS,
@@ -47,11 +45,13 @@ from recto.agents.agents_folder import (
 from recto.agents.layers import AgentLayer, merge_layers
 from recto.agents.project_trust import accept_setting, admitted_settings
 from recto.agents.source_file import name_key, read_source_file
+from recto.base import toml_file
+from recto.base.file_cache import FileCache, FileEntry, stat_file
+from recto.base.home_files import TRUST_FILE, private_home
 from recto.errors import Invalid, NotFound
-from recto.file_cache import FileCache, FileEntry, stat_file
-from recto.home_files import TRUST_FILE, private_home
-from recto.setting_spec import Spec
-from recto.settings import Settings
+from recto.settings import settings as configuration
+from recto.settings.settings import Settings
+from recto.settings.spec import Spec
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Include, Reference, Rule, SourceId
 from recto.vault.decoding import decode_text
 

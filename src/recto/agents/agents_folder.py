@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from recto.base.file_cache import FileEntry, folder_files
 from recto.errors import Invalid
-from recto.file_cache import FileEntry, folder_files
 
 AGENTS_FOLDER, AGENT_FILE, MCP_FILE = "agents", "agent.toml", ".mcp.json"
 MAX_NAME_LENGTH = 64

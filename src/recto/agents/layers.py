@@ -15,9 +15,9 @@ from recto.agents.agent import Agent
 from recto.agents.agent_file import BUILT_IN_TOOLS, EMPTY_FILE, PROMPT_KEYS, AgentFile, parse_include_key
 from recto.agents.server_table import merge_server_table
 from recto.agents.source_file import SourceFile, name_key
+from recto.base.text import clean
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Include, Reference, Rule, SourceId, TextSource
-from recto.text import clean
 
 TextSourceT = TypeVar("TextSourceT", bound=TextSource)
 _MAX_NOTE_CHARS = 800

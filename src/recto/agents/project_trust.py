@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from recto import settings as configuration
 from recto.agents.agent_file import AgentFile, read_agent_file
 from recto.agents.agents_folder import AGENT_FILE, AgentsFolder, is_agent_name
+from recto.base.file_cache import FileCache, stat_file
 from recto.errors import NotFound
-from recto.file_cache import FileCache, stat_file
-from recto.project_access import ProjectAccess, ProjectSetting
+from recto.settings import settings as configuration
+from recto.settings.project_access import ProjectAccess, ProjectSetting
 
 if TYPE_CHECKING:
     from recto.agents.agents import Agents

@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.base.text import clean
 from recto.errors import Invalid
 from recto.sources.server_config import TARGET_FIELDS, ServerConfig, ToolConfig
 from recto.sources.source import APPROVALS, BUILT_IN_SERVER, INCLUDES, Approval
-from recto.text import clean
 
 SERVER_KEYS = (*TARGET_FIELDS, "type", "disabled", "enabled", "include", "approval", "timeout_s", "tools")
 TOOL_KEYS = ("include", "approval", "enabled")

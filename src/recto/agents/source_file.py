@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from recto.base.text import clean
 from recto.errors import Invalid
 from recto.sources.source import INCLUDES, MAX_PRIORITY, TextSource
-from recto.text import clean
 from recto.vault.decoding import decode_text
 from recto.vault.document import Document, note_name, parse_note
 from recto.vault.links import front_matter

@@ -3,8 +3,8 @@ summary, and what became of the facts."""
 
 from collections.abc import Mapping
 
+from recto.base.text import counted
 from recto.chat.blocks import Compaction
-from recto.text import counted
 
 UNVERIFIED = "[unverified]"
 WRITERS = {

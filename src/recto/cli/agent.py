@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recto import locations
+from recto.base import locations
 from recto.cli import agent_run, options, show
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
     from recto.agents.agents import Agents, AgentSetting
-    from recto.settings import Settings
+    from recto.settings.settings import Settings
 
 name_argument = click.argument("name", metavar="NAME")
 
@@ -41,7 +41,7 @@ def _agents() -> "Agents":
 
 def _settings(home: Path, project: Path | None) -> "Settings":
     """The settings below an agent's own. Where they cannot be read, agents can still be seen and corrected."""
-    from recto import settings
+    from recto.settings import settings
 
     try:
         return settings.load(home, project)

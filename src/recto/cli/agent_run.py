@@ -9,7 +9,7 @@ import click
 from recto.cli import completion, options, show
 
 if TYPE_CHECKING:
-    from recto.blocking import Desk, Talk
+    from recto.api.blocking import Desk, Talk
     from recto.cli.listener import Listener
     from recto.events import Event
     from recto.tasks.report import RunReport

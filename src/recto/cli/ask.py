@@ -11,8 +11,8 @@ from msgspec.structs import asdict
 from recto.cli import options, show
 
 if TYPE_CHECKING:
-    from recto.ask_options import Reply
-    from recto.blocking import Desk, Talk
+    from recto.api.ask_options import Reply
+    from recto.api.blocking import Desk, Talk
     from recto.cli.listener import Listener, Numbered
 
 
@@ -84,7 +84,7 @@ def _message(text: str) -> bytes:
 def _filled(name: str, params: tuple[str, ...], message: bytes, flags: dict[str, str]) -> bytes:
     """The message by a template, whose model and instructions hold where no option says otherwise."""
     from recto.agents.templates import read_template  # reads notes: only for templates
-    from recto.locations import find_home, find_project
+    from recto.base.locations import find_home, find_project
 
     home = find_home()
     template = read_template(name, home, find_project(Path.cwd(), home))

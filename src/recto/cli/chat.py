@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from rich.console import Console
 
-    from recto.blocking import Desk, Talk
+    from recto.api.blocking import Desk, Talk
     from recto.cli.chat_state import ChatState
     from recto.cli.questions import PlainPrompt
 

@@ -21,7 +21,7 @@ from recto.sources.source import DEFAULT_AGENT
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import FormattedText
 
-    from recto.blocking import Desk, Talk
+    from recto.api.blocking import Desk, Talk
     from recto.chat.blocks import Compaction
     from recto.cli.listener import Listener
     from recto.sources.server_config import ServerConfig

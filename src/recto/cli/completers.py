@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from recto.api.suggested_names import NEEDS_QUOTES, UNTYPED_SOURCE, file_paths, note_headings, note_names, note_paths
+from recto.api.suggestions import CachedSuggestions, Suggestion, Suggestions
 from recto.cli.show import shortened, visible
 from recto.cli.slash_commands import NAMED
 from recto.errors import RectoError
 from recto.sources.mentions import mentioned_sources
 from recto.sources.source import INCLUDES, Reference, Rule, SourceKind
-from recto.suggested_names import NEEDS_QUOTES, UNTYPED_SOURCE, file_paths, note_headings, note_names, note_paths
-from recto.suggestions import CachedSuggestions, Suggestion, Suggestions
 from recto.vault.link_resolver import fold_name
 
 if TYPE_CHECKING:

@@ -59,8 +59,8 @@ def _offering(find: Callable[[], Iterable[tuple[str, str]]]) -> Complete:
 
 
 def _conversations() -> Iterable[tuple[str, str]]:
-    from recto import locations  # only to complete, as everything below
-    from recto.conversation_list import latest_conversations
+    from recto.api.conversation_list import latest_conversations
+    from recto.base import locations  # only to complete, as everything below
 
     store = locations.find_store(locations.find_home())
     found = latest_conversations(MOST) if isinstance(store, str) or store.is_file() else []
@@ -69,22 +69,22 @@ def _conversations() -> Iterable[tuple[str, str]]:
 
 
 def _agents() -> Iterable[tuple[str, str]]:
-    from recto import locations
     from recto.agents.agents import Agents
+    from recto.base import locations
 
     home = locations.find_home()
     return [(name, "") for name in Agents(home, locations.find_project(Path.cwd(), home)).names()]
 
 
 def _models() -> Iterable[tuple[str, str]]:
-    from recto import locations
+    from recto.base import locations
     from recto.providers.catalog import ModelCatalog
 
     return [(name, "") for name in ModelCatalog(locations.find_home(), locations.find_project(Path.cwd())).described()]
 
 
 def _settings() -> Iterable[tuple[str, str]]:
-    from recto.settings import specs
+    from recto.settings.settings import specs
 
     return [(spec.key, spec.help) for spec in specs()]
 
@@ -94,7 +94,7 @@ def _assignments() -> Iterable[tuple[str, str]]:
 
 
 def _strategies() -> Iterable[tuple[str, str]]:
-    from recto.strategy import STRATEGIES
+    from recto.settings.strategy import STRATEGIES
 
     return [(name, "") for name in STRATEGIES]
 

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recto import locations, settings
+from recto.base import locations
 from recto.cli import completion, options, show
 from recto.cli.drawing.windows import setting_in_words
 from recto.cli.terminal import revealed
+from recto.settings import settings
 
 if TYPE_CHECKING:
-    from recto.project_access import ProjectSetting
+    from recto.settings.project_access import ProjectSetting
 
 MODELS = ("model", "context.summary_model")
 of_conversation_option = click.option(
@@ -108,7 +109,7 @@ def set_value(key: str, value: str, project: bool, as_json: bool) -> None:
 
     Example: recto config set model openai:gpt-4o
     """
-    from recto.settings_file import set_setting  # only to write a file
+    from recto.settings.file import set_setting  # only to write a file
 
     root = (locations.find_project(Path.cwd()) or Path.cwd()) if project else None
     own = settings.own_key(key, "config set")
@@ -131,7 +132,7 @@ def unset(key: str, project: bool, as_json: bool) -> None:
 
     Example: recto config unset model
     """
-    from recto.settings_file import unset_setting  # only to write a file
+    from recto.settings.file import unset_setting  # only to write a file
 
     root = (locations.find_project(Path.cwd()) or Path.cwd()) if project else None
     was_there = unset_setting(key, home=locations.find_home(), project=root)

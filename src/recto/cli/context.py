@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recto.base.text import clean
 from recto.chat.compaction_words import UNVERIFIED, counts_in_words
 from recto.cli import options, show
 from recto.cli.ask import open_listener
@@ -37,14 +38,13 @@ from recto.cli.transfer import export_command, import_command
 from recto.cli.what_if import what_if
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryProgress, SummaryRequested
-from recto.strategy import STRATEGIES
-from recto.text import clean
+from recto.settings.strategy import STRATEGIES
 
 if TYPE_CHECKING:
-    from recto.blocking import Desk, Talk
+    from recto.api.blocking import Desk, Talk
+    from recto.api.store_reader import SpentWithin
     from recto.chat.blocks import Compaction
     from recto.store.spending import SpentBy
-    from recto.store_reader import SpentWithin
 
 
 @click.group()

@@ -15,7 +15,7 @@ from recto.cli.terminal import bar
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
-    from recto.blocking import Desk, Talk
+    from recto.api.blocking import Desk, Talk
     from recto.recall.indexed_message import IndexStatus
 
 # so many messages are shown where nobody says how many
@@ -45,7 +45,7 @@ def list_conversations(limit: int, state: Any, as_json: bool) -> None:
 
     Example: recto conversations list --limit 10
     """
-    from recto.conversation_list import latest_conversations  # sqlite3: only to list
+    from recto.api.conversation_list import latest_conversations  # sqlite3: only to list
 
     found = latest_conversations(limit, state=state or "active")
     width = max((len(f"#{each.number}") for each in found), default=0)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recto import locations
+from recto.base import locations
 from recto.cli import options, show
 from recto.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from recto.keys import KeyStore
+    from recto.settings.keys import KeyStore
 
 # No provider has a longer name, and every key is longer.
 LONGEST_NAME = 32
@@ -27,7 +27,7 @@ def command() -> None:
 
 
 def _store() -> "KeyStore":
-    from recto.keys import KeyStore  # only where keys are
+    from recto.settings.keys import KeyStore  # only where keys are
 
     return KeyStore(locations.find_home())
 

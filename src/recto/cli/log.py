@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from recto import __version__
+from recto.base.home_files import CRASH_FILE, create_private_file, make_private_folder, private
+from recto.base.locations import find_home
+from recto.base.text import without_key
 from recto.cli.show import visible
 from recto.errors import Invalid, RectoError
-from recto.home_files import CRASH_FILE, create_private_file, make_private_folder, private
-from recto.keys import READ
-from recto.locations import find_home
-from recto.text import without_key
+from recto.settings.keys import READ
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

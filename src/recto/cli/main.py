@@ -134,7 +134,7 @@ def recto(ctx: click.Context, log_file: str | None) -> None:
 
 
 def _near(name: str) -> str:
-    from recto.text import closest_key  # only where a name is wrong
+    from recto.base.text import closest_key  # only where a name is wrong
 
     return closest_key(name, {command: command for command in COMMANDS})
 

@@ -16,7 +16,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from recto.patient_lexer import PatientLexer
+from recto.base.patient_lexer import PatientLexer
 
 # Longer lines are hard to read, however wide the terminal is.
 WIDEST = 100

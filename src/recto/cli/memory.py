@@ -14,7 +14,7 @@ from recto.errors import Invalid
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recto.blocking import Desk
+    from recto.api.blocking import Desk
     from recto.memory.fact import MemoryFact
     from recto.recall.fact_memory import LearnedFact, RelevantFact
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
-from recto import locations
+from recto.base import locations
 from recto.cli import options, show
 from recto.cli.terminal import bar
 from recto.providers.catalog import ModelCatalog
@@ -19,8 +19,8 @@ from recto.providers.embedded import missing_parts
 from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.registry import split_name
 from recto.search.embedder import weights_of
-from recto.settings import Settings, load
-from recto.settings_file import set_setting
+from recto.settings.file import set_setting
+from recto.settings.settings import Settings, load
 from recto.weights import Weights, chat_models, named, pull, suitable, table
 
 if TYPE_CHECKING:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
+from recto.base.ids import id_start, is_id
 from recto.cli import completion
 from recto.cli.terminal import bar
 from recto.errors import NotFound
-from recto.ids import id_start, is_id
 
 if TYPE_CHECKING:
-    from recto.blocking import Desk, Talk
-    from recto.store_reader import StoreReader
+    from recto.api.blocking import Desk, Talk
+    from recto.api.store_reader import StoreReader
+    from recto.api.vault_reader import VaultReader
     from recto.vault.vault import VaultChanges
-    from recto.vault_reader import VaultReader
 
 NO_CONVERSATION = "there is no conversation yet: `recto chat` starts one"
 
@@ -201,14 +201,14 @@ def has_keyboard() -> bool:
 
 def open_desk(flags: dict[str, str] | None = None) -> "Desk":
     """A desk with these settings; without any it opens no vault, for commands that need none."""
-    from recto import blocking  # the store: a third of a second
+    from recto.api import blocking  # the store: a third of a second
 
     return blocking.open_desk(settings={"vault": ""} if flags is None else dict(flags))
 
 
 def open_reader() -> "StoreReader":
     """For commands that only look something up: they need neither settings nor an engine."""
-    from recto import store_reader  # sqlalchemy: a fifth of a second
+    from recto.api import store_reader  # sqlalchemy: a fifth of a second
 
     return store_reader.open_reader()
 
@@ -229,7 +229,7 @@ def vault_options(command: Callable[..., R]) -> Callable[..., R]:
 
 def open_vault(flags: dict[str, str]) -> "VaultReader":
     """The vault of these settings."""
-    from recto.vault_reader import open_vault_reader  # with its links and names, a twentieth of a second
+    from recto.api.vault_reader import open_vault_reader  # with its links and names, a twentieth of a second
 
     return open_vault_reader(settings=flags)
 

@@ -23,6 +23,7 @@ from prompt_toolkit.styles import Style
 from rich.console import Console
 from rich.text import Text
 
+from recto.base.home_files import HISTORY_FILE, create_private_file
 from recto.chat.blocks import Compaction
 from recto.cli.drawing.sources import runs, unasked_in_words
 from recto.cli.drawing.transcripts import block_in_words, remarks
@@ -33,7 +34,6 @@ from recto.cli.terminal import edited, forget_keys, on_interrupt, revealed
 from recto.cli.word_wrap import WordWrap
 from recto.errors import Invalid
 from recto.events import Answer, ApprovalAsked, FactProposed
-from recto.home_files import HISTORY_FILE, create_private_file
 
 if TYPE_CHECKING:
     from recto.sources.server_config import ServerConfig

@@ -12,7 +12,7 @@ from recto.cli.listener import follow
 from recto.events import Appended, Event, TextDelta, ThinkingDelta
 
 if TYPE_CHECKING:
-    from recto.store_reader import StoreReader
+    from recto.api.store_reader import StoreReader
 
 MAX_PAUSE_S = 4.0
 PROMPT = "› "

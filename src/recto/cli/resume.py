@@ -18,7 +18,7 @@ from recto.cli.trash import titled
 from recto.errors import NotFound, RectoError
 
 if TYPE_CHECKING:
-    from recto.blocking import Desk
+    from recto.api.blocking import Desk
     from recto.chat.conversation import Conversation
 
 # Conversations that the list offers, and rows of it that are seen at once.

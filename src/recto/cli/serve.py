@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recto.base.text import dollars
 from recto.cli import options, show
 from recto.cli.web import NEEDS_EXTRA
 from recto.errors import Invalid
-from recto.text import dollars
 
 if TYPE_CHECKING:
     from recto.serve.workers import Disconnect, Mode

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from recto.base.text import counted as counted
 from recto.cli.folding import fold, fold_offsets, width_of
-from recto.text import counted as counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,8 +52,9 @@ def is_plain() -> bool:
 
 
 def _is_set() -> bool:
-    from recto import locations, settings  # only where a user reads: a twentieth of a second
+    from recto.base import locations
     from recto.errors import RectoError
+    from recto.settings import settings  # only where a user reads: a twentieth of a second
 
     try:
         return settings.load(locations.find_home(), locations.find_project(Path.cwd())).plain

@@ -17,8 +17,8 @@ from recto.cli.drawing.windows import FOLLOWS_SETTINGS, facts_table
 from recto.cli.folding import fold
 from recto.cli.show import shortened
 from recto.errors import Invalid, NotFound
+from recto.settings.strategy import STRATEGIES
 from recto.sources.documents import read_attachment
-from recto.strategy import STRATEGIES
 from recto.transfer.report import EXPORT_FORMATS
 
 # Messages that `/search` shows.

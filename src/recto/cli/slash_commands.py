@@ -43,7 +43,7 @@ from recto.cli.screen import Screen
 from recto.cli.show import counted, shortened, visible
 from recto.cli.terminal import edited
 from recto.errors import Invalid, NotFound
-from recto.settings import conversation_key, specs
+from recto.settings.settings import conversation_key, specs
 from recto.sources.source import SourceKind
 
 ALL = "all"

@@ -13,7 +13,7 @@ from recto.errors import Altered, Invalid
 from recto.sources.source import INCLUDES, SOURCE_KINDS, Include, SourceKind
 
 if TYPE_CHECKING:
-    from recto.blocking import Desk, Talk
+    from recto.api.blocking import Desk, Talk
     from recto.sources.overrides import SourceStatus
     from recto.sources.server_config import ServerConfig
     from recto.sources.tool_definition import ToolChange

@@ -11,9 +11,9 @@ from recto.cli.terminal import bar
 from recto.cli.trash import is_removal_confirmed
 
 if TYPE_CHECKING:
+    from recto.api.store_files import StoreFiles
     from recto.store.backup import Backup
     from recto.store.retention import PruneOptions, PruneReport
-    from recto.store_files import StoreFiles
 
 UNSURE_OF_PRUNING = "what is removed cannot be brought back: --yes removes it without asking, --dry-run tells what goes"
 file_argument = click.argument("file", required=False, type=click.Path(path_type=Path))
@@ -117,7 +117,7 @@ def copy(source: str | None, target: str, as_json: bool) -> None:
 
     Example: recto store copy --to sqlite:///copy.db
     """
-    from recto.store_files import StoreFiles  # as below
+    from recto.api.store_files import StoreFiles  # as below
 
     with bar("copying") as tell:
         done = StoreFiles(location=source).copy(target, tell)
@@ -203,6 +203,6 @@ def _described(backup: "Backup") -> str:
 
 
 def _files() -> "StoreFiles":
-    from recto.store_files import StoreFiles  # sqlalchemy: a fifth of a second
+    from recto.api.store_files import StoreFiles  # sqlalchemy: a fifth of a second
 
     return StoreFiles()

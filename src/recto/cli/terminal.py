@@ -124,7 +124,7 @@ def on_interrupt(handler: InterruptHandler) -> Iterator[None]:
 
 def edited(text: str) -> str | None:
     """The text after the user edited it; None when it is unchanged. Invalid when the editor does not work."""
-    from recto.text import clean  # only to edit
+    from recto.base.text import clean  # only to edit
 
     with on_interrupt(ignore_interrupt):
         try:

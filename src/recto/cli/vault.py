@@ -12,11 +12,11 @@ from recto.cli import options, show, vault_links, vault_search
 from recto.cli.terminal import SUMMING, bar, to_file
 
 if TYPE_CHECKING:
+    from recto.api.vault_reader import VaultContents, VaultReader
     from recto.chat.conversation import Conversation
     from recto.reports.document_stats import DocumentTally, Grouping
     from recto.vault.vault import DocumentInfo, VaultChanges
     from recto.vault.vault_search import VaultIndexStatus
-    from recto.vault_reader import VaultContents, VaultReader
 
 # Of a longer list the first are named, and how many there are.
 MOST_NAMED = 10

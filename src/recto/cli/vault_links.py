@@ -15,10 +15,10 @@ from recto.cli.terminal import SUMMING, bar, to_file
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
+    from recto.api.vault_reader import VaultReader
     from recto.store.use_over_time import Together
     from recto.vault.graph import Graph
     from recto.vault.vault import ResolvedLink
-    from recto.vault_reader import VaultReader
 
 
 # Looking for the document that may be meant takes a moment for each link.

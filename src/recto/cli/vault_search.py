@@ -10,9 +10,9 @@ from recto.cli.terminal import bar, to_file
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from recto.api.vault_reader import VaultReader
     from recto.vault.vault import Vault
     from recto.vault.vault_search import Excerpt, FoundDocument, VaultIndexStatus
-    from recto.vault_reader import VaultReader
 
 DOCUMENTS, EXCERPTS = 3, 8
 # Fewer notes are indexed before anybody notices.

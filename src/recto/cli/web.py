@@ -83,7 +83,7 @@ def command(flags: dict[str, str], port: int | None, host: str, stays_closed: bo
 async def _serve(
     flags: dict[str, str], host: str, listening: socket.socket, started: "Callable[[PageAccess], object]"
 ) -> None:
-    from recto.desk import open_async  # the store: a third of a second
+    from recto.api.desk import open_async  # the store: a third of a second
     from recto.web.server import serve_page  # NiceGUI: a second
 
     async with await open_async(settings=dict(flags)) as desk:

@@ -9,7 +9,7 @@ from recto.cli.terminal import bar
 from recto.errors import NotFound
 
 if TYPE_CHECKING:
-    from recto.blocking import Talk
+    from recto.api.blocking import Talk
     from recto.reports.what_if import PlanOptions
 
 

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.base.concurrency import StoreThread
+from recto.base.text import clean
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
-from recto.concurrency import StoreThread
 from recto.errors import Invalid, NotFound
 from recto.store.store import Store
-from recto.text import clean
 from recto.turn.context import LARGEST_SUMMARY, ResolvedModel, longest_summary
 from recto.turn.messages import pending_reply
 from recto.turn.session import ChatSession, SessionChanges, moved

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from recto.base.concurrency import entered
+from recto.base.text import clean
 from recto.chat.blocks import Compaction, Text
 from recto.compaction.condensed import CondensedTexts, middle_input, middle_room, question_in
 from recto.compaction.summary_ahead import (
@@ -19,7 +21,6 @@ from recto.compaction.summary_check import as_sent, fitting_ledger, instructions
 from recto.compaction.summary_input import SummaryInput, UnreadMessages, summary_input, unread_ranges, unsummarized
 from recto.compaction.summary_models import Writers, summary_models
 from recto.compaction.summary_writer import SummaryWriter
-from recto.concurrency import entered
 from recto.errors import Invalid
 from recto.events import CompactionProposed, ContextCompacted, Noticed, SummaryProgress, Unanswered
 from recto.store.store import Store
@@ -27,7 +28,6 @@ from recto.summary.prompt import SummaryOptions
 from recto.summary.truncation import cut_to_fit
 from recto.summary.verification import recount_facts
 from recto.summary.work_log import whole_log
-from recto.text import clean
 from recto.turn.assembly import Turn
 from recto.turn.builder import TurnBuilder
 from recto.turn.context import TurnContext

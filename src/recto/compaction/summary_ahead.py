@@ -14,9 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from recto.background import FOREGROUND
+from recto.base.background import FOREGROUND
+from recto.base.concurrency import entered
 from recto.chat.blocks import Compaction, Made
-from recto.concurrency import entered
 from recto.errors import RectoError
 from recto.store.database import Database
 from recto.store.store import Store

@@ -14,10 +14,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.base.concurrency import StoreThread
 from recto.chat.blocks import File, MessageRange, Text, ToolResult
 from recto.chat.conversation import View, ranges_of, ranges_without
 from recto.chat.message import Message
-from recto.concurrency import StoreThread
 from recto.sources.tools import RECALL
 from recto.store.store import Store
 from recto.summary.agent_steps import continue_work_log

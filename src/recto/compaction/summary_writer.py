@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.base.concurrency import StoreThread
+from recto.base.text import trim_text_caches
 from recto.chat.blocks import Made
 from recto.compaction.slices import Slices, open_slices
 from recto.compaction.summary_check import WORTH_DIVIDING, SummaryCheck, as_sent
 from recto.compaction.summary_input import MOST_READ, SummaryInput
-from recto.concurrency import StoreThread
 from recto.errors import Overflow, RectoError
 from recto.events import SummaryProgress, SummaryRequested
 from recto.store.store import Store
@@ -24,7 +25,6 @@ from recto.summary.set_aside import RETURNED, SetAsideItem, add_to_contents, wit
 from recto.summary.truncation import CountTokens
 from recto.summary.verification import Checked
 from recto.summary.work_log import split_work_log
-from recto.text import trim_text_caches
 from recto.turn.context import TurnContext
 from recto.turn.emitting import PATIENCE_S, Emit
 from recto.turn.session import ChatSession

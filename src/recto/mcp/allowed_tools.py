@@ -22,8 +22,8 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.base.home_files import ALLOWED_FOLDER, locked_file, make_private_folder, write_json
 from recto.errors import RectoError
-from recto.home_files import ALLOWED_FOLDER, locked_file, make_private_folder, write_json
 from recto.sources.tool_definition import ServerIdentity, ToolChange, ToolDefinition
 from recto.sources.tools import RemoteTool
 

@@ -14,9 +14,9 @@ from typing import Any, BinaryIO, Literal, Self
 
 from msgspec import Struct
 
+from recto.base.home_files import make_private_folder, private
+from recto.base.text import clean
 from recto.chat.message import now
-from recto.home_files import make_private_folder, private
-from recto.text import clean
 
 MAX_LINES, MAX_LINE_CHARS = 20, 500
 MAX_LOG_BYTES = 1_000_000

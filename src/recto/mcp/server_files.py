@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from recto.home_files import SERVERS, TrustFile, read_json, write_json
+from recto.base.home_files import SERVERS, TrustFile, read_json, write_json
+from recto.base.text import clean
 from recto.mcp.server_target import PROJECT_VARIABLE
 from recto.sources.server_config import TARGET_FIELDS, ServerConfig
-from recto.text import clean
 
 MAX_DESCRIPTION_CHARS = 8_000
 MAX_SCHEMA_BYTES = 100_000

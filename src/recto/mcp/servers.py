@@ -16,9 +16,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from recto.concurrency import LoopThread
+from recto.base.concurrency import LoopThread
+from recto.base.home_files import make_private_folder
 from recto.errors import Invalid, RectoError
-from recto.home_files import make_private_folder
 from recto.mcp.allowed_tools import AllowedTools
 from recto.mcp.connection_state import ServerStatus
 from recto.mcp.server_connection import ConnectionOptions, ServerConnection

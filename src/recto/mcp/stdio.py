@@ -17,10 +17,10 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
 from msgspec import Struct
 
+from recto.base.text import clean
 from recto.mcp.connection_state import ConnectionState
 from recto.mcp.server_target import ServerTarget
 from recto.mcp.transport import Streams, cancel_tasks
-from recto.text import clean
 
 MAX_MESSAGE_BYTES = 160_000_000
 """The longest line: 50 MB of text twice, because many servers send it as text and as structured content, and what

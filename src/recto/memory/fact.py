@@ -12,9 +12,9 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
+from recto.base.text import clean
 from recto.errors import Invalid
 from recto.search.terms import STOP_WORDS, stem_word, words
-from recto.text import clean
 
 FactKind = Literal["preference", "person", "project", "decision", "reference", "other"]
 FACT_KINDS: tuple[FactKind, ...] = get_args(FactKind)

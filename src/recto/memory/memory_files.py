@@ -16,10 +16,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from recto.base.file_cache import FileCache, stat_file
+from recto.base.home_files import TOLD_FILE, read_json, write_json
+from recto.base.text import clean
 from recto.errors import Invalid
-from recto.file_cache import FileCache, stat_file
-from recto.home_files import TOLD_FILE, read_json, write_json
-from recto.text import clean
 from recto.vault.decoding import decode_text
 from recto.vault.document import Document
 from recto.vault.links import mask_code

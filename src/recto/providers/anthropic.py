@@ -8,6 +8,7 @@ recorded before they are sent.
 import re
 from collections.abc import Mapping, Sequence
 
+from recto.base.text import clean
 from recto.chat.blocks import Block, File, Image, Text, Thinking, ToolCall, ToolResult
 from recto.providers.anthropic_replies import AnthropicReader
 from recto.providers.attachments import anthropic_image_tokens, fenced, is_document, pdf_tokens
@@ -15,7 +16,6 @@ from recto.providers.http import Transport
 from recto.providers.remote import CountRequest, ModelLookup, RemoteProvider
 from recto.providers.request_fields import json_arguments, object_schema, sent_id, sent_name
 from recto.sources.source import Tool
-from recto.text import clean
 from recto.window.count import estimate_text
 from recto.window.request import Contents, Entry, NamedTool, Parameters, Piece, PieceKind
 from recto.wire import Json, dumpb, dumps, loads

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from recto.base.text import clean
 from recto.chat.blocks import Block, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.providers.anthropic import MIN_THINKING_BUDGET, TOOL_CHOICES
 from recto.providers.attachments import IMAGE_TYPES, PDF
 from recto.providers.client import CLIENT, ClientRequest
 from recto.providers.request_fields import Fields, parsed
 from recto.sources.source import Tool
-from recto.text import clean
 from recto.window.request import Entry, NamedTool, Parameters, ResponseFormat, ThinkingMode, ToolChoice
 from recto.wire import Json, dumps
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.base.toml_file import read_ordinary_file
 from recto.errors import Invalid, NotFound
 from recto.providers.families import LOCAL, abilities, counting
 from recto.providers.model import Model
 from recto.providers.prices import Prices
-from recto.strategy import STRATEGIES
-from recto.toml_file import read_ordinary_file
+from recto.settings.strategy import STRATEGIES
 from recto.weights import chat_models
 from recto.window.request import COMMON_CONTROL
 

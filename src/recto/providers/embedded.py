@@ -17,8 +17,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.base.locations import folder_of
 from recto.errors import Invalid, NotFound
-from recto.locations import folder_of
 from recto.providers.http import RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
 from recto.providers.local_servers import LlamaServer

@@ -9,8 +9,8 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
+from recto.base.text import without_key
 from recto.errors import Overflow, ProviderError, RateLimited, Refused, Unreachable
-from recto.text import without_key
 from recto.wire import Json, loads
 
 RETRYABLE = frozenset({408, 429, 500, 502, 503, 504, 529})

@@ -18,8 +18,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from recto.base.text import pieces_of
 from recto.providers.model import Model
-from recto.text import pieces_of
 from recto.window.count import ZERO, Count, estimate_message, estimate_text
 from recto.window.request import Contents, Format, Piece
 

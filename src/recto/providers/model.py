@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.base.text import clean
 from recto.chat.message import Usage
 from recto.providers.prices import Prices
-from recto.text import clean
 from recto.window.count import TokenCounter
 from recto.window.request import Format, Parameters, Purpose
 from recto.wire import dumps

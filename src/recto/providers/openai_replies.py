@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Block, Text, Thinking, ToolCall
 from recto.chat.message import Usage
 from recto.errors import NoKey, NotFound, RateLimited, SpendLimit
-from recto.ids import new_id
 from recto.providers.client import ErrorReply, ReplyHead, error_headers, is_too_long, sentence_of, status_of
 from recto.providers.http import ReportedError
 from recto.providers.model import (

@@ -11,13 +11,13 @@ from typing import get_args
 
 from msgspec.structs import replace
 
+from recto.base.text import clean
 from recto.chat.blocks import Block, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.providers.attachments import IMAGE_TYPES, PDF, split_data_url
 from recto.providers.client import CLIENT, ClientRequest
 from recto.providers.openai import INSTRUCTION_ROLES
 from recto.providers.request_fields import Fields, parsed
 from recto.sources.source import Tool
-from recto.text import clean
 from recto.window.request import Effort, Entry, NamedTool, Parameters, ResponseFormat, ResponseType, ToolChoice
 from recto.wire import Json
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from recto.base.text import clean
 from recto.chat.blocks import Block, Image, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
 from recto.providers.attachments import split_data_url
@@ -17,7 +18,6 @@ from recto.providers.openai_requests import EFFORTS, TOOL_CHOICES
 from recto.providers.request_fields import Fields, parsed
 from recto.providers.sse import ServerEvent
 from recto.sources.source import Tool
-from recto.text import clean
 from recto.window.request import Entry, NamedTool, Parameters, ResponseFormat
 from recto.wire import Json, dumps
 

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from recto.errors import Invalid, NoKey, NotFound, ProviderError, Refused
-from recto.keys import KeyedEnvironment
 from recto.plugins import find_plugin, is_plugin
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
 from recto.providers.catalog import FILE, PRICED, ModelCatalog
@@ -25,6 +24,7 @@ from recto.providers.openai import OpenAIFormat, OpenAIProvider
 from recto.providers.remote import RemoteProvider, no_key_in_words
 from recto.providers.scripted import ScriptedProvider
 from recto.search.embedder import EmbeddingAddress
+from recto.settings.keys import KeyedEnvironment
 from recto.weights import chat_models
 from recto.window.request import Format
 

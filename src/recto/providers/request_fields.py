@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping
 from hashlib import sha256
 from typing import Any, NoReturn
 
+from recto.base.text import clean
 from recto.errors import Invalid
-from recto.text import clean
 from recto.wire import Json, dumpb, dumps, loads
 
 MAX_NUMBER = 100_000_000

@@ -29,9 +29,9 @@ from typing import NoReturn, get_args
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.base.ids import new_id
 from recto.chat.message import Usage
 from recto.errors import Invalid, NotFound, Overflow, ProviderError, RateLimited, Unreachable
-from recto.ids import new_id
 from recto.providers.families import VocabularyCounter
 from recto.providers.http import Sleep
 from recto.providers.model import ASSUMED_WINDOW, CallPart, Done, Model, ReplyPart, TextPart, ThinkingPart

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct, json
 
-from recto.background import BackgroundWorker
+from recto.base.background import BackgroundWorker
 from recto.chat.conversation import Trail
 from recto.chat.message import Message
 from recto.errors import RectoError

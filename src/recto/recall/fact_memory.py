@@ -12,8 +12,9 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from recto.arguments import checked_door, shown
-from recto.background import BackgroundWorker
+from recto.base.background import BackgroundWorker
+from recto.base.text import shown
+from recto.base.toml_file import read_ordinary_file
 from recto.chat.message import now
 from recto.errors import Invalid, RectoError
 from recto.memory.fact import (
@@ -37,7 +38,6 @@ from recto.search.hybrid_index import OpenEmbedder, Progress
 from recto.search.passages import split_sentences
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, topic_words, word_forms, words
 from recto.store.store import Store
-from recto.toml_file import read_ordinary_file
 from recto.vault.decoding import decode_text
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,6 @@ class RelevantFact(Struct, frozen=True):
     """By number, why each of them is told."""
 
 
-@checked_door
 class FactMemory:
     def __init__(self, store: Store, path: Path, embedder: OpenEmbedder, *, timeout_s: float = 2.0) -> None:
         self._facts = facts = store.facts

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from recto.background import BackgroundWorker
+from recto.base.background import BackgroundWorker
+from recto.base.locations import vault_folder
 from recto.errors import NotFound, RectoError
-from recto.locations import vault_folder
 from recto.memory.fact import MemoryFact, NoteReference, note_key
 from recto.recall.fact_memory import FactMemory
-from recto.settings import ContextSettings
+from recto.settings.settings import ContextSettings
 from recto.store.document_uses import RecentUses
 from recto.store.store import Store
 from recto.turn.document_picker import document_line

@@ -20,6 +20,7 @@ from typing import Literal, overload
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.base.text import clean
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.errors import Invalid
@@ -36,7 +37,6 @@ from recto.sentences.words import word_class
 from recto.store.paths import ConversationPath
 from recto.store.store import Store
 from recto.summary.agent_steps import is_command_output
-from recto.text import clean
 from recto.turn.session import ChatSession
 from recto.window.compaction_block import cleared_at
 

@@ -27,10 +27,10 @@ from recto.recall.message_search import (
 from recto.recall.recall_tool import recall_tool
 from recto.recall.snippets import LEAST, MARK, PER_LETTER, Snippet, pack_snippets, snippets_text
 from recto.search.finder import Hit
-from recto.settings import ContextSettings
+from recto.settings.settings import ContextSettings
+from recto.settings.strategy import STRATEGIES
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
-from recto.strategy import STRATEGIES
 from recto.turn.assembly import CurrentMessage, Turn, count_with, with_current
 from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from recto.base.home_files import create_private_file, make_private_folder, use_write_ahead_log
+from recto.base.ids import new_id
 from recto.errors import Busy, RectoError, StoreError
-from recto.home_files import create_private_file, make_private_folder, use_write_ahead_log
-from recto.ids import new_id
 
 log = logging.getLogger(__name__)
 

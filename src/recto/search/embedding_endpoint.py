@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from recto.base.text import clean, without_key
 from recto.errors import NoVectors
 from recto.search.embedder import EmbeddingAddress, load_numpy, normalize_vectors
-from recto.text import clean, without_key
 
 if TYPE_CHECKING:
     from httpx2 import Client, Response

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from recto.background import in_background
+from recto.base.background import in_background
 from recto.errors import RectoError
 from recto.search.embedder import MULTILINGUAL, Embedder
 from recto.search.finder import Finder

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from recto.ids import new_id
+from recto.base.ids import new_id
 from recto.search.disposable_file import DisposableFile, close_quietly
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from recto.ids import new_id
+from recto.base.ids import new_id
 from recto.search.dates import is_of_years, joint_label, kind_label, time_range_labels
 from recto.search.index_file import IndexFile
 from recto.search.index_item import COLUMNS, PARTITION_BITS, IndexItem, cut_item, write_items

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from recto.home_files import make_private_folder
+from recto.base.home_files import make_private_folder
+from recto.base.varint import varint
 from recto.search.embedder import MINILM
 from recto.search.onnx_embedder import OnnxEmbedder, open_session, what_is_missing
 from recto.search.terms import is_not_english
-from recto.varint import varint
 
 if TYPE_CHECKING:
     import numpy as np

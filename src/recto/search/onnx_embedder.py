@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from recto.background import FOREGROUND, is_background
-from recto.concurrency import ExitGuard
+from recto.base.background import FOREGROUND, is_background
+from recto.base.concurrency import ExitGuard
 from recto.errors import Invalid, NoVectors
 from recto.search.embedder import INSTALL_EXTRA, load_numpy, normalize_vectors
 from recto.weights import named

@@ -9,7 +9,7 @@ from datetime import date
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from recto.concurrency import WorkerThread
+from recto.base.concurrency import WorkerThread
 from recto.search.dates import date_labels, find_dates
 from recto.search.keyword_index import NO_FILTER, Extent, Filter, KeywordIndex, Passage
 from recto.search.ranking import DATE_WEIGHT, FORM_WEIGHT, Posting

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from recto.background import BackgroundWorker
-from recto.concurrency import FileLock, WorkerThread
+from recto.base.background import BackgroundWorker
+from recto.base.concurrency import FileLock, WorkerThread
 from recto.errors import NoVectors, RectoError, StoreError
 from recto.search.embedder import Embedder, familiarity
 from recto.search.index_file import IndexFile

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from recto.background import in_background
-from recto.concurrency import WorkerThread
+from recto.base.background import in_background
+from recto.base.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
 from recto.search.embedder import MINILM, MULTILINGUAL, Embedder, familiarity
 from recto.search.index_item import HASH_BYTES, embedded_text

@@ -14,10 +14,10 @@ from itertools import chain
 
 from msgspec import Struct
 
+from recto.base.text import text_cache
 from recto.chat.message import Role
 from recto.sentences.segments import UNSPACED, Segment, is_question, readable, segments
 from recto.sentences.words import word_class, words_in
-from recto.text import text_cache
 
 FEATURES = (
     "user", "tool", "call", "former", "prose", "item", "heading", "row", "code", "output",

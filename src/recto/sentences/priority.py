@@ -6,12 +6,12 @@ fitted on how bad readers found it to lose a message. Knows no conversation.
 
 import re
 
+from recto.base.text import text_cache
 from recto.chat.message import Message, Role
 from recto.sentences.features import FEATURES, PlainMessage, Sentence, read_conversation
 from recto.sentences.scorer import rating
 from recto.sentences.segments import UNSPACED
 from recto.sentences.words import word_class, words_in
-from recto.text import text_cache
 
 SUMMARY, TASK, NORMAL, MINOR, SMALL, LEAST, NOTHING = 9, 8, 5, 4, 3, 2, 1
 # Of a longer text, only so many characters at its start and its end are examined.

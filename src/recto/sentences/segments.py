@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.text import text_cache
+from recto.base.text import text_cache
 
 Kind = Literal["prose", "item", "heading", "row", "code", "output", "quote"]
 

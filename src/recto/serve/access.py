@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
+from recto.base.text import dollars
 from recto.errors import NoKey, RateLimited, Refused, SpendLimit
 from recto.store.clients import AccessKey
 from recto.store.store import Store
-from recto.text import dollars
 from recto.turn.spending import SpendCap
 
 MINUTE_S = 60.0

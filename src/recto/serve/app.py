@@ -13,9 +13,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Block
 from recto.errors import NotFound, RectoError
-from recto.ids import new_id
 from recto.providers.client import ClientRequest, ReplyHead, sentence_of
 from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat
 from recto.providers.model import Done

@@ -18,7 +18,7 @@ from recto.providers.forwarding import body_members, body_tokens, is_measured
 from recto.providers.http import BAD_DATA
 from recto.providers.model import Model, reported_count
 from recto.serve.heard_reply import HeardReply
-from recto.settings import SpendSettings
+from recto.settings.settings import SpendSettings
 from recto.store.store import Store
 from recto.turn.spending import (
     LARGEST_REPLY,

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from recto.api.client_turn import differing_parts, link_of, said_path
 from recto.chat.blocks import Text, ToolCall
 from recto.chat.chain import ChainLink, Continuation, Print, continuation
 from recto.chat.message import Message
-from recto.client_turn import differing_parts, link_of, said_path
 from recto.store.clients import OwnedMessage
 from recto.store.store import Store
 from recto.window.request import Entry

@@ -9,9 +9,9 @@ from typing import Any, get_args
 
 from msgspec import Struct, field
 
+from recto.api.desk import AsyncDesk
+from recto.base.concurrency import entered
 from recto.chat.message import Message
-from recto.concurrency import entered
-from recto.desk import AsyncDesk
 from recto.errors import Busy, Invalid, NotFound
 from recto.providers.registry import is_served
 from recto.serve.access import Access, Limits

@@ -9,6 +9,9 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Unpack
 
+from recto.api.source_changes import Change
+from recto.api.store_reader import SentText, StoreReader
+from recto.api.talk import AsyncTalk
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation, ConversationState
 from recto.errors import Invalid, NotFound, Refused
@@ -18,13 +21,10 @@ from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptio
 from recto.search.hybrid_index import Progress
 from recto.serve.access import KeyRefused, cap_of
 from recto.serve.gateway import CHOSEN, Gateway
-from recto.source_changes import Change
 from recto.sources.overrides import SourceStatus
 from recto.store.clients import AccessKey
 from recto.store.comparison import Difference
 from recto.store.records import Record
-from recto.store_reader import SentText, StoreReader
-from recto.talk import AsyncTalk
 from recto.turn.context import STRATEGY, CallOptions
 from recto.turn.emitting import Emit
 from recto.turn.messages import Given, TurnStart, pending_reply

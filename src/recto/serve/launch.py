@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from recto import locations
-from recto.desk import new_desk
+from recto.api.desk import new_desk
+from recto.base import locations
+from recto.base.home_files import private_home
 from recto.errors import Invalid
-from recto.home_files import private_home
 from recto.serve.access import Limits
 from recto.serve.gateway import ServeOptions
 from recto.serve.server import AddPage, bound_socket, is_loopback, run_mcp_server, run_server

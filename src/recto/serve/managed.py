@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator
 
 from msgspec.structs import replace
 
-from recto.background import FOREGROUND
+from recto.api.client_turn import ClientTurn, prepare_turn
+from recto.base.background import FOREGROUND
 from recto.chat.message import Message
-from recto.client_turn import ClientTurn, prepare_turn
 from recto.errors import Invalid, Overflow, ProviderError, SpendLimit
 from recto.events import ContextCompacted, Event, Replied
 from recto.providers.client import ClientRequest

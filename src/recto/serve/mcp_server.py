@@ -20,9 +20,10 @@ from mcp.types import (
 from mcp.types import Tool as OfferedMcpTool
 
 from recto import __version__
+from recto.api.desk import AsyncDesk
+from recto.api.store_reader import find_conversation
 from recto.chat.blocks import ToolCall
 from recto.chat.conversation import Conversation
-from recto.desk import AsyncDesk
 from recto.errors import Invalid, RectoError
 from recto.memory.fact import MCP_CLIENT
 from recto.recall.fact_picker import fact_lines, learned_in_words
@@ -31,7 +32,6 @@ from recto.recall.recall_tool import recall_tool
 from recto.sources.source import Tool
 from recto.sources.tools import FORGET_FACT_TOOL, RECALL_FACTS_TOOL, RECALL_TOOL, REMEMBER_TOOL, LocalTool, arguments_of
 from recto.sources.vault_tools import reading_tools, writing_tools
-from recto.store_reader import find_conversation
 from recto.summary.prompt import transcribe
 from recto.turn.session import ChatSession
 from recto.wire import dumps

@@ -7,9 +7,9 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.api.client_turn import ExtendedPath, add_to_path, chain_links, kept_entries
 from recto.chat.blocks import Block
 from recto.chat.chain import ChainLink, Print, chained, print_of
-from recto.client_turn import ExtendedPath, add_to_path, chain_links, kept_entries
 from recto.serve.conversation_finder import NEW, FoundConversation, find_conversation_of
 from recto.serve.gateway import CHOSEN, Gateway
 from recto.store.clients import KnownMessage

@@ -6,10 +6,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.background import FOREGROUND
+from recto.base.background import FOREGROUND
+from recto.base.ids import new_id
 from recto.chat.message import Message, Status, now
 from recto.errors import RectoError
-from recto.ids import new_id
 from recto.providers.forwarding import body_pieces
 from recto.providers.model import Model
 from recto.sentences.priority import priority_of

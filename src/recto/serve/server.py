@@ -10,7 +10,7 @@ from collections.abc import Callable
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
-from recto.desk import AsyncDesk
+from recto.api.desk import AsyncDesk
 from recto.errors import Invalid
 from recto.serve.app import PATIENCE_S, build_app
 from recto.serve.connections import bounded_config, open_connections

@@ -14,7 +14,7 @@ import msgspec
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recto.desk import new_desk
+from recto.api.desk import new_desk
 from recto.serve.access import Limits
 from recto.serve.app import build_app
 from recto.serve.gateway import Gateway, ServeOptions

@@ -9,11 +9,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from recto.base.text import clean
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.errors import RectoError
 from recto.sources.source import Approval, Tool
 from recto.sources.tool_definition import ServerIdentity, ToolDefinition
-from recto.text import clean
 
 RECALL = "recall"
 """The tool that brings archived messages back."""

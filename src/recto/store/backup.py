@@ -18,9 +18,9 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from recto.background import BackgroundWorker
+from recto.base.background import BackgroundWorker
+from recto.base.home_files import make_private_folder, private, sync_to_disk
 from recto.errors import Busy, Invalid, NotFound, StoreError
-from recto.home_files import make_private_folder, private, sync_to_disk
 from recto.store.dialect import is_writable, read_only_url
 from recto.store.marker import LOG_SUFFIXES, NewestMessage, StoreMarker
 

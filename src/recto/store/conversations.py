@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from sqlalchemy import ColumnElement, and_, insert, or_, select, update
 
 from recto import wire
+from recto.base.ids import new_id
 from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import now
 from recto.errors import NotFound
-from recto.ids import new_id
 from recto.store.database import Database
 from recto.store.rows import conversation_of, conversation_row
 from recto.store.schema import client_conversations, conversations, messages, requests

@@ -30,9 +30,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine.mock import MockConnection
 
+from recto.base.home_files import create_private_file, make_private_folder
+from recto.base.ids import new_id
 from recto.errors import Busy, RectoError, StoreError, TooNew
-from recto.home_files import create_private_file, make_private_folder
-from recto.ids import new_id
 from recto.store.dialect import (
     Failure,
     announce,

@@ -35,8 +35,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModu
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
+from recto.base.home_files import use_write_ahead_log
 from recto.errors import StoreError
-from recto.home_files import use_write_ahead_log
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 # The advisory lock of the one writer: the letters of "recto".

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from recto.base.home_files import private, sync_to_disk
 from recto.errors import MessagesLost
-from recto.home_files import private, sync_to_disk
 
 SUFFIX = ".newest"
 LOG_SUFFIXES = ("-wal", "-shm")

@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Connection
 
+from recto.base.varint import varint
 from recto.store.statements import QUOTED, QUOTED_BY_NUMBERS
-from recto.varint import varint
 from recto.window.account import RequestAccount
 
 RAW, WITH_DICTIONARY, WITH_MESSAGES = 0, 1, 2

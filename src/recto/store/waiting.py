@@ -4,10 +4,10 @@ from msgspec import Struct
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from recto import wire
+from recto.base.ids import new_id
 from recto.chat.blocks import Block, Text
 from recto.chat.message import now
 from recto.errors import NotFound
-from recto.ids import new_id
 from recto.store.database import Database
 from recto.store.prepared_statement import Statement
 from recto.store.rows import AnyRow, conversation_row

@@ -9,8 +9,8 @@ from datetime import date, datetime, timedelta
 from functools import cache, lru_cache
 from itertools import chain, pairwise
 
+from recto.base.text import text_cache
 from recto.sentences.words import tables
-from recto.text import text_cache
 
 _STEPS = {"days": 1, "ago": -1, "ahead": 1, "last": -1, "last_week": -1, "this": 0, "next": 1, "next_week": 1, "by": 1}
 _KEYS, _NUMBERS = frozenset(("days", "weekdays", "units", "plurals", "key")), frozenset(("numbers", "before_numbers"))

@@ -8,10 +8,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from recto.base.text import pieces_of, text_cache
 from recto.sentences.segments import UNSPACED
 from recto.sentences.words import tables
 from recto.summary.figures import LEAST_LETTERS, Value, find_figures, months
-from recto.text import pieces_of, text_cache
 
 _MAX_LENGTH, _PIECE_LENGTH = 160, 1 << 16
 _UNSPACED = re.compile(UNSPACED.pattern.replace("[", "[\uac00-\ud7af"))

@@ -1,11 +1,47 @@
 """A run as the messages of a path tell it. Whatever a file from elsewhere says there, the worst is no run."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast, get_args
+from typing import Any, Protocol, cast, get_args
+
+from msgspec import Struct
 
 from recto.chat.blocks import ToolCall
 from recto.chat.message import Message
 from recto.tasks.run import DEFAULT_STEPS, RunStatus, TaskRun
+
+# Messages read at a time on the way back to the one that began a run.
+PAGE = 256
+
+
+class StoredRun(Struct, frozen=True):
+    """A run with its messages, the oldest first."""
+
+    run: TaskRun
+    messages: tuple[Message, ...]
+
+
+class ReadPage(Protocol):
+    def __call__(self, head: str, /, *, most: int) -> Sequence[Message]:
+        """At most so many messages up to a head, the newest first."""
+
+
+def read_run(read: ReadPage, head: str | None) -> StoredRun | None:
+    """The last run on the path to `head`; other messages may follow it."""
+    found: list[Message] = []
+    run, at = None, head
+    while at:
+        page = read(at, most=PAGE)
+        for message in page:
+            entry = run_entry(message)
+            if entry is None or entry["run"] != (run or entry["run"]):
+                continue
+            run = entry["run"]
+            found.append(message)
+            if begins_run(message):
+                messages = tuple(reversed(found))
+                return StoredRun(rebuilt_run(messages), messages)
+        at = page[-1].parent if len(page) == PAGE else None
+    return None
 
 
 def run_entry(message: Message) -> Mapping[str, Any] | None:

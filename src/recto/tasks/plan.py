@@ -8,8 +8,8 @@ from typing import Any, Literal, cast, get_args
 
 from msgspec import Struct
 
+from recto.base.text import clean
 from recto.errors import RectoError
-from recto.text import clean
 
 StepStatus = Literal["pending", "active", "done", "blocked", "dropped"]
 PlanOutcome = Literal["", "done", "blocked"]

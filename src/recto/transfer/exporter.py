@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from recto.base.ids import new_id
 from recto.errors import Invalid
-from recto.ids import new_id
 from recto.store.store import Store
 from recto.transfer.html_page import html_chunks
 from recto.transfer.markdown_form import markdown_chunks

@@ -9,14 +9,14 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.base.ids import derived_id
+from recto.base.text import clean
 from recto.chat.blocks import Block, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message, Role, Status, Usage
 from recto.errors import Invalid
-from recto.ids import derived_id
 from recto.store.conversation_copy import StoredBytes, StoredItem
 from recto.store.paths import title_of
-from recto.text import clean
 from recto.transfer.incoming import IncomingConversation, milliseconds
 from recto.transfer.report import ImportFormat
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from recto.base.text import REPLACEMENT, clean
 from recto.errors import Invalid
-from recto.text import REPLACEMENT, clean
 
 MAX_ITEM_BYTES = 1 << 28
 _BOM = b"\xef\xbb\xbf"

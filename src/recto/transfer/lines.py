@@ -18,10 +18,10 @@ import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct, field
 from msgspec.structs import fields
 
+from recto.base.ids import is_id
 from recto.chat.blocks import BLOCKS, Block, File, Image, ToolResult
 from recto.chat.conversation import Conversation
 from recto.chat.message import ContextType, Message, Role, Status, Tokens, Usage
-from recto.ids import is_id
 from recto.sources.advice import Sign
 from recto.sources.source import Mode, SourceId, SourceKind
 from recto.store.conversation_copy import StoredBytes, StoredItem, StoredRequest

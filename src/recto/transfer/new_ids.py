@@ -7,9 +7,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from recto import wire
+from recto.base.ids import derived_id, new_id
 from recto.chat.blocks import Block, Compaction
 from recto.chat.message import Message
-from recto.ids import derived_id, new_id
 from recto.store.conversation_copy import StoredBytes, StoredItem, StoredRequest
 from recto.store.waiting import WaitingMessage
 from recto.transfer.incoming import IncomingConversation

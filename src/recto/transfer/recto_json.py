@@ -10,12 +10,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from recto.base.text import clean
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Invalid, TooNew
 from recto.store.conversation_copy import ConversationCopies, StoredBytes, StoredItem, StoredRequest
-from recto.text import clean
 from recto.transfer.incoming import IncomingConversation
 from recto.transfer.lines import (
     FORMAT,

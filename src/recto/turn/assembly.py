@@ -6,9 +6,9 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message, now
-from recto.ids import new_id
 from recto.sources.source import Insert, Pick
 from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView

@@ -5,22 +5,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from recto import settings as configuration
 from recto.agents.agent import Agent, apply_agent, with_conversation_settings
-from recto.concurrency import StoreThread
+from recto.base.concurrency import StoreThread
+from recto.base.text import clean
+from recto.base.toml_file import read_ordinary_file
 from recto.errors import Invalid, RectoError
 from recto.providers.catalog import ModelCatalog
 from recto.providers.http import RetryPolicy
 from recto.providers.model import ASSUMED_WINDOW, Model, Provider, accepted
 from recto.providers.registry import open_provider, split_name
 from recto.providers.reply_limit import ReplyLimit
-from recto.settings import Settings
+from recto.settings import settings as configuration
+from recto.settings.settings import Settings
+from recto.settings.strategy import STRATEGIES, SUMMARIZE
 from recto.sources.selection import OfferedTool, StablePicks
 from recto.sources.tools import Toolbox
 from recto.store.store import Store
-from recto.strategy import STRATEGIES, SUMMARIZE
-from recto.text import clean
-from recto.toml_file import read_ordinary_file
 from recto.turn.context import (
     NO_OPTIONS,
     CallOptions,

@@ -16,12 +16,12 @@ from recto.agents.agent import Agent
 from recto.chat.conversation import View
 from recto.providers.model import ASSUMED_WINDOW, Model, Provider
 from recto.providers.reply_limit import ReplyLimit
-from recto.settings import ContextSettings, SpendSettings
+from recto.settings.settings import ContextSettings, SpendSettings
+from recto.settings.strategy import DISCARD, STRATEGIES, Strategy
 from recto.sources.selection import StablePicks
 from recto.sources.source import Tool
 from recto.sources.tools import Toolbox
 from recto.sources.vault_tools import READ_DOCUMENT
-from recto.strategy import DISCARD, STRATEGIES, Strategy
 from recto.turn.preamble import Preamble
 from recto.turn.token_cache import TokenCache
 from recto.window.compaction_block import PASSING, has_archive

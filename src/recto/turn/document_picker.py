@@ -22,6 +22,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.base.concurrency import StoreThread, TaskSet
 from recto.chat.blocks import (
     REFUSED,
     UNREADABLE,
@@ -34,9 +35,8 @@ from recto.chat.blocks import (
     unique_references,
 )
 from recto.chat.message import Message
-from recto.concurrency import StoreThread, TaskSet
 from recto.errors import RectoError
-from recto.settings import ReferenceSettings
+from recto.settings.settings import ReferenceSettings
 from recto.sources.documents import (
     UNREADABLE_TEXT,
     ImportRoots,

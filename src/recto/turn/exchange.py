@@ -9,10 +9,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from recto.background import FOREGROUND
+from recto.base.background import FOREGROUND
+from recto.base.concurrency import StoreThread, run_to_completion
+from recto.base.ids import new_id
 from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult, written_text
 from recto.chat.message import Message, Role, Status, Tokens, Usage
-from recto.concurrency import StoreThread, run_to_completion
 from recto.errors import ProviderError, RectoError, StoreError
 from recto.events import (
     ContextUsage,
@@ -26,7 +27,6 @@ from recto.events import (
     ThinkingDelta,
     ToolCallsPending,
 )
-from recto.ids import new_id
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
 from recto.providers.reply_limit import limited
 from recto.sources.tools import REMEMBER, ToolRun

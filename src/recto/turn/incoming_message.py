@@ -13,15 +13,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from recto.base.concurrency import StoreThread
+from recto.base.text import clean
 from recto.chat.blocks import Block, Made
 from recto.chat.message import Delta, Message, MessageBuilder, Status, Tokens, Usage
-from recto.concurrency import StoreThread
 from recto.errors import StoreError
 from recto.providers.model import CallPart, TextPart, ThinkingPart
 from recto.sentences.priority import priority_of
 from recto.store.rows import AppendedMessage
 from recto.store.store import Store
-from recto.text import clean
 from recto.turn.session import ChatSession, SessionChanges, moved
 
 log = logging.getLogger(__name__)

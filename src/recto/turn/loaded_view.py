@@ -7,10 +7,10 @@ from itertools import dropwhile
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.base.concurrency import StoreThread
 from recto.chat.blocks import Compaction, ToolResult
 from recto.chat.conversation import View, units
 from recto.chat.message import Message
-from recto.concurrency import StoreThread
 from recto.store.store import Store
 from recto.turn.token_cache import Counted, TokenCache
 from recto.window.count import SUMMARY, proportional_shares

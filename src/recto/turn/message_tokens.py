@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
+from recto.base.concurrency import StoreThread
 from recto.chat.blocks import Block, References, Text, Thinking, ToolCall
 from recto.chat.message import Message, Role, Tokens
-from recto.concurrency import StoreThread
 from recto.store.store import Store
 from recto.turn.assembly import Turn, count_current
 from recto.turn.token_cache import TokenCache

@@ -10,19 +10,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.agents.agent import Agent
+from recto.base.concurrency import StoreThread, run_to_completion
+from recto.base.ids import new_id
+from recto.base.text import clean
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.chat.message import Message
-from recto.concurrency import StoreThread, run_to_completion
 from recto.errors import Invalid
 from recto.events import Appended, Event, Noticed
-from recto.ids import new_id
 from recto.memory.memory_files import FoundMemory, MemoryScope
 from recto.sentences.priority import priority_of
 from recto.sources.overrides import SourceState
 from recto.sources.tools import CANCELLED
 from recto.store.store import Store
 from recto.store.waiting import WaitingMessage
-from recto.text import clean
 from recto.turn.session import ChatSession, SessionChanges, moved
 
 # How many messages are read at a time to find the one that a turn answers; most often it is the last one.

@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from recto.base.concurrency import StoreThread
 from recto.chat.blocks import Quote
 from recto.chat.message import Message
-from recto.concurrency import StoreThread
 from recto.errors import RectoError
 from recto.events import NotesQuoted, Working
 from recto.providers.model import Model
 from recto.search.passages import split_sentences
 from recto.search.terms import COMMON_WORDS
 from recto.sentences.priority import is_small_talk
-from recto.settings import Settings
+from recto.settings.settings import Settings
 from recto.sources.documents import fenced_document, may_name_documents
 from recto.sources.source import Insert, Pick
 from recto.store.store import Store

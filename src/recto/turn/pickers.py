@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.memory.memory_files import FoundMemory, MemoryScope
-from recto.settings import ToolSettings
+from recto.settings.settings import ToolSettings
 from recto.sources.overrides import SourceOverrides
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import Insert, Pick

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.base.concurrency import StoreThread
 from recto.chat.blocks import File, Image, References
 from recto.chat.message import Message
-from recto.concurrency import StoreThread
 from recto.errors import DoesNotFit, Overflow
 from recto.events import Event, NotesQuoted, Noticed, Referenced
 from recto.providers.attachments import unsupported

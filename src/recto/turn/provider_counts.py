@@ -8,8 +8,8 @@ import logging
 import time
 from collections.abc import Callable
 
+from recto.base.concurrency import StoreThread, TaskSet
 from recto.chat.message import Message
-from recto.concurrency import StoreThread, TaskSet
 from recto.errors import Overflow, ProviderError, RectoError
 from recto.providers.model_list import ProbeSchedule
 from recto.providers.remote import RemoteProvider

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from recto.chat.message import Role
 from recto.events import Branched, BranchStart
-from recto.settings import ContextSettings
+from recto.settings.settings import ContextSettings
 from recto.sources.source import Pick, SourceId
 from recto.store.rows import AppendedMessage
 from recto.store.store import Store

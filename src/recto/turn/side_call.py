@@ -10,16 +10,16 @@ from contextlib import aclosing, suppress
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from recto.base.concurrency import StoreThread
+from recto.base.ids import new_id
+from recto.base.text import clean
 from recto.chat.blocks import Made, Text
 from recto.chat.message import now
-from recto.concurrency import StoreThread
 from recto.errors import NoKey, ProviderError, RectoError, Refused, SpendLimit, StoreError, Unreachable
-from recto.ids import new_id
 from recto.providers.model import Attempt, CallPart, Done, TextPart, accepted
 from recto.providers.reply_limit import limited
 from recto.sources.source import Pick
 from recto.store.store import Store
-from recto.text import clean
 from recto.turn.context import TurnContext
 from recto.turn.preamble import Preamble, list_pieces
 from recto.turn.session import ChatSession

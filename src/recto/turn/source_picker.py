@@ -17,12 +17,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.agents.agent import Agent
+from recto.base.concurrency import StoreThread
 from recto.chat.blocks import ToolCall
 from recto.chat.message import Message, now
-from recto.concurrency import StoreThread
 from recto.errors import RectoError
 from recto.mcp.servers import McpServers, ToolOffer
-from recto.settings import FIXED, ContextSettings, ToolSettings
+from recto.settings.settings import FIXED, ContextSettings, ToolSettings
 from recto.sources.chooser import ChoiceLimits, Chooser, PastTurn, ScoredSource, SourceChoice
 from recto.sources.mentions import mentioned_sources, without_mentions
 from recto.sources.overrides import SourceList, SourceOverrides, SourceState, SourceStatus, overrides_from_json

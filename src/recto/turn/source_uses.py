@@ -9,9 +9,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from recto.background import in_background
+from recto.base.background import in_background
+from recto.base.concurrency import StoreThread, TaskSet
 from recto.chat.message import Message
-from recto.concurrency import StoreThread, TaskSet
 from recto.errors import RectoError
 from recto.search.embedder import Embedder
 from recto.sources.source import SENT_KINDS

@@ -5,17 +5,17 @@ import math
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.base.text import dollars
 from recto.chat.message import Usage
 from recto.errors import Refused, SpendLimit
 from recto.providers.families import thinks_unseen
 from recto.providers.model import Model
 from recto.providers.prices import MILLION
-from recto.settings import SpendSettings
+from recto.settings.settings import SpendSettings
 from recto.store.charges import today
 from recto.store.spending import Spent
 from recto.store.store import Store
 from recto.tasks.run import TaskRun
-from recto.text import dollars
 from recto.window.request import Request
 
 # For replies that broke off: their provider reports no usage, and there is no time to count.

@@ -12,8 +12,8 @@ from typing import Self
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.base.concurrency import StoreThread
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
-from recto.concurrency import StoreThread
 from recto.providers.attachments import without_unsupported
 from recto.providers.model import Model
 from recto.store.blobs import Blobs, TokenCounts

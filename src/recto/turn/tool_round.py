@@ -13,7 +13,7 @@ from recto.chat.message import Message, Role, Status, Tokens, result_delta
 from recto.errors import RectoError
 from recto.events import ApprovalAsked, Noticed, ToolFinished, ToolStarted, Unanswered
 from recto.mcp.allowed_tools import AllowedTools
-from recto.settings import ToolSettings
+from recto.settings.settings import ToolSettings
 from recto.sources.overrides import SourceOverrides
 from recto.sources.source import Tool
 from recto.sources.tool_definition import ToolChange, ToolDefinition

@@ -5,8 +5,8 @@ Does not guess encodings: a wrong guess would be written back.
 
 import codecs
 
+from recto.base.text import REPLACEMENT, clean
 from recto.errors import Invalid
-from recto.text import REPLACEMENT, clean
 
 SNIFFED_BYTES = 8000
 """How much of the beginning decides whether a file is text."""

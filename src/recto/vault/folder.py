@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from recto.base.ids import new_id
+from recto.base.text import clean
 from recto.errors import Invalid, NotFound
-from recto.ids import new_id
-from recto.text import clean
 from recto.vault.gitignore import NAME as IGNORE_FILE
 from recto.vault.gitignore import GitIgnore, is_ignored
 from recto.vault.link_resolver import NOTE_ENDINGS

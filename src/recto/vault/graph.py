@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from recto.base.text import clean
 from recto.errors import Invalid
-from recto.text import clean
 from recto.vault.folder import is_note
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from recto.base.text import clean
 from recto.errors import Invalid, NotFound
-from recto.text import clean
 from recto.vault.decoding import SNIFFED_BYTES, why_not_text
 from recto.vault.folder import MAX_NOTE_BYTES
 from recto.vault.links import mask_code

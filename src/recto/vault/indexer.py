@@ -4,8 +4,8 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from recto.base.ids import new_id
 from recto.errors import Invalid, NotFound
-from recto.ids import new_id
 from recto.search.index_item import IndexItem
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.vault.decoding import decode_text

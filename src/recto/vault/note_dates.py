@@ -8,9 +8,9 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from recto.base.text import LazyPattern
 from recto.search.dates import MONTHS
 from recto.search.terms import normalize_text
-from recto.text import LazyPattern
 from recto.vault.document import Document, note_name
 
 # Any word: which are months is looked up, because a pattern with all their names takes long to compile at every start.

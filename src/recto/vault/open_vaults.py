@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from recto.locations import CATALOG_FILE, GISTS_FILE, SEARCH_FILE, vault_folder
+from recto.base.locations import CATALOG_FILE, GISTS_FILE, SEARCH_FILE, vault_folder
 from recto.search.embedder import Embedder
 from recto.vault.document_summary import DocumentSummaries
 from recto.vault.vault import Vault

@@ -15,10 +15,10 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.base.text import LazyPattern
 from recto.search.passages import QUESTION_MARKS
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, UNSPACED_RUN, is_spaced, query_terms, words
 from recto.sentences.words import tables
-from recto.text import LazyPattern
 from recto.vault.note_dates import Day, day_of_term, is_day_term, take_days
 
 AnswerKind = Literal["name", "date", "number", "reason"]

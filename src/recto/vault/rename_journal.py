@@ -14,7 +14,7 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
-from recto.home_files import make_private_folder, private
+from recto.base.home_files import make_private_folder, private
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from recto.background import BackgroundWorker
+from recto.base.background import BackgroundWorker
 from recto.errors import Invalid, NotFound, RectoError
 from recto.search.finder import Hit, Query, SearchResult
 from recto.search.hybrid_index import THREADS, HybridIndex, OpenEmbedder

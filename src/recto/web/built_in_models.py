@@ -13,12 +13,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from recto.desk import AsyncDesk
+from recto.api.desk import AsyncDesk
+from recto.base.locations import folder_of
 from recto.errors import Invalid, RectoError
-from recto.locations import folder_of
 from recto.providers.embedded import ENGINE
 from recto.providers.embedded import NAME as EMBEDDED
-from recto.settings_file import set_setting
+from recto.settings.file import set_setting
 from recto.web.components import Deed
 from recto.web.live import LiveConversations
 from recto.web.panel import Handler

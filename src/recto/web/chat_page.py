@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from nicegui import Client, ui
 
+from recto.api.talk import AsyncTalk
 from recto.errors import Invalid, RectoError
-from recto.talk import AsyncTalk
 from recto.web.built_in_models import BuiltInModels, Change, download_html
 from recto.web.commands import command_in, run_command
 from recto.web.completions import Completions

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from recto.desk import AsyncDesk
-from recto.suggested_names import file_paths, note_headings, note_names
-from recto.suggestions import CachedSuggestions, Suggestion, Suggestions
-from recto.talk import AsyncTalk
+from recto.api.desk import AsyncDesk
+from recto.api.suggested_names import file_paths, note_headings, note_names
+from recto.api.suggestions import CachedSuggestions, Suggestion, Suggestions
+from recto.api.talk import AsyncTalk
 from recto.vault.link_resolver import fold_name
 from recto.vault.vault import Vault
 from recto.web.commands import COMMANDS

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from recto.desk import AsyncDesk
+from recto.api.desk import AsyncDesk
+from recto.api.talk import AsyncTalk
+from recto.base.text import counted
 from recto.errors import Invalid, RectoError
-from recto.keys import KeyStore
 from recto.providers.embedded import NAME as EMBEDDED
 from recto.providers.registry import key_variables, model_overview
-from recto.settings_file import set_setting
-from recto.talk import AsyncTalk
-from recto.text import counted
+from recto.settings.file import set_setting
+from recto.settings.keys import KeyStore
 from recto.vault.note_folder import NoteFolder, folders_like, look_at_folder
 from recto.vault.vault import Vault
 from recto.web.built_in_models import choices_html

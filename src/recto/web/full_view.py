@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Mapping
 
 from nicegui import Client, ui
 
-from recto.desk import AsyncDesk
+from recto.api.desk import AsyncDesk
 from recto.errors import RectoError
 from recto.web.components import Deed, Fragment
 from recto.web.frame import BUILD_TIMEOUT_S, VIEWS, full_page

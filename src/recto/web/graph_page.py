@@ -5,8 +5,8 @@ import asyncio
 from markupsafe import Markup
 from nicegui import ui
 
+from recto.api.talk import AsyncTalk
 from recto.errors import Invalid
-from recto.talk import AsyncTalk
 from recto.vault.graph import TOP_FOLDER, Graph, vault_graph
 from recto.vault.vault import NO_VAULT, Vault
 from recto.web.components import Deed, Fragment

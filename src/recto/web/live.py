@@ -11,11 +11,11 @@ from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from recto.ask_options import Attachment
+from recto.api.ask_options import Attachment
+from recto.api.talk import AsyncTalk
 from recto.chat.conversation import Conversation
 from recto.errors import Invalid, RectoError
 from recto.events import Appended, Event, Question, Replied
-from recto.talk import AsyncTalk
 from recto.vault.vault import Vault
 from recto.web.live_turn import LiveTurn, TurnChange
 from recto.web.page_desk import PageDesk

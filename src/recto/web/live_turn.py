@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from recto.base.text import counted
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.events import (
     Appended,
@@ -30,7 +31,6 @@ from recto.events import (
     ToolStarted,
     Working,
 )
-from recto.text import counted
 from recto.web.markdown import StreamedMarkdown
 from recto.web.message_view import pretty, tool_name
 from recto.web.templates import fill

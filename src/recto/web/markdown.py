@@ -20,7 +20,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.util import ClassNotFound
 
-from recto.patient_lexer import PatientLexer
+from recto.base.patient_lexer import PatientLexer
 
 # Longer code is shown as it is: colours would take longer than reading.
 MOST_COLOURED = 20_000

@@ -7,11 +7,11 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from recto.base.text import counted
 from recto.chat.blocks import Compaction, File, Image, Text, Thinking, ToolCall, ToolResult
 from recto.chat.compaction_words import archived_in_words, counts_in_words, writer_in_words
 from recto.chat.message import Message
 from recto.reports.transcript import TranscriptEntry
-from recto.text import counted
 from recto.web.templates import fill
 
 _BY_NUMBER = re.compile(r"#(\d{1,9}):? ")

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from recto.api.talk import AsyncTalk
 from recto.errors import RectoError
-from recto.talk import AsyncTalk
 from recto.web.built_in_models import missing
 from recto.web.components import Act, Deed, Fragment
 from recto.web.panel import Handler

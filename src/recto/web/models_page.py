@@ -5,9 +5,9 @@ import os
 from markupsafe import Markup
 from nicegui import ui
 
-from recto.keys import KeyStore
 from recto.providers.model import Model
 from recto.providers.registry import ModelOverview, key_variables, model_overview
+from recto.settings.keys import KeyStore
 from recto.web.built_in_models import BuiltInModels, Change, choices_html, download_html, missing
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from recto.api.desk import AsyncDesk
+from recto.api.store_reader import SentText
+from recto.api.talk import AsyncTalk
 from recto.chat.conversation import Conversation, ConversationState
-from recto.desk import AsyncDesk
-from recto.store_reader import SentText
-from recto.talk import AsyncTalk
 from recto.vault.vault import Vault
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
-from recto.ask_options import Attachment
+from recto.api.ask_options import Attachment
+from recto.base.home_files import PARKED_FOLDER, make_private_folder
+from recto.base.ids import new_id
+from recto.base.text import clean
 from recto.errors import Invalid, NotFound
-from recto.home_files import PARKED_FOLDER, make_private_folder
-from recto.ids import new_id
 from recto.sources.documents import attachment
-from recto.text import clean
 from recto.web.security import MAX_BODY, TOO_LARGE
 
 MOST_FILES, MOST_BYTES = 50, 128 << 20

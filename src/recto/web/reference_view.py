@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
+from recto.api.talk import AsyncTalk
 from recto.chat.blocks import DocumentReference, Quote, unique_references
 from recto.errors import Invalid, NotFound
-from recto.talk import AsyncTalk
 from recto.vault.document import Document, section_text
 from recto.vault.folder import is_note
 from recto.vault.links import Link, split_link

@@ -5,8 +5,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from recto.api.talk import AsyncTalk
 from recto.errors import RectoError
-from recto.talk import AsyncTalk
 from recto.web.components import Deed
 from recto.web.message_view import pretty
 from recto.web.page_desk import PageDesk

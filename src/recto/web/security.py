@@ -17,8 +17,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from recto.base.home_files import PAGE_FILE, private_home, read_json, write_json
 from recto.errors import RectoError
-from recto.home_files import PAGE_FILE, private_home, read_json, write_json
 from recto.serve.connections import note_valid_key
 
 KEY_NAME = "key"

@@ -15,7 +15,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from recto.desk import AsyncDesk
+from recto.api.desk import AsyncDesk
 from recto.serve.connections import bounded_config, open_connections
 from recto.serve.orderly_server import OrderlyServer
 from recto.web.all_views import add_views

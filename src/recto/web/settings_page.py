@@ -11,10 +11,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto import settings as configuration
 from recto.errors import Invalid, RectoError
-from recto.setting_spec import Spec
-from recto.settings_file import set_setting, unset_setting
+from recto.settings import settings as configuration
+from recto.settings.file import set_setting, unset_setting
+from recto.settings.spec import Spec
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversation, LiveConversations

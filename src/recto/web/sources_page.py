@@ -1,9 +1,9 @@
 """Sources: rules, references and tools of a conversation and its agent, how each comes in, and the trust of servers."""
 
+from recto.api.talk import AsyncTalk
+from recto.base.text import counted
 from recto.sources.source import BUILT_IN_SERVER, INCLUDES
 from recto.sources.tool_definition import ToolChange
-from recto.talk import AsyncTalk
-from recto.text import counted
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversations

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from nicegui import ui
 
+from recto.api.talk import AsyncTalk
 from recto.reports.request_use import RequestUse
-from recto.talk import AsyncTalk
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversations

@@ -8,8 +8,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from recto.base.text import counted, dollars
 from recto.chat.compaction_words import UNVERIFIED
-from recto.text import counted, dollars
 from recto.web.markdown import rendered
 
 FOLDER = Path(__file__).parent / "templates"

@@ -6,11 +6,11 @@ from typing import Any
 
 from nicegui import ui
 
-from recto import settings as configuration
+from recto.api.talk import AsyncTalk
 from recto.errors import Invalid
 from recto.reports.what_if import PlanOptions, StrategyComparison, StrategyRun, WhatIf
-from recto.strategy import STRATEGIES
-from recto.talk import AsyncTalk
+from recto.settings import settings as configuration
+from recto.settings.strategy import STRATEGIES
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversations

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from recto.base.text import counted
 from recto.sources.source import SOURCE_KINDS
-from recto.text import counted
 
 Json = Mapping[str, Any]
 # From this share of the window on the meter warns.

@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from recto.base.home_files import locked_file, make_private_folder, private, sync_to_disk
 from recto.errors import Invalid, RectoError, StoreError, Unreachable
-from recto.home_files import locked_file, make_private_folder, private, sync_to_disk
 from recto.weights.weights_table import Carrier, ModelFile, Weights, table
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Compaction, Made, MessageRange
 from recto.chat.message import Message, now
-from recto.ids import new_id
 
 PASSING = "pass"
 """The action of a Compaction that applies to one request only and is never stored."""

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.chat.conversation import View
-from recto.strategy import DISCARD, Strategy
+from recto.settings.strategy import DISCARD, Strategy
 from recto.window.compaction_block import is_held
 from recto.window.count import (
     NOTICE,

@@ -16,7 +16,7 @@ from typing import Any
 from bench.summary_data import FOLDER, conversations
 
 from recto import Tool, ToolResult
-from recto.blocking import Talk, open_desk
+from recto.api.blocking import Talk, open_desk
 
 HERE = Path(__file__).parent
 WORLD = HERE / "stored.tar.xz"

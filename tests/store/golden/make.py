@@ -27,7 +27,7 @@ from tests.store.golden.upstream import running
 from tests.store.golden.world import write_world
 
 from recto import Tool, ToolResult
-from recto.blocking import Desk, Talk, open_desk
+from recto.api.blocking import Desk, Talk, open_desk
 from recto.cli.main import recto
 from recto.events import TextDelta
 from recto.serve.gateway import ServeOptions

@@ -10,7 +10,7 @@ from recto.providers.model import Done, Model, ReplyPart, TextPart
 from recto.providers.openai import OpenAIFormat
 from recto.sources.source import Tool
 from recto.sources.tools import LocalTool
-from recto.strategy import RecallPolicy, Strategy
+from recto.settings.strategy import RecallPolicy, Strategy
 from recto.window.request import Purpose
 from recto.wire import loads
 

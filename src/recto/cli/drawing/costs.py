@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from recto.base.text import dollars
 from recto.cli.show import counted, shortened
-from recto.text import dollars
 
 if TYPE_CHECKING:
-    from recto.blocking import Desk, Talk
-    from recto.settings import SpendSettings
+    from recto.api.blocking import Desk, Talk
+    from recto.settings.settings import SpendSettings
     from recto.store.spending import Spent, SpentBy
     from recto.store.token_use import TokenUse
 

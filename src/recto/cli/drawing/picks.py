@@ -14,9 +14,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from recto.base.text import dollars
 from recto.cli.show import counted, visible
 from recto.reports.conversation_stats import MAKE_ROOM, ConversationStats, RecallStats, RequestTotals, SaidStats
-from recto.text import dollars
 
 Json = Mapping[str, Any]
 SOURCE_KINDS = ("rule", "reference", "tool")

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from recto.base.text import dollars
 from recto.cli import show
 from recto.tasks.plan import PlanStep, TaskPlan
 from recto.tasks.report import RunReport
 from recto.tasks.run import FileUse
-from recto.text import dollars
 
 SIGNS = {"pending": "○", "active": "▶", "done": "✔", "blocked": "✖", "dropped": "–"}
 # Files that a report names, and the width of a goal on one line.

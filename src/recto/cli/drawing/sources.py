@@ -17,9 +17,9 @@ from recto.cli.terminal import revealed
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, SourceKind, Tool
 
 if TYPE_CHECKING:
+    from recto.api.source_changes import ApprovalChange, IncludeChange
     from recto.mcp.connection_state import ServerStatus
     from recto.reports.source_report import SourceReport
-    from recto.source_changes import ApprovalChange, IncludeChange
     from recto.sources.advice import Advice, SourceStats
     from recto.sources.overrides import SourceStatus
     from recto.sources.server_config import ServerConfig

@@ -29,7 +29,7 @@ from recto.events import ContextCompacted, SummaryProgress, SummaryRequested, Wo
 from recto.reports.transcript import TranscriptEntry
 
 if TYPE_CHECKING:
-    from recto.blocking import Talk
+    from recto.api.blocking import Talk
 
 
 MOST_RANGES = 12

@@ -9,11 +9,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from recto.base.text import dollars
 from recto.cli.drawing.picks import NARROW
 from recto.cli.drawing.requests import MOST, draw_changes, draw_moved
 from recto.cli.drawing.windows import UNKNOWN, facts_table
 from recto.cli.show import counted, is_plain, literal, visible
-from recto.text import dollars
 from recto.window.window import SECTIONS
 
 if TYPE_CHECKING:

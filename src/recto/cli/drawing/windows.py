@@ -18,7 +18,7 @@ from recto.cli.drawing.picks import NARROW, badge, draw_considered, draw_sources
 from recto.cli.show import counted, is_plain, literal, visible
 
 if TYPE_CHECKING:
-    from recto.settings import ContextSettings, Settings
+    from recto.settings.settings import ContextSettings, Settings
     from recto.window.plan import Plan
     from recto.window.window import Window
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast, get_args
 
 from msgspec import Struct
 
+from recto.base.text import clean, shown
 from recto.chat.conversation import ConversationState
 from recto.chat.message import Role
 from recto.errors import Invalid
@@ -24,7 +25,6 @@ from recto.sources.tool_definition import ToolChange
 from recto.store.spending import SpentBy
 from recto.store.use_over_time import Period, Together
 from recto.tasks.run import MOST_RUN_STEPS
-from recto.text import clean
 from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS
 
 T = TypeVar("T", bound=type)
@@ -33,7 +33,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 LONGEST_NAME = 4096
 # What a database can hold, and what is read as a number rather than as an id.
 LARGEST, LARGEST_NUMBER = 2**63 - 1, 999_999_999
-SHOWN = 60
 # A century, in days.
 MOST_DAYS = 36_500
 
@@ -211,12 +210,6 @@ def _check_known(given: dict[str, object], annotation: Any) -> None:
     if unknown := sorted(given.keys() - known.keys()):
         name = unknown[0] if unknown[0].isidentifier() else shown(unknown[0])
         raise Invalid(f"there is no option {name}; there are: {', '.join(known)}", option=unknown[0])
-
-
-def shown(value: object) -> str:
-    """A value from outside as an error repeats it: on one short line, with no character that steers a terminal."""
-    text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def _check(method: str, argument: str, value: object) -> None:

@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recto.api.suggestions import Suggestion, Suggestions
 from recto.errors import RectoError
-from recto.suggestions import Suggestion, Suggestions
 from recto.vault.document import note_name
 from recto.vault.folder import Enters, Folder, is_note
 from recto.vault.link_resolver import fold_name

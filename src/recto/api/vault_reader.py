@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
 
-from recto import locations
+from recto.base import locations
+from recto.base.home_files import private_home
+from recto.base.text import clean
 from recto.errors import Invalid, NotFound
-from recto.home_files import private_home
-from recto.settings import Settings, load
-from recto.text import clean
+from recto.settings.settings import Settings, load
 from recto.vault.document import block_text, section_text
 from recto.vault.folder import is_note
 from recto.vault.links import Link, find_all_links, split_link

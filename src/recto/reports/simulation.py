@@ -15,9 +15,8 @@ from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.compaction.simulated_compaction import SimulatedCompaction
 from recto.engine import Engine
-from recto.goal_run import read_run
 from recto.store.store import Store
-from recto.tasks.history import run_entry
+from recto.tasks.history import read_run, run_entry
 from recto.tasks.run import TaskRun
 from recto.turn.assembly import Turn
 from recto.turn.context import CallOptions, ResolvedModel, TurnContext
@@ -155,7 +154,11 @@ class Simulation:
 
     async def _run(self, current: Message, head: str) -> TaskRun | None:
         """The run that a message belongs to, as far as it had come."""
-        found = await self._engine.store_thread.do(read_run, self._engine.store, head) if run_entry(current) else None
+        found = (
+            await self._engine.store_thread.do(read_run, self._engine.store.tree.page, head)
+            if run_entry(current)
+            else None
+        )
         return found.run if found else None
 
     def _repeating(self, planned: PlannedRequest) -> PlannedRequest:

@@ -191,3 +191,13 @@ def _alike(one: str, other: str) -> float:
     if one[:1] == other[:1] and sorted(one) == sorted(other):  # two letters in the wrong order
         return 0.95
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+# How much of a value an error repeats.
+SHOWN = 60
+
+
+def shown(value: object) -> str:
+    """A value from outside as an error repeats it: on one short line, with no character that steers a terminal."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

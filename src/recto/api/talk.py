@@ -7,24 +7,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
-from recto import goal_run, source_changes
-from recto import settings as configuration
 from recto.agents.agent import apply_agent
-from recto.arguments import checked_door
-from recto.ask_options import AskOptions, Attachment, Reply, call_options, named_agent, reply_of, with_attachments
+from recto.api import goal_run, source_changes
+from recto.api.arguments import checked_door
+from recto.api.ask_options import AskOptions, Attachment, Reply, call_options, named_agent, reply_of, with_attachments
+from recto.api.event_log import log_event
+from recto.api.own_client import AsyncOwnClient
+from recto.api.source_changes import ApprovalChange, IncludeChange, SourceChanges
+from recto.base.text import clean
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.errors import Invalid, ProviderError, RectoError, SpendLimit
-from recto.event_log import log_event
 from recto.events import Event, Question, Referenced, RunEnded, Sent
 from recto.memory.memory_files import add_note
-from recto.own_client import AsyncOwnClient
-from recto.source_changes import ApprovalChange, IncludeChange, SourceChanges
+from recto.settings import settings as configuration
 from recto.sources.overrides import SourceStatus
 from recto.store.waiting import WaitingMessage
+from recto.tasks.history import StoredRun, read_run
 from recto.tasks.report import RunReport
 from recto.tasks.run import TaskRun
-from recto.text import clean
 from recto.turn.context import STRATEGY, CallOptions
 from recto.turn.emitting import Emit, told
 from recto.turn.messages import AnswerAgain, Given, TurnStart, edited_message, queue_message, user_message
@@ -294,8 +295,8 @@ class AsyncTalk(AsyncOwnClient):
         stored = await self._last_run()
         return stored.run if stored else None
 
-    async def _last_run(self) -> goal_run.StoredRun | None:
-        return await self._engine.store_thread.do(goal_run.read_run, self._engine.store, self.session.head)
+    async def _last_run(self) -> StoredRun | None:
+        return await self._engine.store_thread.do(read_run, self._engine.store.tree.page, self.session.head)
 
     async def stop_goal(self) -> bool:
         """Ends the run that is going on from here after its round of tool calls; False where there is none."""

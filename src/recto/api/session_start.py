@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from recto import settings as configuration
 from recto.chat.conversation import Conversation
 from recto.engine import Engine
 from recto.errors import RectoError
+from recto.settings import settings as configuration
 from recto.turn.messages import pending_reply
 from recto.turn.session import PROJECT, SETTINGS, ChatSession
 from recto.vault.vault import Vault

@@ -9,16 +9,17 @@ from datetime import date
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
-from recto import settings as configuration
 from recto.agents.agent import Agent, apply_agent, with_conversation_settings
-from recto.arguments import checked_door, shown
-from recto.ask_options import AskOptions, call_options, with_attachments
+from recto.api.arguments import checked_door
+from recto.api.ask_options import AskOptions, call_options, with_attachments
+from recto.api.store_reader import StoreReader, full_id, message_by_number
+from recto.base.ids import id_start, is_id
+from recto.base.text import shown
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message, stored_time
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.events import Event
-from recto.ids import id_start, is_id
 from recto.memory.memory_files import notes_file
 from recto.recall.frequent_notes import often_used
 from recto.reports.memory_report import MemoryReport, memory_picks
@@ -32,10 +33,10 @@ from recto.reports.transcript import (
     stands_for_something,
     transcript,
 )
+from recto.settings import settings as configuration
 from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
-from recto.store_reader import StoreReader, full_id, message_by_number
 from recto.turn.context import STRATEGY, TurnContext
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession

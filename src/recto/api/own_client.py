@@ -7,16 +7,25 @@ from typing import Any, Unpack
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.arguments import checked_door, shown
-from recto.ask_options import AskOptions, Reply, call_options, reply_of, with_attachments
-from recto.client_turn import ClientTurn, ExtendedPath, GivenReply, answer_turn, extend_path, plain_reply, prepare_turn
+from recto.api.arguments import checked_door
+from recto.api.ask_options import AskOptions, Reply, call_options, reply_of, with_attachments
+from recto.api.client_turn import (
+    ClientTurn,
+    ExtendedPath,
+    GivenReply,
+    answer_turn,
+    extend_path,
+    plain_reply,
+    prepare_turn,
+)
+from recto.api.event_log import log_event
+from recto.api.talk_reports import AsyncTalkReports
+from recto.base.ids import new_id
+from recto.base.text import shown
 from recto.errors import Invalid, RectoError
-from recto.event_log import log_event
 from recto.events import ContextCompacted, Event, Noticed
-from recto.ids import new_id
 from recto.providers.client_formats import client_format_of, read_client_reply
 from recto.providers.model import Done, ReplyPart, TextPart
-from recto.talk_reports import AsyncTalkReports
 from recto.turn.context import Summarizer
 from recto.turn.emitting import told
 from recto.turn.messages import AnswerAgain, Given, user_message

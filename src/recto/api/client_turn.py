@@ -10,17 +10,17 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.base.ids import new_id
+from recto.base.text import clean
 from recto.chat.blocks import Block
 from recto.chat.chain import ChainLink, Continuation, continuation, print_of
 from recto.chat.message import Message, Status
 from recto.compaction.revisions import fork_to
 from recto.engine import Engine
 from recto.errors import Invalid
-from recto.ids import new_id
 from recto.providers.model import Model, Provider, ReplyPart
 from recto.sentences.priority import priority_of
 from recto.store.store import Store
-from recto.text import clean
 from recto.turn.assembly import Turn
 from recto.turn.context import CallOptions
 from recto.turn.emitting import Emit

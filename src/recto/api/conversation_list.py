@@ -9,9 +9,9 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from recto import locations
+from recto.base import locations
+from recto.base.home_files import private_home
 from recto.chat.conversation import Conversation, ConversationState
-from recto.home_files import private_home
 from recto.store.marker import StoreMarker
 from recto.store.migrations import REVISIONS
 
@@ -40,7 +40,7 @@ def latest_conversations(
         found = _quickly(store, limit, state) if isinstance(store, Path) else None
     if found is not None:
         return found
-    from recto import store_reader  # sqlalchemy: a fifth of a second
+    from recto.api import store_reader  # sqlalchemy: a fifth of a second
 
     with store_reader.open_reader(place) as reader:
         return reader.conversations(limit=limit, state=state)

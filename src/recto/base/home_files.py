@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from recto.base.locations import FACTS_FILE, RUNS_FOLDER, SEARCH_FILE, SOURCES_FILE, STORE_FILE
 from recto.errors import RectoError
-from recto.locations import FACTS_FILE, RUNS_FOLDER, SEARCH_FILE, SOURCES_FILE, STORE_FILE
 
 TRUST_FILE, TRUST_FORMAT = "trusted.json", 1
 SERVERS, SETTINGS = "projects", "settings"

@@ -11,14 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from recto import toml_file
+from recto.base import toml_file
+from recto.base.text import closest_key
 from recto.errors import Invalid
-from recto.project_access import PATHS, USER_FILE, ProjectAccess, ProjectSetting, project_file
-from recto.setting_names import ACCEPTED, HINTS, hint, under_own_keys, variable_of
-from recto.setting_spec import Spec
-from recto.setting_spec import setting as _setting
-from recto.strategy import STRATEGY_NAMES, SUMMARIZE
-from recto.text import closest_key
+from recto.settings.names import ACCEPTED, HINTS, hint, under_own_keys, variable_of
+from recto.settings.project_access import PATHS, USER_FILE, ProjectAccess, ProjectSetting, project_file
+from recto.settings.spec import Spec
+from recto.settings.spec import setting as _setting
+from recto.settings.strategy import STRATEGY_NAMES, SUMMARIZE
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant. Answer in one to three short sentences, from the conversation and the documents "

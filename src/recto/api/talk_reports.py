@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Collection
 from typing import Unpack
 
-from recto.arguments import checked_door
+from recto.api.arguments import checked_door
+from recto.api.talk_reader import AsyncTalkReader
 from recto.errors import RectoError
 from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
 from recto.reports.request_use import RequestUse, recorded_use
 from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf, changes_of
 from recto.search.hybrid_index import Progress
 from recto.store.sent_requests import sent_requests
-from recto.talk_reader import AsyncTalkReader
 
 
 @checked_door
@@ -46,7 +46,7 @@ class AsyncTalkReports(AsyncTalkReader):
     async def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
         """The window of a past turn, named by its reply or its message, as it was and as it would be with these
         changes. No model is asked, and nothing is stored."""
-        from recto.what_if import TurnPlanner  # compiles the patterns of summaries: a tenth of a second
+        from recto.reports.planned_again import TurnPlanner  # compiles the patterns of summaries: a tenth of a second
 
         return await TurnPlanner(self._engine, self.session).plan(await self.message(message), changes_of(changes))
 
@@ -54,7 +54,7 @@ class AsyncTalkReports(AsyncTalkReader):
         self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
     ) -> StrategyComparison:
         """All turns of the path planned again with each of these strategies (by default with all), side by side."""
-        from recto.strategy_comparison import StrategyPlayer  # compiles patterns too
+        from recto.reports.strategy_comparison import StrategyPlayer  # compiles patterns too
 
         return await StrategyPlayer(self._engine, self.session, changes_of(changes)).compare(names, progress)
 

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 
-from recto import locations
-from recto.arguments import checked_door, shown
+from recto.api.arguments import checked_door
+from recto.base import locations
+from recto.base.home_files import private_home
+from recto.base.ids import id_start, is_id
+from recto.base.text import shown
 from recto.chat.blocks import File, Image, ToolResult
 from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import Message, stored_time
 from recto.errors import Altered, Invalid, NotFound
-from recto.home_files import private_home
-from recto.ids import id_start, is_id
 from recto.reports.document_stats import (
     DocumentTally,
     Grouping,
@@ -116,7 +117,7 @@ class StoreReader:
 
     def playback(self, conversation: str | int | None = None) -> "Iterator[Event]":
         """The events of a conversation (by default the latest), as its turns gave them."""
-        from recto.playback import playback_events  # all events: only to play
+        from recto.reports.playback import playback_events  # all events: only to play
 
         return playback_events(self._store, self.conversation(conversation).head)
 

@@ -13,23 +13,21 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.base.concurrency import run_to_completion
+from recto.base.home_files import make_private_folder, private
+from recto.base.ids import new_id
+from recto.base.locations import RUNS_FOLDER
+from recto.base.text import clean
 from recto.chat.blocks import unique_references
 from recto.chat.message import Message
-from recto.concurrency import run_to_completion
 from recto.engine import Engine
 from recto.errors import Invalid, RectoError, SpendLimit
 from recto.events import Event, Noticed, PlanChanged, RunEnded
-from recto.home_files import make_private_folder, private
-from recto.ids import new_id
-from recto.locations import RUNS_FOLDER
-from recto.store.store import Store
-from recto.tasks.history import begins_run, rebuilt_run, run_entry
+from recto.tasks.history import PAGE, StoredRun, read_run, run_entry
 from recto.tasks.report import RunReport
 from recto.tasks.run import DEFAULT_STEPS, FileUse, RunStatus, TaskRun
-from recto.text import clean
 from recto.turn.context import CallOptions
 from recto.turn.emitting import Emit
 from recto.turn.session import ChatSession
@@ -37,8 +35,6 @@ from recto.turn.spending import MAX_COST, is_priced
 from recto.turn.tool_filter import can_call
 from recto.turn.tool_round import MAX_STEPS
 
-# Messages read at a time on the way back to the one that began a run.
-PAGE = 256
 # Replies without a tool call in a row, after which a model will not get on by itself.
 MOST_IDLE = 2
 GO_ON = "[agent mode] Go on with the goal{why}. {left}"
@@ -48,32 +44,6 @@ NOT_OVER = (
 )
 
 Send = Callable[[str, Emit], Awaitable[None]]
-
-
-class StoredRun(Struct, frozen=True):
-    """A run with its messages, the oldest first."""
-
-    run: TaskRun
-    messages: tuple[Message, ...]
-
-
-def read_run(store: Store, head: str | None) -> StoredRun | None:
-    """The last run on the path to `head`; other messages may follow it."""
-    found: list[Message] = []
-    run, at = None, head
-    while at:
-        page = store.tree.page(at, most=PAGE)
-        for message in page:
-            entry = run_entry(message)
-            if entry is None or entry["run"] != (run or entry["run"]):
-                continue
-            run = entry["run"]
-            found.append(message)
-            if begins_run(message):
-                messages = tuple(reversed(found))
-                return StoredRun(rebuilt_run(messages), messages)
-        at = page[-1].parent if len(page) == PAGE else None
-    return None
 
 
 async def check_can_run(
@@ -209,7 +179,7 @@ class GoalRun:
 
     def _report(self) -> RunReport:
         store, run = self._engine.store, self._run
-        stored = read_run(store, self._session.head)
+        stored = read_run(store.tree.page, self._session.head)
         messages = stored.messages if stored else ()
         usages = [message.usage for message in messages if message.usage]
         spent = store.spending.of_messages(run.messages)

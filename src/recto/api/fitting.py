@@ -25,7 +25,7 @@ from recto.providers.http import BAD_DATA
 from recto.providers.model import Model
 from recto.providers.registry import split_name
 from recto.sentences.priority import priority_of
-from recto.strategy import STRATEGIES, SUMMARIZE, Strategy
+from recto.settings.strategy import STRATEGIES, SUMMARIZE, Strategy
 from recto.summary.truncation import excerpt
 from recto.window.compaction_block import WrittenSummary, next_block
 from recto.window.count import SMALLEST_SUMMARY, SUMMARY, ZERO, Count, proportional_shares

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from recto import locations
+from recto.base import locations
+from recto.base.home_files import create_private_file, make_private_folder
 from recto.errors import Invalid, MessagesLost, StoreError
-from recto.home_files import create_private_file, make_private_folder
 from recto.store.backup import (
     Backup,
     Restored,

@@ -8,7 +8,7 @@ not count the first attempt.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from recto.setting_spec import Spec
+from recto.settings.spec import Spec
 
 ACCEPTED = {
     "context.recent_messages_to_keep": "recent_messages_to_keep",

@@ -9,22 +9,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 
+from recto.base.text import kept_text_caches
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message, Usage
 from recto.engine import Engine
 from recto.errors import DoesNotFit, Invalid
+from recto.reports.planned_again import TODAY, checked_changes
 from recto.reports.request_use import RequestUse, recorded_use
+from recto.reports.simulation import PlannedRequest, Simulation, whole_path
 from recto.reports.what_if import AS_IT_WAS, PlanChanges, StrategyComparison, StrategyRun
-from recto.simulation import PlannedRequest, Simulation, whole_path
+from recto.settings.strategy import STRATEGIES
 from recto.store.sent_requests import sent_requests
-from recto.strategy import STRATEGIES
 from recto.summary.ledger import KeyStatement
-from recto.text import kept_text_caches
 from recto.turn.assembly import LEAST_CACHED
 from recto.turn.context import CallOptions
 from recto.turn.session import ChatSession
 from recto.turn.spending import priced
-from recto.what_if import TODAY, checked_changes
 
 Progress = Callable[[int, int], object]
 Blocks = list[tuple[int, Compaction | None]]

@@ -11,18 +11,18 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto import settings as configuration
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.engine import Engine
 from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.providers.registry import format_named
+from recto.reports.simulation import PlannedRequest, Simulation, whole_path
 from recto.reports.what_if import PlanChanges, WhatIf, WindowMessages, WindowPlan, window_messages
-from recto.simulation import PlannedRequest, Simulation, whole_path
+from recto.settings import settings as configuration
+from recto.settings.strategy import STRATEGIES
 from recto.store.comparison import compare
 from recto.store.prefix import ComparedRequest, SentMessage
 from recto.store.store import Store
-from recto.strategy import STRATEGIES
 from recto.turn.assembly import Turn, account_of
 from recto.turn.context import CallOptions
 from recto.turn.session import ChatSession

@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
+from recto.base.home_files import KEYS_FILE, private_home, write_json
 from recto.errors import Invalid, RectoError
-from recto.home_files import KEYS_FILE, private_home, write_json
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,8 @@ from typing import Any, TypedDict, Unpack, get_args
 
 from msgspec import Struct
 
-from recto import settings as configuration
 from recto import wire
-from recto.arguments import shown
+from recto.base.text import clean, shown
 from recto.chat.blocks import DocumentReference, File, Image, Quote, Text, ToolCall, unique_references
 from recto.chat.message import Message, Usage
 from recto.errors import Invalid, Unreachable
@@ -24,9 +23,9 @@ from recto.events import (
     Replied,
     ToolCallsPending,
 )
+from recto.settings import settings as configuration
 from recto.sources.documents import read_attachment
 from recto.sources.source import Tool
-from recto.text import clean
 from recto.turn.context import CallOptions
 from recto.turn.messages import Given
 from recto.window.request import Effort, NamedTool, Parameters, ResponseFormat, ToolChoice

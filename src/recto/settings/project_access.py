@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from recto.base.home_files import SETTINGS, TrustFile
 from recto.errors import Invalid
-from recto.home_files import SETTINGS, TrustFile
 
 # Every setting is in exactly one of these four; those of agents alone are at the end of each.
 NEEDS_TRUST = {

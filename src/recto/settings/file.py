@@ -7,9 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from recto import settings, toml_file
-from recto.home_files import private_home
-from recto.project_access import PATHS, USER_FILE, ProjectAccess, project_file
+from recto.base import toml_file
+from recto.base.home_files import private_home
+from recto.settings import settings
+from recto.settings.project_access import PATHS, USER_FILE, ProjectAccess, project_file
 
 
 class SettingChange(Struct, frozen=True):
