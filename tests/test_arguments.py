@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from tests.conftest import Open, Script, mostly_slow
-from tests.test_door import public
 
 from recto.api.arguments import CHECKED_ELSEWHERE, RULES
 from recto.api.ask_options import AskOptions
@@ -70,6 +69,11 @@ FITTING: dict[str, Any] = {
     "changes": [],
 }
 ENDS = ("close", "run")
+
+
+def public(kind: type) -> dict[str, Any]:
+    found = {name: each for base in reversed(kind.__mro__[:-1]) for name, each in vars(base).items()}
+    return {name: each for name, each in found.items() if not name.startswith("_")}
 
 
 def methods(door: type) -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -1,58 +1,45 @@
 """The Python door: its blocking half is complete, and `recto` shows all of it."""
 
 import asyncio
-import inspect
+import os
+import pydoc
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from docs.generate.blocking import BLOCKING, blocking_source
 
 import recto
-from recto.api.blocking import Desk, Talk
-from recto.api.desk import AsyncDesk
-from recto.api.talk import AsyncTalk
+from recto.api.blocking import Talk
 from recto.errors import RectoError
 
-
-def public(kind: type) -> dict[str, Any]:
-    found = {name: each for base in reversed(kind.__mro__[:-1]) for name, each in vars(base).items()}
-    return {name: each for name, each in found.items() if not name.startswith("_")}
+ROOT = Path(__file__).parents[1]
 
 
-def parameters(function: Any) -> list[tuple[str, Any, Any, Any]]:
-    given = inspect.signature(function).parameters.values()
-    return [(each.name, each.kind, each.default, str(each.annotation)) for each in given]
+def test_the_blocking_form_is_current() -> None:
+    assert BLOCKING.read_text("utf-8") == blocking_source(), "`make docs` writes it again"
 
 
-def returns(each: property) -> Any:
-    assert each.fget is not None
-    return inspect.signature(each.fget).return_annotation
+def test_help_shows_the_arguments_of_a_blocking_method() -> None:
+    shown = pydoc.plain(pydoc.render_doc(Talk.ask))
+    assert "given:" in shown
+    assert "max_tokens" in shown
+    assert "The whole reply" in shown
 
 
-@pytest.mark.parametrize(("asynchronous", "blocking"), [(AsyncTalk, Talk), (AsyncDesk, Desk)])
-def test_every_method_has_a_blocking_twin_that_takes_the_same(asynchronous: type, blocking: type) -> None:
-    ours, theirs = public(blocking), public(asynchronous)
-    assert theirs.keys() - ours.keys() == set(), "missing in the blocking door"
-    assert ours.keys() - theirs.keys() <= {
-        "asynchronous",
-        "session",
-        "home",
-        "project",
-        "settings",
-        "store",
-        "engine",
-        "vault",
-        "run",
-    }, "what the asynchronous door does not know"
-    for name, each in theirs.items():
-        if isinstance(each, property):
-            assert isinstance(ours[name], property), name
-            assert returns(each) == returns(ours[name])
-        else:
-            assert parameters(each) == parameters(ours[name]), name
-            assert not inspect.iscoroutinefunction(ours[name]), name
+@pytest.mark.slow  # the type checker reads nearly all of Recto
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_the_examples_of_the_pages_pass_the_strict_type_checker(page: str, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert blocks
+    file = tmp_path / "page.py"
+    file.write_text("\n".join(blocks))
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"MYPYPATH": str(ROOT / "src")})
+    assert done.returncode == 0, done.stdout
 
 
 def test_dir_shows_the_door_and_every_name_of_it_is_there() -> None:

@@ -1,8 +1,9 @@
-"""`python -m docs.generate`: writes every page that is made from the code. `make docs` runs it."""
+"""`python -m docs.generate`: writes the pages and `api/blocking.py`, which are made from the code: `make docs`."""
 
 import os
 
 import click
+from docs.generate.blocking import BLOCKING, blocking_source
 from docs.generate.pages import DOCS, made_pages
 
 
@@ -10,12 +11,12 @@ from docs.generate.pages import DOCS, made_pages
 def main() -> None:
     for name in [name for name in os.environ if name.startswith("RECTO_")]:
         del os.environ[name]  # the pages show defaults, whatever is set here
-    for path, text in made_pages().items():
-        file = DOCS / path
+    made = {BLOCKING: blocking_source()} | {DOCS / path: text for path, text in made_pages().items()}
+    for file, text in made.items():
         file.parent.mkdir(exist_ok=True)
         if not file.exists() or file.read_text("utf-8") != text:
             file.write_text(text, "utf-8")
-            click.echo(f"docs/{path}")
+            click.echo(file.relative_to(DOCS.parent))
 
 
 if __name__ == "__main__":

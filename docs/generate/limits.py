@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from recto.agents import templates
-from recto.api import suggested_names
+from recto.api import suggestions
 from recto.base import file_cache
 from recto.compaction import summary_input
 from recto.mcp import server_files, stdio
@@ -37,7 +37,7 @@ COUNTS = (
     ("tools of one MCP server", f"{server_files.MAX_LISTED_TOOLS:,}", ""),
     ("part of a document that one `read_document` returns", f"{vault_tools.PAGE_CHARS:,} characters", ""),
     ("notes in a drawn graph", f"{graph.MAX_NODES:,}", "`--from` and `--depth` draw a part"),
-    ("files that `@` completion looks through", f"{suggested_names.MOST_FILES:,}", ""),
+    ("files that `@` completion looks through", f"{suggestions.MOST_FILES:,}", ""),
     ("daily backups", f"{backup.KEPT_DAYS}", ""),
 )
 WAITS = ("reply.timeout_s", "context.summary_timeout_s", "tools.timeout_s", "tools.start_s", "search.timeout_s")

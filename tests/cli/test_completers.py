@@ -16,7 +16,7 @@ from prompt_toolkit.document import Document
 from tests.cli.test_vault import boat
 from tests.conftest import examples
 
-from recto.api.suggested_names import file_paths, note_names
+from recto.api.suggestions import file_paths, note_names
 from recto.cli.completers import (
     AgentCompleter,
     FileCompleter,

@@ -109,8 +109,8 @@ def test_who_does_not_wait_for_the_next_message_can_ask_what_was_learned(desk: O
     talk = at.conversation()
     talk.ask(TRAIN)
     settled(at)
-    assert list(talk.untold()) == [FactLearned(1, TRAIN)]
-    assert list(talk.untold()) == []
+    assert list(talk.pending_events()) == [FactLearned(1, TRAIN)]
+    assert list(talk.pending_events()) == []
     assert heard(talk, "What is two and two?") == []
 
 

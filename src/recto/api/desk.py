@@ -12,7 +12,6 @@ from typing import Any, Self, TypedDict, Unpack
 
 from recto.agents.agents import Agents
 from recto.api.arguments import checked, checked_door
-from recto.api.session_start import new_session, stored_session
 from recto.api.store_reader import SentText, SpentWithin, StoreReader
 from recto.api.talk import AsyncTalk
 from recto.base import locations
@@ -43,6 +42,8 @@ from recto.store.store import Store
 from recto.store.token_use import TokenUse
 from recto.store.use_over_time import Period, SourcePeriod, Together
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
+from recto.turn.messages import pending_reply
+from recto.turn.session import PROJECT, SETTINGS, ChatSession
 from recto.vault.graph import Graph, used_graph
 from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import VaultSearch
@@ -61,63 +62,19 @@ class TalkOptions(TypedDict, total=False):
     """With its own model and vault, even where the desk was opened with others."""
 
 
-@checked_door
-class AsyncDeskReports:
-    vault: Vault | None
-    _reader: StoreReader
-
-    async def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
-        """How replies used their sources, and what that suggests."""
-        return await asyncio.to_thread(self._reader.source_report, agent, since)
-
-    async def source_periods(
-        self, by: Period = "month", agent: str | None = None, since: str | None = None
-    ) -> list[SourcePeriod]:
-        """How many sources were chosen for replies, how many of them used, and their scores, by month or day."""
-        return await asyncio.to_thread(self._reader.source_periods, by, agent, since)
-
-    async def spending(
-        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
-    ) -> list[Spent]:
-        """What requests cost, with summaries: in total, or by day, model, conversation or purpose."""
-        return await asyncio.to_thread(lambda: self._reader.spending(by, progress, **within))
-
-    async def token_use(
-        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
-    ) -> list[TokenUse]:
-        """Tokens that requests read and wrote, and what they cost, summed as `spending` sums costs."""
-        return await asyncio.to_thread(lambda: self._reader.token_use(by, progress, **within))
-
-    async def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
-        """Which documents of the vault conversations use."""
-        return await asyncio.to_thread(self._reader.document_stats, self._vault().root, by)
-
-    async def used_graph(self, by: Together = "turn") -> Graph:
-        """The documents of the vault that were used, and how often two were in one turn or conversation."""
-        return await asyncio.to_thread(self._used_graph, self._vault(), by)
-
-    def _used_graph(self, vault: Vault, by: Together) -> Graph:
-        found = self._reader.used_together(vault.root, by)
-        return used_graph({note.path: note.title for note in vault.documents()}, found.uses, found.pairs)
-
-    async def unnamed_documents(self) -> list[DocumentTally]:
-        """Documents of the vault that nobody named: first those that tools came upon, then those never used."""
-        vault = self._vault()
-        notes = await asyncio.to_thread(lambda: [note.path for note in vault.documents()])
-        return await asyncio.to_thread(self._reader.unnamed_documents, vault.root, notes)
-
-    def _vault(self) -> Vault:
-        if self.vault is None:
-            raise Invalid(NO_VAULT)
-        return self.vault
-
-
 checked_door(FactMemory)
 
 
 @checked_door
-class AsyncDesk(AsyncDeskReports):
+class AsyncDesk:
     """A store, settings and a vault, open. Use it as an asynchronous context manager, or `close()` it."""
+
+    home: Path
+    project: Path | None
+    settings: configuration.Settings
+    store: Store
+    engine: Engine
+    vault: Vault | None
 
     def __init__(self, *, home: Path, project: Path | None, settings: configuration.Settings) -> None:
         self.home, self.project, self.settings = home, project, settings
@@ -158,7 +115,7 @@ class AsyncDesk(AsyncDeskReports):
         if id is None:
             agent = options.get("agent", DEFAULT_AGENT)
             await asyncio.to_thread(self.agents.check, agent)
-            talk = AsyncTalk(self.engine, new_session(self.engine, self.vault, agent, self._model), self._reader)
+            talk = AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent, self._model), self._reader)
         else:
             found = await self.engine.store_thread.do(self._reader.conversation, id)
             talk = await self._talk(found, as_left=options.get("as_left", False))
@@ -174,7 +131,7 @@ class AsyncDesk(AsyncDeskReports):
 
     async def _talk(self, conversation: Conversation, *, as_left: bool = False) -> AsyncTalk:
         settings = await asyncio.to_thread(configuration.load, self.home, self.project) if as_left else self.settings
-        session = await asyncio.to_thread(stored_session, self.engine, settings, conversation)
+        session = await asyncio.to_thread(_stored_session, self.engine, settings, conversation)
         return AsyncTalk(self.engine, session, self._reader, conversation.number)
 
     async def talk_with(self, message: str, conversation: str | None = None) -> AsyncTalk:
@@ -420,6 +377,53 @@ class AsyncDesk(AsyncDeskReports):
         """The media type and the bytes of an image or a file of a message: its block of this number, from 0 on."""
         return await asyncio.to_thread(self._reader.attached, message, block)
 
+    # -- reports over all conversations
+
+    async def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
+        """How replies used their sources, and what that suggests."""
+        return await asyncio.to_thread(self._reader.source_report, agent, since)
+
+    async def source_periods(
+        self, by: Period = "month", agent: str | None = None, since: str | None = None
+    ) -> list[SourcePeriod]:
+        """How many sources were chosen for replies, how many of them used, and their scores, by month or day."""
+        return await asyncio.to_thread(self._reader.source_periods, by, agent, since)
+
+    async def spending(
+        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
+    ) -> list[Spent]:
+        """What requests cost, with summaries: in total, or by day, model, conversation or purpose."""
+        return await asyncio.to_thread(lambda: self._reader.spending(by, progress, **within))
+
+    async def token_use(
+        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
+    ) -> list[TokenUse]:
+        """Tokens that requests read and wrote, and what they cost, summed as `spending` sums costs."""
+        return await asyncio.to_thread(lambda: self._reader.token_use(by, progress, **within))
+
+    async def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
+        """Which documents of the vault conversations use."""
+        return await asyncio.to_thread(self._reader.document_stats, self._vault().root, by)
+
+    async def used_graph(self, by: Together = "turn") -> Graph:
+        """The documents of the vault that were used, and how often two were in one turn or conversation."""
+        return await asyncio.to_thread(self._used_graph, self._vault(), by)
+
+    def _used_graph(self, vault: Vault, by: Together) -> Graph:
+        found = self._reader.used_together(vault.root, by)
+        return used_graph({note.path: note.title for note in vault.documents()}, found.uses, found.pairs)
+
+    async def unnamed_documents(self) -> list[DocumentTally]:
+        """Documents of the vault that nobody named: first those that tools came upon, then those never used."""
+        vault = self._vault()
+        notes = await asyncio.to_thread(lambda: [note.path for note in vault.documents()])
+        return await asyncio.to_thread(self._reader.unnamed_documents, vault.root, notes)
+
+    def _vault(self) -> Vault:
+        if self.vault is None:
+            raise Invalid(NO_VAULT)
+        return self.vault
+
     # -- the end
 
     async def close(self) -> None:
@@ -433,6 +437,33 @@ class AsyncDesk(AsyncDeskReports):
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _new_session(engine: Engine, vault: Vault | None, agent: str, model: str = "") -> ChatSession:
+    return ChatSession("", None, model or _named_model(engine.settings), vault, agent=agent, project=engine.folder)
+
+
+def _stored_session(engine: Engine, settings: configuration.Settings, conversation: Conversation) -> ChatSession:
+    """A session at the head of a stored conversation, as it was left but for model and vault that an option names."""
+    details, agent = conversation.details, conversation.agent
+    model = _named_model(settings) or str(details.get("model") or "")
+    if not model and settings is not engine.settings and settings.origin("model") != "default":
+        model = engine.agents.read_or_last(agent).model or settings.model  # else the desk's option would answer
+    project = Path(details[PROJECT]) if details.get(PROJECT) else engine.folder
+    session = ChatSession(conversation.id, conversation.head, model, agent=agent, project=project)
+    session.apply(chosen=details.get(SETTINGS) or {}, pending=pending_reply(engine.store, conversation.head))
+    own = str(details.get("vault") or "") if settings.origin("vault") != "option" else ""
+    for place in filter(None, (settings.vault, own)):
+        try:
+            session.apply(vault=engine.vaults.open(Path(place)))
+        except RectoError as why:
+            session.note_later(f"the vault of this conversation cannot be used: {why.message}")
+    return session
+
+
+def _named_model(settings: configuration.Settings) -> str:
+    """A model that was asked for by name stays with the conversation; one from the settings may change with them."""
+    return settings.model if settings.origin("model") == "option" else ""
 
 
 class DeskOptions(TypedDict, total=False):

@@ -1,24 +1,33 @@
 """AsyncTalk: one conversation through the Python door: ask, look, branch, compact. Its blocking twin is Talk."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
+
+from msgspec.structs import replace
 
 from recto.agents.agent import apply_agent
 from recto.api import goal_run, source_changes
 from recto.api.arguments import checked_door
 from recto.api.ask_options import AskOptions, Attachment, Reply, call_options, named_agent, reply_of, with_attachments
-from recto.api.event_log import log_event
-from recto.api.own_client import AsyncOwnClient
+from recto.api.client_turn import (
+    ExtendedPath,
+    GivenReply,
+    answer_turn,
+    extend_path,
+    prepare_turn,
+)
+from recto.api.own_client import PreparedRequest, PrepareOptions, notes_of, prepared_request, read_given, reply_parts
 from recto.api.source_changes import ApprovalChange, IncludeChange, SourceChanges
-from recto.base.text import clean
+from recto.api.talk_reader import AsyncTalkReader
+from recto.base.ids import new_id
+from recto.base.text import clean, shown
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.errors import Invalid, ProviderError, RectoError, SpendLimit
-from recto.events import Event, Question, Referenced, RunEnded, Sent
+from recto.events import Event, Referenced, RunEnded, Sent
 from recto.memory.memory_files import add_note
 from recto.settings import settings as configuration
 from recto.sources.overrides import SourceStatus
@@ -27,13 +36,19 @@ from recto.tasks.history import StoredRun, read_run
 from recto.tasks.report import RunReport
 from recto.tasks.run import TaskRun
 from recto.turn.context import STRATEGY, CallOptions
-from recto.turn.emitting import Emit, told
+from recto.turn.emitting import Emit, events_of
+from recto.turn.event_log import log_event
 from recto.turn.messages import AnswerAgain, Given, TurnStart, edited_message, queue_message, user_message
+from recto.turn.session import PROJECT, SETTINGS, ChatSession, NewConversation, SessionChanges
+from recto.wire import Json
 
 
 @checked_door
-class AsyncTalk(AsyncOwnClient):
+class AsyncTalk(AsyncTalkReader):
     """One conversation, from one client's place in it. It is stored with its first message."""
+
+    _system: str | None = None
+    _extended: tuple[str, ...] = ()
 
     # -- what the conversation uses
 
@@ -130,39 +145,41 @@ class AsyncTalk(AsyncOwnClient):
 
     # -- asking
 
-    async def stream(
+    def stream(
         self, given: Given = (), *, can_ask: bool = True, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[Event, None]:
-        """The message, text or blocks, on its way as events, then what was queued meanwhile; without a message, what
-        waits. Closing the generator stops the reply and keeps what came.
+        """Sends a message, text or blocks, then what was queued meanwhile; without a message, what waits. Gives the
+        events as they come. Closing the generator stops the reply and keeps what came.
 
-        `can_ask`: whoever takes the events answers a CompactionProposed or ApprovalAsked before taking the next one.
+        `can_ask`: the reader answers a CompactionProposed or ApprovalAsked before it takes the next event.
         """
+        return events_of(partial(self._ask, given, options, can_ask=can_ask))
+
+    async def _ask(self, given: Given, options: AskOptions, emit: Emit, *, can_ask: bool) -> None:
         chosen = call_options(**options)
-        given = await self._addressed(given)
-        given = await with_attachments(given, options.get("attachments", ()))
+        given = await with_attachments(await self._addressed(given), options.get("attachments", ()))
         # refused before a conversation is made for it
         user_message(given, may_be_empty=given == () and bool(await self.waiting()))
-        async with aclosing(_told(partial(self._send, given, chosen, can_ask=can_ask))) as events:
-            async for event in events:
-                yield event
+        await self._send(given, chosen, emit, can_ask=can_ask)
 
-    async def stream_edit(
+    def stream_edit(
         self, message: str, text: str, *, can_ask: bool = True, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[Event, None]:
-        """Another text in place of an earlier message of the user, with its attachments, on a branch beside it; and
-        the reply to that, as events."""
+        """Puts another text in place of an earlier message of the user, with its attachments, on a branch beside it.
+        Gives the reply to that as events. Closing the generator stops the reply and keeps what came."""
+        return events_of(partial(self._ask_edited, message, text, options, can_ask=can_ask))
+
+    async def _ask_edited(self, message: str, text: str, options: AskOptions, emit: Emit, *, can_ask: bool) -> None:
         chosen, found = call_options(**options), await self.message(message)
         given = await with_attachments(edited_message(found, text), options.get("attachments", ()))
-        sending = partial(self._send_from, found.parent, given, chosen, can_ask=can_ask)
-        async with aclosing(_told(sending)) as events:
-            async for event in events:
-                yield event
+        await self._send_from(found.parent, given, chosen, emit, can_ask=can_ask)
 
-    async def stream_regenerate(
-        self, *, can_ask: bool = True, **options: Unpack[AskOptions]
-    ) -> AsyncGenerator[Event, None]:
-        """Another reply to the user's last message, on a branch beside the first one, as events."""
+    def stream_regenerate(self, *, can_ask: bool = True, **options: Unpack[AskOptions]) -> AsyncGenerator[Event, None]:
+        """Asks for another reply to the user's last message, on a branch beside the first one, as events. Closing the
+        generator stops the reply and keeps what came."""
+        return events_of(partial(self._ask_again, options, can_ask=can_ask))
+
+    async def _ask_again(self, options: AskOptions, emit: Emit, *, can_ask: bool) -> None:
         chosen = call_options(**options)
         if options.get("attachments"):
             raise Invalid("a new reply takes no attachments: they belong to its message, which `edit` changes")
@@ -170,11 +187,8 @@ class AsyncTalk(AsyncOwnClient):
         if chosen.model:
             await self._engine.builder.model(chosen.model)  # refused before the branch is begun
         if asked.references:
-            yield Referenced(asked)
-        sending = partial(self._send_from, asked.id, AnswerAgain(), chosen, can_ask=can_ask)
-        async with aclosing(_told(sending)) as events:
-            async for event in events:
-                yield event
+            await emit(Referenced(asked))
+        await self._send_from(asked.id, AnswerAgain(), chosen, emit, can_ask=can_ask)
 
     async def _last_question(self) -> Message:
         async for message in self.path():
@@ -241,7 +255,7 @@ class AsyncTalk(AsyncOwnClient):
         """Another reply to the user's last message, for example by another `model`, on a branch beside the first."""
         return await reply_of(self.stream_regenerate(can_ask=False, **options))
 
-    async def stream_goal(
+    def stream_goal(
         self,
         goal: str | None = None,
         *,
@@ -253,6 +267,18 @@ class AsyncTalk(AsyncOwnClient):
         """Works toward a goal, turn after turn, as events, of which RunEnded is the last; without a goal the last run
         of this conversation goes on, with its own limits unless others are given. `max_steps`: rounds of tool calls,
         20 unless given; `max_cost`: US dollars. Closing the generator stops the run, which can go on later."""
+        return events_of(partial(self._pursue, goal, max_steps, max_cost, options, can_ask=can_ask))
+
+    async def _pursue(
+        self,
+        goal: str | None,
+        max_steps: int | None,
+        max_cost: float | None,
+        options: AskOptions,
+        emit: Emit,
+        *,
+        can_ask: bool,
+    ) -> None:
         chosen = call_options(**options)
         if options.get("attachments"):
             raise Invalid("a goal takes no attachments: name the files in it")
@@ -265,14 +291,12 @@ class AsyncTalk(AsyncOwnClient):
         with goal_run.run_lock(self._engine, home, self.name):
             run = begun or goal_run.continued(await self._last_run(), self.name, max_steps, max_cost)
             for note in notes:
-                yield note
+                await emit(note)
 
             async def send(message: str, emit: Emit) -> None:
                 await self._send(message, chosen, emit, can_ask=can_ask)
 
-            async with aclosing(_told(goal_run.GoalRun(self._engine, session, run, send).go)) as events:
-                async for event in events:
-                    yield event
+            await goal_run.GoalRun(self._engine, session, run, send).go(emit)
 
     async def run_goal(
         self,
@@ -350,11 +374,9 @@ class AsyncTalk(AsyncOwnClient):
 
     # -- compactions
 
-    async def stream_compaction(self, keep: str = "") -> AsyncGenerator[Event, None]:
-        """A compaction now, as events; `keep` says what must be in its summary above all."""
-        async with aclosing(_told(partial(self._engine.compact, self.session, keep=keep))) as events:
-            async for event in events:
-                yield event
+    def stream_compaction(self, keep: str = "") -> AsyncGenerator[Event, None]:
+        """Compacts now, as events; `keep` says what must be in the summary above all."""
+        return events_of(partial(self._engine.compact, self.session, keep=keep))
 
     async def compact(self, keep: str = "") -> Compaction:
         async for _ in self.stream_compaction(keep):
@@ -381,12 +403,96 @@ class AsyncTalk(AsyncOwnClient):
     async def unpin(self, message: str) -> Compaction:
         return await self._engine.revisions.unpin(self.session, (await self.message(message)).id)
 
+    # -- your own client
 
-async def _told(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGenerator[Event, None]:
-    """What happens, for a reader who answers a question before the next event."""
-    async with aclosing(told(work)) as events:
-        async for event in events:
+    async def extend(self, messages: Sequence[Json]) -> ExtendedPath:
+        """Stores messages as OpenAI's or Anthropic's API takes them: those that are new. A list that was given before
+        changes nothing, and one that differs goes on as a branch. System messages are kept for `prepare`."""
+        system, entries = read_given(messages)
+        session = self._begun()
+        async with session.turn_lock():
+            extended = await extend_path(self._engine, session, entries)
+        self._system = system if system is not None else self._system
+        self._extended = (*self._extended, *extended.notes)
+        return extended
+
+    async def prepare(self, given: Given | None = None, **options: Unpack[PrepareOptions]) -> PreparedRequest:
+        """The request for a message, or for what was given to `extend`: stored, compacted where it is due, with what
+        is recalled, and recorded. Nothing is sent, and no model is asked."""
+        system, summarizer = options.pop("system", None), options.pop("summarizer", None)
+        if summarizer is not None and not callable(summarizer):
+            raise Invalid(f"summarizer must be a function, not {shown(summarizer)}", option="summarizer")
+        asked: AskOptions = options
+        chosen = replace(
+            call_options(**asked),
+            system=system if system is not None else self._system,
+            runs_tools=False,
+            may_send=False,
+            summarizer=summarizer,
+            notes=self._extended,
+        )
+        start = AnswerAgain() if given is None else await with_attachments(given, asked.get("attachments", ()))
+        user_message(start)  # refused before a conversation is made for it
+        session = self._begun()
+        notes: list[str] = []
+
+        async def note(event: Event) -> None:
             log_event(event)
-            yield event
-            if isinstance(event, Question):
-                event.settle()
+            notes.extend(notes_of(event))
+
+        async with session.turn_lock():
+            try:
+                turn = await prepare_turn(self._engine, session, start, note, chosen)
+            except RectoError as why:
+                why.add(f"your message is kept in {self.name}")
+                raise
+        self._extended = ()
+        return prepared_request(turn, notes)
+
+    async def record(self, prepared: PreparedRequest, reply: Any) -> Reply:
+        """Stores the reply to a prepared request: the object or the dict that the provider's API gave, or a text. Its
+        tool calls wait for their results, which the next message carries."""
+        if not isinstance(prepared, PreparedRequest):
+            raise Invalid(f"prepared is what prepare gave, not {shown(prepared)}", argument="prepared")
+        parts, session = reply_parts(reply), await self._stored()
+        async with session.turn_lock():
+            provider = GivenReply(prepared.turn.turn.context.provider, parts)
+            answering = partial(answer_turn, self._engine, session, prepared.turn, provider)
+            answered = await reply_of(events_of(answering))
+        pending = tuple(call for call in answered.message.calls if answered.message.status == "pending")
+        return replace(answered, pending_calls=pending)
+
+    # -- the session
+
+    async def _keep(self, **details: Any) -> None:
+        if self.id is not None:
+            await self._engine.store_thread.do(self._tree.change, self.id, details=details)
+
+    def _begun(self) -> ChatSession:
+        """The session; a new conversation is stored with its first message."""
+        session = self.session
+        if self.id is None and session.creation is None:
+            session.apply(creation=NewConversation(new_id(), self._create))
+        return session
+
+    async def _stored(self) -> ChatSession:
+        """The session of a conversation that is in the store, for what is set before its first message."""
+        session = self._begun()
+        if session.creation is not None:
+            await self._engine.store_thread.do(session.commit, self._engine.store, _no_step)
+        return session
+
+    def _create(self, id: str) -> None:
+        session = self.session
+        details: dict[str, Any] = {"model": session.model} if session.model else {}
+        if session.vault and self._settings.origin("vault") == "option":
+            details["vault"] = str(session.vault.root)
+        if session.project:
+            details[PROJECT] = str(session.project)
+        if session.chosen:
+            details[SETTINGS] = dict(session.chosen)
+        self._number = self._tree.create(id=id, details=details, agent=session.agent).number
+
+
+def _no_step() -> tuple[None, SessionChanges]:
+    return None, {}

@@ -22,7 +22,9 @@ from recto.errors import Invalid, NotFound, RectoError
 from recto.events import Event
 from recto.memory.memory_files import notes_file
 from recto.recall.frequent_notes import often_used
+from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
 from recto.reports.memory_report import MemoryReport, memory_picks
+from recto.reports.request_use import RequestUse, recorded_use
 from recto.reports.transcript import (
     ArchivedPart,
     BranchEnd,
@@ -33,14 +35,16 @@ from recto.reports.transcript import (
     stands_for_something,
     transcript,
 )
+from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf, changes_of
+from recto.search.hybrid_index import Progress
 from recto.settings import settings as configuration
 from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
+from recto.store.sent_requests import sent_requests
 from recto.turn.context import STRATEGY, TurnContext
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession
-from recto.vault.catalog import Progress
 from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import FoundDocument, VaultHits
 from recto.window.window import Window
@@ -76,6 +80,8 @@ MORE = 10
 
 @checked_door
 class AsyncTalkReader:
+    session: ChatSession
+
     def __init__(self, engine: Engine, session: ChatSession, reader: StoreReader, number: int | None = None) -> None:
         self._engine, self._tree, self._settings = engine, engine.store.tree, engine.settings
         self._reader, self._number = reader, number
@@ -170,8 +176,8 @@ class AsyncTalkReader:
             notes.append("memory is switched off here (context.memory_integration)")
         return MemoryReport(tuple(picks), tuple(passed), facts, text, tuple(notes))
 
-    def untold(self) -> Sequence[Event]:
-        """What was learned in the background since the last message; the next one would tell it."""
+    def pending_events(self) -> Sequence[Event]:
+        """Events of background work since the last message, such as facts learned. Each is given once."""
         return self._engine.learner.untold(self.session)
 
     async def strategy_in_force(self, strategy: str | None = None) -> str | None:
@@ -389,3 +395,52 @@ class AsyncTalkReader:
         head = self.session.head
         found = await self._engine.store_thread.do(self._tree.compactions, head, limit=limit) if head else []
         return [message.compaction for message in found if message.compaction]
+
+    # -- reports
+
+    async def stats(self) -> ConversationStats:
+        """Messages, tokens, compactions, window, requests and cost."""
+        sent = await asyncio.to_thread(sent_requests, self._engine.store.database, self.id) if self.id else []
+        counter = SaidCounter(await self.archived())
+        async for message in self.path():
+            counter.count(message)
+        strategy, window, error = await self._window_stats()
+        summaries = [request for request in sent if request.purpose == "summary"]
+        return ConversationStats(
+            self.id,
+            counter.total(),
+            strategy,
+            window,
+            error,
+            request_totals(sent),
+            recall_stats(sent),
+            request_totals(summaries),
+        )
+
+    async def _window_stats(self) -> tuple[str | None, WindowStats | None, str]:
+        """The strategy in force and how full the window is; without the model an error in its place."""
+        try:
+            context, window = await self._context(), await self.window()
+        except RectoError as why:
+            return self.strategy, None, why.message
+        return context.strategy.name, WindowStats.of(window, context.budget), ""
+
+    async def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
+        """The window of a past turn, named by its reply or its message, as it was and as it would be with these
+        changes. No model is asked, and nothing is stored."""
+        from recto.reports.planned_again import TurnPlanner  # compiles the patterns of summaries: a tenth of a second
+
+        return await TurnPlanner(self._engine, self.session).plan(await self.message(message), changes_of(changes))
+
+    async def compare_strategies(
+        self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
+    ) -> StrategyComparison:
+        """All turns of the path planned again with each of these strategies (by default with all), side by side."""
+        from recto.reports.strategy_comparison import StrategyPlayer  # compiles patterns too
+
+        return await StrategyPlayer(self._engine, self.session, changes_of(changes)).compare(names, progress)
+
+    async def request_use(self) -> list[RequestUse]:
+        """How full the window of each reply on the path was and what it cost, oldest first."""
+        path = [message async for message in self.path()]
+        return await self._engine.store_thread.do(lambda: list(recorded_use(self._engine.store, path[::-1])))

@@ -192,7 +192,7 @@ def _tell_learned(chat: "ChatState") -> None:
     """What was learned from a message behind its reply."""
     from recto.cli.listener import in_words  # the engine's events: only to chat
 
-    for words in filter(None, map(in_words, chat.talk.untold())):
+    for words in filter(None, map(in_words, chat.talk.pending_events())):
         chat.tell(words)
 
 

@@ -14,8 +14,17 @@ from msgspec.structs import replace
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from recto.api.suggested_names import NEEDS_QUOTES, UNTYPED_SOURCE, file_paths, note_headings, note_names, note_paths
-from recto.api.suggestions import CachedSuggestions, Suggestion, Suggestions
+from recto.api.suggestions import (
+    NEEDS_QUOTES,
+    UNTYPED_SOURCE,
+    CachedSuggestions,
+    Suggestion,
+    Suggestions,
+    file_paths,
+    note_headings,
+    note_names,
+    note_paths,
+)
 from recto.cli.show import shortened, visible
 from recto.cli.slash_commands import NAMED
 from recto.errors import RectoError

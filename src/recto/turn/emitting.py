@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Gene
 from functools import partial
 from typing import Any, TypeVar
 
-from recto.events import Event, Working
+from recto.events import Event, Question, Working
+from recto.turn.event_log import log_event
 
 T = TypeVar("T")
 Emit = Callable[[Event], Awaitable[None]]
@@ -34,8 +35,9 @@ def _waited_for(future: Any) -> Generator[Any, None, None]:
     yield future
 
 
-async def told(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGenerator[Event, None]:
-    """The events of some work. Closing it cancels the work, and waits until that has put everything in order.
+async def events_of(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGenerator[Event, None]:
+    """The events of some work, for a reader who answers a question before taking the next event. Closing the generator
+    cancels the work, and waits until that has put everything in order.
 
     The work is driven by hand, in the task of the reader: a task of its own would switch twice for each event, which
     made a turn a quarter slower. So `emit` must not be called in a task that the work starts.
@@ -57,7 +59,11 @@ async def told(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGene
             if not isinstance(waits_for, _Telling):
                 await _waited_for(waits_for)
             elif left is None:
-                yield waits_for.event
+                event = waits_for.event
+                log_event(event)
+                yield event
+                if isinstance(event, Question):
+                    event.settle()
         except GeneratorExit as why:
             left, step = why, partial(coroutine.throw, asyncio.CancelledError())
         except BaseException as why:

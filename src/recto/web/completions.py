@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from recto.api.desk import AsyncDesk
-from recto.api.suggested_names import file_paths, note_headings, note_names
-from recto.api.suggestions import CachedSuggestions, Suggestion, Suggestions
+from recto.api.suggestions import CachedSuggestions, Suggestion, Suggestions, file_paths, note_headings, note_names
 from recto.api.talk import AsyncTalk
 from recto.vault.link_resolver import fold_name
 from recto.vault.vault import Vault
