@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from recto.agents.agents import Agents
 from recto.base import locations
 from recto.base.background import FOREGROUND, BackgroundWorker, ForegroundTurn, share_heap
-from recto.base.concurrency import StoreThread, TaskSet
+from recto.base.concurrency import TaskSet
 from recto.base.text import clean
 from recto.chat.blocks import Text
 from recto.chat.message import Message
@@ -87,7 +87,7 @@ class Engine:
     ) -> None:
         share_heap()  # before there are threads
         self.store, self.settings, self.project, self.home = store, settings, project, home
-        self.store_thread, self.folder = StoreThread(store.database.lanes), project or Path.cwd()
+        self.folder = project or Path.cwd()
         search, address = settings.search, partial(embedding_address, environment=environment, home=home)
         embedder, timeout_s = SharedEmbedder(search.embedder, home, address), search.timeout_s
         self.archive = Archive(store, home / locations.SEARCH_FILE, embedder, timeout_s=timeout_s)
@@ -96,16 +96,15 @@ class Engine:
         self.agents, self.memory_files = Agents(home, project, settings), MemoryFiles()
         self.servers = McpServers(home, environment, timeout_s=settings.tools.timeout_s, start_s=settings.tools.start_s)
         self.chooser = Chooser(home / locations.SOURCES_FILE, embedder, timeout_s=timeout_s)
-        at = (store, self.store_thread)
-        self.builder = TurnBuilder(*at, settings, home=home, project=project, environment=environment)
-        self.sources = SessionSources(*at, settings.tools, self.servers, self.chooser, self.vaults, project)
-        self.passages = PassageSearch(*at, self.vaults, settings)
-        self.revisions = Revisions(store, self.store_thread, self.resolve)
-        self.use_tracker = UseTracker(store, self.store_thread, embedder)
-        self.document_summaries = DocumentSummaryWriter(*at, settings.references)
-        self.learner = FactLearner(self.facts, *at, self.vaults, home)
+        self.builder = TurnBuilder(store, settings, home=home, project=project, environment=environment)
+        self.sources = SessionSources(store, settings.tools, self.servers, self.chooser, self.vaults, project)
+        self.passages = PassageSearch(store, self.vaults, settings)
+        self.revisions = Revisions(store, self.resolve)
+        self.use_tracker = UseTracker(store, embedder)
+        self.document_summaries = DocumentSummaryWriter(store, settings.references)
+        self.learner = FactLearner(self.facts, store, self.vaults, home)
         self.backup = DailyBackup(store.database.file if settings.store.backup else None)
-        self.streams = OpenStreams(store, self.store_thread)
+        self.streams = OpenStreams(store)
         self.checkpoints = BackgroundWorker(
             store.database.checkpoint, "recto-checkpoint", delay_s=CHECKPOINT_IN_S, quiet_s=0
         )
@@ -141,7 +140,7 @@ class Engine:
             while wanted is not None:
                 with FOREGROUND.begin() as foreground:
                     await self._walk(session, wanted, emit, options, can_ask, foreground)
-                wanted = () if await is_waiting(self.store, self.store_thread, session) else None
+                wanted = () if await is_waiting(self.store, session) else None
 
     async def _walk(
         self,
@@ -155,7 +154,7 @@ class Engine:
         """The walk itself. Whatever fails later, the user's words are stored first."""
         waited = session.pending
         user, reads = user_message(given, may_be_empty=given == ()), partial(self.first_reads, session)
-        storing = append_message(self.store, self.store_thread, session, user, reads)
+        storing = append_message(self.store, session, user, reads)
         started = await patiently(storing, emit, partial(Working, "store"))  # 1 append
         if started is None:
             return
@@ -166,7 +165,7 @@ class Engine:
             if note := await prepared.shrunk(turn):
                 await emit(Noticed(note))
                 continue
-            request = await record_request(self.store, self.store_thread, session, turn, prepared.message)  # 7 window
+            request = await record_request(self.store, session, turn, prepared.message)  # 7 window
             exchange = Exchange(prepared, turn, request, approvals, self.use_tracker, self.streams)
             foreground.end()  # from here on the model is waited for
             for event in exchange.sent():
@@ -188,7 +187,7 @@ class Engine:
             if exchange.handed_back:
                 session.apply(suspended=prepared)
                 return
-            if (session.run and session.run.stops) or await is_waiting(self.store, self.store_thread, session):
+            if (session.run and session.run.stops) or await is_waiting(self.store, session):
                 return  # said meanwhile: the next request answers it too
             prepared.next_round(may_call=steps < limit.most)
         await emit(limit.reached)
@@ -218,7 +217,7 @@ class Engine:
         preparing = self.prepare(turn_input, is_continued=started.is_continued)
         prepared = await patiently(preparing, emit, choosing)
         results = session.head if started.is_continued else started.message.parent
-        await count_results(self.store, self.store_thread, prepared.context.token_cache, waited, results)
+        await count_results(self.store, prepared.context.token_cache, waited, results)
         for event in prepared.events(is_new=not started.is_continued):
             await emit(event)
         allow, accepted = partial(self.sources.allow, session.conversation), self.servers.allowed
@@ -283,7 +282,7 @@ class Engine:
         if ":" not in self.settings.search.embedder:  # a server is not asked before the turn's own settings are known
             recall_ahead(self.archive, session, Message(DRAFT, "user", given.blocks))
         memory = asyncio.to_thread(read_memory, self.memory_files, self.agents, session)
-        stored = self.store_thread.submit(self.sources.state, session), self.store_thread.submit(self.facts.has_facts)
+        stored = self.store.submit(self.sources.state, session), self.store.submit(self.facts.has_facts)
         return FirstReads(agent, stored[0], asyncio.ensure_future(memory), stored[1])
 
     async def resolve(
@@ -318,7 +317,7 @@ class Engine:
         prepared = await self._prepared(turn, message, current=message.id)
         annotated = await prepared.annotate(message if not is_continued else None)
         if annotated is not message and not turn.is_draft and not is_continued:
-            await self.store_thread.do(self.store.tree.refer, annotated)
+            await self.store.do(self.store.tree.refer, annotated)
         await prepared.pick()
         return prepared
 
@@ -327,7 +326,7 @@ class Engine:
         citations = Citations(vault, self.vaults.summaries(vault) if vault else None, self.settings.references.enabled)
         pickers = self._pickers(turn, citations)
         context = await self._context(turn, pickers)
-        at = (self.store, self.store_thread, turn.session)
+        at = (self.store, turn.session)
         return PreparedTurn(*at, message, context, pickers, citations, self.builder, current, turn.options)
 
     async def _context(self, turn: TurnInput, pickers: list[Picker]) -> TurnContext:
@@ -365,7 +364,7 @@ class Engine:
 
     async def _write_ahead(self, session: ChatSession, options: CallOptions, compaction: int | None) -> None:
         # one for each compaction: another would cost more than it can save
-        if await self.store_thread.do(find_ahead, self.store, session.conversation, compaction):
+        if await self.store.do(find_ahead, self.store, session.conversation, compaction):
             return
         prepared = await self._without_message(session, options)
         await self._compaction(prepared, await prepared.next_plan()).write_ahead()
@@ -382,4 +381,3 @@ class Engine:
             await asyncio.to_thread(each.close)
         await self.builder.close()
         await self.streams.flush()
-        self.store_thread.close()

@@ -12,7 +12,6 @@ import pytest
 from sqlalchemy import event
 from tests.conftest import Open, Script
 
-from recto.base.concurrency import StoreThread
 from recto.base.ids import new_id
 from recto.chat.message import Message, Tokens
 from recto.errors import StoreError
@@ -27,10 +26,8 @@ WAIT_S = 60.0
 
 @pytest.fixture
 def streams(tmp_path: Path) -> Iterator[OpenStreams]:
-    thread = StoreThread()
     with Store(tmp_path / "recto.db") as store:
-        yield OpenStreams(store, thread)
-        thread.close()
+        yield OpenStreams(store)
 
 
 def incoming(streams: OpenStreams) -> IncomingMessage:

@@ -56,12 +56,12 @@ async def extend_path(engine: Engine, session: ChatSession, given: Sequence[Entr
     """Stores what is new of a client's messages, below those that are on the path to the session's head."""
     entries = await kept_entries(engine, given)
     adding = partial(add_to_path, engine.store, session, entries, chain_links(entries))
-    return await engine.store_thread.do(adding)
+    return await engine.store.do(adding)
 
 
 async def kept_entries(engine: Engine, given: Sequence[Entry]) -> list[Entry]:
     """With the bytes of images and files in the store."""
-    kept = [(entry, await stored_blocks(engine.store, engine.store_thread, entry.blocks)) for entry in given]
+    kept = [(entry, await stored_blocks(engine.store, entry.blocks)) for entry in given]
     return [entry if blocks is entry.blocks else replace(entry, blocks=blocks) for entry, blocks in kept]
 
 
@@ -227,12 +227,12 @@ async def prepare_turn(
     """From the message to the recorded request."""
     waited, reads = session.pending, partial(engine.first_reads, session)
     message = user_message(given)
-    started = await append_message(engine.store, engine.store_thread, session, message, reads)
+    started = await append_message(engine.store, session, message, reads)
     if started is None:
         raise Invalid("there is nothing to answer")
     prepared, approvals = await engine.start(session, started, waited, emit, options, can_ask=False)
     turn = await engine.plan_request(session, prepared, emit, can_ask=False)
-    request = await record_request(engine.store, engine.store_thread, session, turn, prepared.message)
+    request = await record_request(engine.store, session, turn, prepared.message)
     assert session.head is not None
     return ClientTurn(prepared, turn, request, approvals, session.head)
 

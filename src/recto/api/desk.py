@@ -117,7 +117,7 @@ class AsyncDesk:
             await asyncio.to_thread(self.agents.check, agent)
             talk = AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent, self._model), self._reader)
         else:
-            found = await self.engine.store_thread.do(self._reader.conversation, id)
+            found = await self.engine.store.do(self._reader.conversation, id)
             talk = await self._talk(found, as_left=options.get("as_left", False))
         for key, value in (options.get("settings") or {}).items():
             await talk.set_setting(key, value)
@@ -126,7 +126,7 @@ class AsyncDesk:
     async def latest(self, *, unsent: bool = False) -> AsyncTalk | None:
         """The conversation that was used last. One of which nothing was ever sent, since its first message failed, is
         passed over unless `unsent`."""
-        found = await self.engine.store_thread.do(self.store.tree.latest, unsent=unsent)
+        found = await self.engine.store.do(self.store.tree.latest, unsent=unsent)
         return await self._talk(found) if found else None
 
     async def _talk(self, conversation: Conversation, *, as_left: bool = False) -> AsyncTalk:
@@ -137,33 +137,33 @@ class AsyncDesk:
     async def talk_with(self, message: str, conversation: str | None = None) -> AsyncTalk:
         """The conversation that a message is in: by the message's id, or by its number (`#57`) in `conversation` or
         in the latest one."""
-        return await self._talk((await self.engine.store_thread.do(self._reader.message, message, conversation))[0])
+        return await self._talk((await self.engine.store.do(self._reader.message, message, conversation))[0])
 
     async def rename(self, conversation: str, title: str) -> Conversation:
         named = " ".join(clean(title)[0].split())
         if not named:
             raise Invalid("the title is empty: write something to call it by")
-        return await self.engine.store_thread.do(
+        return await self.engine.store.do(
             self.store.tree.change, await self._conversation_id(conversation), title=named
         )
 
     async def archive(self, conversation: str) -> Conversation:
         """A conversation that is no longer listed, but still searched."""
         id = await self._conversation_id(conversation)
-        return await self.engine.store_thread.do(self.store.tree.archive, id)
+        return await self.engine.store.do(self.store.tree.archive, id)
 
     async def unarchive(self, conversation: str) -> Conversation:
         id = await self._conversation_id(conversation)
-        return await self.engine.store_thread.do(self.store.tree.archive, id, is_archived=False)
+        return await self.engine.store.do(self.store.tree.archive, id, is_archived=False)
 
     async def delete(self, conversation: str) -> Conversation:
         """Moves a conversation to the trash: it is not listed, not searched and not continued."""
         id = await self._conversation_id(conversation)
-        return await self.engine.store_thread.do(self.store.tree.delete, id)
+        return await self.engine.store.do(self.store.tree.delete, id)
 
     async def restore(self, conversation: str) -> Conversation:
         """Brings a conversation back from the trash, also by its title."""
-        return await self.engine.store_thread.do(self._restore, conversation)
+        return await self.engine.store.do(self._restore, conversation)
 
     def _restore(self, conversation: str) -> Conversation:
         found = self._reader.conversation(conversation, deleted=True)
@@ -199,18 +199,16 @@ class AsyncDesk:
 
     async def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
         """The latest first."""
-        return await self.engine.store_thread.do(self._reader.conversations, limit=limit, state=state)
+        return await self.engine.store.do(self._reader.conversations, limit=limit, state=state)
 
     async def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]:
         """First those whose title holds all these words, the latest first; then those with messages that are found."""
-        titled = await self.engine.store_thread.do(self._reader.titled, text)
+        titled = await self.engine.store.do(self._reader.titled, text)
         found = {each.id: each for each in titled[:limit]}
         if len(found) < limit:
             for hit in await self.search(text, limit=HITS_LOOKED_AT):
                 if hit.conversation not in found and len(found) < limit:
-                    found[hit.conversation] = await self.engine.store_thread.do(
-                        self.store.tree.conversation, hit.conversation
-                    )
+                    found[hit.conversation] = await self.engine.store.do(self.store.tree.conversation, hit.conversation)
         return list(found.values())
 
     async def search(
@@ -234,7 +232,7 @@ class AsyncDesk:
         return await asyncio.to_thread(search, query)
 
     async def _conversation_id(self, named: str) -> str:
-        return (await self.engine.store_thread.do(self._reader.conversation, named)).id
+        return (await self.engine.store.do(self._reader.conversation, named)).id
 
     def _search(self, query: MessageQuery) -> FoundMessages:
         return search_messages(self.engine.archive, self.store, query)
@@ -311,7 +309,7 @@ class AsyncDesk:
 
     async def calibration(self, model: str) -> TokenCalibration:
         """How far estimates for a model are off, and from how many replies that is known."""
-        reports = await self.engine.store_thread.do(self.engine.store.usage_reports.latest, model)
+        reports = await self.engine.store.do(self.engine.store.usage_reports.latest, model)
         return learned([report for report in reports if report.meter == reports[0].meter])
 
     async def trust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig:

@@ -137,8 +137,8 @@ class GoalRun:
             raise
         finally:
             session.apply(run=None)
-            await run_to_completion(asyncio.ensure_future(self._engine.store_thread.do(self._store_end)))
-        await emit(RunEnded(await self._engine.store_thread.do(self._report)))
+            await run_to_completion(asyncio.ensure_future(self._engine.store.do(self._store_end)))
+        await emit(RunEnded(await self._engine.store.do(self._report)))
         if failed:
             raise failed
 

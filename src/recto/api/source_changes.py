@@ -62,7 +62,7 @@ class SourceChanges:
         return await self._engine.sources.listing(self._session, self._agent, kinds)
 
     async def overrides(self) -> SourceOverrides:
-        return await self._engine.store_thread.do(self._engine.sources.overrides, self._session.conversation)
+        return await self._engine.store.do(self._engine.sources.overrides, self._session.conversation)
 
     # -- added and removed
 
@@ -93,7 +93,7 @@ class SourceChanges:
 
     async def _amend(self, change: Callable[[SourceOverrides], SourceOverrides]) -> SourceOverrides:
         amend = self._engine.sources.amend
-        return await self._engine.store_thread.do(amend, self._session.conversation, change)
+        return await self._engine.store.do(amend, self._session.conversation, change)
 
     # -- include modes
 

@@ -227,7 +227,7 @@ class AsyncTalk(AsyncTalkReader):
             why.add(f"your message is kept in {self.name}")
             raise
         except RectoError as why:
-            if session.head and not await self._engine.store_thread.do(self._tree.was_sent, session.conversation):
+            if session.head and not await self._engine.store.do(self._tree.was_sent, session.conversation):
                 why.add(f"your message is kept in {self.name}")
             raise
 
@@ -320,7 +320,7 @@ class AsyncTalk(AsyncTalkReader):
         return stored.run if stored else None
 
     async def _last_run(self) -> StoredRun | None:
-        return await self._engine.store_thread.do(read_run, self._engine.store.tree.page, self.session.head)
+        return await self._engine.store.do(read_run, self._engine.store.tree.page, self.session.head)
 
     async def stop_goal(self) -> bool:
         """Ends the run that is going on from here after its round of tool calls; False where there is none."""
@@ -334,18 +334,18 @@ class AsyncTalk(AsyncTalkReader):
         while no turn runs it waits for one."""
         message = user_message(await with_attachments(given, attachments))
         session = self._begun()
-        return await queue_message(self._engine.store, self._engine.store_thread, session, message)
+        return await queue_message(self._engine.store, session, message)
 
     async def waiting(self) -> list[WaitingMessage]:
         """What waits to enter this conversation, the oldest first."""
         if self.id is None:
             return []
-        return await self._engine.store_thread.do(self._engine.store.waiting.of, self.id)
+        return await self._engine.store.do(self._engine.store.waiting.of, self.id)
 
     async def take_back(self, id: str | None = None) -> WaitingMessage:
         """Takes a waiting message back, the newest unless one is named; it is not stored any longer."""
         conversation = self.session.conversation
-        return await self._engine.store_thread.do(self._engine.store.waiting.take_back, conversation, id)
+        return await self._engine.store.do(self._engine.store.waiting.take_back, conversation, id)
 
     async def undo(self) -> Message:
         """Takes back the last message and its reply; both stay in the store."""
@@ -359,7 +359,7 @@ class AsyncTalk(AsyncTalkReader):
 
     async def switch(self, message: str) -> str:
         """Goes to the newest end of the branches that run through a message, and gives the id of that."""
-        end = await self._engine.store_thread.do(self._tree.newest_end, (await self.message(message)).id)
+        end = await self._engine.store.do(self._tree.newest_end, (await self.message(message)).id)
         await self._engine.revisions.return_to(self.session, end)
         return end
 
@@ -368,7 +368,7 @@ class AsyncTalk(AsyncTalkReader):
         found = await self.message(message)
         if found.compaction:
             raise Invalid("this message is a compaction, which is never sent itself", id=found.id)
-        await self._engine.store_thread.do(self._tree.prioritise, found.id, priority)
+        await self._engine.store.do(self._tree.prioritise, found.id, priority)
         self.session.apply(loaded={})
         return found
 
@@ -466,7 +466,7 @@ class AsyncTalk(AsyncTalkReader):
 
     async def _keep(self, **details: Any) -> None:
         if self.id is not None:
-            await self._engine.store_thread.do(self._tree.change, self.id, details=details)
+            await self._engine.store.do(self._tree.change, self.id, details=details)
 
     def _begun(self) -> ChatSession:
         """The session; a new conversation is stored with its first message."""
@@ -479,7 +479,7 @@ class AsyncTalk(AsyncTalkReader):
         """The session of a conversation that is in the store, for what is set before its first message."""
         session = self._begun()
         if session.creation is not None:
-            await self._engine.store_thread.do(session.commit, self._engine.store, _no_step)
+            await self._engine.store.do(session.commit, self._engine.store, _no_step)
         return session
 
     def _create(self, id: str) -> None:

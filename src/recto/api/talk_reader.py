@@ -170,7 +170,7 @@ class AsyncTalkReader:
         window = await self.window(text)
         picks, passed = memory_picks(window)
         numbers = [int(pick.name) for pick in (*picks, *passed) if pick.kind == "fact"]
-        facts = await self._engine.store_thread.do(self._engine.store.facts.some, numbers)
+        facts = await self._engine.store.do(self._engine.store.facts.some, numbers)
         notes = [note for note in window.notes if "memory" in note or "fact" in note]
         if not self.context_settings.memory_integration:
             notes.append("memory is switched off here (context.memory_integration)")
@@ -206,7 +206,7 @@ class AsyncTalkReader:
 
     async def overrides(self) -> SourceOverrides:
         """What the user added, removed and allowed in this conversation."""
-        return await self._engine.store_thread.do(self._engine.sources.overrides, self.id or "")
+        return await self._engine.store.do(self._engine.sources.overrides, self.id or "")
 
     async def suggest_documents(self, limit: int = 5, progress: Progress | None = None) -> VaultHits[FoundDocument]:
         """Documents of the vault that bear on the latest messages and were not used in this conversation yet; those
@@ -246,7 +246,7 @@ class AsyncTalkReader:
         """From the head, or from the message before this one, back to the first, read a page at a time."""
         at = self.session.head if before is None else (await self.message(before)).parent
         while at:
-            page = await self._engine.store_thread.do(self._tree.page, at, most=PAGE)
+            page = await self._engine.store.do(self._tree.page, at, most=PAGE)
             for message in page:
                 yield message
             at = page[-1].parent if len(page) == PAGE else None
@@ -264,7 +264,7 @@ class AsyncTalkReader:
         """The path; where a message of it is named as the end, what follows that is not read."""
         before = str(wanted.get("before") or "")
         is_message = number_in(before) is not None or is_id(before)
-        if is_message and self.head and await self._engine.store_thread.do(self._is_on_path, before):
+        if is_message and self.head and await self._engine.store.do(self._is_on_path, before):
             return self.path(before)
         return self.path()
 
@@ -299,16 +299,16 @@ class AsyncTalkReader:
     async def stored_head(self) -> tuple[str | None, bool]:
         """The conversation's head in the store, which another client may have moved, and whether that message is still
         being written."""
-        return await self._engine.store_thread.do(self._tree.head, self.id) if self.id else (None, False)
+        return await self._engine.store.do(self._tree.head, self.id) if self.id else (None, False)
 
     async def archived(self) -> ArchivedPart:
         """What of the path is archived now."""
-        return await self._engine.store_thread.do(archived_part, self._tree, self.head)
+        return await self._engine.store.do(archived_part, self._tree, self.head)
 
     async def message(self, named: str) -> Message:
         """By its id or the beginning of it, or by its number on the path (`#57`). NotFound for one of another
         conversation."""
-        return await self._engine.store_thread.do(self._message, named)
+        return await self._engine.store.do(self._message, named)
 
     def _message(self, named: str) -> Message:
         if self.id is None:
@@ -327,11 +327,11 @@ class AsyncTalkReader:
 
     async def alternatives(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
         """For each message, by id, the ids that stand in its place on other branches, itself included, oldest first."""
-        return await self._engine.store_thread.do(self._tree.alternatives, names)
+        return await self._engine.store.do(self._tree.alternatives, names)
 
     async def branches(self) -> list[BranchEnd]:
         """The last message of every branch, newest first."""
-        leaves = await self._engine.store_thread.do(self._tree.leaves, self.id) if self.id else []
+        leaves = await self._engine.store.do(self._tree.leaves, self.id) if self.id else []
         return [BranchEnd(message, message.id == self.head) for message in leaves]
 
     async def request(self, named: str) -> Record:
@@ -342,7 +342,7 @@ class AsyncTalkReader:
     async def last_request(self) -> Record | None:
         """The record of the last request for a reply."""
         latest = self._engine.store.records.latest
-        last = await self._engine.store_thread.do(latest, self.id) if self.id else None
+        last = await self._engine.store.do(latest, self.id) if self.id else None
         return await asyncio.to_thread(self._engine.store.records.record, last) if last else None
 
     async def numbered(self, value: T) -> T:
@@ -354,7 +354,7 @@ class AsyncTalkReader:
     async def compaction(self) -> Compaction | None:
         """The Compaction in force."""
         head = self.session.head
-        newest = await self._engine.store_thread.do(self._tree.compaction, head) if head else None
+        newest = await self._engine.store.do(self._tree.compaction, head) if head else None
         return newest.compaction if newest else None
 
     async def summary_block(self) -> Compaction:
@@ -393,7 +393,7 @@ class AsyncTalkReader:
     async def compactions(self, *, limit: int = 100) -> list[Compaction]:
         """All on the path, the newest first: those that were replaced, edited or taken back too."""
         head = self.session.head
-        found = await self._engine.store_thread.do(self._tree.compactions, head, limit=limit) if head else []
+        found = await self._engine.store.do(self._tree.compactions, head, limit=limit) if head else []
         return [message.compaction for message in found if message.compaction]
 
     # -- reports
@@ -443,4 +443,4 @@ class AsyncTalkReader:
     async def request_use(self) -> list[RequestUse]:
         """How full the window of each reply on the path was and what it cost, oldest first."""
         path = [message async for message in self.path()]
-        return await self._engine.store_thread.do(lambda: list(recorded_use(self._engine.store, path[::-1])))
+        return await self._engine.store.do(lambda: list(recorded_use(self._engine.store, path[::-1])))

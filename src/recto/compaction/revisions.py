@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.base.concurrency import StoreThread
 from recto.base.text import clean
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
@@ -236,14 +235,12 @@ def fork_to(store: Store, session: ChatSession, target: str | None) -> SessionCh
 class Revisions:
     """Where a session goes in its conversation, and what the user changes about what is sent there. Asks no model."""
 
-    def __init__(
-        self, store: Store, store_thread: StoreThread, resolve: Callable[[ChatSession], Awaitable[ResolvedModel]]
-    ) -> None:
-        self._store, self._store_thread, self._resolve = store, store_thread, resolve
+    def __init__(self, store: Store, resolve: Callable[[ChatSession], Awaitable[ResolvedModel]]) -> None:
+        self._store, self._resolve = store, resolve
 
     async def undo(self, session: ChatSession) -> Message:
         """Moves the head to before the last clear or message of the user, whichever is newer, and returns that."""
-        return await self._store_thread.do(session.commit, self._store, lambda: self._undo(session))
+        return await self._store.do(session.commit, self._store, lambda: self._undo(session))
 
     def _undo(self, session: ChatSession) -> tuple[Message, SessionChanges]:
         tree, at = self._store.tree, session.head
@@ -260,7 +257,7 @@ class Revisions:
 
     async def fork(self, session: ChatSession, message: str | None) -> None:
         """The next message becomes a child of this one; None is before the first."""
-        await self._store_thread.do(session.commit, self._store, lambda: (None, fork_to(self._store, session, message)))
+        await self._store.do(session.commit, self._store, lambda: (None, fork_to(self._store, session, message)))
 
     async def return_to(self, session: ChatSession, head: str | None) -> None:
         """Back to where the session was before a fork that nothing came of: what applies there was said there."""
@@ -269,7 +266,7 @@ class Revisions:
             self._store.tree.move(session.conversation, head)
             return None, {"head": head, "branch": None, "pending": pending_reply(self._store, head)}
 
-        await self._store_thread.do(session.commit, self._store, step)
+        await self._store.do(session.commit, self._store, step)
 
     async def clear(self, session: ChatSession) -> Compaction:
         """Starts the view anew. Everything said stays in the store, in search and in show."""
@@ -307,4 +304,4 @@ class Revisions:
         def step() -> Revised:
             return change(BlockRevision(self._store, session.conversation, session.head))
 
-        return await self._store_thread.do(session.commit, self._store, step)
+        return await self._store.do(session.commit, self._store, step)

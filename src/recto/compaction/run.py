@@ -179,7 +179,7 @@ class CompactionRun:
                 if text != summary.strip():
                     await emit(Noticed("your summary was too long for the window: its end was cut off"))
                 block, loaded = await self._draft(cut, before, await self._by_user(text, block, cut))
-        if self._stores and not await self.prepared.store_thread.do(self._store_block, block, before):
+        if self._stores and not await self.prepared.store.do(self._store_block, block, before):
             self.turn = await self.prepared.plan(await self.prepared.load(), self.context)
             return
         self.block, self._is_kept = block, self._stores
@@ -269,10 +269,10 @@ class CompactionRun:
         if not self._needs_summary or self.prepared.is_squeezed:
             return
         at = (self.store, self.session.conversation)
-        ahead = await self.prepared.store_thread.do(find_ahead, *at, self._number)
+        ahead = await self.prepared.store.do(find_ahead, *at, self._number)
         ahead = ahead if ahead and ahead.answer else None
         if ahead is None and not self._ahead_problem:
-            self._ahead_problem = await self.prepared.store_thread.do(ahead_problem, *at, self.session.head)
+            self._ahead_problem = await self.prepared.store.do(ahead_problem, *at, self.session.head)
         self.turn, self._written_ahead = replace(self.turn, plan=self._plan(ahead.last if ahead else None)), ahead
 
     def _plan(self, ahead: str | None) -> Plan:
@@ -289,7 +289,7 @@ class CompactionRun:
         """A summary that is being written ahead is waited for only if it will serve: nobody waits for two."""
         id = self.session.conversation
         if self._needs_summary and self.ahead and self.ahead.is_running(id):
-            last = await self.prepared.store_thread.do(find_running, self.store, id, self._number)
+            last = await self.prepared.store.do(find_running, self.store, id, self._number)
             cut = self._plan(last).cut
             if last is None:  # nothing was asked for yet
                 await self.ahead.stop(id)
@@ -316,7 +316,7 @@ class CompactionRun:
         if not self._stores or not self.context.strategy.summarizes or message.id in self._condensed.summaries:
             return
         writers, notes = await self._writers()
-        unread = UnreadMessages(self.store, self.prepared.store_thread, message.id)
+        unread = UnreadMessages(self.store, message.id)
         source = middle_input(self.turn, unread, most, instructions_text(self.turn.preamble)) if writers else None
         if source is None:
             return
@@ -338,7 +338,6 @@ class CompactionRun:
         frame = await as_sent(source.token_cache, ".", source.archived)
         return SummaryWriter(
             self.store,
-            self.prepared.store_thread,
             self.session,
             source,
             writers,
@@ -355,12 +354,12 @@ class CompactionRun:
     async def _summary_input(self) -> SummaryInput:
         turn, head = self.turn, self.session.head
         assert head is not None
-        unread = UnreadMessages(self.store, self.prepared.store_thread, head, unread_ranges(turn.loaded))
+        unread = UnreadMessages(self.store, head, unread_ranges(turn.loaded))
         aside = await self._set_aside(head, turn.loaded.view.compaction)
         return summary_input(turn, self._cut, unread, instructions_text(turn.preamble), aside)
 
     async def _set_aside(self, head: str, before: Compaction | None) -> tuple[str, ...]:
-        return await self.prepared.store_thread.do(self.store.tree.set_aside, head, before) if before else ()
+        return await self.prepared.store.do(self.store.tree.set_aside, head, before) if before else ()
 
     async def _by_user(self, text: str, block: Compaction, cut: Cut) -> WrittenSummary:
         """The user's own summary, with as much of the ledger as fits."""

@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.base.concurrency import StoreThread
 from recto.chat.blocks import File, MessageRange, Text, ToolResult
 from recto.chat.conversation import View, ranges_of, ranges_without
 from recto.chat.message import Message
@@ -56,7 +55,6 @@ class UnreadMessages(Struct):
     """Covered messages that are not loaded and that no summary has read, by their numbers on the path to `head`."""
 
     store: Store
-    store_thread: StoreThread
     head: str
     ranges: tuple[MessageRange, ...] = ()
     _found: dict[int, Message] = msgspec.field(default_factory=dict)
@@ -109,7 +107,7 @@ class UnreadMessages(Struct):
 
     async def _take(self, page: MessageRange, characters: int, *, newest: bool = False) -> int:
         """Reads whole messages of a page until these characters are used up; returns how many were read."""
-        found = await self.store_thread.do(self.store.tree.numbered_stretch, self.head, page.first, page.last)
+        found = await self.store.do(self.store.tree.numbered_stretch, self.head, page.first, page.last)
         messages = [_in_part(message) for message in found]
         used, taken = 0, []
         for message in reversed(messages) if newest else messages:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from recto.base.concurrency import StoreThread
 from recto.base.text import trim_text_caches
 from recto.chat.blocks import Made
 from recto.compaction.slices import Slices, open_slices
@@ -58,7 +57,6 @@ class NoSummary(Exception):
 
 class SummaryWriter(Struct):
     store: Store
-    store_thread: StoreThread
     session: ChatSession
     source: SummaryInput
     writers: Sequence[TurnContext]
@@ -231,7 +229,7 @@ class SummaryWriter(Struct):
         return runs
 
     async def _ask(self, question: SideCall, source: SummarizedText) -> SideAnswer:
-        answer = await call_model(question, self.store, self.store_thread, self.session, self.message, self.timeout_s)
+        answer = await call_model(question, self.store, self.session, self.message, self.timeout_s)
         return await self._accepted(answer, source)
 
     async def write_ahead(self, last: str, compaction: int | None) -> None:
@@ -243,7 +241,7 @@ class SummaryWriter(Struct):
         question, _ = await self._riding(self.writers[0])
         if question is not None:
             ahead = replace(question, ahead=last, compaction=compaction, because="sums up what will soon be covered")
-            await call_model(ahead, self.store, self.store_thread, self.session, None, self.timeout_s, purpose="ahead")
+            await call_model(ahead, self.store, self.session, None, self.timeout_s, purpose="ahead")
 
     async def _accepted(self, answer: SideAnswer, source: SummarizedText) -> SideAnswer:
         tokens = await as_sent(self.source.token_cache, answer.text, self.source.archived)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from recto.base.concurrency import StoreThread, TaskSet
+from recto.base.concurrency import TaskSet
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.events import Event, FactLearned, FactProposed, Noticed, Unanswered
@@ -38,10 +38,8 @@ MOST_TOKENS, TIMEOUT_S = 600, 60.0
 
 
 class FactLearner:
-    def __init__(
-        self, memory: FactMemory, store: Store, store_thread: StoreThread, vaults: OpenVaults, home: Path
-    ) -> None:
-        self._memory, self._store, self._store_thread = memory, store, store_thread
+    def __init__(self, memory: FactMemory, store: Store, vaults: OpenVaults, home: Path) -> None:
+        self._memory, self._store = memory, store
         self.frequent_notes = FrequentNotes(store, memory, vaults, home)
         self._tasks = TaskSet()
         self._untold: dict[str, list[Event]] = {}
@@ -91,7 +89,7 @@ class FactLearner:
                     message=message,
                     confidence=CONFIDENCE,
                 )
-                await self._store_thread.do(self._store.tree.learn, message, [str(learned.fact.number)])
+                await self._store.do(self._store.tree.learn, message, [str(learned.fact.number)])
             except RectoError as why:
                 await emit(Noticed(f"not remembered: {why.message}"))
                 return
@@ -131,9 +129,7 @@ class FactLearner:
         question = SideCall(context, preamble, (), order, "which facts the message states", MOST_TOKENS)
         if not question.fits:
             return None
-        answer = await call_model(
-            question, self._store, self._store_thread, session, message.id, TIMEOUT_S, purpose="facts"
-        )
+        answer = await call_model(question, self._store, session, message.id, TIMEOUT_S, purpose="facts")
         return supported_facts(answer.text, message.text)
 
     def _is_news(self, text: str) -> bool:

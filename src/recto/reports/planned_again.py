@@ -81,7 +81,7 @@ class TurnPlanner:
 
     def __init__(self, engine: Engine, session: ChatSession) -> None:
         self._engine, self._session = engine, session
-        self._store, self._do = engine.store, engine.store_thread.do
+        self._store, self._do = engine.store, engine.store.do
 
     async def plan(self, named: Message, changes: PlanChanges) -> WhatIf:
         changes = checked_changes(changes)

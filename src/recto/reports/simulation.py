@@ -91,10 +91,10 @@ class Simulation:
     async def begin_at(self, message: Message) -> None:
         """Begins before a message of the user, with the compactions that the stored conversation has there."""
         resolved, store = await self._resolve(), self._engine.store
-        at = (store, self._engine.store_thread, resolved.token_cache, message.parent, None, resolved.room)
+        at = (store, resolved.token_cache, message.parent, None, resolved.room)
         self._view = await load_view(*at)
         if message.parent and self.compaction:
-            self._aside = await self._engine.store_thread.do(store.tree.set_aside, message.parent, self.compaction)
+            self._aside = await self._engine.store.do(store.tree.set_aside, message.parent, self.compaction)
 
     async def add(self, message: Message) -> None:
         """The next message of the path. Of what the user did by hand it follows clears and pins; other Compactions
@@ -150,14 +150,12 @@ class Simulation:
         """The view with what was said since the last request."""
         said, self._said = self._said, []
         engine, cache = self._engine, (await self._resolve()).token_cache
-        return await grown_view(engine.store, engine.store_thread, cache, self._view, said, current)
+        return await grown_view(engine.store, cache, self._view, said, current)
 
     async def _run(self, current: Message, head: str) -> TaskRun | None:
         """The run that a message belongs to, as far as it had come."""
         found = (
-            await self._engine.store_thread.do(read_run, self._engine.store.tree.page, head)
-            if run_entry(current)
-            else None
+            await self._engine.store.do(read_run, self._engine.store.tree.page, head) if run_entry(current) else None
         )
         return found.run if found else None
 

@@ -80,7 +80,7 @@ class StrategyPlayer:
         if unknown:
             raise Invalid(f"there is no strategy {unknown[0]}; there are: {', '.join(STRATEGIES)}", name=unknown[0])
         names = list(dict.fromkeys(strategies)) or list(STRATEGIES)
-        self._path = await self._engine.store_thread.do(whole_path, self._engine.store, self._session.head)
+        self._path = await self._engine.store.do(whole_path, self._engine.store, self._session.head)
         with kept_text_caches(), self._engine.archive.keeping_messages():
             return await self._compared(names, progress)
 
@@ -97,7 +97,7 @@ class StrategyPlayer:
         await self._play(players, progress or (lambda done, of: None), len(names) * replies)
         for player in players:
             runs.append(await self._run_of(player))
-        recorded = await self._engine.store_thread.do(self._recorded)
+        recorded = await self._engine.store.do(self._recorded)
         estimates = [STANDS_IN] if any(run.summary_tokens for run in runs) else []
         return StrategyComparison(
             self._session.conversation,

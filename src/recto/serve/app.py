@@ -85,7 +85,7 @@ async def admitted(gateway: Gateway, request: Request) -> AccessKey:
     if gateway.is_closing:
         raise ServerClosing("The server is shutting down; ask again in a moment.")
     find = gateway.access.key_of
-    key = await gateway.store_thread.do(find, request.headers) if gateway.options.needs_key else find(request.headers)
+    key = await gateway.store.do(find, request.headers) if gateway.options.needs_key else find(request.headers)
     note_valid_key(request.scope)
     if not gateway.options.is_worker:
         gateway.access.admit(key)
@@ -196,7 +196,7 @@ async def responded(gateway: Gateway, request: Request, key: AccessKey, body: by
 async def _previous(gateway: Gateway, key: AccessKey, id: str) -> FoundConversation:
     """The reply that a request follows, of the same owner."""
     find = gateway.store.client_messages.reply_to
-    found = await gateway.store_thread.do(find, key.name, id.removeprefix(PREFIX))
+    found = await gateway.store.do(find, key.name, id.removeprefix(PREFIX))
     if found is None:
         raise NotFound(f"There is no reply {id[:80]}.", field="previous_response_id")
     return FoundConversation(found.conversation, found.id)
@@ -255,7 +255,7 @@ async def ready(request: Request) -> Response:
     if gateway.is_closing:
         return JSONResponse({"status": "closing"}, 503)
     try:
-        await gateway.store_thread.do(gateway.store.tree.newest_number)
+        await gateway.store.do(gateway.store.tree.newest_number)
     except RectoError as why:
         return JSONResponse({"status": sentence_of(for_client(why))}, 503)
     return JSONResponse({"status": "ready"})

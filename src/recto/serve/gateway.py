@@ -48,7 +48,7 @@ class Gateway:
     def __init__(self, desk: AsyncDesk, options: ServeOptions, plan: WorkerPlan | None = None) -> None:
         """`plan` is for workers that answer large requests; without it this process answers all."""
         self.desk, self.options = desk, options
-        self.engine, self.store, self.store_thread = desk.engine, desk.store, desk.engine.store_thread
+        self.engine, self.store = desk.engine, desk.store
         self.access = Access(self.store, needs_key=options.needs_key)
         self.metrics, self.sessions = Metrics(), SessionCache()
         self.workers = Workers(plan, self.metrics) if plan else None
@@ -103,15 +103,15 @@ class Gateway:
     async def tell(self, request: str, reply: Message | None, trace: ReplyTrace, error: BaseException | None) -> None:
         """A request that has ended, for the collector."""
         if self._spans:
-            await self.store_thread.do(self._spans.read, request, reply, trace, type(error).__name__ if error else "")
+            await self.store.do(self._spans.read, request, reply, trace, type(error).__name__ if error else "")
             self._spans.wake()
 
     async def find_key(self, secret: str) -> AccessKey | None:
-        return await self.store_thread.do(self.store.access_keys.find, secret)
+        return await self.store.do(self.store.access_keys.find, secret)
 
     async def check_spending(self, key: AccessKey) -> None:
         if key.spend_day is not None:
-            await self.store_thread.do(self.access.check_spending, key)
+            await self.store.do(self.access.check_spending, key)
 
     def model_for(self, key: AccessKey, asked: str) -> str:
         """The model of a request; some clients must have a name, and mean whichever there is. A client may name models

@@ -53,7 +53,7 @@ class KeyUse:
         await self._known()
 
     async def _known(self) -> AccessKey:
-        keys = await self.gateway.store_thread.do(self.gateway.store.access_keys.all)
+        keys = await self.gateway.store.do(self.gateway.store.access_keys.all)
         found = next((each for each in keys if (each.name, each.created) == (self.key.name, self.key.created)), None)
         if found is None:
             raise KeyRefused("The key of this page was removed: its owner makes another with `recto serve keys add`.")
@@ -143,7 +143,7 @@ class KeyDesk:
 
     def __init__(self, gateway: Gateway, key: AccessKey) -> None:
         self._use, self._owner = KeyUse(gateway, key), key.name
-        self._desk, self._store, self._do = gateway.desk, gateway.store, gateway.store_thread.do
+        self._desk, self._store, self._do = gateway.desk, gateway.store, gateway.store.do
         self._reader = StoreReader(gateway.store, gateway.desk.home, None)
 
     async def follow(self, listener: Callable[[], object] | None = None) -> None:

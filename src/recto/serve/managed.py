@@ -199,5 +199,5 @@ class ManagedReply:
         prepared = self.waiting.prepared
         prepared.shrink(why)
         turn = await self._engine.plan_request(self._session, prepared, self._note, can_ask=False)
-        request = await record_request(self._store, self._engine.store_thread, self._session, turn, prepared.message)
+        request = await record_request(self._store, self._session, turn, prepared.message)
         self.waiting = ClientTurn(prepared, turn, request, self.waiting.approvals, self._session.head or "")

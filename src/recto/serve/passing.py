@@ -158,7 +158,7 @@ class PassedRequest:
             await self._recording.save(body, self._bound, cap)
             return
         at = (self._gateway.store, self._key.name, cap, self._gateway.desk.settings.spend, "passthrough", self._bound)
-        self._charge = await self._gateway.store_thread.do(begin_charge, *at)
+        self._charge = await self._gateway.store.do(begin_charge, *at)
 
     async def _settle(self, heard: HeardReply, cost: CallCost, error: Exception | None) -> None:
         """A bound that cannot be settled stays counted."""
@@ -167,7 +167,7 @@ class PassedRequest:
                 await self._recording.end(heard, self._trace, cost, error)
             elif self._charge is not None:
                 settle = self._gateway.store.charges.settle
-                await self._gateway.store_thread.do(settle, self._charge, cost.cost_usd, cost.usage)
+                await self._gateway.store.do(settle, self._charge, cost.cost_usd, cost.usage)
         except StoreError:
             log.exception("the cost of a request could not be stored")
 
@@ -318,7 +318,7 @@ class PassedEmbeddings:
             check_members(self._body)
             check_fields(cap.key, self._data, EMBEDDING_FIELDS)
         at = (gateway.store, self._key.name, cap, gateway.desk.settings.spend, "embeddings", bound)
-        charge = await gateway.store_thread.do(begin_charge, *at)
+        charge = await gateway.store.do(begin_charge, *at)
         return await self._sent(remote, url, with_model(self._body, model.id), bound, charge)
 
     async def _sent(self, remote: RemoteProvider, url: str, body: bytes, bound: CallBound, charge: int) -> PassedAnswer:
@@ -332,7 +332,7 @@ class PassedEmbeddings:
             raise
         finally:
             settle = partial(self._gateway.store.charges.settle, charge, cost.cost_usd, cost.usage)
-            await asyncio.shield(self._gateway.store_thread.do(settle))
+            await asyncio.shield(self._gateway.store.do(settle))
         return PassedAnswer(PassedHead(response.status_code, media_type), found)
 
 

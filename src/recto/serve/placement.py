@@ -39,7 +39,7 @@ class Placement(Struct):
         if (awaited := self.awaited) is not None:
             self.awaited = None
             end = partial(self.gateway.store.awaited_replies.end, awaited, is_delivered=is_delivered)
-            await self.gateway.store_thread.do(end)
+            await self.gateway.store.do(end)
 
     def note_reply(self, id: str, blocks: Sequence[Block]) -> None:
         """By its print a reply is known again when the client sends it back. In the store's thread."""
@@ -58,16 +58,16 @@ async def place(
 ) -> Placement:
     """`named`: the conversation that the client means, by its id or by a name of the client's own. `follows`: the reply
     that the messages come after, without those before it."""
-    gateway.store_thread.use_own_lane()
+    gateway.store.use_own_lane()
     kept = await kept_entries(gateway.engine, given)
     links = chain_links(kept)
     placing = Placing(gateway, owner, named, model, kept, links, chained(links), follows)
     async with gateway.lock(owner):
-        placement = await gateway.store_thread.do(placing.write)
+        placement = await gateway.store.do(placing.write)
         notes, left = placement.notes, placement.left
         while left:
             await asyncio.sleep(PAUSE_S)
-            placement = await gateway.store_thread.do(placing.rest(placement, left).write)
+            placement = await gateway.store.do(placing.rest(placement, left).write)
             left = placement.left
         return replace(placement, notes=notes)
 

@@ -50,7 +50,7 @@ class Recording(Struct):
             created=now(),
             at_most_usd=bound.most,
         )
-        await self.gateway.store_thread.do(self._save, request, cap)
+        await self.gateway.store.do(self._save, request, cap)
         self.request = request.id
 
     def _save(self, request: Request, cap: SpendCap | None) -> None:
@@ -80,7 +80,7 @@ class Recording(Struct):
         )
         message = replace(message, priority=priority_of(message))
         outcome |= {"cost_usd": cost.cost_usd}
-        await self.gateway.store_thread.do(self._write, message, outcome)
+        await self.gateway.store.do(self._write, message, outcome)
         if not done:
             await self.placement.end_delivery(is_delivered=False)
         self.gateway.engine.archive.wake()

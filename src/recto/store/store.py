@@ -1,9 +1,13 @@
-"""Store: one database of conversations, records, counts and blobs. Synchronous; the engine uses it from one thread."""
+"""Store: one database of conversations, records, counts and blobs.
+
+Its parts are synchronous. Asynchronous code runs them with `await store.do(store.tree.message, id)`, in one thread.
+"""
 
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from recto.base.concurrency import StoreThread
 from recto.store.awaited_replies import AwaitedReplies
 from recto.store.blobs import Blobs, TokenCounts, UsageReports
 from recto.store.changes import StoreChanges
@@ -22,10 +26,11 @@ from recto.store.tree import Tree
 from recto.store.waiting import WaitingMessages
 
 
-class Store:
+class Store(StoreThread):
     def __init__(self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         """`location` is the path of a SQLite file or the URL of a database."""
         self.database = Database(location, busy_timeout_s=busy_timeout_s)
+        super().__init__(self.database.lanes)
         self.tree = Tree(self.database)
         self.changes = StoreChanges(self.database, self.tree)
         self.records = Records(self.database)
@@ -46,6 +51,7 @@ class Store:
         self.retention = Retention(self.database, self.trash)
 
     def close(self) -> None:
+        super().close()
         self.changes.close()
         self.database.close()
 

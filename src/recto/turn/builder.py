@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from recto.agents.agent import Agent, apply_agent, with_conversation_settings
-from recto.base.concurrency import StoreThread
 from recto.base.text import clean
 from recto.base.toml_file import read_ordinary_file
 from recto.errors import Invalid, RectoError
@@ -47,7 +46,6 @@ class TurnBuilder:
     def __init__(
         self,
         store: Store,
-        store_thread: StoreThread,
         settings: Settings,
         *,
         home: Path,
@@ -55,7 +53,6 @@ class TurnBuilder:
         environment: Mapping[str, str],
     ) -> None:
         self._store = store
-        self._store_thread = store_thread
         self._settings = settings
         self._open = partial(
             open_provider,
@@ -68,7 +65,7 @@ class TurnBuilder:
         self._catalog = ModelCatalog(home, project)
         self._providers: dict[str, Provider] = {}
         self._token_caches: dict[str, TokenCache] = {}
-        self.provider_counts = ProviderCounts(store, store_thread)
+        self.provider_counts = ProviderCounts(store)
 
     async def resolve(
         self,
@@ -186,20 +183,13 @@ class TurnBuilder:
     async def _token_cache(self, provider: Provider, model: Model) -> TokenCache:
         known = self._token_caches.get(model.name)
         if known is None or known.model != model:
-            known = TokenCache(
-                provider.format,
-                model,
-                await provider.counter(model),
-                self._store_thread,
-                self._store.token_counts,
-                self._store.blobs,
-            )
+            known = TokenCache(provider.format, model, await provider.counter(model), self._store)
             self._token_caches[model.name] = known
         return known
 
     async def _calibrated(self, cache: TokenCache, conversation: str) -> TokenCache:
         """As the reports about the model so far suggest; fixed for the turn."""
-        reports = await self._store_thread.do(self._store.usage_reports.latest, cache.model.name)
+        reports = await self._store.do(self._store.usage_reports.latest, cache.model.name)
         same = [report for report in reports if report.meter == cache.counter.key]
         return cache.calibrated(learned(same, conversation)) if same else cache
 

@@ -22,7 +22,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from recto.base.concurrency import StoreThread, TaskSet
+from recto.base.concurrency import TaskSet
 from recto.chat.blocks import (
     REFUSED,
     UNREADABLE,
@@ -77,8 +77,8 @@ def document_line(document: Document, gists: DocumentSummaries | None) -> str:
 
 
 class DocumentSummaryWriter:
-    def __init__(self, store: Store, store_thread: StoreThread, settings: ReferenceSettings) -> None:
-        self._store, self._store_thread, self._is_on = store, store_thread, settings.gists
+    def __init__(self, store: Store, settings: ReferenceSettings) -> None:
+        self._store, self._is_on = store, settings.gists
         self._tasks = TaskSet()
 
     def begin(self, session: ChatSession, context: TurnContext, citations: "Citations") -> None:
@@ -102,9 +102,7 @@ class DocumentSummaryWriter:
                 order = (await count_texts(context, [ORDER.format(text=text)]))[0]
                 question = SideCall(context, preamble, (), order, f"a line about {document.path}", MOST_TOKENS)
                 if question.fits:
-                    answer = await call_model(
-                        question, self._store, self._store_thread, session, None, TIMEOUT_S, purpose="gist"
-                    )
+                    answer = await call_model(question, self._store, session, None, TIMEOUT_S, purpose="gist")
                     await asyncio.to_thread(gists.put, _sha(document), answer.text)
 
     async def close(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from recto.base.background import FOREGROUND
-from recto.base.concurrency import StoreThread, run_to_completion
+from recto.base.concurrency import run_to_completion
 from recto.base.ids import new_id
 from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult, written_text
 from recto.chat.message import Message, Role, Status, Tokens, Usage
@@ -53,9 +53,7 @@ LONG_REPLY = 8_000
 NEARLY_FULL, NEARLY_DUE = 0.80, 0.94
 
 
-async def record_request(
-    store: Store, store_thread: StoreThread, session: ChatSession, turn: Turn, message: Message
-) -> Request:
+async def record_request(store: Store, session: ChatSession, turn: Turn, message: Message) -> Request:
     """Stores what will be sent before it leaves, unless it would cost more than the user wants to spend."""
     request, cache = reply_request(turn, session.conversation, message), turn.token_cache
     if session.cap:  # without `max_tokens` a reply may be longer than the reserve
@@ -71,7 +69,7 @@ async def record_request(
         hashes = record_sources(store, request.id, turn, session.stored_hashes)
         return None, {"request": request.id, "last_tools": tools_of(turn), "stored_hashes": hashes}
 
-    await store_thread.do(session.commit, store, write)
+    await store.do(session.commit, store, write)
     return request
 
 
@@ -109,13 +107,12 @@ class Exchange:
     context: TurnContext = field(init=False)
     session: ChatSession = field(init=False)
     store: Store = field(init=False)
-    store_thread: StoreThread = field(init=False)
     citations: Citations = field(init=False)
 
     def __post_init__(self) -> None:
         prepared, self.context = self.prepared, self.turn.context
         self.session, self.citations = prepared.session, prepared.citations
-        self.store, self.store_thread = prepared.store, prepared.store_thread
+        self.store = prepared.store
 
     def sent(self) -> list[Event]:
         """The request leaves, with this much in its window."""
@@ -216,7 +213,7 @@ class Exchange:
         whole = [ran.whole.encode()] if ran.whole is not None else []
         if not whole and not ran.media:
             return ran.result
-        kept = await self.store_thread.do(self.store.blobs.put_all, [*whole, *(each.data for each in ran.media)])
+        kept = await self.store.do(self.store.blobs.put_all, [*whole, *(each.data for each in ran.media)])
         media = zip(ran.media, kept[len(whole) :], strict=True)
         told = tuple(f"{each.media_type} {sha256}" for each, sha256 in media)
         return replace(ran.result, whole=kept[0] if whole else "", media=told)
@@ -388,7 +385,7 @@ class Exchange:
         offered = {tool.id for tool, _ in self.turn.preamble.tools}
         if signs := {id: "called" for id in called if id in offered}:
             with suppress(RectoError):
-                await self.store_thread.do(self.store.source_uses.signs, self.request.id, signs)
+                await self.store.do(self.store.source_uses.signs, self.request.id, signs)
 
     async def _with_references(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         """The last reply of a turn cites the documents that tools read or found."""
@@ -425,4 +422,4 @@ class Exchange:
             status: Status = "stopped" if stopped else "error"
             kept = await incoming.finish(status, blocks=blocks, usage=spent, error=error, outcome=outcome)
             if not kept:
-                await self.store_thread.do(self.store.records.outcome, self.request.id, **outcome)
+                await self.store.do(self.store.records.outcome, self.request.id, **outcome)

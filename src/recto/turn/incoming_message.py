@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from recto.base.concurrency import StoreThread
 from recto.base.text import clean
 from recto.chat.blocks import Block, Made
 from recto.chat.message import Delta, Message, MessageBuilder, Status, Tokens, Usage
@@ -33,8 +32,8 @@ TICK_S = 0.05
 class OpenStreams:
     """One for all conversations of a desk."""
 
-    def __init__(self, store: Store, store_thread: StoreThread) -> None:
-        self.store, self.store_thread = store, store_thread
+    def __init__(self, store: Store) -> None:
+        self.store = store
         self._open: dict[IncomingMessage, None] = {}
         self._changing = threading.Lock()
         self._began = time.monotonic()
@@ -53,17 +52,17 @@ class OpenStreams:
         await asyncio.sleep(TICK_S - (time.monotonic() - self._began) % TICK_S)
         if self._open and not self._is_asked_for:
             self._is_asked_for = True
-            await self.store_thread.do(self._store)
+            await self.store.do(self._store)
 
     async def flush(self) -> None:
         """Stores what came since the last time. What cannot be stored now is tried again."""
         if self._open:
-            await self.store_thread.do(self._store)
+            await self.store.do(self._store)
 
     def flush_soon(self) -> None:
         """The same without waiting for it: also while the caller's loop is busy."""
         if self._open:
-            self.store_thread.begin(self._store)
+            self.store.begin(self._store)
 
     def _store(self) -> None:
         self._is_asked_for = False
@@ -89,7 +88,7 @@ class IncomingMessage:
     """A message that grows in the store from its first delta on. Nothing is stored if none ever comes."""
 
     def __init__(self, streams: OpenStreams, session: ChatSession, draft: Message) -> None:
-        self._streams, self._store, self._store_thread = streams, streams.store, streams.store_thread
+        self._streams, self._store = streams, streams.store
         self._session = session
         self._draft = draft
         self._builder = MessageBuilder(_made(draft))
@@ -116,7 +115,7 @@ class IncomingMessage:
         with self._building:
             self._builder.add(delta)
         if not self._begun:
-            await self._store_thread.do(self._begin)
+            await self._store.do(self._begin)
             self._ticker = asyncio.create_task(self._tick())
 
     def take(self) -> list[Delta]:
@@ -165,7 +164,7 @@ class IncomingMessage:
         done = replace(self._draft, blocks=whole, status=status, tokens=tokens, usage=usage, error=error)
         done = replace(done, priority=priority_of(done))
         try:
-            await self._store_thread.do(self._write, done, outcome, also)
+            await self._store.do(self._write, done, outcome, also)
         finally:  # not before: waiting for the ticker lets others use the loop, and what was shown is not stored yet
             if self._ticker:
                 self._ticker.cancel()

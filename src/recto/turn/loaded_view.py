@@ -7,7 +7,6 @@ from itertools import dropwhile
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from recto.base.concurrency import StoreThread
 from recto.chat.blocks import Compaction, ToolResult
 from recto.chat.conversation import View, units
 from recto.chat.message import Message
@@ -112,27 +111,25 @@ class LoadedView(Struct, frozen=True, dict=True):
 
 
 async def load_view(
-    store: Store, store_thread: StoreThread, token_cache: TokenCache, head: str | None, current: str | None, room: int
+    store: Store, token_cache: TokenCache, head: str | None, current: str | None, room: int
 ) -> LoadedView:
     """The view at `head`, newest first, as far back as could fit in `room`; older messages stay in the store."""
     if head is None:
         return LoadedView(View((), current=current), {})
     size = FIRST_PAGE
-    block, page = await store_thread.do(store.tree.active, head, most=size)
+    block, page = await store.do(store.tree.active, head, most=size)
     until, excerpts = (block.last, block.excerpts) if block else (None, NO_EXCERPTS)
     path = _said_of(page)
     counted_units = await _count(token_cache, path, {}, excerpts)
     start = page[-1].parent if len(page) == size else None
     while start and start != until and _total(counted_units) <= room:
         size *= 2
-        page = await store_thread.do(store.tree.bare_page, start, most=size, until=until)
+        page = await store.do(store.tree.bare_page, start, most=size, until=until)
         path = _said_of(page) + path
         counted_units = await _count(token_cache, path, counted_units, excerpts)
         start = page[-1].parent if len(page) == size else None
     is_whole = start is None or start == until
-    return await _view(
-        store, store_thread, token_cache, View(tuple(path), (), block, 0 if is_whole else 1, current), counted_units
-    )
+    return await _view(store, token_cache, View(tuple(path), (), block, 0 if is_whole else 1, current), counted_units)
 
 
 def _said_of(page: list[Message]) -> list[Message]:
@@ -142,7 +139,6 @@ def _said_of(page: list[Message]) -> list[Message]:
 
 async def extend_view(
     store: Store,
-    store_thread: StoreThread,
     token_cache: TokenCache,
     head: str | None,
     current: str | None,
@@ -156,7 +152,7 @@ async def extend_view(
         return known.rescaled(token_cache.factor)
     if known.view.older:
         return None
-    page = await store_thread.do(store.tree.bare_page, head, most=FIRST_PAGE, until=last)
+    page = await store.do(store.tree.bare_page, head, most=FIRST_PAGE, until=last)
     if not page or page[-1].parent != last:
         return None
     if any(message.compaction not in (None, known.view.compaction) for message in page):
@@ -165,12 +161,11 @@ async def extend_view(
     # what another process may still be writing must be read again
     if any(message.status == "unfinished" for message in (*known.view.tail, *said)):
         return None
-    return await grown_view(store, store_thread, token_cache, known, said, current)
+    return await grown_view(store, token_cache, known, said, current)
 
 
 async def grown_view(
     store: Store,
-    store_thread: StoreThread,
     token_cache: TokenCache,
     known: LoadedView,
     said: Sequence[Message],
@@ -181,12 +176,11 @@ async def grown_view(
     known = known.rescaled(token_cache.factor)
     # the same Compaction tells the same
     summary = known.summary if view.compaction and view.compaction.summary else None
-    return await _view(store, store_thread, token_cache, view, known.counted_units, summary)
+    return await _view(store, token_cache, view, known.counted_units, summary)
 
 
 async def _view(
     store: Store,
-    store_thread: StoreThread,
     token_cache: TokenCache,
     view: View,
     counted_units: CountedUnits,
@@ -195,7 +189,7 @@ async def _view(
     """The view with its lifted messages; tool results whose call was not loaded are dropped."""
     tail = list(dropwhile(lambda message: message.role == "tool", view.tail)) if view.older else view.tail
     wanted = view.compaction.lifted if view.compaction else ()
-    lifted = await store_thread.do(store.tree.messages, wanted) if wanted else []
+    lifted = await store.do(store.tree.messages, wanted) if wanted else []
     view = replace(view, tail=tuple(tail), lifted=tuple(lifted))
     return await _counted_view(token_cache, view, counted_units, summary)
 

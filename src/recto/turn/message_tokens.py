@@ -2,7 +2,6 @@
 
 from msgspec.structs import replace
 
-from recto.base.concurrency import StoreThread
 from recto.chat.blocks import Block, References, Text, Thinking, ToolCall
 from recto.chat.message import Message, Role, Tokens
 from recto.store.store import Store
@@ -48,14 +47,12 @@ def add_results(store: Store, reply: Message, results: int | None) -> None:
         store.tree.count(replace(reply, tokens=tokens))
 
 
-async def count_results(
-    store: Store, store_thread: StoreThread, cache: TokenCache, reply: str | None, results: str | None
-) -> None:
+async def count_results(store: Store, cache: TokenCache, reply: str | None, results: str | None) -> None:
     """Counts results that the caller gave for the calls of a reply; nothing where no reply waited for any."""
     if not reply or not results:
         return
-    called = await store_thread.do(store.tree.message, reply)
-    given = await store_thread.do(store.tree.message, results)
+    called = await store.do(store.tree.message, reply)
+    given = await store.do(store.tree.message, results)
     tokens = await message_tokens(cache, "tool", given.blocks)
 
     def write() -> None:
@@ -63,7 +60,7 @@ async def count_results(
             store.tree.count(replace(given, tokens=tokens))
             add_results(store, called, tokens.own)
 
-    await store_thread.do(write)
+    await store.do(write)
 
 
 async def count_sent(turn: Turn, message: Message) -> Message:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.agents.agent import Agent
-from recto.base.concurrency import StoreThread, run_to_completion
+from recto.base.concurrency import run_to_completion
 from recto.base.ids import new_id
 from recto.base.text import clean
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
@@ -103,7 +103,6 @@ class _Appended(Struct, frozen=True):
 
 async def append_message(
     store: Store,
-    store_thread: StoreThread,
     session: ChatSession,
     given: UserMessage,
     reads: Callable[[UserMessage], FirstReads],
@@ -111,7 +110,7 @@ async def append_message(
     """Stores the message before anything else happens, together with those that wait. Tool calls that wait get their
     results, or are closed. `reads` begins with what the turn needs next: the commit waits for the disk. None when
     there is nothing to say: what waited was taken back."""
-    own = await stored_blocks(store, store_thread, given.blocks)
+    own = await stored_blocks(store, given.blocks)
 
     def step() -> tuple[_Appended | None, SessionChanges]:
         if given.answers_again:
@@ -129,7 +128,7 @@ async def append_message(
         placed = store.tree.append(session.conversation, message)
         return _Appended(placed.message, len(waiting), is_new=True), {**changes, **moved(placed)}
 
-    storing = store_thread.submit(session.commit, store, step)
+    storing = store.submit(session.commit, store, step)
     begun = reads(given)
     appended = await run_to_completion(storing)
     if appended is None:
@@ -158,26 +157,24 @@ def _joined(messages: Sequence[tuple[Block, ...]]) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-async def queue_message(
-    store: Store, store_thread: StoreThread, session: ChatSession, given: UserMessage
-) -> WaitingMessage:
+async def queue_message(store: Store, session: ChatSession, given: UserMessage) -> WaitingMessage:
     """Stores a message that waits for its turn."""
     if given.results or not given.blocks:
         raise Invalid("only a message can wait; results of tools go with the next message")
-    blocks = await stored_blocks(store, store_thread, given.blocks)
+    blocks = await stored_blocks(store, given.blocks)
     add = partial(session.commit, store, lambda: (store.waiting.add(session.conversation, blocks), {}))
-    return await store_thread.do(add)
+    return await store.do(add)
 
 
-async def is_waiting(store: Store, store_thread: StoreThread, session: ChatSession) -> bool:
+async def is_waiting(store: Store, session: ChatSession) -> bool:
     """Whether a message can enter now. Calls that were handed back to the caller are answered first."""
-    return session.pending is None and bool(await store_thread.do(store.waiting.of, session.conversation))
+    return session.pending is None and bool(await store.do(store.waiting.of, session.conversation))
 
 
-async def stored_blocks(store: Store, store_thread: StoreThread, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+async def stored_blocks(store: Store, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """The blocks with the bytes of images and files in the store."""
     has_data = any(isinstance(block, Image | File) and block.base64 for block in blocks)
-    return await store_thread.do(_stored, store, blocks) if has_data else blocks
+    return await store.do(_stored, store, blocks) if has_data else blocks
 
 
 def _stored(store: Store, blocks: Sequence[Block]) -> tuple[Block, ...]:

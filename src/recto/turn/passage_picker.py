@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from recto.base.concurrency import StoreThread
 from recto.chat.blocks import Quote
 from recto.chat.message import Message
 from recto.errors import RectoError
@@ -81,8 +80,8 @@ class FoundAhead(NamedTuple):
 class PassageSearch:
     """Finds passages for messages, also before a model is ready that takes long to start."""
 
-    def __init__(self, store: Store, store_thread: StoreThread, vaults: OpenVaults, settings: Settings) -> None:
-        self._store, self._store_thread, self._vaults = store, store_thread, vaults
+    def __init__(self, store: Store, vaults: OpenVaults, settings: Settings) -> None:
+        self._store, self._vaults = store, vaults
         self._references, self._tools = settings.references, settings.tools
         self._ahead: dict[str, FoundAhead] = {}
 
@@ -124,7 +123,7 @@ class PassageSearch:
     async def find(self, session: ChatSession, message: Message) -> FoundPassages:
         said = list[Message]()
         if message.parent and leans_on_earlier(message.text):
-            newest = await self._store_thread.do(self._store.tree.page, message.parent, most=LOOKED_BACK)
+            newest = await self._store.do(self._store.tree.page, message.parent, most=LOOKED_BACK)
             said = _since_clear(newest[::-1])
         return await self.look_up(session, _lookup(message.text, said))
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from recto.base.concurrency import StoreThread
 from recto.chat.blocks import File, Image, References
 from recto.chat.message import Message
 from recto.errors import DoesNotFit, Overflow
@@ -33,7 +32,6 @@ MOST_SQUEEZES = 3
 
 class PreparedTurn(Struct):
     store: Store
-    store_thread: StoreThread
     session: ChatSession
     message: Message
     context: TurnContext
@@ -123,7 +121,7 @@ class PreparedTurn(Struct):
         if drafted and (drafted.head, drafted.token_cache, drafted.room) == (session.head, cache.root, room):
             return drafted.loaded.rescaled(cache.factor)
         head = session.head
-        at = (self.store, self.store_thread, cache, head, self.current)
+        at = (self.store, cache, head, self.current)
         loaded = await extend_view(*at, session.loaded.get(cache.root)) or await load_view(*at, room)
         # messages of a turn that is going on may still change
         if self.current == DRAFT and not session.is_answering and loaded.is_finished:

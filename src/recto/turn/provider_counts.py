@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from recto.base.concurrency import StoreThread, TaskSet
+from recto.base.concurrency import TaskSet
 from recto.chat.message import Message
 from recto.errors import Overflow, ProviderError, RectoError
 from recto.providers.model_list import ProbeSchedule
@@ -25,8 +25,8 @@ WAIT_S, WAIT_IN_BACKGROUND_S = 2.0, 20.0
 
 
 class ProviderCounts:
-    def __init__(self, store: Store, store_thread: StoreThread, clock: Callable[[], float] = time.monotonic) -> None:
-        self._store, self._store_thread, self._clock = store, store_thread, clock
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._clock = store, clock
         self._tasks = TaskSet()
         self._schedules: dict[str, ProbeSchedule] = {}
 
@@ -76,5 +76,5 @@ class ProviderCounts:
         if count is None or count > LARGEST_REPORT:
             return None
         report = turn.window.report(count, turn.token_cache.counter.key)
-        await self._store_thread.do(self._store.usage_reports.add, turn.context.model.name, report)
+        await self._store.do(self._store.usage_reports.add, turn.context.model.name, report)
         return count

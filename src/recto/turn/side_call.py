@@ -10,7 +10,6 @@ from contextlib import aclosing, suppress
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from recto.base.concurrency import StoreThread
 from recto.base.ids import new_id
 from recto.base.text import clean
 from recto.chat.blocks import Made, Text
@@ -94,7 +93,6 @@ class SideAnswer(Struct, frozen=True):
 async def call_model(
     question: SideCall,
     store: Store,
-    store_thread: StoreThread,
     session: ChatSession,
     message: str | None,
     timeout_s: float,
@@ -107,13 +105,13 @@ async def call_model(
     attempts: list[dict[str, object]] = []
     has_left = False
     try:
-        await store_thread.do(_save, store, question.context, session, request)
+        await store.do(_save, store, question.context, session, request)
         has_left = True
         async with asyncio.timeout(timeout_s):
             texts, called, done = await _gather(question.context, request, attempts)
     except TimeoutError as why:
         late, cost = {"finish": "error", "error": "timed out", "attempts": attempts}, _broken_off(question, request)
-        await store_thread.do(lambda: store.records.outcome(request.id, cost_usd=cost, **late))
+        await store.do(lambda: store.records.outcome(request.id, cost_usd=cost, **late))
         raise Unreachable(f"the summariser did not answer within {timeout_s:g} s") from why
     except (RectoError, asyncio.CancelledError) as why:
         error = why.message if isinstance(why, RectoError) else None
@@ -124,14 +122,14 @@ async def call_model(
         has_begun = has_left and (error is None or may_cost)
         cost = _broken_off(question, request) if has_begun else 0.0
         with suppress(StoreError):
-            await store_thread.do(lambda: store.records.outcome(request.id, cost_usd=cost, **told, **unsent))
+            await store.do(lambda: store.records.outcome(request.id, cost_usd=cost, **told, **unsent))
         raise
     text = clean("".join(texts))[0]
     usage, cost = _reported(question, done, text)
     took = round(asyncio.get_running_loop().time() - started, 3)
     later = {"called": called, "duration_s": took} if question.ahead else {}
     facts: dict[str, object] = {"finish": done.finish, "usage": usage, "text": text, "attempts": attempts, **later}
-    await store_thread.do(lambda: store.records.outcome(request.id, cost_usd=cost, **facts))
+    await store.do(lambda: store.records.outcome(request.id, cost_usd=cost, **facts))
     made = Made(question.context.provider.name, question.context.model.name, took)
     return SideAnswer(text, done.finish, called, made)
 

@@ -17,7 +17,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.agents.agent import Agent
-from recto.base.concurrency import StoreThread
 from recto.chat.blocks import ToolCall
 from recto.chat.message import Message, now
 from recto.errors import RectoError
@@ -66,7 +65,6 @@ KEY = "sources"
 
 class SessionSources(Struct):
     store: Store
-    store_thread: StoreThread
     settings: ToolSettings
     servers: McpServers
     chooser: Chooser
@@ -84,14 +82,14 @@ class SessionSources(Struct):
         state: asyncio.Future[SourceState] | None = None,
     ) -> TurnInput:
         """What the pickers of a turn start from. Sources that the message mentions are added to the conversation."""
-        overrides, compaction = await (state or self.store_thread.submit(self.state, session))
+        overrides, compaction = await (state or self.store.submit(self.state, session))
         resolved = replace(resolved, agent=await self.agent_of(session, resolved.agent, resolved.settings))
         agent, notes = resolved.agent, list[str]()
         if message is not None:
             mentioned, notes = mentioned_sources(message.text, (*agent.rules, *agent.references))
             fresh = [each for each in mentioned if overrides.mode(each) is None]
             if fresh and session.conversation and not is_draft:
-                overrides = await self.store_thread.do(
+                overrides = await self.store.do(
                     self.amend, session.conversation, lambda known: _with_sources(known, fresh)
                 )
             elif fresh:
@@ -106,7 +104,7 @@ class SessionSources(Struct):
         """The agent with the sources that this conversation has of it."""
         if settings.session != FIXED or not session.conversation:
             return agent
-        return await self.store_thread.do(as_it_began, self.store, session.conversation, agent)
+        return await self.store.do(as_it_began, self.store, session.conversation, agent)
 
     # -- what the user changed
 
@@ -124,7 +122,7 @@ class SessionSources(Struct):
 
     async def allow(self, conversation: str, tool: ToolDefinition) -> None:
         """From now on this tool runs in this conversation without a question, as long as it stays what it is."""
-        await self.store_thread.do(self.amend, conversation, lambda known: known.allow(tool))
+        await self.store.do(self.amend, conversation, lambda known: known.allow(tool))
 
     # -- what there is
 
@@ -135,11 +133,11 @@ class SessionSources(Struct):
 
         MCP servers are asked only where tools are wanted; `fresh` asks them again.
         """
-        overrides = await self.store_thread.do(self.overrides, session.conversation)
+        overrides = await self.store.do(self.overrides, session.conversation)
         tools, notes = await self.tools(session, agent, fresh=fresh) if "tool" in kinds else ([], [])
         sources: list[Source] = [*agent.rules, *agent.references]
         texts = [overrides.listed(each) for each in sources if each.kind in kinds]
-        recall = await self.store_thread.do(self._listed_recall, session, agent) if "tool" in kinds else []
+        recall = await self.store.do(self._listed_recall, session, agent) if "tool" in kinds else []
         remotes = [each for each in tools if isinstance(each, RemoteTool) and each.approval == "allow"]
         changes = await asyncio.to_thread(self.servers.allowed.changes, remotes)
         listed = [_listed(each, overrides, changes) for each in (*tools, *recall)]
@@ -201,7 +199,7 @@ class SourcePicker(Picker):
     def __init__(self, sources: SessionSources, turn: TurnInput) -> None:
         super().__init__()
         self._sources, self._turn = sources, turn
-        self._store, self._store_thread = sources.store, sources.store_thread
+        self._store = sources.store
         self._chosen: tuple[Selection, ...] = ()
 
     # -- in the preamble
@@ -266,7 +264,7 @@ class SourcePicker(Picker):
         settings, agent = self._turn.resolved.settings, self._turn.resolved.agent
         limits = ChoiceLimits(settings.top_k, settings.top_n, settings.include_score, settings.min_score)
         try:
-            past = await self._store_thread.do(self._past, agent.name) if settings.learn else []
+            past = await self._store.do(self._past, agent.name) if settings.learn else []
             return await asyncio.to_thread(self._sources.chooser.choose, text, candidates, limits, past)
         except RectoError as why:
             return SourceChoice((), (), f"no source was chosen for this message: {why.message}")
@@ -293,7 +291,7 @@ class SourcePicker(Picker):
     async def _last_tools(self) -> LastTools:
         """The tools of the conversation's last request; without what is sent again if a compaction has come since."""
         session, number = self._turn.session, self._turn.compaction
-        known = await self._store_thread.do(self._recorded_tools) or session.last_tools or LastTools(number)
+        known = await self._store.do(self._recorded_tools) or session.last_tools or LastTools(number)
         session.apply(last_tools=known)
         return known if known.compaction == number else LastTools(number, short=known.short, left_out=known.left_out)
 
@@ -323,7 +321,7 @@ class SourcePicker(Picker):
             return offered, ToolFilter(resolved, {}, (), last)
         always = [each.runnable.tool for each in offered if each.selection.mode == "always"]
         scores = await self._scores(text, always)
-        recent = await self._store_thread.do(self._recently_called)
+        recent = await self._store.do(self._recently_called)
         tool_filter = ToolFilter(resolved, scores, recent, last)
         found = tool_filter.fit(tools)
         self.notes += filter(None, [tool_filter.note])

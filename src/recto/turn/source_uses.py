@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from recto.base.background import in_background
-from recto.base.concurrency import StoreThread, TaskSet
+from recto.base.concurrency import TaskSet
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.search.embedder import Embedder
@@ -111,8 +111,8 @@ class UseTracker:
     Never waited for; one that fails has seen nothing.
     """
 
-    def __init__(self, store: Store, store_thread: StoreThread, embedder: Callable[[], Embedder | None]) -> None:
-        self._store, self._store_thread, self._embedder = store, store_thread, embedder
+    def __init__(self, store: Store, embedder: Callable[[], Embedder | None]) -> None:
+        self._store, self._embedder = store, embedder
         self._tasks = TaskSet()
 
     def begin(self, request: str, found: ReplyEvidence, uses: Sequence[UseEvidence]) -> None:
@@ -126,7 +126,7 @@ class UseTracker:
         with suppress(RectoError):
             seen = await asyncio.to_thread(self._seen, found)
             if signs := {use.id: use.sign for use in seen if use.sign}:
-                await self._store_thread.do(self._store.source_uses.signs, request, signs)
+                await self._store.do(self._store.source_uses.signs, request, signs)
 
     def _seen(self, found: ReplyEvidence) -> list[UseEvidence]:
         embedder = self._embedder()

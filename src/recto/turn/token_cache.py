@@ -12,11 +12,10 @@ from typing import Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.base.concurrency import StoreThread
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.providers.attachments import without_unsupported
 from recto.providers.model import Model
-from recto.store.blobs import Blobs, TokenCounts
+from recto.store.store import Store
 from recto.window.calibration import UNCALIBRATED, TokenCalibration
 from recto.window.count import ZERO, Count, TokenCounter
 from recto.window.request import Entry, Format, Piece, defuse
@@ -43,21 +42,11 @@ class Counted(Struct, frozen=True):
 
 
 class TokenCache:
-    def __init__(
-        self,
-        format: Format,
-        model: Model,
-        counter: TokenCounter,
-        store_thread: StoreThread,
-        counts: TokenCounts,
-        blobs: Blobs,
-    ) -> None:
+    def __init__(self, format: Format, model: Model, counter: TokenCounter, store: Store) -> None:
         self.format = format
         self.model = model
         self.counter = counter
-        self._store_thread = store_thread
-        self._counts = counts
-        self._blobs = blobs
+        self._store = store
         self.calibration = UNCALIBRATED
         self.root = self
         """The cache that this one shares its counts with."""
@@ -105,7 +94,7 @@ class TokenCache:
     async def _filled(self, block: Block) -> Block:
         if not isinstance(block, Image | File) or not block.sha256 or block.base64:
             return block
-        data = await self._store_thread.do(self._blobs.get, block.sha256)
+        data = await self._store.do(self._store.blobs.get, block.sha256)
         return replace(block, base64=base64.b64encode(data).decode())
 
     async def count_pieces(self, pieces: Sequence[Piece]) -> list[Count]:
@@ -129,7 +118,7 @@ class TokenCache:
         """Counts that the store knows. A new message is not among them, and a few are counted again in less time."""
         if self.counter.is_quick and len(pieces) <= FEW_PIECES and sum(len(piece.data) for piece in pieces) < FEW_BYTES:
             return {}
-        return await self._store_thread.do(self._counts.find, self.counter.key, hashes)
+        return await self._store.do(self._store.token_counts.find, self.counter.key, hashes)
 
     def _is_credible(self, count: Count, piece: Piece) -> bool:
         """Whether a stored count can be what this counter gave: a damaged one must not pass for exact."""
@@ -152,7 +141,7 @@ class TokenCache:
         while self._unsaved:  # one by one: another turn may be adding to it
             digest, count = self._unsaved.popitem()
             unsaved[digest] = count
-        self._counts.save(self.counter.key, unsaved)
+        self._store.token_counts.save(self.counter.key, unsaved)
 
     def defused(self, text: str) -> str:
         return defuse(text, self.model.control) if self.model.control else text
