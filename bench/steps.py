@@ -23,9 +23,9 @@ STEPS: Mapping[str, Sequence[str]] = {
     "embed": ("recto.search.onnx_embedder:OnnxEmbedder.embed",),
     "count": ("recto.turn.token_cache:TokenCache.count", "recto.turn.token_cache:TokenCache.count_pieces"),
     "assemble": (
-        "recto.turn.assembly:plan_turn",
-        "recto.turn.assembly:with_current",
-        "recto.turn.assembly:Turn.pieces",
+        "recto.turn.planned_request:plan_turn",
+        "recto.turn.planned_request:with_current",
+        "recto.turn.planned_request:PlannedRequest.pieces",
         "recto.turn.preamble:build_preamble",
     ),
     "record": ("recto.store.records:Records.save",),

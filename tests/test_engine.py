@@ -34,7 +34,7 @@ from recto.events import (
 )
 from recto.recall.archive import WaitPolicy
 from recto.sources.tools import CANCELLED
-from recto.turn.prepared import PreparedTurn
+from recto.turn.turn import Turn
 
 
 @pytest.fixture
@@ -826,7 +826,7 @@ def test_steps_that_take_long_are_told(
     notes = tmp_path / "notes"
     notes.mkdir()
     for step in ("pick", "fill"):
-        monkeypatch.setattr(PreparedTurn, step, _slowly(getattr(PreparedTurn, step)))
+        monkeypatch.setattr(Turn, step, _slowly(getattr(Turn, step)))
     talk = desk(model := script({"text": "Yes."}), notes).conversation()
     told = [event for event in talk.stream("hello") if isinstance(event, Working)]
     assert Working("model", model=model) in told

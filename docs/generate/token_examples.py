@@ -18,7 +18,7 @@ from recto.chat.message import Usage
 from recto.providers.attachments import PDF_PAGE, anthropic_image_tokens, openai_image_tokens
 from recto.providers.catalog import ModelCatalog
 from recto.settings import settings
-from recto.turn.assembly import LEAST_CACHED
+from recto.turn.planned_request import LEAST_CACHED
 from recto.window.window import Window
 
 LIMIT = 32_768

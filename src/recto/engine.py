@@ -35,14 +35,13 @@ from recto.search.embedder import SharedEmbedder
 from recto.settings.settings import Settings
 from recto.settings.strategy import SUMMARIZE
 from recto.sources.chooser import Chooser
-from recto.sources.selection import StablePicks
 from recto.store.backup import DailyBackup
 from recto.store.database import CHECKPOINT_IN_S
 from recto.store.store import Store
-from recto.turn.assembly import Turn
 from recto.turn.builder import TurnBuilder
+from recto.turn.citations import Citations, DocumentSummaryWriter
 from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext
-from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummaryWriter
+from recto.turn.document_picker import DocumentPicker
 from recto.turn.emitting import Emit, patiently
 from recto.turn.exchange import Exchange, record_request
 from recto.turn.incoming_message import OpenStreams
@@ -60,13 +59,13 @@ from recto.turn.messages import (
     user_message,
 )
 from recto.turn.passage_picker import PassagePicker, PassageSearch
-from recto.turn.pickers import CallerTools, Picker, TurnInput
 from recto.turn.plan_picker import PlanPicker
-from recto.turn.prepared import PreparedTurn
+from recto.turn.planned_request import PlannedRequest
 from recto.turn.session import ChatSession
 from recto.turn.source_picker import SessionSources, SourcePicker
 from recto.turn.source_uses import UseTracker
 from recto.turn.tool_round import Approvals, round_limit
+from recto.turn.turn import CallerTools, Picker, Turn
 from recto.vault.open_vaults import OpenVaults
 from recto.window.compaction_block import has_archive
 from recto.window.planner import compact_now
@@ -110,7 +109,7 @@ class Engine:
         )
         self._warming, self.summaries_ahead = TaskSet(), SummariesAhead(store.database)
 
-    def _pickers(self, turn: TurnInput, citations: Citations) -> list[Picker]:
+    def _pickers(self, turn: Turn, citations: Citations) -> list[Picker]:
         """Everything that enters a window for a message. A new kind of source is one line here."""
         patience = WAIT_FOR_USER if turn.is_draft else WAIT_IN_TURN
         return [
@@ -158,38 +157,38 @@ class Engine:
         started = await patiently(storing, emit, partial(Working, "store"))  # 1 append
         if started is None:
             return
-        prepared, approvals = await self.start(session, started, waited, emit, options, can_ask)  # 2 find, 3 pick
+        turn, approvals = await self.start(session, started, waited, emit, options, can_ask)  # 2 find, 3 pick
         steps, limit = 0, round_limit(session, self.settings.tools)
         while steps <= limit.most:
-            turn = await self.plan_request(session, prepared, emit, can_ask)  # 4 budget, 5 plan, 6 compact
-            if note := await prepared.shrunk(turn):
+            planned = await self.plan_request(session, turn, emit, can_ask)  # 4 budget, 5 plan, 6 compact
+            if note := await turn.shrunk(planned):
                 await emit(Noticed(note))
                 continue
-            request = await record_request(self.store, session, turn, prepared.message)  # 7 window
-            exchange = Exchange(prepared, turn, request, approvals, self.use_tracker, self.streams)
+            request = await record_request(self.store, session, planned, turn.message)  # 7 window
+            exchange = Exchange(turn, planned, request, approvals, self.use_tracker, self.streams)
             foreground.end()  # from here on the model is waited for
             for event in exchange.sent():
                 await emit(event)
             self.archive.wake()  # not before: it would take turns with whatever prepares the request
-            self.learner.frequent_notes.wake(session, turn.context.settings)
+            self.learner.frequent_notes.wake(session, planned.context.settings)
             try:
                 await exchange.run(emit)  # 8 send, 9 append the reply
             except Overflow as why:
-                prepared.shrink(why)
+                turn.shrink(why)
                 await emit(Noticed("the provider says that this is too long for it: making the window smaller"))
                 continue
-            self.after_reply(prepared, turn, is_last=not exchange.calls)
+            self.after_reply(turn, planned, is_last=not exchange.calls)
             if not exchange.calls:
-                await self.learner.learn(session, prepared.message, turn, emit, can_ask=can_ask)
+                await self.learner.learn(session, turn.message, planned, emit, can_ask=can_ask)
                 return
             steps += 1
             await exchange.run_tools(emit, may_run=steps <= limit.most)
             if exchange.handed_back:
-                session.apply(suspended=prepared)
+                session.apply(suspended=turn)
                 return
             if (session.run and session.run.stops) or await is_waiting(self.store, session):
                 return  # said meanwhile: the next request answers it too
-            prepared.next_round(may_call=steps < limit.most)
+            turn.next_round(may_call=steps < limit.most)
         await emit(limit.reached)
 
     async def start(
@@ -200,7 +199,7 @@ class Engine:
         emit: Emit,
         options: CallOptions,
         can_ask: bool,
-    ) -> tuple[PreparedTurn, Approvals]:
+    ) -> tuple[Turn, Approvals]:
         """From the stored message to what goes in with it. `waited`: the reply whose calls the caller had to answer."""
         self.backup.wake()
         for event in (*started.events, *self.learner.untold(session)):
@@ -211,55 +210,55 @@ class Engine:
         quoting = self.passages.quote_ahead(session, started, self.builder.known_model(name))
         if quoted := await patiently(quoting, emit, choosing):
             await emit(quoted)
-        turn_input = await patiently(self._input(session, started.message, options, started.reads), emit, loading)
-        if turn_input.resolved.model.one_slot:
+        turn = await patiently(self._new_turn(session, started.message, options, started.reads), emit, loading)
+        if turn.resolved.model.one_slot:
             await self.summaries_ahead.stop(session.conversation)
-        preparing = self.prepare(turn_input, is_continued=started.is_continued)
-        prepared = await patiently(preparing, emit, choosing)
+        preparing = self.prepare(turn, is_continued=started.is_continued)
+        turn = await patiently(preparing, emit, choosing)
         results = session.head if started.is_continued else started.message.parent
-        await count_results(self.store, prepared.context.token_cache, waited, results)
-        for event in prepared.events(is_new=not started.is_continued):
+        await count_results(self.store, turn.context.token_cache, waited, results)
+        for event in turn.events(is_new=not started.is_continued):
             await emit(event)
         allow, accepted = partial(self.sources.allow, session.conversation), self.servers.allowed
-        return prepared, Approvals(turn_input.overrides, session.allowed, can_ask, accepted, allow)
+        return turn, Approvals(turn.overrides, session.allowed, can_ask, accepted, allow)
 
-    async def plan_request(self, session: ChatSession, prepared: PreparedTurn, emit: Emit, can_ask: bool) -> Turn:
+    async def plan_request(self, session: ChatSession, turn: Turn, emit: Emit, can_ask: bool) -> PlannedRequest:
         """What the next request says: planned, compacted where it must be, and filled with what is recalled."""
-        turn, is_stored = await prepared.next_plan(), True
-        if turn.needs_compaction:
-            compaction = self._compaction(prepared, turn, can_ask=can_ask)
+        planned, is_stored = await turn.next_plan(), True
+        if planned.needs_compaction:
+            compaction = self._compaction(turn, planned, can_ask=can_ask)
             await compaction.run(emit)
-            turn, is_stored = compaction.turn, compaction.is_stored
-        loaded = {prepared.context.token_cache.root: turn.loaded} if is_stored else {}
-        session.apply(loaded=loaded, settings=turn.context.settings)
-        filled = await patiently(prepared.fill(turn), emit, partial(Working, "search"))
-        for note in session.new_notes(prepared.late_notes):
+            planned, is_stored = compaction.planned, compaction.is_stored
+        loaded = {turn.context.token_cache.root: planned.loaded} if is_stored else {}
+        session.apply(loaded=loaded, settings=planned.context.settings)
+        filled = await patiently(turn.fill(planned), emit, partial(Working, "search"))
+        for note in session.new_notes(turn.late_notes):
             await emit(Noticed(note))
         return filled
 
-    async def draft(self, session: ChatSession, given: Given = "", options: CallOptions = NO_OPTIONS) -> Turn:
+    async def draft(self, session: ChatSession, given: Given = "", options: CallOptions = NO_OPTIONS) -> PlannedRequest:
         """What would be sent for this message now; nothing is sent, stored or changed, and no model is asked."""
         blocks = user_message(given, may_be_empty=True).blocks
         message = Message(DRAFT, "user", blocks, parent=session.head)
         with FOREGROUND.begin():
-            prepared = await self.prepare(await self._input(session, message, options, is_draft=True))
-            turn = await prepared.next_plan()
-            if turn.plan.cut is None:
-                return await prepared.fill(turn)
-            after = await prepared.fill(await self._compaction(prepared, turn).preview())
-            return replace(after, window=replace(after.window, plan=turn.plan))
+            turn = await self.prepare(await self._new_turn(session, message, options, is_draft=True))
+            planned = await turn.next_plan()
+            if planned.plan.cut is None:
+                return await turn.fill(planned)
+            after = await turn.fill(await self._compaction(turn, planned).preview())
+            return replace(after, window=replace(after.window, plan=planned.plan))
 
     async def compact(self, session: ChatSession, emit: Emit, *, keep: str = "") -> None:
         """A compaction because the user wants one: of everything but the latest messages; `keep` says what matters."""
         async with session.turn_lock():
-            prepared = await self._without_message(session)
-            turn = await prepared.next_plan()
-            chosen = prepared.context.chosen_strategy
+            turn = await self._without_message(session)
+            planned = await turn.next_plan()
+            chosen = turn.context.chosen_strategy
             strategy = chosen if chosen.summarizes else SUMMARIZE
-            plan = compact_now(strategy, turn.loaded.view, turn.budget, turn.loaded.counts)
+            plan = compact_now(strategy, planned.loaded.view, planned.budget, planned.loaded.counts)
             if plan.cut is None or not plan.summed_up.count:
                 raise Invalid(f"there is nothing to compact: {plan.because}")
-            run = self._compaction(prepared, replace(turn, plan=plan), is_requested=True)
+            run = self._compaction(turn, replace(planned, plan=plan), is_requested=True)
             run.keep = clean(keep)[0].strip()
             await run.run(emit)
             session.apply(loaded={})
@@ -270,9 +269,9 @@ class Engine:
 
     async def _warm_up(self, session: ChatSession) -> None:
         with suppress(RectoError):  # the message itself will say what is wrong
-            turn = await self.draft(session)
+            planned = await self.draft(session)
             # a server would be asked before there is a question
-            if has_archive(turn.loaded.view.compaction) and ":" not in self.settings.search.embedder:
+            if has_archive(planned.loaded.view.compaction) and ":" not in self.settings.search.embedder:
                 await asyncio.to_thread(self.archive.check)
 
     # -- the steps
@@ -293,7 +292,7 @@ class Engine:
         name, given = self.builder.model_name(session.model, options, agent), options.for_guest(session.is_guest)
         return await self.builder.resolve(name, agent, session.chosen, given, session.conversation)
 
-    async def _input(
+    async def _new_turn(
         self,
         session: ChatSession,
         message: Message | None,
@@ -301,78 +300,71 @@ class Engine:
         reads: FirstReads | None = None,
         *,
         is_draft: bool = False,
-    ) -> TurnInput:
+    ) -> Turn:
         resolved, state = await self.resolve(session, options, reads), reads.state if reads else None
-        made = await self.sources.turn_input(session, resolved, message, options, is_draft=is_draft, state=state)
-        return replace(made, memory=reads.memory, has_facts=reads.has_facts) if reads else made
+        turn = await self.sources.new_turn(session, resolved, message, options, is_draft=is_draft, state=state)
+        if reads:
+            turn.memory, turn.has_facts = reads.memory, reads.has_facts
+        return turn
 
-    async def prepare(self, turn: TurnInput, *, is_continued: bool = False) -> PreparedTurn:
+    async def prepare(self, turn: Turn, *, is_continued: bool = False) -> Turn:
         """Finds what the message names and picks what goes in with it; the same for `send`, `draft` and a turn of the
         past that is planned again. `is_continued`: the message stays as it was stored."""
-        suspended, message = turn.session.suspended, turn.message
-        assert message is not None
-        if is_continued and isinstance(suspended, PreparedTurn) and suspended.is_for(turn):
+        suspended, asked = turn.session.suspended, turn.asked
+        assert asked is not None
+        if is_continued and isinstance(suspended, Turn) and suspended.is_for(turn):
             suspended.next_round(may_call=True)
             return suspended
-        prepared = await self._prepared(turn, message, current=message.id)
-        annotated = await prepared.annotate(message if not is_continued else None)
-        if annotated is not message and not turn.is_draft and not is_continued:
+        await self._begin(turn)
+        annotated = await turn.annotate(asked if not is_continued else None)
+        if annotated is not asked and not turn.is_draft and not is_continued:
             await self.store.do(self.store.tree.refer, annotated)
-        await prepared.pick()
-        return prepared
+        await turn.pick()
+        return turn
 
-    async def _prepared(self, turn: TurnInput, message: Message, *, current: str | None) -> PreparedTurn:
+    async def _begin(self, turn: Turn) -> Turn:
         vault = turn.session.vault
         citations = Citations(vault, self.vaults.summaries(vault) if vault else None, self.settings.references.enabled)
-        pickers = self._pickers(turn, citations)
-        context = await self._context(turn, pickers)
-        at = (self.store, turn.session)
-        return PreparedTurn(*at, message, context, pickers, citations, self.builder, current, turn.options)
-
-    async def _context(self, turn: TurnInput, pickers: list[Picker]) -> TurnContext:
-        brought = {tool.name for tool in turn.options.tools}
-        *picks, callers = [await picker.stable() for picker in pickers]
-        # a caller's tool wins over ours of its name
-        stable = sum(picks, StablePicks()).without_tools(brought) + callers
-        return await self.builder.build(turn.resolved, stable, turn.compaction)
+        await turn.begin(self.builder, self._pickers(turn, citations), citations)
+        return turn
 
     def _compaction(
-        self, prepared: PreparedTurn, turn: Turn, *, is_requested: bool = False, can_ask: bool = True
+        self, turn: Turn, planned: PlannedRequest, *, is_requested: bool = False, can_ask: bool = True
     ) -> "CompactionRun":
         from recto.compaction.run import CompactionRun  # compiles the patterns of summaries: a tenth of a second
 
         ahead = self.summaries_ahead
-        return CompactionRun(self.builder, prepared, turn, is_requested=is_requested, can_ask=can_ask, ahead=ahead)
+        return CompactionRun(self.builder, turn, planned, is_requested=is_requested, can_ask=can_ask, ahead=ahead)
 
     async def context(self, session: ChatSession, options: CallOptions = NO_OPTIONS) -> TurnContext:
         """What the next turn would stand on, before there is a message."""
-        turn = await self._input(session, None, options, is_draft=True)
-        return (await self._prepared(turn, Message(DRAFT, "user", ()), current=None)).context
+        return (await self._begin(await self._new_turn(session, None, options, is_draft=True))).context
 
-    def after_reply(self, prepared: PreparedTurn, turn: Turn, *, is_last: bool) -> None:
+    def after_reply(self, turn: Turn, planned: PlannedRequest, *, is_last: bool) -> None:
         """What is done in the background while the user reads and types: `is_last` of a turn, lines about long
         documents, and the summary of a compaction that comes near."""
         self.archive.wake()
         self.checkpoints.wake()
-        session, options = prepared.session, prepared.options
+        session, options = turn.session, turn.options
         if not is_last or not options.may_send:
             return
-        self.document_summaries.begin(session, prepared.context, prepared.citations)
-        if is_due_soon(turn):
-            number = block.compaction_number if (block := turn.loaded.view.compaction) else None
+        self.document_summaries.begin(session, turn.context, turn.citations)
+        if is_due_soon(planned):
+            number = block.compaction_number if (block := planned.loaded.view.compaction) else None
             self.summaries_ahead.begin(session.conversation, self._write_ahead(session, options, number))
 
     async def _write_ahead(self, session: ChatSession, options: CallOptions, compaction: int | None) -> None:
         # one for each compaction: another would cost more than it can save
         if await self.store.do(find_ahead, self.store, session.conversation, compaction):
             return
-        prepared = await self._without_message(session, options)
-        await self._compaction(prepared, await prepared.next_plan()).write_ahead()
+        turn = await self._without_message(session, options)
+        await self._compaction(turn, await turn.next_plan()).write_ahead()
 
-    async def _without_message(self, session: ChatSession, options: CallOptions = NO_OPTIONS) -> PreparedTurn:
+    async def _without_message(self, session: ChatSession, options: CallOptions = NO_OPTIONS) -> Turn:
         """A turn for what is there, before the next message."""
-        message = Message(DRAFT, "user", (Text(""),), parent=session.head)
-        return await self._prepared(await self._input(session, None, options), message, current=None)
+        turn = await self._begin(await self._new_turn(session, None, options))
+        turn.message = Message(DRAFT, "user", (Text(""),), parent=session.head)
+        return turn
 
     async def close(self) -> None:
         for tasks in (self._warming, self.summaries_ahead, self.learner, self.document_summaries, self.use_tracker):

@@ -11,7 +11,8 @@ from bench.steps import BESIDE, REST, STEPS, Ran, Recorder, _Resumed, find, reco
 from bench.turn import REPLY, Turn, import_history, take_turn
 
 from bench import steps
-from recto.turn import assembly, prepared
+from recto.turn import planned_request
+from recto.turn import turn as turns
 
 NAMES = [name for names in STEPS.values() for name in names]
 
@@ -22,7 +23,8 @@ def test_every_wrapped_name_exists(name: str) -> None:
 
 
 def test_a_name_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    for gone in ("recto.turn.assembly:no_such", "recto.nowhere:plan_turn", "recto.turn.assembly:Turn.no_such"):
+    module = "recto.turn.planned_request"
+    for gone in (f"{module}:no_such", "recto.nowhere:plan_turn", f"{module}:PlannedRequest.no_such"):
         monkeypatch.setattr(steps, "STEPS", {"assemble": (gone,)})
         with pytest.raises(LookupError, match=gone), recorded():
             pass
@@ -31,10 +33,10 @@ def test_a_name_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_wrapped_functions_are_put_back_everywhere() -> None:
     before = [find(name)[2] for name in NAMES]
     with recorded():
-        assert prepared.plan_turn is assembly.plan_turn  # type: ignore[attr-defined]
+        assert turns.plan_turn is planned_request.plan_turn  # type: ignore[attr-defined]
         assert all(find(name)[2] is not original for name, original in zip(NAMES, before, strict=True))
     assert [find(name)[2] for name in NAMES] == before
-    assert prepared.plan_turn is assembly.plan_turn  # type: ignore[attr-defined]
+    assert turns.plan_turn is planned_request.plan_turn  # type: ignore[attr-defined]
 
 
 @pytest.fixture

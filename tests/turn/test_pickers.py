@@ -10,9 +10,9 @@ from recto.chat.message import Message
 from recto.engine import Engine
 from recto.sources.selection import Selection, StablePicks
 from recto.sources.source import Insert, Pick, Rule
-from recto.turn.assembly import Turn, count_with, with_current
 from recto.turn.context import TurnContext
-from recto.turn.pickers import Picker, Room, VolatilePicks
+from recto.turn.planned_request import PlannedRequest, count_with, with_current
+from recto.turn.turn import Picker, Room, VolatilePicks
 
 
 class Dreams(Picker):
@@ -36,18 +36,18 @@ class Dreams(Picker):
         passed = Pick("memory", "a longer dream", "does not fit")
         return VolatilePicks((Insert("memory", "Dreamt of boats.", (Pick("memory", "boats", "a dream"),)),), (passed,))
 
-    async def fill(self, turn: Turn) -> Turn:
-        assert turn.window.free > 0
+    async def fill(self, planned: PlannedRequest) -> PlannedRequest:
+        assert planned.window.free > 0
         insert = Insert("recalled", "A dream came back.", (Pick("memory", "back", "free room"),))
-        return with_current(turn, await count_with(turn, insert))
+        return with_current(planned, await count_with(planned, insert))
 
 
 @pytest.fixture
 def dreams(monkeypatch: pytest.MonkeyPatch) -> Dreams:
     picker, real = Dreams(), Engine._pickers
 
-    def pickers(self: Engine, turn: Any, citations: Any) -> list[Picker]:
-        *others, callers = real(self, turn, citations)
+    def pickers(self: Engine, planned: Any, citations: Any) -> list[Picker]:
+        *others, callers = real(self, planned, citations)
         return [*others, picker, callers]
 
     monkeypatch.setattr(Engine, "_pickers", pickers)

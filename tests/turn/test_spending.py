@@ -153,7 +153,7 @@ def test_the_limit_of_a_day_counts_all_conversations(desk: Open, script: Script)
 def test_yesterday_does_not_count_for_today(desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = desk(script(REPLY, prices=DEAR), spend__day=0.9, reply__max_tokens=10)
     with monkeypatch.context() as patch:
-        patch.setattr("recto.turn.assembly.now", lambda: "2026-01-31T12:00:00.000Z")
+        patch.setattr("recto.turn.planned_request.now", lambda: "2026-01-31T12:00:00.000Z")
         for _ in range(4):
             opened.conversation().ask("hello")
     opened.conversation().ask("hello")

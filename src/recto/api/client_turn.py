@@ -21,14 +21,14 @@ from recto.errors import Invalid
 from recto.providers.model import Model, Provider, ReplyPart
 from recto.sentences.priority import priority_of
 from recto.store.store import Store
-from recto.turn.assembly import Turn
 from recto.turn.context import CallOptions
 from recto.turn.emitting import Emit
 from recto.turn.exchange import Exchange, record_request
 from recto.turn.messages import TurnStart, append_message, stored_blocks, user_message
-from recto.turn.prepared import PreparedTurn
+from recto.turn.planned_request import PlannedRequest
 from recto.turn.session import ChatSession, SessionChanges, moved
 from recto.turn.tool_round import Approvals
+from recto.turn.turn import Turn
 from recto.window.count import TokenCounter
 from recto.window.request import Entry, Format, Purpose, Request
 
@@ -208,8 +208,8 @@ def _common(one: str, other: str) -> int:
 class ClientTurn(Struct):
     """A request that is recorded and waits for its reply."""
 
-    prepared: PreparedTurn
     turn: Turn
+    planned: PlannedRequest
     request: Request
     approvals: Approvals
     head: str
@@ -218,7 +218,7 @@ class ClientTurn(Struct):
 
     @property
     def model(self) -> Model:
-        return self.turn.context.model
+        return self.planned.context.model
 
 
 async def prepare_turn(
@@ -230,11 +230,11 @@ async def prepare_turn(
     started = await append_message(engine.store, session, message, reads)
     if started is None:
         raise Invalid("there is nothing to answer")
-    prepared, approvals = await engine.start(session, started, waited, emit, options, can_ask=False)
-    turn = await engine.plan_request(session, prepared, emit, can_ask=False)
-    request = await record_request(engine.store, session, turn, prepared.message)
+    turn, approvals = await engine.start(session, started, waited, emit, options, can_ask=False)
+    planned = await engine.plan_request(session, turn, emit, can_ask=False)
+    request = await record_request(engine.store, session, planned, turn.message)
     assert session.head is not None
-    return ClientTurn(prepared, turn, request, approvals, session.head)
+    return ClientTurn(turn, planned, request, approvals, session.head)
 
 
 # -- the reply
@@ -270,13 +270,13 @@ def exchange_of(engine: Engine, session: ChatSession, waiting: ClientTurn, provi
     if waiting.is_answered:
         raise Invalid("the reply to this request is recorded already", id=waiting.request.id)
     waiting.is_answered = True
-    prepared, context = waiting.prepared, waiting.turn.context
+    turn, context = waiting.turn, waiting.planned.context
     if session.head != waiting.head:
         beside = ChatSession(session.conversation, waiting.head, session.model, agent=session.agent)
-        prepared = replace(prepared, session=beside)
+        turn = turn.beside(beside)
     context = replace(context, resolved=replace(context.resolved, provider=provider))
-    turn = replace(waiting.turn, context=context)
-    return Exchange(prepared, turn, waiting.request, waiting.approvals, engine.use_tracker, engine.streams)
+    planned = replace(waiting.planned, context=context)
+    return Exchange(turn, planned, waiting.request, waiting.approvals, engine.use_tracker, engine.streams)
 
 
 async def answer_turn(
@@ -285,7 +285,7 @@ async def answer_turn(
     """The reply on its way into the store."""
     exchange = exchange_of(engine, session, waiting, provider)
     await exchange.run(emit)
-    engine.after_reply(exchange.prepared, exchange.turn, is_last=not exchange.calls)
+    engine.after_reply(exchange.turn, exchange.planned, is_last=not exchange.calls)
 
 
 def plain_reply(reply: Any) -> Any:

@@ -41,13 +41,13 @@ class PreparedRequest(Struct, frozen=True):
     @property
     def because(self) -> str:
         """Why messages are left out, or that all are there."""
-        block = self.turn.turn.loaded.view.compaction
+        block = self.turn.planned.loaded.view.compaction
         return block.because if block else self.window.plan.because
 
     @property
     def archived(self) -> int:
         """How many earlier messages are not sent word for word."""
-        block = self.turn.turn.loaded.view.compaction
+        block = self.turn.planned.loaded.view.compaction
         return block.messages_archived if block else 0
 
 
@@ -79,7 +79,7 @@ def read_given(messages: Sequence[Json]) -> tuple[str | None, list[Entry]]:
 
 def prepared_request(waiting: ClientTurn, notes: Sequence[str]) -> PreparedRequest:
     body = loads(waiting.request.body)
-    window = waiting.turn.window
+    window = waiting.planned.window
     return PreparedRequest(
         waiting.request.id,
         body["messages"],

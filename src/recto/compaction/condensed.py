@@ -23,7 +23,7 @@ from recto.sentences.segments import is_question, readable, segments, sentences
 from recto.summary.extractive_summary import Extraction, PlainMessage
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, excerpt, leading_lines, trailing_lines
 from recto.summary.verification import FormerSummary
-from recto.turn.assembly import Turn
+from recto.turn.planned_request import PlannedRequest
 from recto.turn.token_cache import TokenCache
 from recto.window.compaction_block import WrittenSummary
 from recto.window.plan import Cut
@@ -167,20 +167,20 @@ class CondensedTexts(Struct):
         self.summaries[message.id] = written.text
         self._writers[message.id] = written.made.model
 
-    async def made(self, turn: Turn, cut: Cut, *, can_recall: bool) -> dict[str, str]:
+    async def made(self, planned: PlannedRequest, cut: Cut, *, can_recall: bool) -> dict[str, str]:
         """Excerpts in force that are still sent after the cut, and those that it asks for, each within its tokens."""
-        view, current = turn.loaded.view, turn.current.message
+        view, current = planned.loaded.view, planned.current.message
         _, stays = view.split(cut.last)
         still = {message.id for message in stays} | {*cut.lifted, current.id}
         before = view.compaction.excerpts if view.compaction else {}
         kept = {key: text for key, text in before.items() if key.partition("/")[0] in still}
         here = {message.id: message for message in (*view.tail, *view.lifted, current)}
         question = question_in(current.text)
-        made = {key: await result_line(turn.token_cache, view.tail, key) for key in cut.lines}
+        made = {key: await result_line(planned.token_cache, view.tail, key) for key in cut.lines}
         for key, most in cut.excerpts.items():
             id, _, call = key.partition("/")
             text = LongText(whole_text(here[id], call), id, question, self.summaries.get(key, ""), can_recall)
-            made[key] = await text.within(most, turn.token_cache, call)
+            made[key] = await text.within(most, planned.token_cache, call)
             if _RESUMED in made[key]:
                 self._note(key, can_recall=can_recall)
         return kept | made
@@ -245,15 +245,15 @@ def _title(lines: Sequence[str]) -> str:
     return first.rstrip(":") if is_title and whole and 2 * whole >= len(lines) - 1 else ""
 
 
-def middle_input(turn: Turn, unread: UnreadMessages, most: int, instructions: str) -> SummaryInput | None:
+def middle_input(planned: PlannedRequest, unread: UnreadMessages, most: int, instructions: str) -> SummaryInput | None:
     """The middle of the message that is answered, for a model to sum up; None where that is not worth a call."""
-    message, tokens = turn.current.message, turn.current.own.tokens
+    message, tokens = planned.current.message, planned.current.own.tokens
     text = whole_text(message)
     parts = divided(text, most, lambda part: len(part) * tokens // max(1, len(text)))
     if parts is None or not middle_room(most):
         return None
     return SummaryInput(
-        turn.token_cache,
+        planned.token_cache,
         before=FormerSummary(),
         messages=(replace(message, blocks=(Text(parts.middle),)),),
         unread=unread,

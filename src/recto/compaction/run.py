@@ -28,13 +28,13 @@ from recto.summary.prompt import SummaryOptions
 from recto.summary.truncation import cut_to_fit
 from recto.summary.verification import recount_facts
 from recto.summary.work_log import whole_log
-from recto.turn.assembly import Turn
 from recto.turn.builder import TurnBuilder
 from recto.turn.context import TurnContext
 from recto.turn.emitting import PATIENCE_S, Emit
 from recto.turn.loaded_view import LoadedView, view_after_cut
-from recto.turn.prepared import PreparedTurn
+from recto.turn.planned_request import PlannedRequest
 from recto.turn.session import ChatSession, SessionChanges, moved
+from recto.turn.turn import Turn
 from recto.window.compaction_block import (
     PASSING,
     WrittenSummary,
@@ -59,8 +59,8 @@ NOBODY = "context.confirm is on and there is nobody to ask: nothing is compacted
 @dataclass(slots=True)
 class CompactionRun:
     builder: TurnBuilder
-    prepared: PreparedTurn
     turn: Turn
+    planned: PlannedRequest
     """The turn to make room for; after `run`, the one to send."""
     keep: str = ""
     """What the summary must contain, in the user's words."""
@@ -80,15 +80,15 @@ class CompactionRun:
     _condensed: CondensedTexts = field(default_factory=CondensedTexts)
 
     def __post_init__(self) -> None:
-        self.context = self.turn.context
+        self.context = self.planned.context
 
     @property
     def store(self) -> Store:
-        return self.prepared.store
+        return self.turn.store
 
     @property
     def session(self) -> ChatSession:
-        return self.prepared.session
+        return self.turn.session
 
     async def run(self, emit: Emit) -> None:
         """Cuts and plans again until everything fits; a few passes must do. On a database server one process at a time
@@ -96,8 +96,8 @@ class CompactionRun:
         id = self.session.conversation
         await self._stop_useless()
         while self._needs_summary and self.ahead and not await self.ahead.is_done(id, PATIENCE_S):
-            await emit(SummaryProgress(0, self.turn.plan.summed_up.count))
-        cut = self.turn.plan.cut
+            await emit(SummaryProgress(0, self.planned.plan.summed_up.count))
+        cut = self.planned.plan.cut
         wait_s = self.context.settings.summary_timeout_s if cut and cut.summary and self._stores else 0.0
         async with entered(self.store.database.hold(summary_lease(id), wait_s)):
             await self._passes(emit)
@@ -105,24 +105,24 @@ class CompactionRun:
     async def _passes(self, emit: Emit) -> None:
         await self._plan_again()
         for _ in range(MOST_PASSES):
-            if self.turn.plan.cut is not None and self._is_unwanted:
+            if self.planned.plan.cut is not None and self._is_unwanted:
                 await self._do_without()
                 if not self.can_ask and self.session.is_new(NOBODY):
                     await emit(Noticed(NOBODY))
-            if self.turn.plan.cut is None or self._is_stuck:
+            if self.planned.plan.cut is None or self._is_stuck:
                 break
             await self._pass(emit)
             if self.is_requested:
                 break
-        if self.turn.window.free < 0 and self.context.may_offer_recall:
+        if self.planned.window.free < 0 and self.context.may_offer_recall:
             self.context = self.context.without_recall_tool()
-            self.turn = await self.prepared.plan(self.turn.loaded, self.context)
-        if self.turn.window.free < 0 and await self.prepared.uncalibrate():
-            self.context = self.prepared.context
-            loaded = self.turn.loaded.rescaled(self.context.token_cache.factor)
-            self.turn = await self.prepared.plan(loaded, self.context)
-        if self.turn.window.free < 0:
-            raise too_large(self.turn.window)
+            self.planned = await self.turn.plan(self.planned.loaded, self.context)
+        if self.planned.window.free < 0 and await self.turn.uncalibrate():
+            self.context = self.turn.context
+            loaded = self.planned.loaded.rescaled(self.context.token_cache.factor)
+            self.planned = await self.turn.plan(loaded, self.context)
+        if self.planned.window.free < 0:
+            raise too_large(self.planned.window)
 
     @property
     def is_stored(self) -> bool:
@@ -134,16 +134,16 @@ class CompactionRun:
         """The user wants to confirm compactions, and cannot be asked or has just refused."""
         if not self.context.settings.confirm or self.is_requested or not self.context.compacts:
             return False
-        return not self.can_ask or self.turn.window.total < self.session.declined * ASK_AGAIN
+        return not self.can_ask or self.planned.window.total < self.session.declined * ASK_AGAIN
 
     async def _do_without(self) -> None:
         """Without a compaction: this request alone leaves out what does not fit."""
         self.context = replace(self.context, compacts=False, budget=replace(self.context.budget, trigger=None))
-        self.turn = await self.prepared.plan(self.turn.loaded, self.context)
+        self.planned = await self.turn.plan(self.planned.loaded, self.context)
 
     async def _pass(self, emit: Emit) -> None:
         """Makes one Compaction. Nothing is stored before it is complete."""
-        cut, before = self._cut, self.turn.loaded.view.compaction
+        cut, before = self._cut, self.planned.loaded.view.compaction
         written = previous_summary(before) if cut.summary is None else WrittenSummary()
         await self._read_middle(cut, emit)
         if cut.summary and self._stores:
@@ -162,7 +162,7 @@ class CompactionRun:
             if self.is_requested:
                 sizes = f"{block.context_size_before} → {block.context_size_after} tokens"
                 raise Invalid(f"there is too little to sum up: the window would not get smaller ({sizes})")
-            if block.context_size_after > self.turn.budget.room:
+            if block.context_size_after > self.planned.budget.room:
                 self._is_stuck = True
                 return
         if self._stores and self.context.settings.confirm and not self.is_requested:
@@ -172,20 +172,20 @@ class CompactionRun:
             with suppress(Unanswered):
                 summary = await proposed.answered()
             if summary is None:
-                self.session.apply(declined=self.turn.window.total)
+                self.session.apply(declined=self.planned.window.total)
                 return
             if summary != block.summary:
                 text = await self._edited(summary, cut)
                 if text != summary.strip():
                     await emit(Noticed("your summary was too long for the window: its end was cut off"))
                 block, loaded = await self._draft(cut, before, await self._by_user(text, block, cut))
-        if self._stores and not await self.prepared.store.do(self._store_block, block, before):
-            self.turn = await self.prepared.plan(await self.prepared.load(), self.context)
+        if self._stores and not await self.turn.store.do(self._store_block, block, before):
+            self.planned = await self.turn.plan(await self.turn.load(), self.context)
             return
         self.block, self._is_kept = block, self._stores
         made = ContextCompacted.of(block) if self._stores else Noticed(left_out_in_words(block, before))
         await emit(made)
-        self.turn = await self.prepared.plan(loaded, self.context)
+        self.planned = await self.turn.plan(loaded, self.context)
 
     def _store_block(self, block: Compaction, before: Compaction | None) -> bool:
         """False when another Compaction was stored meanwhile, which this block does not know."""
@@ -200,18 +200,18 @@ class CompactionRun:
         placed = tree.append(self.session.conversation, compaction_message(block, head))
         return True, {**moved(placed), "declined": 0}
 
-    async def preview(self) -> Turn:
+    async def preview(self) -> PlannedRequest:
         """The turn after its cut, as far as it is known without asking a model."""
         await self._plan_again()
-        cut, before = self._cut, self.turn.loaded.view.compaction
+        cut, before = self._cut, self.planned.loaded.view.compaction
         written = previous_summary(before) if cut.summary is None else WrittenSummary()
         _, loaded = await self._draft(cut, before, written)
-        return await self.prepared.plan(loaded, self.context, promised=cut.summary or 0)
+        return await self.turn.plan(loaded, self.context, promised=cut.summary or 0)
 
     @property
     def _cut(self) -> Cut:
-        assert self.turn.plan.cut is not None
-        return self.turn.plan.cut
+        assert self.planned.plan.cut is not None
+        return self.planned.plan.cut
 
     @property
     def _stores(self) -> bool:
@@ -222,74 +222,76 @@ class CompactionRun:
         self, cut: Cut, before: Compaction | None, written: WrittenSummary
     ) -> tuple[Compaction, LoadedView]:
         """The block with its real sizes, and the view after it."""
-        loaded, turn = self.turn.loaded, self.turn
+        loaded, planned = self.planned.loaded, self.planned
         block = next_block(
             before,
             written,
             last=cut.last,
             lifted=cut.lifted,
-            unsummarized=unsummarized(turn.loaded.view, cut),
-            excerpts=await self._condensed.made(turn, cut, can_recall=self._stores and self.context.may_offer_recall),
+            unsummarized=unsummarized(planned.loaded.view, cut),
+            excerpts=await self._condensed.made(
+                planned, cut, can_recall=self._stores and self.context.may_offer_recall
+            ),
             messages_archived=loaded.archived(cut.last, cut.lifted),
-            context_size_before=turn.window.total,
-            because=turn.plan.because,
+            context_size_before=planned.window.total,
+            because=planned.plan.because,
             action="compact" if self._stores else PASSING,
         )
         block = replace(block, notes=tuple(dict.fromkeys((*block.notes, *self._condensed.notes))))
         if block.summary and block.summary_tokens is None:
             block = replace(block, summary_tokens=await self._count(Entry("user", (Text(block.summary),))))
-        behind = await view_after_cut(turn.token_cache, loaded, block)
+        behind = await view_after_cut(planned.token_cache, loaded, block)
         after = await self._size(behind, block)
-        freed = turn.window.total - after
-        is_little = not self.is_requested and freed < turn.budget.room * LITTLE
+        freed = planned.window.total - after
+        is_little = not self.is_requested and freed < planned.budget.room * LITTLE
         little = (before.little if before else 0) + 1 if is_little else 0
         block = replace(block, context_size_after=after, little=little)
         return block, replace(behind, view=replace(behind.view, compaction=block))
 
     async def _size(self, behind: LoadedView, block: Compaction) -> int:
-        rest = self.context.at(behind.view).preamble.count.tokens + self.turn.current.for_inserts
+        rest = self.context.at(behind.view).preamble.count.tokens + self.planned.current.for_inserts
         entries = (*behind.before, *behind.entries(behind.view.rounds))
-        current = self.turn.current.own.tokens
-        if (id := self.turn.current.message.id) in block.excerpts:
+        current = self.planned.current.own.tokens
+        if (id := self.planned.current.message.id) in block.excerpts:
             current = await self._count(Entry("user", (Text(block.excerpts[id]),)))
         return rest + current + sum(entry.count.tokens for entry in entries)
 
     async def _count(self, entry: Entry) -> int:
-        return (await self.turn.token_cache.count([entry]))[0].count.tokens
+        return (await self.planned.token_cache.count([entry]))[0].count.tokens
 
     # -- the summary that was written ahead
 
     @property
     def _needs_summary(self) -> bool:
-        cut = self.turn.plan.cut
+        cut = self.planned.plan.cut
         return cut is not None and bool(cut.summary) and not self.is_requested and self._stores
 
     async def _plan_again(self) -> None:
         """Where a summary is due: old tool results shrink first, and a summary that was written ahead may serve."""
-        if not self._needs_summary or self.prepared.is_squeezed:
+        if not self._needs_summary or self.turn.is_squeezed:
             return
         at = (self.store, self.session.conversation)
-        ahead = await self.prepared.store.do(find_ahead, *at, self._number)
+        ahead = await self.turn.store.do(find_ahead, *at, self._number)
         ahead = ahead if ahead and ahead.answer else None
         if ahead is None and not self._ahead_problem:
-            self._ahead_problem = await self.prepared.store.do(ahead_problem, *at, self.session.head)
-        self.turn, self._written_ahead = replace(self.turn, plan=self._plan(ahead.last if ahead else None)), ahead
+            self._ahead_problem = await self.turn.store.do(ahead_problem, *at, self.session.head)
+        self.planned, self._written_ahead = replace(self.planned, plan=self._plan(ahead.last if ahead else None)), ahead
 
     def _plan(self, ahead: str | None) -> Plan:
-        loaded = self.turn.loaded
-        at = (self.context.strategy, loaded.view, self.turn.budget, loaded.counts)
+        loaded = self.planned.loaded
+        at = (self.context.strategy, loaded.view, self.planned.budget, loaded.counts)
         return plan_window(*at, results=loaded.all_results, ahead=ahead)
 
     @property
     def _number(self) -> int | None:
-        before = self.turn.loaded.view.compaction
+        before = self.planned.loaded.view.compaction
         return before.compaction_number if before else None
 
     async def _stop_useless(self) -> None:
         """A summary that is being written ahead is waited for only if it will serve: nobody waits for two."""
         id = self.session.conversation
         if self._needs_summary and self.ahead and self.ahead.is_running(id):
-            last = await self.prepared.store.do(find_running, self.store, id, self._number)
+            last = await self.turn.store.do(find_running, self.store, id, self._number)
             cut = self._plan(last).cut
             if last is None:  # nothing was asked for yet
                 await self.ahead.stop(id)
@@ -299,12 +301,12 @@ class CompactionRun:
     async def write_ahead(self) -> None:
         """Asks for the summary of the compaction that is due next, on the prefix of the last request. Its answer is
         stored with its request; no block is made."""
-        turn = self.turn
-        at = (self.context.strategy, turn.loaded.view, turn.budget, turn.loaded.counts)
-        plan = plan_ahead(*at, results=turn.loaded.all_results)
+        planned = self.planned
+        at = (self.context.strategy, planned.loaded.view, planned.budget, planned.loaded.counts)
+        plan = plan_ahead(*at, results=planned.loaded.all_results)
         if plan.cut is None or not plan.cut.summary or not plan.cut.last:
             return
-        self.turn = replace(turn, plan=plan)
+        self.planned = replace(planned, plan=plan)
         writer = await self._summary_writer(plan.cut.summary)
         await writer.write_ahead(plan.cut.last, self._number)
 
@@ -312,12 +314,12 @@ class CompactionRun:
 
     async def _read_middle(self, cut: Cut, emit: Emit) -> None:
         """Has a model sum up what is left out of the user's message, once, where models write summaries."""
-        message, most = self.turn.current.message, cut.excerpts.get(self.turn.current.message.id, 0)
+        message, most = self.planned.current.message, cut.excerpts.get(self.planned.current.message.id, 0)
         if not self._stores or not self.context.strategy.summarizes or message.id in self._condensed.summaries:
             return
         writers, notes = await self._writers()
         unread = UnreadMessages(self.store, message.id)
-        source = middle_input(self.turn, unread, most, instructions_text(self.turn.preamble)) if writers else None
+        source = middle_input(self.planned, unread, most, instructions_text(self.planned.preamble)) if writers else None
         if source is None:
             return
         work = await self._writing(source, writers, notes, middle_room(most), question_in(message.text))
@@ -326,7 +328,7 @@ class CompactionRun:
     async def _summary_writer(self, most: int) -> SummaryWriter:
         source = await self._summary_input()
         # summary, ledger and recall tool stay shorter than what they replace; the former ones are that short already
-        former, after = self.turn.loaded.counts.get(SUMMARY, 0), self.context.after_compaction
+        former, after = self.planned.loaded.counts.get(SUMMARY, 0), self.context.after_compaction
         tool = max(0, (after.with_recall or after.plain).count.tokens - self.context.preamble.count.tokens)
         most = min(most, max(SMALLEST_SUMMARY, former + int((source.tokens - former - tool) * OF_COVERED)))
         return await self._writing(source, *await self._writers(), most, self.keep)
@@ -343,28 +345,28 @@ class CompactionRun:
             writers,
             most,
             SummaryOptions(max(16, most - frame), keep, settings.summary_style),
-            self.turn.loaded.view.current,
+            self.planned.loaded.view.current,
             settings.summary_timeout_s,
             _notes=notes,
         )
 
     async def _writers(self) -> Writers:
-        return await summary_models(self.builder, self.context, self.prepared.options, self.session.chosen)
+        return await summary_models(self.builder, self.context, self.turn.options, self.session.chosen)
 
     async def _summary_input(self) -> SummaryInput:
-        turn, head = self.turn, self.session.head
+        planned, head = self.planned, self.session.head
         assert head is not None
-        unread = UnreadMessages(self.store, head, unread_ranges(turn.loaded))
-        aside = await self._set_aside(head, turn.loaded.view.compaction)
-        return summary_input(turn, self._cut, unread, instructions_text(turn.preamble), aside)
+        unread = UnreadMessages(self.store, head, unread_ranges(planned.loaded))
+        aside = await self._set_aside(head, planned.loaded.view.compaction)
+        return summary_input(planned, self._cut, unread, instructions_text(planned.preamble), aside)
 
     async def _set_aside(self, head: str, before: Compaction | None) -> tuple[str, ...]:
-        return await self.prepared.store.do(self.store.tree.set_aside, head, before) if before else ()
+        return await self.turn.store.do(self.store.tree.set_aside, head, before) if before else ()
 
     async def _by_user(self, text: str, block: Compaction, cut: Cut) -> WrittenSummary:
         """The user's own summary, with as much of the ledger as fits."""
-        archived = self.turn.loaded.archived(cut.last, cut.lifted)
-        ledger = await fitting_ledger(self.turn.token_cache, text, block.ledger, archived, self._most(cut))
+        archived = self.planned.loaded.archived(cut.last, cut.lifted)
+        ledger = await fitting_ledger(self.planned.token_cache, text, block.ledger, archived, self._most(cut))
         checks = recount_facts(text, replace(block, ledger=ledger))
         written = WrittenSummary(text, "user", checks=checks, ledger=ledger, places=block.places)
         whole = whole_log(text, block.summary, block.work_log)
@@ -379,7 +381,7 @@ class CompactionRun:
         """The user's summary, cut to the room of a summary."""
         most = self._most(cut)
         text = clean(text)[0].strip()
-        archived = self.turn.loaded.archived(cut.last, cut.lifted)
-        while text and await as_sent(self.turn.token_cache, text, archived) > most:
+        archived = self.planned.loaded.archived(cut.last, cut.lifted)
+        while text and await as_sent(self.planned.token_cache, text, archived) > most:
             text = cut_to_fit(text, len(text) * 9 // 10, len)
         return text

@@ -52,4 +52,4 @@ class SimulatedCompaction(CompactionRun):
     async def _plan_again(self) -> None:
         """Old tool results shrink first; what was written ahead in the stored conversation belongs to other cuts."""
         if self._needs_summary:
-            self.turn = replace(self.turn, plan=self._plan(None))
+            self.planned = replace(self.planned, plan=self._plan(None))

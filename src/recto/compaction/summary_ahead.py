@@ -20,7 +20,7 @@ from recto.chat.blocks import Compaction, Made
 from recto.errors import RectoError
 from recto.store.database import Database
 from recto.store.store import Store
-from recto.turn.assembly import Turn
+from recto.turn.planned_request import PlannedRequest
 from recto.turn.side_call import SideAnswer
 from recto.window.compaction_block import is_held
 
@@ -42,12 +42,12 @@ class SummaryAhead(Struct, frozen=True):
     """None if it failed."""
 
 
-def is_due_soon(turn: Turn) -> bool:
+def is_due_soon(planned: PlannedRequest) -> bool:
     """Whether the next compaction comes near, so that its summary can be written ahead by a model."""
-    size, context = turn.window.total, turn.context
-    is_near = 0 < context.settings.prepare_at * turn.window.limit <= size
+    size, context = planned.window.total, planned.context
+    is_near = 0 < context.settings.prepare_at * planned.window.limit <= size
     has_writer = context.resolved.has_summary_writer
-    return context.compacts and has_writer and is_near and not is_held(turn.loaded.view.compaction, size)
+    return context.compacts and has_writer and is_near and not is_held(planned.loaded.view.compaction, size)
 
 
 def find_ahead(store: Store, conversation: str, compaction: int | None) -> SummaryAhead | None:

@@ -28,8 +28,8 @@ from recto.summary.relative_dates import add_dates, day_of
 from recto.summary.set_aside import SetAsideItem, Topic, find_returning, find_topic, split_returned
 from recto.summary.verification import CoveredMessages, FormerSummary, former_summary
 from recto.summary.work_log import WorkLog, split_work_log
-from recto.turn.assembly import Turn
 from recto.turn.loaded_view import LoadedView
+from recto.turn.planned_request import PlannedRequest
 from recto.turn.token_cache import Counted, TokenCache
 from recto.window.count import SUMMARY
 from recto.window.plan import Cut
@@ -313,37 +313,37 @@ def _in_part(message: Message) -> Message:
 
 
 def summary_input(
-    turn: Turn, cut: Cut, unread: UnreadMessages, instructions: str, set_aside: tuple[str, ...] = ()
+    planned: PlannedRequest, cut: Cut, unread: UnreadMessages, instructions: str, set_aside: tuple[str, ...] = ()
 ) -> SummaryInput:
     """What a cut newly covers. `instructions`: what the summariser has read besides the conversation."""
-    loaded, view = turn.loaded, turn.loaded.view
+    loaded, view = planned.loaded, planned.loaded.view
     covered, stays = view.split(cut.last)
     sent, untold = unsummarized(view, cut), view.compaction.unsummarized if view.compaction else ()
     told = tuple(message for message in covered if message.id not in sent)
     ended = tuple(message for message in view.lifted if message.id in untold and message.id not in sent)
     is_at_hand = not unread.ranges and not any(map(_recalls, covered))
     return SummaryInput(
-        turn.token_cache,
+        planned.token_cache,
         before=former_summary(view.compaction),
         messages=(*ended, *told),
         unread=unread,
         told_up_to=loaded.covered_before,
-        entries=_prefix(turn, covered) if is_at_hand else None,
+        entries=_prefix(planned, covered) if is_at_hand else None,
         tokens=sum(loaded.counts[message.id] for message in (*ended, *told)) + loaded.counts.get(SUMMARY, 0),
         covered=len(ended) + len(told) + unread.count,
         archived=loaded.archived(cut.last, cut.lifted),
-        answering=turn.current.message.said if view.current in sent else 0,
+        answering=planned.current.message.said if view.current in sent else 0,
         work_before=view.compaction.work_log if view.compaction else "",
-        beside=(instructions, *map(transcribe, (*view.lifted, *stays, turn.current.message))),
+        beside=(instructions, *map(transcribe, (*view.lifted, *stays, planned.current.message))),
         set_aside=set_aside,
         contents=view.compaction.contents if view.compaction else (),
-        topic=_topic(turn, cut) if set_aside else NO_TOPIC,
+        topic=_topic(planned, cut) if set_aside else NO_TOPIC,
     )
 
 
-def _topic(turn: Turn, cut: Cut) -> Topic:
+def _topic(planned: PlannedRequest, cut: Cut) -> Topic:
     """What the message that is answered and the latest ones before it are about."""
-    current, (covered, stays) = turn.current.message, turn.loaded.view.split(cut.last)
+    current, (covered, stays) = planned.current.message, planned.loaded.view.split(cut.last)
     latest = [message for message in (*covered, *stays) if message.id != current.id and message.role != "tool"]
     return find_topic(current.text[:MOST_ASKED], [message.text[:MOST_ASKED] for message in latest[-LATEST:]])
 
@@ -364,9 +364,9 @@ def unread_ranges(loaded: LoadedView) -> tuple[MessageRange, ...]:
     return ranges
 
 
-def _prefix(turn: Turn, covered: Sequence[Message]) -> tuple[Counted, ...]:
+def _prefix(planned: PlannedRequest, covered: Sequence[Message]) -> tuple[Counted, ...]:
     """The covered part as earlier requests of this conversation sent it, so that the provider's cache serves it."""
-    loaded, current = turn.loaded, turn.current
+    loaded, current = planned.loaded, planned.current
     entries = [*loaded.ahead, *([current.counted] if loaded.view.current_is_lifted else ())]
     for message in covered:
         is_current = message.id == loaded.view.current

@@ -19,9 +19,9 @@ from recto.recall.fact_memory import FactMemory, is_told_by
 from recto.recall.frequent_notes import FrequentNotes
 from recto.settings.settings import ContextSettings
 from recto.store.store import Store
-from recto.turn.assembly import Turn
 from recto.turn.context import TurnContext
 from recto.turn.emitting import Emit
+from recto.turn.planned_request import PlannedRequest
 from recto.turn.preamble import build_preamble
 from recto.turn.session import ChatSession
 from recto.turn.side_call import SideCall, call_model, count_texts
@@ -51,21 +51,23 @@ class FactLearner:
         """What was learned since the last message."""
         return self._untold.pop(session.conversation, ())
 
-    async def learn(self, session: ChatSession, message: Message, turn: Turn, emit: Emit, *, can_ask: bool) -> None:
+    async def learn(
+        self, session: ChatSession, message: Message, planned: PlannedRequest, emit: Emit, *, can_ask: bool
+    ) -> None:
         """Learns from the message of a turn that is over, as the settings say. Nothing that goes wrong here ends a
         turn."""
-        settings = turn.context.settings
+        settings = planned.context.settings
         if not _may_learn(settings, can_ask):
             return
         found = [(each, at, model) for each, at, model in self._proposed.pop(session.conversation, ())]
         said = message.text
-        if settings.learn_by_model and _can_propose(turn.context):
+        if settings.learn_by_model and _can_propose(planned.context):
             texts = [each.text for each in own_statements(said) if each.is_asked and not each.leans]
             if is_worth_asking(said):
-                self._tasks.begin(self._propose(session, message, turn))
+                self._tasks.begin(self._propose(session, message, planned))
         else:
             texts = list(learnable(said))
-        found += [(ProposedFact(text), message.id, LEARNED_BY) for text in _own(texts, turn)]
+        found += [(ProposedFact(text), message.id, LEARNED_BY) for text in _own(texts, planned)]
         await self._take(session, found, emit, asks=settings.learn_facts == ASK)
 
     async def _take(
@@ -100,10 +102,10 @@ class FactLearner:
             if learned.is_new:
                 await emit(FactLearned(learned.fact.number, learned.fact.text))
 
-    async def _propose(self, session: ChatSession, message: Message, turn: Turn) -> None:
+    async def _propose(self, session: ChatSession, message: Message, planned: PlannedRequest) -> None:
         """Background work: asks the model, checks what it says, and learns it or keeps it for a question."""
         try:
-            facts = await self._asked(session, message, turn.context)
+            facts = await self._asked(session, message, planned.context)
         except RectoError as why:
             log.info("no facts were proposed: %s", why.message)
             facts = None
@@ -112,9 +114,9 @@ class FactLearner:
             return
         if facts is None:
             facts = [ProposedFact(each.text) for each in own_statements(message.text) if each.tells and not each.leans]
-        own, model = set(_own([fact.text for fact in facts], turn)), turn.context.model.name
+        own, model = set(_own([fact.text for fact in facts], planned)), planned.context.model.name
         found = [(fact, message.id, model) for fact in facts if fact.text in own]
-        if turn.context.settings.learn_facts == ASK:
+        if planned.context.settings.learn_facts == ASK:
             self._proposed.setdefault(session.conversation, []).extend(found)
             return
 
@@ -156,11 +158,11 @@ def _can_propose(context: TurnContext) -> bool:
     return context.model.summarizes and not context.model.one_slot
 
 
-def _own(texts: Iterable[str], turn: Turn) -> list[str]:
+def _own(texts: Iterable[str], planned: PlannedRequest) -> list[str]:
     """Without what the window told and the user only repeats: rules, memory, documents, facts."""
-    instructed = turn.preamble.instructed
+    instructed = planned.preamble.instructed
     sources = [each.text for each in (*instructed.rules, *instructed.references, *instructed.memory)]
-    sources += [item.text for item, _ in turn.current.inserts]
+    sources += [item.text for item, _ in planned.current.inserts]
     return [text for text in texts if not is_told_by(text, sources, [])]
 
 

@@ -21,11 +21,11 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick, SourceId
 from recto.sources.tools import FORGET_FACT_TOOL, RECALL_FACTS_TOOL, REMEMBER, REMEMBER_TOOL, LocalTool
 from recto.store.store import Store
-from recto.turn.assembly import Turn
 from recto.turn.context import TurnContext
-from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
+from recto.turn.planned_request import PlannedRequest
 from recto.turn.source_picker import STAYS, SessionSources
 from recto.turn.tool_filter import can_call, configured_tool
+from recto.turn.turn import Picker, Room, Turn, VolatilePicks
 
 if TYPE_CHECKING:
     from recto.recall.fact_source import FactSource
@@ -52,7 +52,7 @@ ASKS = re.compile(
 
 
 class FactPicker(Picker):
-    def __init__(self, memory: FactMemory, sources: SessionSources, turn: TurnInput) -> None:
+    def __init__(self, memory: FactMemory, sources: SessionSources, turn: Turn) -> None:
         super().__init__()
         self._memory, self._sources, self._turn = memory, sources, turn
         self._store, self._has_facts = sources.store, False
@@ -135,10 +135,10 @@ class FactPicker(Picker):
         is_in = any(pick.kind == "document" and pick.name == note.path for each in room.inserts for pick in each.picks)
         return "the note itself is in the window" if is_in else missing_note(note)
 
-    async def fill(self, turn: Turn) -> Turn:
+    async def fill(self, planned: PlannedRequest) -> PlannedRequest:
         """Brings nothing; sees what the others have brought."""
-        self._inserts = tuple(insert for insert, _ in turn.current.inserts)
-        return turn
+        self._inserts = tuple(insert for insert, _ in planned.current.inserts)
+        return planned
 
     @property
     def instructions(self) -> list[str]:
@@ -151,7 +151,7 @@ class FactPicker(Picker):
         """The notes in front of the message."""
         from recto.recall.fact_source import FactSource  # an eighth of the time of a start
 
-        message = self._turn.message
+        message = self._turn.asked
         return [
             FactSource(insert.text, "document", f"note {pick.name}", message.id if message else None, beside=pick.name)
             for insert in self._inserts
@@ -162,7 +162,7 @@ class FactPicker(Picker):
     @property
     def asks(self) -> bool:
         """Whether the message speaks of remembering."""
-        return bool(self._turn.message and ASKS.search(self._turn.message.text))
+        return bool(self._turn.asked and ASKS.search(self._turn.asked.text))
 
 
 def _configured(runnable: LocalTool, config: ServerConfig | None) -> LocalTool:
@@ -210,7 +210,7 @@ def _sha(text: str) -> str:
 # -- tools
 
 
-def fact_tools(memory: FactMemory, store: Store, turn: TurnInput, picker: FactPicker) -> list[LocalTool]:
+def fact_tools(memory: FactMemory, store: Store, turn: Turn, picker: FactPicker) -> list[LocalTool]:
     session, model = turn.session, turn.resolved.model.name
     message = turn.message.id if turn.message else None
 

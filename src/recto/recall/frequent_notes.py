@@ -17,7 +17,7 @@ from recto.recall.fact_memory import FactMemory
 from recto.settings.settings import ContextSettings
 from recto.store.document_uses import RecentUses
 from recto.store.store import Store
-from recto.turn.document_picker import document_line
+from recto.turn.citations import document_line
 from recto.turn.session import ChatSession
 from recto.vault.open_vaults import OpenVaults
 from recto.vault.vault_search import FoundDocument

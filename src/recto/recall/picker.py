@@ -31,13 +31,13 @@ from recto.settings.settings import ContextSettings
 from recto.settings.strategy import STRATEGIES
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
-from recto.turn.assembly import CurrentMessage, Turn, count_with, with_current
 from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView
-from recto.turn.pickers import Picker, TurnInput
+from recto.turn.planned_request import CurrentMessage, PlannedRequest, count_with, with_current
 from recto.turn.session import ChatSession
 from recto.turn.source_picker import SessionSources
 from recto.turn.tool_filter import can_call, configured_tool
+from recto.turn.turn import Picker, Turn
 from recto.window.compaction_block import has_archive
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ PACKINGS, ENOUGH, CLOSE = 5, 0.985, 0.995
 
 class RecallPicker(Picker):
     def __init__(
-        self, archive: Archive, sources: SessionSources, turn: TurnInput, patience: WaitPolicy = WAIT_IN_TURN
+        self, archive: Archive, sources: SessionSources, turn: Turn, patience: WaitPolicy = WAIT_IN_TURN
     ) -> None:
         super().__init__()
         self._archive, self._settings, self._turn, self._patience = archive, sources.settings, turn, patience
@@ -72,9 +72,9 @@ class RecallPicker(Picker):
     async def stable(self) -> StablePicks:
         """The recall tool. Once something is archived any message may need it, so `agent` means offered."""
         resolved, overrides = self._turn.resolved, self._turn.overrides
-        if self._turn.message is not None and self._turn.compaction is not None:
+        if self._turn.asked is not None and self._turn.compaction is not None:
             loaded = self._turn.session.loaded.get(resolved.token_cache.root)
-            _prepare(self._archive, self._turn.session, self._turn.message, resolved.settings, loaded)
+            _prepare(self._archive, self._turn.session, self._turn.asked, resolved.settings, loaded)
         if not can_call(resolved, self._settings) or not resolved.settings.recall_ratio:
             return StablePicks()
         tool = recall_tool(self._archive, self._store, self._turn.session)
@@ -85,41 +85,41 @@ class RecallPicker(Picker):
         selection = Selection(tool.tool, "always", "something is archived")
         return StablePicks(tools=(OfferedTool(tool, selection, needs_archive=True),))
 
-    async def fill(self, turn: Turn) -> Turn:
+    async def fill(self, planned: PlannedRequest) -> PlannedRequest:
         """The turn with recalled messages; unchanged if nothing matches or fits."""
         if self._chosen is not None:
-            return await self._again(turn)
+            return await self._again(planned)
         self._chosen = []
-        query = _query(turn) if _may_recall(turn) else None
-        room = _room(turn, query) if query else 0
+        query = _query(planned) if _may_recall(planned) else None
+        room = _room(planned, query) if query else 0
         if query is None or room < LEAST:
-            return turn
-        ranked = await self._found(turn, query, room)
-        packed = await _packed(turn, ranked, room)
+            return planned
+        ranked = await self._found(planned, query, room)
+        packed = await _packed(planned, ranked, room)
         if packed is None:
-            return turn
+            return planned
         # the packing is kept: later rounds of this turn send the same
         self._chosen, self._passed, current = packed
-        return self._with(turn, current)
+        return self._with(planned, current)
 
     def give_way(self) -> None:
         """Recalled messages are the first to go."""
         self._chosen = []
 
-    async def _again(self, turn: Turn) -> Turn:
+    async def _again(self, planned: PlannedRequest) -> PlannedRequest:
         """The same in later rounds, since the prefix must stay; nothing if it no longer fits."""
         if not self._chosen:
-            return turn
-        more = await count_with(turn, _insert(self._chosen))
-        return self._with(turn, more) if _taken(turn, more) <= turn.window.free else turn
+            return planned
+        more = await count_with(planned, _insert(self._chosen))
+        return self._with(planned, more) if _taken(planned, more) <= planned.window.free else planned
 
-    def _with(self, turn: Turn, current: CurrentMessage) -> Turn:
-        return with_current(turn, current, [_pick(each) for each in self._passed[:MOST_PASSED]])
+    def _with(self, planned: PlannedRequest, current: CurrentMessage) -> PlannedRequest:
+        return with_current(planned, current, [_pick(each) for each in self._passed[:MOST_PASSED]])
 
-    async def _found(self, turn: Turn, query: RecallQuery, room: int) -> list[Snippet]:
+    async def _found(self, planned: PlannedRequest, query: RecallQuery, room: int) -> list[Snippet]:
         """What matches the message, the best first; a search that fails is noted, and the turn goes on."""
         try:
-            return await asyncio.to_thread(self._search, turn, query, room)
+            return await asyncio.to_thread(self._search, planned, query, room)
         except RectoError as why:
             self.fill_note = f"nothing was recalled: {why.message}"
             return []
@@ -128,13 +128,13 @@ class RecallPicker(Picker):
             self.fill_note = f"nothing was recalled: the search failed ({type(why).__name__}: {why})"
             return []
 
-    def _search(self, turn: Turn, query: RecallQuery, room: int) -> list[Snippet]:
-        session, view, message = self._turn.session, turn.loaded.view, turn.current.message
+    def _search(self, planned: PlannedRequest, query: RecallQuery, room: int) -> list[Snippet]:
+        session, view, message = self._turn.session, planned.loaded.view, planned.current.message
         scope = recalled_scope(self._store, session, view.compaction, message.id)
         if scope is None:
             return []
         until = None if self._turn.is_draft else message.depth - 1
-        choose = partial(_telling, floor=_floor(turn.context, query), room=room)
+        choose = partial(_telling, floor=_floor(planned.context, query), room=room)
         hits, self.fill_note = self._archive.recall(
             query.text, scope, most=passages_for(room), until=until, patience=self._patience, choose=choose
         )
@@ -167,24 +167,24 @@ Packing = tuple[list[Snippet], list[Snippet], CurrentMessage]
 """What fits in the room, what does not, and the message with what fits, counted as it is sent."""
 
 
-async def _packed(turn: Turn, ranked: Sequence[Snippet], room: int) -> Packing | None:
+async def _packed(planned: PlannedRequest, ranked: Sequence[Snippet], room: int) -> Packing | None:
     """The fullest packing, if it holds the best snippet or that does not fit even alone."""
-    packed = await _fullest(turn, ranked, room)
+    packed = await _fullest(planned, ranked, room)
     if not ranked or (packed and ranked[0] in packed[0]):
         return packed
-    alone = await count_with(turn, _insert(ranked[:1]))
-    return ([ranked[0]], list(ranked[1:]), alone) if _taken(turn, alone) <= room else packed
+    alone = await count_with(planned, _insert(ranked[:1]))
+    return ([ranked[0]], list(ranked[1:]), alone) if _taken(planned, alone) <= room else packed
 
 
-async def _fullest(turn: Turn, ranked: Sequence[Snippet], room: int) -> Packing | None:
+async def _fullest(planned: PlannedRequest, ranked: Sequence[Snippet], room: int) -> Packing | None:
     best, most, aim, before = None, 0, float(room), list[Snippet]()
     for _ in range(PACKINGS):
         chosen, passed = pack_snippets(ranked, int(aim))
         if not chosen or chosen == before:
             break
         before = chosen
-        counted = await count_with(turn, _insert(chosen))
-        taken = _taken(turn, counted)
+        counted = await count_with(planned, _insert(chosen))
+        taken = _taken(planned, counted)
         if most < taken <= room:
             most, best = taken, (chosen, passed, counted)
         if room * ENOUGH <= taken <= room or (taken <= room and not passed):
@@ -193,34 +193,34 @@ async def _fullest(turn: Turn, ranked: Sequence[Snippet], room: int) -> Packing 
     return best
 
 
-def _taken(turn: Turn, more: CurrentMessage) -> int:
-    return more.counted.count.tokens - turn.current.counted.count.tokens
+def _taken(planned: PlannedRequest, more: CurrentMessage) -> int:
+    return more.counted.count.tokens - planned.current.counted.count.tokens
 
 
 def _insert(chosen: Sequence[Snippet]) -> Insert:
     return Insert("recalled", snippets_text(chosen), tuple(map(_pick, chosen)))
 
 
-def _may_recall(turn: Turn) -> bool:
-    context, block = turn.context, turn.loaded.view.compaction
+def _may_recall(planned: PlannedRequest) -> bool:
+    context, block = planned.context, planned.loaded.view.compaction
     if not context.chosen_strategy.recall.max_tokens or context.settings.recall_ratio == 0:
         return False
     return has_archive(block) or (block is not None and bool(block.excerpts))
 
 
-def _room(turn: Turn, query: RecallQuery) -> int:
+def _room(planned: PlannedRequest, query: RecallQuery) -> int:
     """What recalled messages may take, by settings and strategy; never more than is free."""
-    settings, budget, policy = turn.context.settings, turn.budget, turn.context.chosen_strategy.recall
-    free = turn.window.free - (int(budget.room * FOR_TOOLS) if turn.preamble.tools else 0)
+    settings, budget, policy = planned.context.settings, planned.budget, planned.context.chosen_strategy.recall
+    free = planned.window.free - (int(budget.room * FOR_TOOLS) if planned.preamble.tools else 0)
     if settings.recall_tokens:
         return min(free, settings.recall_tokens)
     share = budget.room if policy.takes_free_room else int(budget.room * settings.recall_ratio)
     return min(free, share, policy.max_tokens if query.asks else policy.reminder_tokens)
 
 
-def _query(turn: Turn) -> RecallQuery | None:
+def _query(planned: PlannedRequest) -> RecallQuery | None:
     """Where the strategy always recalls, or a setting says how much is wanted, every message is looked up."""
-    return recall_query(turn.current.message, turn.loaded.view.history, always=_always(turn.context.settings))
+    return recall_query(planned.current.message, planned.loaded.view.history, always=_always(planned.context.settings))
 
 
 def _always(settings: ContextSettings) -> bool:

@@ -16,15 +16,15 @@ from recto.chat.message import Message
 from recto.engine import Engine
 from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.providers.registry import format_named
-from recto.reports.simulation import PlannedRequest, Simulation, whole_path
+from recto.reports.simulation import SimulatedRequest, Simulation, whole_path
 from recto.reports.what_if import PlanChanges, WhatIf, WindowMessages, WindowPlan, window_messages
 from recto.settings import settings as configuration
 from recto.settings.strategy import STRATEGIES
 from recto.store.comparison import compare
 from recto.store.prefix import ComparedRequest, SentMessage
 from recto.store.store import Store
-from recto.turn.assembly import Turn, account_of
 from recto.turn.context import CallOptions
+from recto.turn.planned_request import PlannedRequest, account_of
 from recto.turn.session import ChatSession
 from recto.window.account import NO_ACCOUNT, RequestAccount
 from recto.window.compaction_block import cleared_at
@@ -104,7 +104,7 @@ class TurnPlanner:
             planned = await simulation.answer()
         except DoesNotFit as why:
             return replace(shown, error=why.message)
-        would = _compared(planned.turn, self._session.conversation)
+        would = _compared(planned.planned, self._session.conversation)
         messages = await self._do(self._messages, would, simulation.compaction, last)
         difference = await asyncio.to_thread(compare, was, would, self._store.records.text) if was else None
         return replace(
@@ -114,7 +114,7 @@ class TurnPlanner:
             compaction=planned.block,
             is_estimate=planned.summary is not None,
             because=planned.plan.because,
-            notes=(*planned.turn.window.notes, *_notes(planned), TODAY),
+            notes=(*planned.planned.window.notes, *_notes(planned), TODAY),
         )
 
     async def _go_to(self, past: AnsweredTurn, simulation: Simulation, *, from_start: bool) -> None:
@@ -158,16 +158,16 @@ class TurnPlanner:
         return window_messages(side.sent, (sent.excerpts or ()) if sent else (), block, last, until)
 
 
-def _compared(turn: Turn, conversation: str) -> ComparedRequest:
+def _compared(planned: PlannedRequest, conversation: str) -> ComparedRequest:
     """A turn that is not sent, as one side of a comparison."""
-    (pieces, stable), view, context = turn.pieces(), turn.loaded.view, turn.context
+    (pieces, stable), view, context = planned.pieces(), planned.loaded.view, planned.context
     account = replace(
-        account_of(turn),
+        account_of(planned),
         model=context.model.name,
-        format=turn.token_cache.format.name,
+        format=planned.token_cache.format.name,
         parameters=context.parameters.given(),
     )
-    messages = (*view.still_sent, *view.history, turn.current.message, *view.rounds)
+    messages = (*view.still_sent, *view.history, planned.current.message, *view.rounds)
     return ComparedRequest(
         id="what-if",
         conversation=conversation,
@@ -176,11 +176,11 @@ def _compared(turn: Turn, conversation: str) -> ComparedRequest:
         pieces=tuple(piece.data for piece in pieces),
         stable=stable,
         sent=tuple(SentMessage(message.id, message.said, message.role) for message in messages),
-        format=turn.token_cache.format,
+        format=planned.token_cache.format,
     )
 
 
-def _notes(planned: PlannedRequest) -> Iterator[str]:
+def _notes(planned: SimulatedRequest) -> Iterator[str]:
     if planned.summary:
         model = planned.summary.writer.model.name
         yield f"{model} would write the summary: chosen sentences stand in for it, so its tokens are an estimate"

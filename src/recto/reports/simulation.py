@@ -18,12 +18,12 @@ from recto.engine import Engine
 from recto.store.store import Store
 from recto.tasks.history import read_run, run_entry
 from recto.tasks.run import TaskRun
-from recto.turn.assembly import Turn
 from recto.turn.context import CallOptions, ResolvedModel, TurnContext
 from recto.turn.loaded_view import LoadedView, grown_view, load_view, view_after_cut
-from recto.turn.prepared import PreparedTurn
+from recto.turn.planned_request import PlannedRequest
 from recto.turn.session import ChatSession
 from recto.turn.source_uses import tools_of
+from recto.turn.turn import Turn
 from recto.window.compaction_block import WrittenSummary, next_block, revised_block
 from recto.window.plan import Plan
 
@@ -40,8 +40,8 @@ class SimulatedSummary(Struct, frozen=True):
     output: int
 
 
-class PlannedRequest(Struct, frozen=True):
-    turn: Turn
+class SimulatedRequest(Struct, frozen=True):
+    planned: PlannedRequest
     """As it would be sent."""
     plan: Plan
     """What was decided for it, before its compaction was carried out."""
@@ -72,7 +72,7 @@ class Simulation:
         )
         self._view, self._said, self._path = NOTHING_SAID, list[Message](), dict[str, Message]()
         self._current: Message | None = None
-        self._prepared: PreparedTurn | None = None
+        self._prepared: Turn | None = None
         self._resolved: ResolvedModel | None = None
         self._aside: tuple[str, ...] = ()
         self._sent: tuple[bytes, ...] = ()
@@ -112,24 +112,24 @@ class Simulation:
         """The message of the user that the next request answers; None where nothing new was said."""
         return self._current if self._said else None
 
-    async def answer(self) -> PlannedRequest:
+    async def answer(self) -> SimulatedRequest:
         """The next request, as it would be sent. Raises DoesNotFit where nothing makes it fit."""
-        prepared = await self._prepare()
-        first = turn = await prepared.next_plan()
+        turn = await self._prepare()
+        first = planned = await turn.next_plan()
         kept, summary = None, None
-        if turn.needs_compaction:
-            run = SimulatedCompaction(self._engine.builder, prepared, turn, aside=self._aside)
+        if planned.needs_compaction:
+            run = SimulatedCompaction(self._engine.builder, turn, planned, aside=self._aside)
             await run.carry_out()
-            turn, kept = run.turn, run.kept
+            planned, kept = run.planned, run.kept
             summary = _summary(first, kept, run.writer) if kept else None
         if kept:
-            self._view, self._aside = turn.loaded, tuple(dict.fromkeys((*self._aside, *kept.set_aside)))
-        self._session.apply(last_tools=tools_of(turn))
-        filled = await prepared.fill(turn)
+            self._view, self._aside = planned.loaded, tuple(dict.fromkeys((*self._aside, *kept.set_aside)))
+        self._session.apply(last_tools=tools_of(planned))
+        filled = await turn.fill(planned)
         plan = first.plan if first.plan.cut else filled.plan
-        return self._repeating(PlannedRequest(filled, plan, kept, summary))
+        return self._repeating(SimulatedRequest(filled, plan, kept, summary))
 
-    async def _prepare(self) -> PreparedTurn:
+    async def _prepare(self) -> Turn:
         session, engine, before, current = self._session, self._engine, self._prepared, self.current
         assert current is not None
         session.apply(head=self._said[-1].id, run=await self._run(current, self._said[-1].id))
@@ -142,8 +142,9 @@ class Simulation:
             again.next_round(may_call=True)
             return again
         number = self.compaction.compaction_number if self.compaction else None
-        made = await engine.sources.turn_input(session, resolved, current, self._options, is_draft=True)
-        self._prepared = await engine.prepare(replace(made, compaction=number), is_continued=True)
+        turn = await engine.sources.new_turn(session, resolved, current, self._options, is_draft=True)
+        turn.compaction = number
+        self._prepared = await engine.prepare(turn, is_continued=True)
         return self._prepared
 
     async def _grown(self, current: str | None) -> LoadedView:
@@ -159,12 +160,12 @@ class Simulation:
         )
         return found.run if found else None
 
-    def _repeating(self, planned: PlannedRequest) -> PlannedRequest:
+    def _repeating(self, planned: SimulatedRequest) -> SimulatedRequest:
         """With what a provider's cache could serve, by the bytes that come first again."""
-        pieces, stable = planned.turn.pieces()
+        pieces, stable = planned.planned.pieces()
         sent = tuple(piece.data for piece in pieces)
         shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(self._sent, sent, strict=False))))
-        total, size = planned.turn.window.total, sum(map(len, sent))
+        total, size = planned.planned.window.total, sum(map(len, sent))
         self._sent = sent
         repeated, first = (round(total * sum(map(len, sent[:end])) / size) for end in (shared, stable))
         return replace(planned, repeated=repeated, stable=first)
@@ -203,13 +204,13 @@ def _lifted(force: Compaction | None, block: Compaction, path: Mapping[str, Mess
     return tuple(message.id for message in order if message.id in lifted)
 
 
-def _summary(turn: Turn, block: Compaction, writer: TurnContext | None) -> SimulatedSummary | None:
+def _summary(planned: PlannedRequest, block: Compaction, writer: TurnContext | None) -> SimulatedSummary | None:
     """A model reads the beginning of the window up to where the covered part ends."""
     if writer is None or not block.summary:
         return None
-    covered, loaded = turn.loaded.view.split(block.last)[0], turn.loaded
+    covered, loaded = planned.loaded.view.split(block.last)[0], planned.loaded
     entries = (*loaded.ahead, *loaded.entries(covered))
-    read = turn.preamble.count.tokens + sum(entry.count.tokens for entry in entries)
+    read = planned.preamble.count.tokens + sum(entry.count.tokens for entry in entries)
     return SimulatedSummary(writer, read, block.summary_tokens or 0)
 
 

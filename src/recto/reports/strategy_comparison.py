@@ -16,13 +16,13 @@ from recto.engine import Engine
 from recto.errors import DoesNotFit, Invalid
 from recto.reports.planned_again import TODAY, checked_changes
 from recto.reports.request_use import RequestUse, recorded_use
-from recto.reports.simulation import PlannedRequest, Simulation, whole_path
+from recto.reports.simulation import SimulatedRequest, Simulation, whole_path
 from recto.reports.what_if import AS_IT_WAS, PlanChanges, StrategyComparison, StrategyRun
 from recto.settings.strategy import STRATEGIES
 from recto.store.sent_requests import sent_requests
 from recto.summary.ledger import KeyStatement
-from recto.turn.assembly import LEAST_CACHED
 from recto.turn.context import CallOptions
+from recto.turn.planned_request import LEAST_CACHED
 from recto.turn.session import ChatSession
 from recto.turn.spending import priced
 
@@ -63,7 +63,7 @@ class SimulatedRun:
         self.requests.append(_use(planned, reply, current))
         self.summaries += _summary_usage(planned)
         self.compactions += planned.block is not None
-        self.blocks.append((reply.said, planned.turn.loaded.view.compaction))
+        self.blocks.append((reply.said, planned.planned.loaded.view.compaction))
 
 
 class StrategyPlayer:
@@ -159,8 +159,8 @@ class StrategyPlayer:
         )
 
 
-def _use(planned: PlannedRequest, reply: Message, current: Message) -> RequestUse:
-    window, model = planned.turn.window, planned.turn.context.model
+def _use(planned: SimulatedRequest, reply: Message, current: Message) -> RequestUse:
+    window, model = planned.planned.window, planned.planned.context.model
     block = planned.block
     return RequestUse(
         reply.said,
@@ -175,18 +175,18 @@ def _use(planned: PlannedRequest, reply: Message, current: Message) -> RequestUs
     )
 
 
-def _usage(planned: PlannedRequest, reply: Message) -> Usage:
+def _usage(planned: SimulatedRequest, reply: Message) -> Usage:
     """What a provider would report: where it has a price for writing to its cache, what is marked is written."""
-    total, prices = planned.turn.window.total, planned.turn.context.model.prices
+    total, prices = planned.planned.window.total, planned.planned.context.model.prices
     read = planned.repeated if planned.repeated >= LEAST_CACHED else 0
     writes = prices is not None and prices.cache_write is not None and planned.stable >= LEAST_CACHED
     output = reply.usage.output if reply.usage else reply.tokens.own or 0
     return Usage(total, output, read, max(0, planned.stable - read) if writes else 0, reported=False)
 
 
-def _summary_usage(planned: PlannedRequest) -> Iterator[Usage]:
+def _summary_usage(planned: SimulatedRequest) -> Iterator[Usage]:
     if summary := planned.summary:
-        same = summary.writer.model.name == planned.turn.context.model.name
+        same = summary.writer.model.name == planned.planned.context.model.name
         read = summary.input if same and summary.input >= LEAST_CACHED else 0
         yield priced(summary.writer.model, Usage(summary.input, summary.output, read, reported=False))
 

@@ -117,13 +117,13 @@ class ManagedReply:
     @property
     def summary(self) -> str:
         """The summary in force."""
-        block = self.waiting.turn.loaded.view.compaction
+        block = self.waiting.planned.loaded.view.compaction
         return block.summary if block else ""
 
     @property
     def headers(self) -> dict[str, str]:
         """What was done, for whoever wants to know."""
-        window, block = self.waiting.turn.window, self.waiting.turn.loaded.view.compaction
+        window, block = self.waiting.planned.window, self.waiting.planned.loaded.view.compaction
         characters = sum(len(str(getattr(b, "text", ""))) for entry in self._request.entries for b in entry.blocks)
         sent = max(1, len(self.waiting.request.body))
         return {
@@ -170,7 +170,7 @@ class ManagedReply:
                 raise
             return
         assert self.message is not None
-        self._engine.after_reply(exchange.prepared, exchange.turn, is_last=not exchange.calls)
+        self._engine.after_reply(exchange.turn, exchange.planned, is_last=not exchange.calls)
         self._gateway.sessions.keep(self._session)
         self._heard.put_nowait(Done(exchange.finish, self.message.usage))
         await self._gateway.tell(exchange.request.id, self.message, self._trace, None)
@@ -178,7 +178,7 @@ class ManagedReply:
     async def _exchanged(self) -> Exchange:
         while True:
             waiting = self.waiting
-            at = (waiting.prepared, waiting.turn, waiting.request, waiting.approvals)
+            at = (waiting.turn, waiting.planned, waiting.request, waiting.approvals)
             use_tracker, streams, also = self._engine.use_tracker, self._engine.streams, self._placement.note_reply
             exchange = Exchange(*at, use_tracker, streams, listener=self._hear, also=also)
             try:
@@ -196,8 +196,8 @@ class ManagedReply:
 
     async def _shrink(self, why: Overflow) -> None:
         """The provider counts more than we do: a smaller window."""
-        prepared = self.waiting.prepared
-        prepared.shrink(why)
-        turn = await self._engine.plan_request(self._session, prepared, self._note, can_ask=False)
-        request = await record_request(self._store, self._session, turn, prepared.message)
-        self.waiting = ClientTurn(prepared, turn, request, self.waiting.approvals, self._session.head or "")
+        turn = self.waiting.turn
+        turn.shrink(why)
+        planned = await self._engine.plan_request(self._session, turn, self._note, can_ask=False)
+        request = await record_request(self._store, self._session, planned, turn.message)
+        self.waiting = ClientTurn(turn, planned, request, self.waiting.approvals, self._session.head or "")

@@ -32,17 +32,17 @@ from recto.providers.reply_limit import limited
 from recto.sources.tools import REMEMBER, ToolRun
 from recto.sources.use_detection import UseEvidence
 from recto.store.store import Store
-from recto.turn.assembly import Turn, reply_request
+from recto.turn.citations import Citations
 from recto.turn.context import TurnContext
-from recto.turn.document_picker import Citations
 from recto.turn.emitting import Emit
 from recto.turn.incoming_message import IncomingMessage, OpenStreams, delta_of
 from recto.turn.message_tokens import add_results, count_sent, message_tokens
-from recto.turn.prepared import PreparedTurn
+from recto.turn.planned_request import PlannedRequest, reply_request
 from recto.turn.session import ChatSession, SessionChanges
 from recto.turn.source_uses import ReplyEvidence, UseTracker, evidence, record_sources, told_uses, tools_of
 from recto.turn.spending import at_most, broken_off, check_limits, priced
 from recto.turn.tool_round import Approvals, close_calls, run_calls
+from recto.turn.turn import Turn
 from recto.window.calibration import is_believable
 from recto.window.request import Request
 
@@ -53,21 +53,21 @@ LONG_REPLY = 8_000
 NEARLY_FULL, NEARLY_DUE = 0.80, 0.94
 
 
-async def record_request(store: Store, session: ChatSession, turn: Turn, message: Message) -> Request:
+async def record_request(store: Store, session: ChatSession, planned: PlannedRequest, message: Message) -> Request:
     """Stores what will be sent before it leaves, unless it would cost more than the user wants to spend."""
-    request, cache = reply_request(turn, session.conversation, message), turn.token_cache
+    request, cache = reply_request(planned, session.conversation, message), planned.token_cache
     if session.cap:  # without `max_tokens` a reply may be longer than the reserve
-        most = at_most(turn.context.model, turn.window.total, turn.longest_reply)
+        most = at_most(planned.context.model, planned.window.total, planned.longest_reply)
         request = replace(request, at_most_usd=most)
-    counted = await count_sent(turn, message)
+    counted = await count_sent(planned, message)
 
     def write() -> tuple[None, SessionChanges]:
-        check_limits(store, turn.context.resolved.spend, request, session.run, session.cap)
+        check_limits(store, planned.context.resolved.spend, request, session.run, session.cap)
         cache.save()
         store.tree.count(counted)
         store.records.save(request, session.request or store.records.latest(session.conversation))
-        hashes = record_sources(store, request.id, turn, session.stored_hashes)
-        return None, {"request": request.id, "last_tools": tools_of(turn), "stored_hashes": hashes}
+        hashes = record_sources(store, request.id, planned, session.stored_hashes)
+        return None, {"request": request.id, "last_tools": tools_of(planned), "stored_hashes": hashes}
 
     await store.do(session.commit, store, write)
     return request
@@ -81,8 +81,8 @@ async def _said(text: str) -> AsyncGenerator[ReplyPart, None]:
 
 @dataclass(slots=True)
 class Exchange:
-    prepared: PreparedTurn
     turn: Turn
+    planned: PlannedRequest
     request: Request
     approvals: Approvals
     use_tracker: UseTracker
@@ -110,18 +110,18 @@ class Exchange:
     citations: Citations = field(init=False)
 
     def __post_init__(self) -> None:
-        prepared, self.context = self.prepared, self.turn.context
-        self.session, self.citations = prepared.session, prepared.citations
-        self.store = prepared.store
+        turn, self.context = self.turn, self.planned.context
+        self.session, self.citations = turn.session, turn.citations
+        self.store = turn.store
 
     def sent(self) -> list[Event]:
         """The request leaves, with this much in its window."""
-        turn = self.turn
-        usage, due = ContextUsage(turn.window.total, turn.window.limit), turn.budget.due
-        events: list[Event] = [usage, Sent(self.request.id, turn.window)]
+        planned = self.planned
+        usage, due = ContextUsage(planned.window.total, planned.window.limit), planned.budget.due
+        events: list[Event] = [usage, Sent(self.request.id, planned.window)]
         # in a small window the room ends before 80 % of it
         is_nearly_full = usage.size >= min(NEARLY_FULL * usage.limit, NEARLY_DUE * due)
-        if self.session.becomes_nearly_full(is_nearly_full) and turn.budget.trigger:
+        if self.session.becomes_nearly_full(is_nearly_full) and planned.budget.trigger:
             full = f"{usage.percent:.0f} % full ({usage.size:,} of {usage.limit:,} tokens; it is compacted at {due:,})"
             events.insert(1, Noticed(f"the context is {full}"))
         return events
@@ -158,7 +158,7 @@ class Exchange:
     async def _tell(self, message: Message, done: Done, emit: Emit) -> None:
         if self.citations.quotes and self.context.model.summarizes and not message.calls:
             await emit(NotesQuoted(self.citations.quotes, self.citations.root))
-        await emit(Replied(message, self.turn.window, self.request.id))
+        await emit(Replied(message, self.planned.window, self.request.id))
         if branch := self.session.new_branch():
             await emit(branch)
         if not message.blocks:
@@ -241,7 +241,7 @@ class Exchange:
     @property
     def _facts(self) -> tuple[str, ...]:
         """The numbers of the facts that the request tells."""
-        inserts = (item for item, _ in self.turn.current.inserts)
+        inserts = (item for item, _ in self.planned.current.inserts)
         return tuple(pick.name for item in inserts for pick in item.picks if pick.kind == "fact")
 
     async def _take(self, incoming: IncomingMessage, part: ReplyPart) -> Event | None:
@@ -261,7 +261,7 @@ class Exchange:
     def _with_own_id(self, part: CallPart) -> CallPart:
         """Some servers begin anew with call_0 in every reply, and some providers accept an id only once."""
         if self._sent_ids is None:
-            view = self.turn.loaded.view
+            view = self.planned.loaded.view
             sent = (*view.lifted, *view.history, *view.rounds)
             self._sent_ids = frozenset(call.id for message in sent for call in message.calls)
         return replace(part, id=f"{part.id}_{self.request.id[-8:]}") if part.id in self._sent_ids else part
@@ -278,9 +278,9 @@ class Exchange:
         blocks = await self._with_references(incoming.blocks)
         tokens, uses = await self._tokens("assistant", blocks), await self._used(incoming.blocks)
         learn = self._learn(usage.input) if usage else None
-        rounds = self.turn.loaded.view.rounds
+        rounds = self.planned.loaded.view.rounds
         has_learned = not calls and any(call.name == REMEMBER for message in rounds for call in message.calls)
-        counted = Usage(self.turn.window.total if is_sent else 0, tokens.own or 0, reported=False)
+        counted = Usage(self.planned.window.total if is_sent else 0, tokens.own or 0, reported=False)
         spent = priced(self.context.model, usage or counted)
 
         def write_more() -> None:
@@ -289,8 +289,8 @@ class Exchange:
             if self._facts:
                 self.store.facts.used(map(int, self._facts))
             if has_learned:
-                learned = self.store.facts.learned_from(self.prepared.message.id)
-                self.store.tree.learn(self.prepared.message.id, [str(number) for number in learned])
+                learned = self.store.facts.learned_from(self.turn.message.id)
+                self.store.tree.learn(self.turn.message.id, [str(number) for number in learned])
             if uses:
                 self.store.source_uses.signs(self.request.id, {use.id: use.sign for use in uses})
             if learn:
@@ -326,7 +326,7 @@ class Exchange:
 
     def _spent_on(self, incoming: IncomingMessage) -> Usage:
         text = "".join(map(written_text, incoming.blocks))
-        return broken_off(self.context.model, self.turn.window.total, text, self.request.at_most_usd)
+        return broken_off(self.context.model, self.planned.window.total, text, self.request.at_most_usd)
 
     def _ends_slowly(self, blocks: tuple[Block, ...]) -> bool:
         """Whether it takes more than a moment to count the reply and to look for its sources; else its last words are
@@ -342,7 +342,7 @@ class Exchange:
 
     def _learn(self, reported: int) -> Callable[[], None] | None:
         """Writes down what a report teaches. What contradicts our counts is told once for each model."""
-        window, cache = self.turn.window, self.context.token_cache
+        window, cache = self.planned.window, self.context.token_cache
         report, total = window.report(reported, cache.counter.key), f"{window.total:,}"
         if report.differs and not cache.calibration.contradicted:
             self._note_once("reported other counts than our exact ones", f" ({reported:,} tokens, not {total})")
@@ -366,7 +366,7 @@ class Exchange:
             return []
         text = "".join(block.text for block in blocks if isinstance(block, Text))
         try:
-            if (found := evidence(self.turn, text)) is None:
+            if (found := evidence(self.planned, text)) is None:
                 return []
             uses = found.uses if found.is_short else await asyncio.to_thread(lambda: found.uses)
         except Exception:  # the reply is complete, whatever goes wrong here
@@ -382,7 +382,7 @@ class Exchange:
     async def _note_calls(self) -> None:
         """A tool that was called counts as used, even if no final reply follows."""
         called = [found.tool.id for call in self.calls if (found := self.context.toolbox.runnable(call.name))]
-        offered = {tool.id for tool, _ in self.turn.preamble.tools}
+        offered = {tool.id for tool, _ in self.planned.preamble.tools}
         if signs := {id: "called" for id in called if id in offered}:
             with suppress(RectoError):
                 await self.store.do(self.store.source_uses.signs, self.request.id, signs)

@@ -19,8 +19,8 @@ from recto.sources.mentions import without_mentions
 from recto.sources.selection import MEMORY, Selection, StablePicks, sources_text
 from recto.sources.source import Insert, Memory, Pick
 from recto.turn.context import TurnContext
-from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.session import ChatSession
+from recto.turn.turn import Picker, Room, Turn, VolatilePicks
 from recto.window.request import Entry
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ VOLATILE_SHARE = 0.20
 
 
 class MemoryPicker(Picker):
-    def __init__(self, files: MemoryFiles, chooser: Chooser, agents: Agents, turn: TurnInput) -> None:
+    def __init__(self, files: MemoryFiles, chooser: Chooser, agents: Agents, turn: Turn) -> None:
         super().__init__()
         self._files, self._chooser, self._agents, self._turn = files, chooser, agents, turn
         self._sections: tuple[Memory, ...] = ()

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from recto.chat.blocks import Block, References, Text, Thinking, ToolCall
 from recto.chat.message import Message, Role, Tokens
 from recto.store.store import Store
-from recto.turn.assembly import Turn, count_current
+from recto.turn.planned_request import PlannedRequest, count_current
 from recto.turn.token_cache import TokenCache
 from recto.window.count import proportional_shares
 from recto.window.request import Entry
@@ -63,9 +63,9 @@ async def count_results(store: Store, cache: TokenCache, reply: str | None, resu
     await store.do(write)
 
 
-async def count_sent(turn: Turn, message: Message) -> Message:
+async def count_sent(planned: PlannedRequest, message: Message) -> Message:
     """The user's message with its counts as it is sent."""
-    tools = sum(section.tokens for section in turn.window.sections if section.name == "tools")
-    whole = (await count_current(turn.token_cache, message, ())).own.tokens
-    tokens = await message_tokens(turn.token_cache, message.role, message.blocks, whole)
-    return replace(message, tokens=replace(tokens, augmented=turn.current.counted.count.tokens, descriptions=tools))
+    tools = sum(section.tokens for section in planned.window.sections if section.name == "tools")
+    whole = (await count_current(planned.token_cache, message, ())).own.tokens
+    tokens = await message_tokens(planned.token_cache, message.role, message.blocks, whole)
+    return replace(message, tokens=replace(tokens, augmented=planned.current.counted.count.tokens, descriptions=tools))

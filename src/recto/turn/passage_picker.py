@@ -25,12 +25,12 @@ from recto.settings.settings import Settings
 from recto.sources.documents import fenced_document, may_name_documents
 from recto.sources.source import Insert, Pick
 from recto.store.store import Store
+from recto.turn.citations import Citations
 from recto.turn.context import TurnContext
-from recto.turn.document_picker import Citations
 from recto.turn.messages import StartedTurn
-from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.session import ChatSession
 from recto.turn.small_prompt import NOTES, told_lines, told_orders
+from recto.turn.turn import Picker, Room, Turn, VolatilePicks
 from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup
 from recto.vault.open_vaults import OpenVaults
 from recto.vault.question import (
@@ -163,7 +163,7 @@ def note_quotes(
 
 
 class PassagePicker(Picker):
-    def __init__(self, turn: TurnInput, citations: Citations, search: PassageSearch) -> None:
+    def __init__(self, turn: Turn, citations: Citations, search: PassageSearch) -> None:
         super().__init__()
         self._turn, self._citations, self._search = turn, citations, search
         model = turn.resolved.model
@@ -172,7 +172,7 @@ class PassagePicker(Picker):
 
     @property
     def wants_room(self) -> bool:
-        message = self._turn.message
+        message = self._turn.asked
         if message is None or self._turn.session.vault is None or not (self._finds or self._quotes):
             return False
         return may_be_answered(message.text)

@@ -11,12 +11,12 @@ from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import Insert, Pick
 from recto.tasks.plan_tool import FOR_A_RUN, HOW_TO_WORK, plan_tool
 from recto.tasks.run import TaskRun
-from recto.turn.pickers import Picker, TurnInput
+from recto.turn.turn import Picker, Turn
 from recto.window.compaction_block import PASSING
 
 
 class PlanPicker(Picker):
-    def __init__(self, turn: TurnInput) -> None:
+    def __init__(self, turn: Turn) -> None:
         super().__init__()
         self._turn, self._run = turn, turn.session.run
         self._kept: Insert | None = None
@@ -40,7 +40,7 @@ class PlanPicker(Picker):
         return self._kept
 
     def _insert(self, run: TaskRun) -> Insert | None:
-        message = self._turn.message
+        message = self._turn.asked
         is_goal = message is not None and run.messages[:1] == [message.id]
         goal = "" if is_goal else f"The goal: {run.short_goal}"
         text = "\n\n".join(filter(None, (goal, run.text_within(self._turn.resolved.room))))

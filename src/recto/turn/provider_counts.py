@@ -14,7 +14,7 @@ from recto.errors import Overflow, ProviderError, RectoError
 from recto.providers.model_list import ProbeSchedule
 from recto.providers.remote import RemoteProvider
 from recto.store.store import Store
-from recto.turn.assembly import Turn, reply_request
+from recto.turn.planned_request import PlannedRequest, reply_request
 from recto.window.calibration import ENOUGH, LARGEST_REPORT
 
 log = logging.getLogger(__name__)
@@ -30,24 +30,24 @@ class ProviderCounts:
         self._tasks = TaskSet()
         self._schedules: dict[str, ProbeSchedule] = {}
 
-    async def overflow(self, turn: Turn, conversation: str, message: Message) -> Overflow | None:
+    async def overflow(self, planned: PlannedRequest, conversation: str, message: Message) -> Overflow | None:
         """Why the request of a turn would be refused as too long, by the provider's own count; None where it would
         not, or nobody knows. Waits for the count only close to the window."""
-        provider, model = turn.context.provider, turn.context.model
-        if not self._is_asked(turn) or not isinstance(provider, RemoteProvider) or not model.window:
+        provider, model = planned.context.provider, planned.context.model
+        if not self._is_asked(planned) or not isinstance(provider, RemoteProvider) or not model.window:
             return None
-        is_new = turn.window.calibration.replies < ENOUGH
-        room = model.window - turn.window.reserve
-        is_near = turn.window.total >= room * (NEAR_UNCALIBRATED if is_new else NEAR)
+        is_new = planned.window.calibration.replies < ENOUGH
+        room = model.window - planned.window.reserve
+        is_near = planned.window.total >= room * (NEAR_UNCALIBRATED if is_new else NEAR)
         if not is_near and not is_new:
             return None
-        body = reply_request(turn, conversation, message).body
+        body = reply_request(planned, conversation, message).body
         if not is_near:
-            self._tasks.begin(self._calibrate(turn, provider, body))
+            self._tasks.begin(self._calibrate(planned, provider, body))
             return None
-        count = await self._count(turn, provider, body, WAIT_S)
+        count = await self._count(planned, provider, body, WAIT_S)
         # the reserve is our wish; what the provider adds to the request is the longest reply that is asked for
-        most = model.window - (turn.context.parameters.max_tokens or 0)
+        most = model.window - (planned.context.parameters.max_tokens or 0)
         if count is None or count <= most:
             return None
         return Overflow(f"{provider.name} counts {count:,} tokens, and {model.name} has room for {most:,}.")
@@ -55,18 +55,18 @@ class ProviderCounts:
     async def close(self) -> None:
         await self._tasks.close()
 
-    def _is_asked(self, turn: Turn) -> bool:
-        schedule = self._schedules.get(turn.context.provider.name)
-        asks = turn.context.settings.count_at_provider and not turn.window.exact
+    def _is_asked(self, planned: PlannedRequest) -> bool:
+        schedule = self._schedules.get(planned.context.provider.name)
+        asks = planned.context.settings.count_at_provider and not planned.window.exact
         return asks and (schedule is None or schedule.is_due)
 
-    async def _calibrate(self, turn: Turn, provider: RemoteProvider, body: bytes) -> None:
+    async def _calibrate(self, planned: PlannedRequest, provider: RemoteProvider, body: bytes) -> None:
         try:
-            await self._count(turn, provider, body, WAIT_IN_BACKGROUND_S)
+            await self._count(planned, provider, body, WAIT_IN_BACKGROUND_S)
         except RectoError:
             log.exception("a count of the provider could not be kept")
 
-    async def _count(self, turn: Turn, provider: RemoteProvider, body: bytes, wait_s: float) -> int | None:
+    async def _count(self, planned: PlannedRequest, provider: RemoteProvider, body: bytes, wait_s: float) -> int | None:
         try:
             count = await provider.count_tokens(body, wait_s)
         except ProviderError as why:
@@ -75,6 +75,6 @@ class ProviderCounts:
             return None
         if count is None or count > LARGEST_REPORT:
             return None
-        report = turn.window.report(count, turn.token_cache.counter.key)
-        await self._store.do(self._store.usage_reports.add, turn.context.model.name, report)
+        report = planned.window.report(count, planned.token_cache.counter.key)
+        await self._store.do(self._store.usage_reports.add, planned.context.model.name, report)
         return count

@@ -43,7 +43,6 @@ from recto.sources.tools import RECALL, RECALL_TOOL, LocalTool, RemoteTool, Runn
 from recto.store.store import Store
 from recto.turn.beginning import as_it_began
 from recto.turn.context import CallOptions, ResolvedModel, TurnContext
-from recto.turn.pickers import SERVER, Picker, Room, TurnInput, VolatilePicks
 from recto.turn.plugin_tools import plugin_tools
 from recto.turn.session import ChatSession, LastTools, last_tools
 from recto.turn.tool_filter import (
@@ -55,6 +54,7 @@ from recto.turn.tool_filter import (
     size_of,
     sized_tools,
 )
+from recto.turn.turn import SERVER, Picker, Room, Turn, VolatilePicks
 from recto.vault.open_vaults import OpenVaults
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class SessionSources(Struct):
     vaults: OpenVaults
     project: Path | None
 
-    async def turn_input(
+    async def new_turn(
         self,
         session: ChatSession,
         resolved: ResolvedModel,
@@ -80,7 +80,7 @@ class SessionSources(Struct):
         *,
         is_draft: bool,
         state: asyncio.Future[SourceState] | None = None,
-    ) -> TurnInput:
+    ) -> Turn:
         """What the pickers of a turn start from. Sources that the message mentions are added to the conversation."""
         overrides, compaction = await (state or self.store.submit(self.state, session))
         resolved = replace(resolved, agent=await self.agent_of(session, resolved.agent, resolved.settings))
@@ -94,7 +94,7 @@ class SessionSources(Struct):
                 )
             elif fresh:
                 overrides = _with_sources(overrides, fresh)
-        return TurnInput(session, resolved, message, overrides, compaction, options, is_draft, tuple(notes))
+        return Turn(self.store, session, resolved, message, overrides, compaction, options, is_draft, tuple(notes))
 
     def state(self, session: ChatSession) -> SourceState:
         block = self.store.tree.compaction_block(session.head) if session.head else None
@@ -196,7 +196,7 @@ STAYS = "chosen for an earlier message; it stays until the next compaction"
 
 
 class SourcePicker(Picker):
-    def __init__(self, sources: SessionSources, turn: TurnInput) -> None:
+    def __init__(self, sources: SessionSources, turn: Turn) -> None:
         super().__init__()
         self._sources, self._turn = sources, turn
         self._store = sources.store
@@ -210,7 +210,7 @@ class SourcePicker(Picker):
         forbidden = tuple(each for each in tools if each.approval == "deny")
         tools = [each for each in tools if each not in forbidden]
         text, candidates = (
-            without_mentions(self._turn.message.text) if self._turn.message else "",
+            without_mentions(self._turn.asked.text) if self._turn.asked else "",
             self._candidates(tools),
         )
         choice = await self._choose(text, candidates)
@@ -225,7 +225,7 @@ class SourcePicker(Picker):
         sent = {each.selection.id for each in offered}
         session = [session_selection(each) for each in map(overrides.listed, agent.enabled_texts) if each.mode]
         gone = overrides.missing(agent.enabled_texts)
-        notes = (*agent.notes, *self._turn.notes, *missing, *gone, choice.note)
+        notes = (*agent.notes, *self._turn.source_notes, *missing, *gone, choice.note)
         return StablePicks(
             rules=tuple(each for each in session if each.source.kind == "rule"),
             references=tuple(each for each in session if each.source.kind == "reference"),

@@ -18,7 +18,7 @@ from recto.sources.source import SENT_KINDS
 from recto.sources.use_detection import SentSource, UseEvidence, detect_by_meaning, detect_uses
 from recto.store.source_uses import SourceUse
 from recto.store.store import Store
-from recto.turn.assembly import Turn
+from recto.turn.planned_request import PlannedRequest
 from recto.turn.session import LastTools, last_tools
 
 # How many characters of the conversation are searched for what a reply may have from there.
@@ -27,34 +27,34 @@ LOOKED_AT = 20_000
 SHORT = 4_000
 
 
-def record_sources(store: Store, request: str, turn: Turn, known: frozenset[str]) -> frozenset[str]:
+def record_sources(store: Store, request: str, planned: PlannedRequest, known: frozenset[str]) -> frozenset[str]:
     """Stores the texts that were sent, by their hash, and a row for each source; `known` are hashes stored before."""
-    texts = [turn.preamble.instructed.prompt, *(each.text for each in _given(turn))]
+    texts = [planned.preamble.instructed.prompt, *(each.text for each in _given(planned))]
     fresh = {text for text in texts if hashlib.sha256(text.encode()).hexdigest() not in known}
     if fresh:
         known |= frozenset(store.blobs.put_all([text.encode() for text in sorted(fresh)]))
-    picks = [pick for section in turn.window.sections for pick in section.picks if pick.kind in SENT_KINDS]
+    picks = [pick for section in planned.window.sections for pick in section.picks if pick.kind in SENT_KINDS]
     if picks:
         rows = [SourceUse(pick.source, pick.mode, pick.tokens, pick.score) for pick in picks]
         store.source_uses.note(request, rows)
     return known
 
 
-def tools_of(turn: Turn) -> LastTools:
+def tools_of(planned: PlannedRequest) -> LastTools:
     """The tools of a request, with which the next one begins."""
-    block = turn.loaded.view.compaction
-    sent = (pick for section, pick in turn.preamble.picks if section == "tools")
-    return last_tools(block.compaction_number if block else None, sent, turn.context.stable.passed)
+    block = planned.loaded.view.compaction
+    sent = (pick for section, pick in planned.preamble.picks if section == "tools")
+    return last_tools(block.compaction_number if block else None, sent, planned.context.stable.passed)
 
 
-def _given(turn: Turn) -> Iterator[SentSource]:
+def _given(planned: PlannedRequest) -> Iterator[SentSource]:
     """Every source with the text that was sent."""
-    instructed = turn.preamble.instructed
+    instructed = planned.preamble.instructed
     for each in (*instructed.rules, *instructed.memory, *instructed.references):
         yield SentSource(each.id, each.text)
-    for tool, _ in turn.preamble.tools:
+    for tool, _ in planned.preamble.tools:
         yield SentSource(tool.id, tool.text, tool.name)
-    for item, _ in turn.current.inserts:
+    for item, _ in planned.current.inserts:
         for pick, text in zip(item.picks, item.texts, strict=False):
             yield SentSource(pick.source, text)
 
@@ -91,16 +91,16 @@ def _latest_said(messages: Sequence[Message]) -> list[str]:
     return said[::-1]
 
 
-def evidence(turn: Turn, reply: str) -> ReplyEvidence | None:
+def evidence(planned: PlannedRequest, reply: str) -> ReplyEvidence | None:
     """For the last reply of a turn; None if no source was sent, as in most chats."""
-    if not (given := tuple(_given(turn))):
+    if not (given := tuple(_given(planned))):
         return None
-    view = turn.loaded.view
+    view = planned.loaded.view
     # not earlier replies: what they took from a source is no other origin
     said = _latest_said((*view.still_sent, *view.history))
-    brought = [item.text for item, _ in turn.current.inserts if not item.texts]
+    brought = [item.text for item, _ in planned.current.inserts if not item.texts]
     gave = [result.text for message in view.rounds for result in message.results]
-    known = "\n".join((*said, *gave, *brought, turn.current.message.text))[-LOOKED_AT:]
+    known = "\n".join((*said, *gave, *brought, planned.current.message.text))[-LOOKED_AT:]
     called = frozenset(call.name for message in view.rounds for call in message.calls)
     return ReplyEvidence(reply, given, called, known)
 

@@ -52,7 +52,7 @@ class WindowNotes(Struct, frozen=True):
     not_picked: tuple[Pick, ...] = ()
 
 
-class Turn(Struct, frozen=True):
+class PlannedRequest(Struct, frozen=True):
     """Everything decided for one request."""
 
     context: TurnContext
@@ -110,29 +110,29 @@ async def count_current(
     return CurrentMessage(message, counted[-1], counted[0].count, tuple(zip(inserts, costs, strict=True)))
 
 
-def plan_turn(context: TurnContext, loaded: LoadedView, current: CurrentMessage, notes: WindowNotes) -> Turn:
+def plan_turn(context: TurnContext, loaded: LoadedView, current: CurrentMessage, notes: WindowNotes) -> PlannedRequest:
     """Plan and window for one request. If the plan has a cut, the caller compacts and plans again."""
     budget = budget_of(context.budget, loaded, current)
     plan = plan_window(context.strategy, loaded.view, budget, loaded.counts)
     return _assemble(context, loaded, current, budget, plan, notes)
 
 
-async def count_with(turn: Turn, insert: Insert) -> CurrentMessage:
+async def count_with(planned: PlannedRequest, insert: Insert) -> CurrentMessage:
     """The message of a turn with one insert more, in front of the others."""
-    others = [item for item, _ in turn.current.inserts]
-    block = turn.loaded.view.compaction
-    return await count_current(turn.token_cache, turn.current.message, [insert, *others], block)
+    others = [item for item, _ in planned.current.inserts]
+    block = planned.loaded.view.compaction
+    return await count_current(planned.token_cache, planned.current.message, [insert, *others], block)
 
 
-def with_current(turn: Turn, more: CurrentMessage, not_picked: Sequence[Pick] = ()) -> Turn:
+def with_current(planned: PlannedRequest, more: CurrentMessage, not_picked: Sequence[Pick] = ()) -> PlannedRequest:
     """The same turn with more in front of its message; its plan stays."""
-    notes = replace(turn.notes, not_picked=(*turn.notes.not_picked, *not_picked))
-    return _assemble(turn.context, turn.loaded, more, turn.budget, turn.plan, notes)
+    notes = replace(planned.notes, not_picked=(*planned.notes.not_picked, *not_picked))
+    return _assemble(planned.context, planned.loaded, more, planned.budget, planned.plan, notes)
 
 
 def _assemble(
     context: TurnContext, loaded: LoadedView, current: CurrentMessage, budget: Budget, plan: Plan, notes: WindowNotes
-) -> Turn:
+) -> PlannedRequest:
     before, rounds = loaded.before, loaded.entries(loaded.view.rounds)
     counts = (*context.preamble.counts, current.counted.count, *(entry.count for entry in (*before, *rounds)))
     estimated = [count.tokens for count in counts if not count.exact]
@@ -151,23 +151,23 @@ def _assemble(
         calibration=context.token_cache.calibration,
         budgets=budget.by_component,
     )
-    return Turn(context, budget, loaded, current, plan, window, notes)
+    return PlannedRequest(context, budget, loaded, current, plan, window, notes)
 
 
 def budget_of(budget: Budget, loaded: LoadedView, current: CurrentMessage) -> Budget:
     return replace(budget, picked=current.for_inserts, current=current.own.tokens)
 
 
-def _marks(turn: Turn, pieces: Sequence[Piece], stable: int) -> list[int]:
+def _marks(planned: PlannedRequest, pieces: Sequence[Piece], stable: int) -> list[int]:
     """Where a cache mark pays: after the instructions, after the history, and after the last message if the next one
     begins with the same bytes, which it does not if something was inserted for this message alone."""
-    places, preamble = list[int](), len(turn.preamble.pieces)
-    if turn.preamble.count.tokens >= LEAST_CACHED:
+    places, preamble = list[int](), len(planned.preamble.pieces)
+    if planned.preamble.count.tokens >= LEAST_CACHED:
         places += [place for place in range(preamble) if pieces[place].kind in ("tool", "system")][-1:]
-    if turn.window.total >= LEAST_CACHED:
+    if planned.window.total >= LEAST_CACHED:
         last = len(pieces) - 2
         places += [stable - 1] if stable > preamble else []
-        places += [last] if last >= stable and (last > stable or not turn.current.inserts) else []
+        places += [last] if last >= stable and (last > stable or not planned.current.inserts) else []
     return places
 
 
@@ -230,9 +230,9 @@ def _history_pick(loaded: LoadedView, count: int) -> Pick:
     return Pick("messages", ends, f"{count} message{'s' * (count != 1)}, {because}{excerpts}")
 
 
-def account_of(turn: Turn) -> RequestAccount:
+def account_of(planned: PlannedRequest) -> RequestAccount:
     """What the record says about the turn besides its bytes; empty values are left out."""
-    view = turn.loaded.view
+    view = planned.loaded.view
     stays = view.still_sent + view.history
     excerpts = sorted(view.compaction.excerpts) if view.compaction else []
     messages = SentRange(
@@ -241,12 +241,14 @@ def account_of(turn: Turn) -> RequestAccount:
         count=len(stays),
         lifted=tuple(message.id for message in view.lifted),
         excerpts=tuple(excerpts) or None,
-        current=turn.current.counted.entry.message,
+        current=planned.current.counted.entry.message,
         rounds=tuple(message.id for message in view.rounds),
     )
     return replace(
-        turn.window.account(meter=turn.token_cache.counter.key, window_from=turn.token_cache.model.window_from),
-        plan={key: value for key, value in turn.plan.to_json().items() if key in TOLD_ALWAYS or _says(value)},
+        planned.window.account(
+            meter=planned.token_cache.counter.key, window_from=planned.token_cache.model.window_from
+        ),
+        plan={key: value for key, value in planned.plan.to_json().items() if key in TOLD_ALWAYS or _says(value)},
         messages=messages,
         compaction=view.compaction.compaction_number if view.compaction else None,
         passing=True if view.compaction and view.compaction.action == PASSING else None,
@@ -257,21 +259,21 @@ def _says(value: object) -> bool:
     return bool(value) and not (isinstance(value, dict) and value.get("count") == 0)
 
 
-def reply_request(turn: Turn, conversation: str, message: Message) -> Request:
+def reply_request(planned: PlannedRequest, conversation: str, message: Message) -> Request:
     """What is sent for a message, with what its record keeps."""
-    cache, (pieces, stable) = turn.token_cache, turn.pieces()
+    cache, (pieces, stable) = planned.token_cache, planned.pieces()
     return Request(
         id=new_id(),
         conversation=conversation,
         purpose="reply",
         model=cache.model.name,
         format=cache.format.name,
-        parameters=turn.context.parameters.given(),
+        parameters=planned.context.parameters.given(),
         pieces=pieces,
-        account=account_of(turn),
+        account=account_of(planned),
         message=message.id,
         created=now(),
         stable=stable,
         mark_bytes=cache.format.mark_bytes,
-        at_most_usd=turn.at_most_usd,
+        at_most_usd=planned.at_most_usd,
     )

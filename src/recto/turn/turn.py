@@ -1,51 +1,122 @@
-"""PreparedTurn: one message on its way, with everything that stays the same through all of its requests.
+"""Turn: one message on its way: what came in, and what the pickers bring for it.
 
-`Engine.send` and `Engine.draft` prepare a turn the same way; only a sent one is stored and goes out.
+Whatever enters a window for a message comes from a picker. A picker works for one turn. It can act in two phases and
+two places; each step is optional:
+
+    stable      before the plan, in the preamble: counted, and part of the cached prefix
+    annotate    before the plan: adds to the message itself, for good
+    volatile    before the plan, in front of the message: counted
+    keep        before every plan, in front of the message: counted, and in every window however it is cut
+    fill        after the plan, in front of the message: only in the room that is left
+
+A new kind of source is one class like this and one line in `Engine._pickers`. `send` and `draft` take the same path
+with a turn; only a sent one is stored and goes out.
 """
 
-from collections.abc import Sequence
+import asyncio
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.chat.blocks import File, Image, References
+from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.errors import DoesNotFit, Overflow
 from recto.events import Event, NotesQuoted, Noticed, Referenced
+from recto.memory.memory_files import FoundMemory, MemoryScope
 from recto.providers.attachments import unsupported
+from recto.settings.settings import ToolSettings
+from recto.sources.overrides import SourceOverrides
+from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import Insert, Pick
+from recto.sources.tools import CallerTool
 from recto.store.store import Store
-from recto.turn.assembly import Turn, WindowNotes, count_current, plan_turn
 from recto.turn.builder import TurnBuilder
-from recto.turn.context import NO_OPTIONS, CallOptions, TurnContext, tightened
-from recto.turn.document_picker import Citations
+from recto.turn.citations import Citations
+from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext, tightened
 from recto.turn.loaded_view import LoadedView, extend_view, load_view
 from recto.turn.messages import DRAFT
-from recto.turn.pickers import Picker, Room, TurnInput
+from recto.turn.planned_request import PlannedRequest, WindowNotes, count_current, plan_turn
 from recto.turn.preamble import naming_largest
 from recto.turn.session import ChatSession, DraftedView
 from recto.window.planner import squeezed
 from recto.window.request import Entry
 
 MOST_SQUEEZES = 3
+NO_OVERRIDES = SourceOverrides()
 
 
-class PreparedTurn(Struct):
-    store: Store
-    session: ChatSession
-    message: Message
-    context: TurnContext
-    pickers: Sequence[Picker]
-    citations: Citations
-    builder: TurnBuilder
-    current: str | None
-    """The id of the message that is answered; None where a compaction is made without one."""
-    options: CallOptions = NO_OPTIONS
+class Room(Struct, frozen=True):
+    """What is left for a volatile pick, in tokens."""
+
+    unused: int
+    """Free now, or after the compaction that may come first, whichever is more."""
+    free: int
+    """What the message and everything in front of it may take together without a compaction."""
+    is_shared: bool = False
+    """A later picker wants some of it too."""
+    inserts: tuple[Insert, ...] = ()
+    """What other pickers have put in front of the message already."""
+
+
+class VolatilePicks(Struct, frozen=True):
     inserts: tuple[Insert, ...] = ()
     passed: tuple[Pick, ...] = ()
-    _overflow: Overflow | None = field(default=None)
+    """What was picked and does not fit, with the reason."""
+
+
+@dataclass(slots=True)
+class Turn:
+    store: Store
+    session: ChatSession
+    resolved: ResolvedModel
+    asked: Message | None = None
+    """The message as it came in; None where somebody looks at the context before there is one."""
+    overrides: SourceOverrides = NO_OVERRIDES
+    compaction: int | None = None
+    """The number of the Compaction in force."""
+    options: CallOptions = NO_OPTIONS
+    is_draft: bool = False
+    """Nothing is stored or sent: somebody looks at the window that would be."""
+    source_notes: tuple[str, ...] = ()
+    memory: asyncio.Future[Mapping[MemoryScope, FoundMemory]] | None = None
+    """The memory files, which are being read since the turn began."""
+    has_facts: asyncio.Future[bool] | None = None
+    """Whether anything is remembered."""
+
+    message: Message = field(init=False)
+    """The message with what the pickers have added to it."""
+    current: str | None = field(init=False)
+    """The id of the message that is answered; None where a compaction is made without one."""
+    context: TurnContext = field(init=False)
+    pickers: Sequence["Picker"] = field(init=False)
+    citations: Citations = field(init=False)
+    builder: TurnBuilder = field(init=False)
+    inserts: tuple[Insert, ...] = ()
+    passed: tuple[Pick, ...] = ()
+    _overflow: Overflow | None = None
     _uncalibrated: str = ""
     """Why the counts of this turn are not calibrated."""
+
+    async def begin(self, builder: TurnBuilder, pickers: Sequence["Picker"], citations: Citations) -> None:
+        """Asks the pickers for what the window begins with."""
+        self.builder, self.pickers, self.citations = builder, pickers, citations
+        self.message, self.current = self.asked or Message(DRAFT, "user", ()), self.asked.id if self.asked else None
+        brought = {tool.name for tool in self.options.tools}
+        *picks, callers = [await picker.stable() for picker in pickers]
+        # a caller's tool wins over ours of its name
+        stable = sum(picks, StablePicks()).without_tools(brought) + callers
+        self.context = await builder.build(self.resolved, stable, self.compaction)
+
+    def beside(self, session: ChatSession) -> Self:
+        """The same in another place of the conversation."""
+        turn = copy.copy(self)
+        turn.session = session
+        return turn
 
     @property
     def is_squeezed(self) -> bool:
@@ -72,9 +143,9 @@ class PreparedTurn(Struct):
         """The same, and what pickers noted while they filled the room that was left."""
         return [*self.count_notes, *(picker.fill_note for picker in self.pickers if picker.fill_note)]
 
-    def is_for(self, turn: TurnInput) -> bool:
-        """Whether a turn with this input goes on with the same picks."""
-        return self.options == turn.options and turn.message is not None and self.message.id == turn.message.id
+    def is_for(self, other: "Turn") -> bool:
+        """Whether another turn goes on with the same picks."""
+        return self.options == other.options and other.asked is not None and self.message.id == other.asked.id
 
     def events(self, *, is_new: bool) -> list[Event]:
         """What the user hears before the request leaves: the documents of the message, notes, and quotes where they
@@ -128,23 +199,25 @@ class PreparedTurn(Struct):
             session.apply(drafted=DraftedView(head, cache.root, room, loaded))
         return loaded
 
-    async def next_plan(self) -> Turn:
+    async def next_plan(self) -> PlannedRequest:
         """The plan of the next request; a smaller one after the provider found the last too long."""
         try:
-            turn = await self.plan(await self.load())
+            planned = await self.plan(await self.load())
         except DoesNotFit:
             if not await self.uncalibrate():
                 raise
-            turn = await self.plan(await self.load())
-        loaded, overflow = turn.loaded, self._overflow
+            planned = await self.plan(await self.load())
+        loaded, overflow = planned.loaded, self._overflow
         if overflow is None:
-            return turn
-        plan = squeezed(turn.context.strategy, loaded.view, turn.budget, loaded.counts)
+            return planned
+        plan = squeezed(planned.context.strategy, loaded.view, planned.budget, loaded.counts)
         if plan.cut is None:
             raise overflow
-        return replace(turn, plan=plan)
+        return replace(planned, plan=plan)
 
-    async def plan(self, loaded: LoadedView, context: TurnContext | None = None, *, promised: int = 0) -> Turn:
+    async def plan(
+        self, loaded: LoadedView, context: TurnContext | None = None, *, promised: int = 0
+    ) -> PlannedRequest:
         """Budget, plan and window for a view. `promised` is the room of a summary that is still to be written."""
         context = (context or self.context).at(loaded.view)
         kept = [insert for picker in self.pickers if (insert := picker.keep(loaded.view))]
@@ -177,11 +250,11 @@ class PreparedTurn(Struct):
         )
         return True
 
-    async def fill(self, turn: Turn) -> Turn:
+    async def fill(self, planned: PlannedRequest) -> PlannedRequest:
         """The turn with what the pickers bring in the room that the plan has left."""
         for picker in self.pickers:
-            turn = await picker.fill(turn)
-        return turn
+            planned = await picker.fill(planned)
+        return planned
 
     def shrink(self, why: Overflow) -> None:
         """The provider counted more than we did: the next request of this turn is smaller, or `why` is raised."""
@@ -191,10 +264,10 @@ class PreparedTurn(Struct):
         for picker in self.pickers:
             picker.give_way()
 
-    async def shrunk(self, turn: Turn) -> str:
+    async def shrunk(self, planned: PlannedRequest) -> str:
         """What is told where the provider counts more than its window holds: the next request is smaller."""
         counts = self.builder.provider_counts
-        why = await counts.overflow(turn, self.session.conversation, self.message) if self.options.may_send else None
+        why = await counts.overflow(planned, self.session.conversation, self.message) if self.options.may_send else None
         if why is None:
             return ""
         self.shrink(why)
@@ -205,6 +278,61 @@ class PreparedTurn(Struct):
         self._overflow = None
         if not may_call:
             self.context = self.context.without_tool_calls()
+
+
+class Picker:
+    """The base of all pickers: picks nothing."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        """What the user should know about this message: shown every time."""
+        self.fill_note = ""
+        """What went wrong in `fill`: shown once."""
+
+    async def stable(self) -> StablePicks:
+        return StablePicks()
+
+    async def annotate(self, message: Message, context: TurnContext) -> Message:
+        return message
+
+    @property
+    def wants_room(self) -> bool:
+        """Whether `volatile` has anything to pick, known after `annotate`."""
+        return False
+
+    async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
+        return VolatilePicks()
+
+    def keep(self, view: View) -> Insert | None:
+        """What a window with this view must hold. The same in all rounds of a turn, until a compaction comes: the
+        prefix must stay."""
+        return None
+
+    async def fill(self, planned: PlannedRequest) -> PlannedRequest:
+        return planned
+
+    def give_way(self) -> None:
+        """The provider says that the window is too long: `fill` must bring nothing more in this turn."""
+
+
+SERVER = "caller"
+"""The server name of tools that a caller brings."""
+
+
+class CallerTools(Picker):
+    """The tools that a caller brings with one call and runs itself. They come last in the preamble."""
+
+    def __init__(self, turn: Turn, settings: ToolSettings) -> None:
+        super().__init__()
+        self._turn, self._settings = turn, settings
+
+    async def stable(self) -> StablePicks:
+        tools = self._turn.options.tools
+        if tools and not (self._turn.resolved.model.tools and self._settings.enabled):
+            return StablePicks(notes=(f"{self._turn.resolved.model.name} cannot call tools: yours are not offered",))
+        given = [replace(tool, server=SERVER) for tool in {tool.name: tool for tool in tools}.values()]
+        offered = [OfferedTool(CallerTool(tool), Selection(tool, "always", "given with this call")) for tool in given]
+        return StablePicks(tools=tuple(offered))
 
 
 def _kind(block: Image | File) -> str:

@@ -1,0 +1,221 @@
+"""Citations: the documents of a turn: those that the message names, and those that tools read or found for the reply.
+
+Each document once over all rounds of tool calls. What a tool returned is read from its name and its JSON.
+
+DocumentSummaryWriter: a model writes one line about each long document, in the background after a reply. The line is
+kept by the document's hash and used the next time. One failure ends it for the turn.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from recto.base.concurrency import TaskSet
+from recto.chat.blocks import (
+    REFUSED,
+    UNREADABLE,
+    DocumentReference,
+    Quote,
+    References,
+    ToolCall,
+    ToolResult,
+    reference_list,
+    unique_references,
+)
+from recto.chat.message import Message
+from recto.errors import RectoError
+from recto.settings.settings import ReferenceSettings
+from recto.sources.documents import (
+    NamedDocument,
+)
+from recto.sources.vault_tools import FIND_DOCUMENTS, FIND_EXCERPTS, READ_DOCUMENT
+from recto.store.store import Store
+from recto.turn.context import TurnContext
+from recto.turn.preamble import build_preamble
+from recto.turn.session import ChatSession
+from recto.turn.side_call import SideCall, call_model, count_texts
+from recto.vault.answer_passage import AnswerPassage
+from recto.vault.document import Document
+from recto.vault.document_summary import DocumentSummaries, document_summary
+from recto.vault.vault import Vault
+from recto.window.request import Parameters
+
+ORDER = (
+    "Say in one sentence of at most 20 words what this document is about. Answer with that sentence alone.\n\n{text}"
+)
+MOST_TOKENS, LOOKED_AT = 50, 4_000
+# Per turn; other documents get their line when they are referred to again.
+MOST, TIMEOUT_S = 3, 60.0
+
+
+def document_line(document: Document, gists: DocumentSummaries | None) -> str:
+    """One line about a document: its own first sentence, or what a model wrote about exactly this text."""
+    own = document_summary(document)
+    return own.text if own.is_complete or gists is None else gists.get(_sha(document)) or own.text
+
+
+class DocumentSummaryWriter:
+    def __init__(self, store: Store, settings: ReferenceSettings) -> None:
+        self._store, self._is_on = store, settings.gists
+        self._tasks = TaskSet()
+
+    def begin(self, session: ChatSession, context: TurnContext, citations: "Citations") -> None:
+        """Starts with documents that say nothing short about themselves; a weak model would write worse lines."""
+        gists, documents = citations.summaries, citations.documents.values()
+        if not self._is_on or gists is None or not context.model.summarizes:
+            return
+        wanted = [
+            each for each in documents if not document_summary(each).is_complete and gists.get(_sha(each)) is None
+        ]
+        if wanted:
+            self._tasks.begin(self._make(session, context, wanted[:MOST], gists))
+
+    async def _make(
+        self, session: ChatSession, context: TurnContext, documents: Sequence[Document], gists: DocumentSummaries
+    ) -> None:
+        with suppress(RectoError):
+            for document in documents:
+                text = document.text[document.head[1] :][:LOOKED_AT]
+                preamble = await build_preamble(context.token_cache, Parameters())
+                order = (await count_texts(context, [ORDER.format(text=text)]))[0]
+                question = SideCall(context, preamble, (), order, f"a line about {document.path}", MOST_TOKENS)
+                if question.fits:
+                    answer = await call_model(question, self._store, session, None, TIMEOUT_S, purpose="gist")
+                    await asyncio.to_thread(gists.put, _sha(document), answer.text)
+
+    async def close(self) -> None:
+        """Drops lines that are not written yet."""
+        await self._tasks.close()
+
+
+def _sha(document: Document) -> bytes:
+    return hashlib.sha256(document.text.encode()).digest()
+
+
+SNIPPET = 100
+FOUND = "found by a search"
+
+
+class Citations(Struct):
+    vault: Vault | None
+    summaries: DocumentSummaries | None = None
+    is_on: bool = True
+    documents: dict[str, Document] = field(default_factory=dict)
+    """Documents that were referred to and read."""
+    quotes: tuple[Quote, ...] = ()
+    """What notes say about the message."""
+    are_quotes_told: bool = False
+    """Whether the user has seen them before the model was ready."""
+    are_notes_asked: bool = False
+    """Whether notes were looked up for the message."""
+    instead: str = ""
+    """What is said in place of the words of a model that is too small to answer from notes."""
+    _found: list[DocumentReference] = field(default_factory=list)
+
+    def add_passages(self, passages: Sequence[AnswerPassage]) -> None:
+        """Remembers for the reply what was found for its message."""
+        if self.is_on:
+            texts = ((each.document.path, " ".join(each.text.split())[:SNIPPET]) for each in passages)
+            self._found += [DocumentReference(f"[[{path}]]", path, "search", None, text) for path, text in texts]
+
+    def with_references(
+        self, message: Message, documents: Sequence[NamedDocument], reader: str | None, opened: Document | None = None
+    ) -> Message:
+        """The message with the documents that it names; as it is where it names none.
+
+        The model is told of them where it can read them: a list of what it cannot look up only leads it astray.
+        """
+        if not self.is_on:
+            return message
+        roots = {each.path: str(each.root) for each in documents if each.path and each.root}
+        named = [self._direct(each) for each in documents]
+        if opened:
+            named.append(DocumentReference(self._link(opened.path), opened.path, "direct", self._line(opened)))
+        references = unique_references(named)
+        if not references:
+            return message
+        blocks: dict[str, list[DocumentReference]] = {}
+        for each in references:
+            blocks.setdefault(roots.get(each.relative_path or "", self.root), []).append(each)
+        text = reference_list(references, reader) if reader else ""
+        made = [References(tuple(some), vault=root) for root, some in blocks.items()]
+        return replace(message, blocks=(*message.blocks, replace(made[0], told=text), *made[1:]))
+
+    def add_result(self, call: ToolCall, result: ToolResult) -> None:
+        """Remembers for the reply what a tool read or found."""
+        if self.is_on and self.vault and not result.is_error:
+            self._found += _given(call.name, _read(result.text))
+
+    @property
+    def has_found(self) -> bool:
+        """Whether a search or a tool found anything."""
+        return bool(self._found or self.quotes)
+
+    def block(self) -> References | None:
+        """The documents that the reply was made with, with a line about each."""
+        found = unique_references(self._found)
+        if not found and not (self.quotes and self.is_on):
+            return None
+        # found by one call and read by another counts as read
+        read = {each.relative_path for each in self._found if each.context_snippet is None}
+        kept = (replace(each, context_snippet=None) if each.relative_path in read else each for each in found)
+        told = (
+            replace(each, wikilink=self._link(each.relative_path or ""), summary=self._about(each)) for each in kept
+        )
+        return References(tuple(told), vault=self.root, quotes=self.quotes)
+
+    def _direct(self, finding: NamedDocument) -> DocumentReference:
+        document, refused = finding.document, f"{REFUSED}{finding.refused}" if finding.refused else None
+        told = self._line(document) if document else UNREADABLE if finding.path else refused
+        return DocumentReference(finding.wikilink, finding.path, "direct", told)
+
+    def _line(self, document: Document) -> str | None:
+        self.documents[document.path] = document
+        return document_line(document, self.summaries) or None
+
+    def _link(self, path: str) -> str:
+        """By its name alone where that leads to it: two notes may have one name."""
+        assert self.vault is not None
+        return self.vault.shortest_link(path)
+
+    @property
+    def root(self) -> str:
+        """The folder that paths are relative to."""
+        return str(self.vault.root) if self.vault else ""
+
+    def _about(self, reference: DocumentReference) -> str | None:
+        try:
+            assert self.vault is not None
+            path = reference.relative_path or ""
+            return self._line(self.documents.get(path) or self.vault.read(path))
+        except RectoError:
+            # the model has read it, whatever became of the file since
+            return UNREADABLE if reference.context_snippet else None
+
+
+def _read(text: str) -> Mapping[str, Any]:
+    try:
+        given = json.loads(text)
+    except ValueError:
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _given(tool: str, answer: Mapping[str, Any]) -> Iterator[DocumentReference]:
+    if tool == READ_DOCUMENT:
+        yield from _reference(answer, None)
+    for name, key in ((FIND_DOCUMENTS, "documents"), (FIND_EXCERPTS, "excerpts")):
+        for each in answer.get(key, ()) if tool == name else ():
+            yield from _reference(each, " ".join(str(each.get("text") or FOUND).split())[:SNIPPET])
+
+
+def _reference(given: Mapping[str, Any], snippet: str | None) -> Iterator[DocumentReference]:
+    """A search result shows a snippet; a document that was read has none."""
+    if path := given.get("path"):
+        yield DocumentReference(f"[[{path}]]", str(path), "search", None, snippet)
