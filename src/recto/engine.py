@@ -46,7 +46,6 @@ from recto.turn.emitting import Emit, patiently
 from recto.turn.exchange import Exchange, record_request
 from recto.turn.incoming_message import OpenStreams
 from recto.turn.memory_picker import MemoryPicker, read_memory
-from recto.turn.message_tokens import count_results
 from recto.turn.messages import (
     DRAFT,
     FirstReads,
@@ -60,9 +59,10 @@ from recto.turn.messages import (
 )
 from recto.turn.passage_picker import PassagePicker, PassageSearch
 from recto.turn.plan_picker import PlanPicker
-from recto.turn.planned_request import PlannedRequest
+from recto.turn.planned_request import PlannedRequest, count_results
 from recto.turn.session import ChatSession
-from recto.turn.source_picker import SessionSources, SourcePicker
+from recto.turn.session_sources import SessionSources
+from recto.turn.source_picker import SourcePicker
 from recto.turn.source_uses import UseTracker
 from recto.turn.tool_round import Approvals, round_limit
 from recto.turn.turn import CallerTools, Picker, Turn

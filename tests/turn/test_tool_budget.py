@@ -16,7 +16,7 @@ from recto.sources.short_tool import short_form
 from recto.sources.source import Tool
 from recto.sources.tools import LocalTool
 from recto.turn.session import LastTools
-from recto.turn.tool_filter import MOST_TOOLS, ToolFilter, sized_tools
+from recto.turn.source_picker import MOST_TOOLS, ToolFilter, sized_tools
 
 PART = Path(__file__).parents[1] / "mcp" / "parts" / "changing.py"
 THINGS = (

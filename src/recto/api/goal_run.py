@@ -31,8 +31,8 @@ from recto.tasks.run import DEFAULT_STEPS, FileUse, RunStatus, TaskRun
 from recto.turn.context import CallOptions
 from recto.turn.emitting import Emit
 from recto.turn.session import ChatSession
+from recto.turn.session_sources import can_call
 from recto.turn.spending import MAX_COST, is_priced
-from recto.turn.tool_filter import can_call
 from recto.turn.tool_round import MAX_STEPS
 
 # Replies without a tool call in a row, after which a model will not get on by itself.

@@ -36,8 +36,7 @@ from recto.tasks.history import StoredRun, read_run
 from recto.tasks.report import RunReport
 from recto.tasks.run import TaskRun
 from recto.turn.context import STRATEGY, CallOptions
-from recto.turn.emitting import Emit, events_of
-from recto.turn.event_log import log_event
+from recto.turn.emitting import Emit, events_of, log_event
 from recto.turn.messages import AnswerAgain, Given, TurnStart, edited_message, queue_message, user_message
 from recto.turn.session import PROJECT, SETTINGS, ChatSession, NewConversation, SessionChanges
 from recto.wire import Json

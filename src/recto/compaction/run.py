@@ -1,7 +1,9 @@
 """CompactionRun: carries out a cut: excerpts, summary, one Compaction block, stored in one step or not at all."""
 
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,17 +21,17 @@ from recto.compaction.summary_ahead import (
 )
 from recto.compaction.summary_check import as_sent, fitting_ledger, instructions_text
 from recto.compaction.summary_input import SummaryInput, UnreadMessages, summary_input, unread_ranges, unsummarized
-from recto.compaction.summary_models import Writers, summary_models
 from recto.compaction.summary_writer import SummaryWriter
-from recto.errors import Invalid
+from recto.errors import Invalid, ProviderError, RectoError, Unreachable
 from recto.events import CompactionProposed, ContextCompacted, Noticed, SummaryProgress, Unanswered
+from recto.providers.model import Done, Model, ReplyPart, TextPart
 from recto.store.store import Store
 from recto.summary.prompt import SummaryOptions
 from recto.summary.truncation import cut_to_fit
 from recto.summary.verification import recount_facts
 from recto.summary.work_log import whole_log
 from recto.turn.builder import TurnBuilder
-from recto.turn.context import TurnContext
+from recto.turn.context import CallOptions, Summarizer, TurnContext
 from recto.turn.emitting import PATIENCE_S, Emit
 from recto.turn.loaded_view import LoadedView, view_after_cut
 from recto.turn.planned_request import PlannedRequest
@@ -43,11 +45,68 @@ from recto.window.compaction_block import (
     next_block,
     previous_summary,
 )
-from recto.window.count import SMALLEST_SUMMARY, SUMMARY
+from recto.window.count import SMALLEST_SUMMARY, SUMMARY, TokenCounter
 from recto.window.plan import Cut, Plan
 from recto.window.planner import LITTLE, plan_ahead, plan_window
-from recto.window.request import Entry
+from recto.window.request import Entry, Format, Purpose
 from recto.window.window import too_large
+from recto.wire import loads
+
+Writers = tuple[list[TurnContext], list[str]]
+"""In the order in which they are asked, and why others are not."""
+
+
+async def summary_models(
+    builder: TurnBuilder, context: TurnContext, options: CallOptions, chosen: Mapping[str, Any]
+) -> Writers:
+    """The summary model, if one is set and available, then the conversation's own model, if it can summarise. Where
+    the caller sends the requests, only its own function is asked."""
+    if options.summarizer is not None:
+        provider = CallerSummarizer(options.summarizer, context)
+        return [replace(context, resolved=replace(context.resolved, provider=provider))], []
+    if not options.may_send:
+        return [], []
+    name = context.settings.summary_model
+    own = [context] if context.model.summarizes or name == context.model.name else []
+    notes = [] if own else [f"{context.model.name} is too small a model to write summaries"]
+    if not name or name == context.model.name:
+        return own, notes
+    try:
+        return [await builder.bare(name, chosen), *own], []
+    except RectoError as why:
+        return own, [f"{name} cannot write summaries: {why.message}", *notes]
+
+
+class CallerSummarizer:
+    """A provider whose replies come from a function: it gets the messages of the request, and gives the summary."""
+
+    def __init__(self, summarizer: Summarizer, context: TurnContext) -> None:
+        self.name, self.format = "caller", context.token_cache.format
+        self._summarizer, self._provider = summarizer, context.provider
+
+    format: Format
+
+    async def model(self, name: str) -> Model:
+        return await self._provider.model(name)
+
+    async def counter(self, model: Model) -> TokenCounter:
+        return await self._provider.counter(model)
+
+    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart, None]:
+        try:
+            text = await self._summarizer(loads(body)["messages"])
+        except ProviderError:
+            raise
+        except Exception as why:  # the caller's function may fail in any way: sentences are chosen instead
+            raise Unreachable(f"the summarizer failed: {type(why).__name__}: {why}") from why
+        if not isinstance(text, str):
+            raise Unreachable(f"the summarizer gave no text but {type(text).__name__}")
+        yield TextPart(text)
+        yield Done("stop")
+
+    async def close(self) -> None:
+        return None
+
 
 MOST_PASSES = 3
 OF_COVERED = 0.8

@@ -23,8 +23,8 @@ from recto.sources.tools import FORGET_FACT_TOOL, RECALL_FACTS_TOOL, REMEMBER, R
 from recto.store.store import Store
 from recto.turn.context import TurnContext
 from recto.turn.planned_request import PlannedRequest
-from recto.turn.source_picker import STAYS, SessionSources
-from recto.turn.tool_filter import can_call, configured_tool
+from recto.turn.session_sources import SessionSources, can_call, configured_tool
+from recto.turn.source_picker import STAYS
 from recto.turn.turn import Picker, Room, Turn, VolatilePicks
 
 if TYPE_CHECKING:

@@ -35,8 +35,7 @@ from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView
 from recto.turn.planned_request import CurrentMessage, PlannedRequest, count_with, with_current
 from recto.turn.session import ChatSession
-from recto.turn.source_picker import SessionSources
-from recto.turn.tool_filter import can_call, configured_tool
+from recto.turn.session_sources import SessionSources, can_call, configured_tool
 from recto.turn.turn import Picker, Turn
 from recto.window.compaction_block import has_archive
 

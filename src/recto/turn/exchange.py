@@ -36,8 +36,7 @@ from recto.turn.citations import Citations
 from recto.turn.context import TurnContext
 from recto.turn.emitting import Emit
 from recto.turn.incoming_message import IncomingMessage, OpenStreams, delta_of
-from recto.turn.message_tokens import add_results, count_sent, message_tokens
-from recto.turn.planned_request import PlannedRequest, reply_request
+from recto.turn.planned_request import PlannedRequest, add_results, count_sent, message_tokens, reply_request
 from recto.turn.session import ChatSession, SessionChanges
 from recto.turn.source_uses import ReplyEvidence, UseTracker, evidence, record_sources, told_uses, tools_of
 from recto.turn.spending import at_most, broken_off, check_limits, priced

@@ -1,191 +1,199 @@
-"""SourcePicker: the rules, references and tools of a turn, those of the session and those that this message needs.
-
-Session sources and tools go into the preamble; rules and references chosen for the message go in front of it. A failure
-is a note, and the turn goes on.
-
-SessionSources: the rules, references and tools of a conversation: those of its agent and what the user changed.
-
-Lists them for the doors, keeps the user's changes, and knows which tools can run.
-"""
+"""SourcePicker: the sources of the session, and those that are chosen for a message."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from recto.agents.agent import Agent
+from recto.base.text import counted
 from recto.chat.blocks import ToolCall
-from recto.chat.message import Message, now
+from recto.chat.message import Message
 from recto.errors import RectoError
-from recto.mcp.servers import McpServers, ToolOffer
-from recto.settings.settings import FIXED, ContextSettings, ToolSettings
-from recto.sources.chooser import ChoiceLimits, Chooser, PastTurn, ScoredSource, SourceChoice
-from recto.sources.mentions import mentioned_sources, without_mentions
-from recto.sources.overrides import SourceList, SourceOverrides, SourceState, SourceStatus, overrides_from_json
+from recto.sources.chooser import ChoiceLimits, PastTurn, ScoredSource, SourceChoice
+from recto.sources.mentions import without_mentions
 from recto.sources.selection import FITTING, OfferedTool, Selection, StablePicks, session_selection, sources_text
+from recto.sources.short_tool import short_form
 from recto.sources.source import (
     BUILT_IN_SERVER,
-    SOURCE_KINDS,
-    Approval,
     Insert,
     Pick,
     Source,
     SourceId,
-    SourceKind,
     TextSource,
     Tool,
 )
-from recto.sources.tool_definition import ToolChange, ToolDefinition
-from recto.sources.tools import RECALL, RECALL_TOOL, LocalTool, RemoteTool, RunnableTool
-from recto.store.store import Store
-from recto.turn.beginning import as_it_began
-from recto.turn.context import CallOptions, ResolvedModel, TurnContext
-from recto.turn.plugin_tools import plugin_tools
-from recto.turn.session import ChatSession, LastTools, last_tools
-from recto.turn.tool_filter import (
-    MOST_TOOLS,
-    ToolFilter,
-    built_in_tools,
-    can_call,
-    configured_tool,
-    size_of,
-    sized_tools,
-)
-from recto.turn.turn import SERVER, Picker, Room, Turn, VolatilePicks
-from recto.vault.open_vaults import OpenVaults
+from recto.sources.tools import RunnableTool
+from recto.sources.vault_tools import FIND_EXCERPTS, READ_DOCUMENT, RESOLVE_WIKILINK
+from recto.turn.context import ResolvedModel, TurnContext
+from recto.turn.preamble import build_preamble
+from recto.turn.session import NO_ROOM, LastTools, last_tools
+from recto.turn.session_sources import SessionSources, can_call
+from recto.turn.turn import Picker, Room, Turn, VolatilePicks
 
 log = logging.getLogger(__name__)
 
-KEY = "sources"
-"""Where a conversation's details hold the overrides."""
+CORE = (READ_DOCUMENT, FIND_EXCERPTS, RESOLVE_WIKILINK)
+"""Never left out in favour of other tools."""
+# What tools leave of the room, also those that were sent before, and all of them where none bears on the message.
+LEAST_LEFT = 0.5
+# Providers refuse more; OpenAI documents this number.
+MOST_TOOLS = 128
+# At least what a wire format puts around a tool, in bytes.
+FRAME = 120
+# How many tools a note names.
+NAMED = 8
+LEFT_OUT = f"{NO_ROOM}, and it bears less on the message than the others"
+SHORT = f"in its short form, since {NO_ROOM}"
 
 
-class SessionSources(Struct):
-    store: Store
-    settings: ToolSettings
-    servers: McpServers
-    chooser: Chooser
-    vaults: OpenVaults
-    project: Path | None
+class SizedTool(Struct):
+    """A tool on offer, in both of its forms."""
 
-    async def new_turn(
-        self,
-        session: ChatSession,
-        resolved: ResolvedModel,
-        message: Message | None,
-        options: CallOptions,
-        *,
-        is_draft: bool,
-        state: asyncio.Future[SourceState] | None = None,
-    ) -> Turn:
-        """What the pickers of a turn start from. Sources that the message mentions are added to the conversation."""
-        overrides, compaction = await (state or self.store.submit(self.state, session))
-        resolved = replace(resolved, agent=await self.agent_of(session, resolved.agent, resolved.settings))
-        agent, notes = resolved.agent, list[str]()
-        if message is not None:
-            mentioned, notes = mentioned_sources(message.text, (*agent.rules, *agent.references))
-            fresh = [each for each in mentioned if overrides.mode(each) is None]
-            if fresh and session.conversation and not is_draft:
-                overrides = await self.store.do(
-                    self.amend, session.conversation, lambda known: _with_sources(known, fresh)
-                )
-            elif fresh:
-                overrides = _with_sources(overrides, fresh)
-        return Turn(self.store, session, resolved, message, overrides, compaction, options, is_draft, tuple(notes))
+    whole: OfferedTool
+    short: OfferedTool
+    tokens: int
+    short_tokens: int
+    is_short: bool = False
+    was_sent: bool = False
+    """It was sent with the last request, in this form: it stays so until the next compaction."""
 
-    def state(self, session: ChatSession) -> SourceState:
-        block = self.store.tree.compaction_block(session.head) if session.head else None
-        return self.overrides(session.conversation), block.compaction_number if block else None
+    @property
+    def offered(self) -> OfferedTool:
+        return self.short if self.is_short else self.whole
 
-    async def agent_of(self, session: ChatSession, agent: Agent, settings: ContextSettings) -> Agent:
-        """The agent with the sources that this conversation has of it."""
-        if settings.session != FIXED or not session.conversation:
-            return agent
-        return await self.store.do(as_it_began, self.store, session.conversation, agent)
-
-    # -- what the user changed
-
-    def overrides(self, conversation: str) -> SourceOverrides:
-        if not conversation:
-            return SourceOverrides()
-        return overrides_from_json(self.store.tree.conversation(conversation).details.get(KEY))
-
-    def amend(self, conversation: str, change: Callable[[SourceOverrides], SourceOverrides]) -> SourceOverrides:
-        """Changes the overrides in one transaction: another process may change them too."""
-        with self.store.database.write():
-            changed = change(self.overrides(conversation))
-            self.store.tree.change(conversation, details={KEY: changed.to_json()})
-        return changed
-
-    async def allow(self, conversation: str, tool: ToolDefinition) -> None:
-        """From now on this tool runs in this conversation without a question, as long as it stays what it is."""
-        await self.store.do(self.amend, conversation, lambda known: known.allow(tool))
-
-    # -- what there is
-
-    async def listing(
-        self, session: ChatSession, agent: Agent, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False
-    ) -> SourceList:
-        """The sources of an agent as this conversation has them, whether or not its model can call tools.
-
-        MCP servers are asked only where tools are wanted; `fresh` asks them again.
-        """
-        overrides = await self.store.do(self.overrides, session.conversation)
-        tools, notes = await self.tools(session, agent, fresh=fresh) if "tool" in kinds else ([], [])
-        sources: list[Source] = [*agent.rules, *agent.references]
-        texts = [overrides.listed(each) for each in sources if each.kind in kinds]
-        recall = await self.store.do(self._listed_recall, session, agent) if "tool" in kinds else []
-        remotes = [each for each in tools if isinstance(each, RemoteTool) and each.approval == "allow"]
-        changes = await asyncio.to_thread(self.servers.allowed.changes, remotes)
-        listed = [_listed(each, overrides, changes) for each in (*tools, *recall)]
-        return SourceList((*texts, *listed), (*agent.notes, *notes))
-
-    def _listed_recall(self, session: ChatSession, agent: Agent) -> list[LocalTool]:
-        """The recall tool is listed once something is archived, or when the agent configures it."""
-        config = agent.server(BUILT_IN_SERVER)
-        is_configured = config is not None and RECALL in config.tools
-        if not is_configured and self.state(session)[1] is None:
-            return []
-        recall = configured_tool(LocalTool(RECALL_TOOL, lambda given: ""), config)
-        return [recall] if recall.tool.enabled else []
-
-    async def tools(
-        self, session: ChatSession, agent: Agent, *, fresh: bool = False, pins: bool = False
-    ) -> tuple[list[RunnableTool], list[str]]:
-        """All tools that can run, and what the user should know about missing ones. `pins` accepts those that are
-        allowed and offered for the first time."""
-        ours = built_in_tools(self.settings, session.vault, self.vaults, agent.server(BUILT_IN_SERVER))
-        added = await asyncio.to_thread(plugin_tools, {BUILT_IN_SERVER, SERVER, *(each.name for each in agent.servers)})
-        own, about = [*ours, *added.tools], list(added.notes)
-        configs = [each for each in agent.servers if each.name != BUILT_IN_SERVER and each.enabled]
-        if not configs:
-            return list[RunnableTool](own), about
-        try:
-            offer = await self.servers.offer(configs, self.project, fresh=fresh)
-        except RectoError as why:
-            offer = ToolOffer((), (f"the tools of MCP servers are missing: {why.message}",))
-        except Exception as why:  # a chat never ends because of a tool that it might have called
-            log.exception("the tools of MCP servers could not be listed")
-            offer = ToolOffer((), (f"the tools of MCP servers are missing ({type(why).__name__}: {why})",))
-        remotes = [each for each in offer.tools if each.tool.enabled]
-        changed = await asyncio.to_thread(self.servers.allowed.pin, remotes, session.allowed) if pins else []
-        return [*own, *remotes], [*about, *offer.notes, *changed]
+    @property
+    def size(self) -> int:
+        return self.short_tokens if self.is_short else self.tokens
 
 
-def _listed(each: RunnableTool, overrides: SourceOverrides, changes: Sequence[ToolChange]) -> SourceStatus:
-    change = next((change for change in changes if change.after.id == each.definition.id), None)
-    approval: Approval = "allow" if each.approval == "ask" and overrides.allows(each.definition) else each.approval
-    return replace(overrides.listed(each.tool, "ask" if change else approval), change=change)
+class ToolFilter(Struct):
+    """Fits tools that take more than their share: shortens them, then leaves out those that matter least."""
+
+    resolved: ResolvedModel
+    scores: Mapping[SourceId, float]
+    """How well `always` tools fit the message."""
+    recent: Collection[str]
+    """Names of tools that were called recently."""
+    last: LastTools
+    tools: list[SizedTool] = field(default_factory=list)
+    """What is offered."""
+    left_out: list[SizedTool] = field(default_factory=list)
+
+    def fit(self, tools: Sequence[SizedTool]) -> list[OfferedTool]:
+        """The tools that are offered, in their order. What the last request had stays as it was, so that the prefix
+        stays; it may take half of the room."""
+        share, most = self._limits()
+        if sum(each.size for each in tools if each.was_sent) > most:
+            for each in tools:  # another model, with a smaller window: nothing of the prefix is left
+                each.was_sent = each.is_short = False
+        fresh = sorted((each for each in tools if not each.was_sent), key=self._worth, reverse=True)
+        total, number = sum(each.size for each in tools), len(tools)
+        for each in reversed(fresh):
+            if total > share and each.short_tokens < each.tokens:
+                each.is_short, total = True, total - each.tokens + each.short_tokens
+        limit, gone = self._limit(tools), list[SizedTool]()
+        for each in reversed(fresh):
+            if (total > limit(each) or number > MOST_TOOLS) and not _is_required(each.whole):
+                gone.append(each)
+                total, number = total - each.size, number - 1
+        for each in reversed(gone):  # there may be room again, now that a large one is gone
+            if total + each.size > limit(each) or number >= MOST_TOOLS:
+                self.left_out.append(each)
+            else:
+                total, number = total + each.size, number + 1
+        missing = {each.whole.selection.id for each in self.left_out}
+        self.tools = [each for each in tools if each.whole.selection.id not in missing]
+        return [each.offered for each in self.tools]
+
+    def _limits(self) -> tuple[int, int]:
+        room = self.resolved.room
+        return int(room * self.resolved.settings.budgets.tools), int(room * (1 - LEAST_LEFT))
+
+    def _limit(self, tools: Sequence[SizedTool]) -> Callable[[SizedTool], int]:
+        """What all tools may take with a given one among them. One that bears on the message must not miss its turn
+        because others came first; and where none bears on it, none is worth less than another."""
+        share, most = self._limits()
+        is_later = any(each.was_sent for each in tools)
+        is_quiet = all(each.whole.selection.mode == "always" and not self._bears(each) for each in tools)
+
+        def limit(each: SizedTool) -> int:
+            is_needed = each.whole.selection.mode == "agent" or (is_later and self._bears(each))
+            return most if is_needed or (is_quiet and not is_later) else share
+
+        return limit
+
+    def _bears(self, each: SizedTool) -> bool:
+        return self._score(each) >= self.resolved.settings.min_score
+
+    def _worth(self, each: SizedTool) -> tuple[bool, float]:
+        return _is_required(each.whole), self._score(each)
+
+    def _score(self, each: SizedTool) -> float:
+        selection = each.whole.selection
+        is_recent = each.whole.runnable.tool.name in self.recent
+        return 1.0 if is_recent else selection.score or self.scores.get(selection.id, 0.0)
+
+    @property
+    def passed(self) -> tuple[Pick, ...]:
+        return tuple(
+            replace(each.whole.selection.pick, because=LEFT_OUT, score=self._score(each)) for each in self.left_out
+        )
+
+    @property
+    def note(self) -> str:
+        """What has changed about the tools since the last request: those that are shorter, those that are missing."""
+        short = {each.whole.selection.id for each in self.tools if each.is_short}
+        if short == self.last.short and {each.whole.selection.id for each in self.left_out} == self.last.left_out:
+            return ""
+        names = [each.whole.runnable.tool.name for each in self.left_out]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        told = (
+            f"{counted(len(short), 'tool')} offered in a shorter form" if short else "",
+            f"not offered: {', '.join(names[:NAMED])}{more}" if names else "",
+        )
+        return f"{NO_ROOM} (context.budgets.tools): {'; '.join(filter(None, told)) or 'all of them are offered again'}"
 
 
-def _with_sources(overrides: SourceOverrides, sources: Sequence[Source]) -> SourceOverrides:
-    for each in sources:
-        if overrides.mode(each) is None:
-            overrides = overrides.add(each, now())
-    return overrides
+def _is_required(each: OfferedTool) -> bool:
+    """Never left out."""
+    is_core = each.selection.id.server == BUILT_IN_SERVER and each.selection.id.name in CORE
+    return is_core or each.selection.mode == "manual"
+
+
+def short_offer(each: OfferedTool) -> OfferedTool:
+    tool = short_form(each.runnable.tool)
+    return replace(each, selection=replace(each.selection, source=tool, because=f"{each.selection.because}; {SHORT}"))
+
+
+async def sized_tools(
+    resolved: ResolvedModel, offered: Sequence[OfferedTool], sent: Mapping[SourceId, str]
+) -> list[SizedTool]:
+    """Both forms of each, counted; in the form in which it was `sent`, by the hash of its text."""
+    short = [short_offer(each) for each in offered]
+    tokens, short_tokens = await tool_tokens(resolved, offered), await tool_tokens(resolved, short)
+    found = []
+    for each, other in zip(offered, short, strict=True):
+        id, hash = each.selection.id, sent.get(each.selection.id)
+        sized = SizedTool(each, other, tokens[id], short_tokens[id])
+        sized.is_short = hash == other.selection.source.sha256 != each.selection.source.sha256
+        sized.was_sent = sized.is_short or hash == each.selection.source.sha256
+        found.append(sized)
+    return found
+
+
+def size_of(offered: Sequence[OfferedTool]) -> int:
+    """An upper bound of the bytes they are sent as."""
+    return sum(len(each.runnable.tool.text.encode()) + FRAME for each in offered)
+
+
+async def tool_tokens(resolved: ResolvedModel, offered: Sequence[OfferedTool]) -> dict[SourceId, int]:
+    """Tokens of each tool as it is sent."""
+    preamble = await build_preamble(
+        resolved.token_cache, resolved.parameters, tools=[each.selection for each in offered]
+    )
+    return {each.selection.id: count.tokens for each, (_, count) in zip(offered, preamble.tools, strict=True)}
 
 
 # How many messages back a tool counts as recently used; how many earlier turns are learned from.

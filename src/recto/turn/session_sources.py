@@ -1,0 +1,281 @@
+"""SessionSources: the rules, references and tools that a conversation has, and what its user changed about them."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recto.agents.agent import Agent
+from recto.chat.message import Message, now
+from recto.errors import NotFound, RectoError, StoreError
+from recto.mcp.server_files import tool_call_name
+from recto.mcp.servers import McpServers, ToolOffer
+from recto.plugins import Plugin, plugins_of
+from recto.settings.settings import FIXED, ContextSettings, ToolSettings
+from recto.sources.chooser import Chooser
+from recto.sources.mentions import mentioned_sources
+from recto.sources.overrides import SourceList, SourceOverrides, SourceState, SourceStatus, overrides_from_json
+from recto.sources.server_config import ServerConfig
+from recto.sources.source import (
+    BUILT_IN_SERVER,
+    SOURCE_KINDS,
+    Approval,
+    Pick,
+    Reference,
+    Rule,
+    Source,
+    SourceId,
+    SourceKind,
+)
+from recto.sources.tool_definition import ToolChange, ToolDefinition
+from recto.sources.tools import RECALL, RECALL_TOOL, LocalTool, RemoteTool, RunnableTool
+from recto.sources.vault_tools import reading_tools, writing_tools
+from recto.store.store import Store
+from recto.tasks.plan_tool import FOR_A_RUN
+from recto.turn.context import CallOptions, ResolvedModel
+from recto.turn.session import ChatSession
+from recto.turn.turn import SERVER, Turn
+from recto.vault.open_vaults import OpenVaults
+from recto.vault.vault import Vault
+
+log = logging.getLogger(__name__)
+
+KEY = "sources"
+"""Where a conversation's details hold the overrides."""
+
+
+class SessionSources(Struct):
+    store: Store
+    settings: ToolSettings
+    servers: McpServers
+    chooser: Chooser
+    vaults: OpenVaults
+    project: Path | None
+
+    async def new_turn(
+        self,
+        session: ChatSession,
+        resolved: ResolvedModel,
+        message: Message | None,
+        options: CallOptions,
+        *,
+        is_draft: bool,
+        state: asyncio.Future[SourceState] | None = None,
+    ) -> Turn:
+        """What the pickers of a turn start from. Sources that the message mentions are added to the conversation."""
+        overrides, compaction = await (state or self.store.submit(self.state, session))
+        resolved = replace(resolved, agent=await self.agent_of(session, resolved.agent, resolved.settings))
+        agent, notes = resolved.agent, list[str]()
+        if message is not None:
+            mentioned, notes = mentioned_sources(message.text, (*agent.rules, *agent.references))
+            fresh = [each for each in mentioned if overrides.mode(each) is None]
+            if fresh and session.conversation and not is_draft:
+                overrides = await self.store.do(
+                    self.amend, session.conversation, lambda known: _with_sources(known, fresh)
+                )
+            elif fresh:
+                overrides = _with_sources(overrides, fresh)
+        return Turn(self.store, session, resolved, message, overrides, compaction, options, is_draft, tuple(notes))
+
+    def state(self, session: ChatSession) -> SourceState:
+        block = self.store.tree.compaction_block(session.head) if session.head else None
+        return self.overrides(session.conversation), block.compaction_number if block else None
+
+    async def agent_of(self, session: ChatSession, agent: Agent, settings: ContextSettings) -> Agent:
+        """The agent with the sources that this conversation has of it."""
+        if settings.session != FIXED or not session.conversation:
+            return agent
+        return await self.store.do(as_it_began, self.store, session.conversation, agent)
+
+    # -- what the user changed
+
+    def overrides(self, conversation: str) -> SourceOverrides:
+        if not conversation:
+            return SourceOverrides()
+        return overrides_from_json(self.store.tree.conversation(conversation).details.get(KEY))
+
+    def amend(self, conversation: str, change: Callable[[SourceOverrides], SourceOverrides]) -> SourceOverrides:
+        """Changes the overrides in one transaction: another process may change them too."""
+        with self.store.database.write():
+            changed = change(self.overrides(conversation))
+            self.store.tree.change(conversation, details={KEY: changed.to_json()})
+        return changed
+
+    async def allow(self, conversation: str, tool: ToolDefinition) -> None:
+        """From now on this tool runs in this conversation without a question, as long as it stays what it is."""
+        await self.store.do(self.amend, conversation, lambda known: known.allow(tool))
+
+    # -- what there is
+
+    async def listing(
+        self, session: ChatSession, agent: Agent, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False
+    ) -> SourceList:
+        """The sources of an agent as this conversation has them, whether or not its model can call tools.
+
+        MCP servers are asked only where tools are wanted; `fresh` asks them again.
+        """
+        overrides = await self.store.do(self.overrides, session.conversation)
+        tools, notes = await self.tools(session, agent, fresh=fresh) if "tool" in kinds else ([], [])
+        sources: list[Source] = [*agent.rules, *agent.references]
+        texts = [overrides.listed(each) for each in sources if each.kind in kinds]
+        recall = await self.store.do(self._listed_recall, session, agent) if "tool" in kinds else []
+        remotes = [each for each in tools if isinstance(each, RemoteTool) and each.approval == "allow"]
+        changes = await asyncio.to_thread(self.servers.allowed.changes, remotes)
+        listed = [_listed(each, overrides, changes) for each in (*tools, *recall)]
+        return SourceList((*texts, *listed), (*agent.notes, *notes))
+
+    def _listed_recall(self, session: ChatSession, agent: Agent) -> list[LocalTool]:
+        """The recall tool is listed once something is archived, or when the agent configures it."""
+        config = agent.server(BUILT_IN_SERVER)
+        is_configured = config is not None and RECALL in config.tools
+        if not is_configured and self.state(session)[1] is None:
+            return []
+        recall = configured_tool(LocalTool(RECALL_TOOL, lambda given: ""), config)
+        return [recall] if recall.tool.enabled else []
+
+    async def tools(
+        self, session: ChatSession, agent: Agent, *, fresh: bool = False, pins: bool = False
+    ) -> tuple[list[RunnableTool], list[str]]:
+        """All tools that can run, and what the user should know about missing ones. `pins` accepts those that are
+        allowed and offered for the first time."""
+        ours = built_in_tools(self.settings, session.vault, self.vaults, agent.server(BUILT_IN_SERVER))
+        added = await asyncio.to_thread(plugin_tools, {BUILT_IN_SERVER, SERVER, *(each.name for each in agent.servers)})
+        own, about = [*ours, *added.tools], list(added.notes)
+        configs = [each for each in agent.servers if each.name != BUILT_IN_SERVER and each.enabled]
+        if not configs:
+            return list[RunnableTool](own), about
+        try:
+            offer = await self.servers.offer(configs, self.project, fresh=fresh)
+        except RectoError as why:
+            offer = ToolOffer((), (f"the tools of MCP servers are missing: {why.message}",))
+        except Exception as why:  # a chat never ends because of a tool that it might have called
+            log.exception("the tools of MCP servers could not be listed")
+            offer = ToolOffer((), (f"the tools of MCP servers are missing ({type(why).__name__}: {why})",))
+        remotes = [each for each in offer.tools if each.tool.enabled]
+        changed = await asyncio.to_thread(self.servers.allowed.pin, remotes, session.allowed) if pins else []
+        return [*own, *remotes], [*about, *offer.notes, *changed]
+
+
+def _listed(each: RunnableTool, overrides: SourceOverrides, changes: Sequence[ToolChange]) -> SourceStatus:
+    change = next((change for change in changes if change.after.id == each.definition.id), None)
+    approval: Approval = "allow" if each.approval == "ask" and overrides.allows(each.definition) else each.approval
+    return replace(overrides.listed(each.tool, "ask" if change else approval), change=change)
+
+
+def _with_sources(overrides: SourceOverrides, sources: Sequence[Source]) -> SourceOverrides:
+    for each in sources:
+        if overrides.mode(each) is None:
+            overrides = overrides.add(each, now())
+    return overrides
+
+
+class PluginTools(Struct, frozen=True):
+    tools: tuple[LocalTool, ...] = ()
+    notes: tuple[str, ...] = ()
+    """About those that cannot be used."""
+
+
+def plugin_tools(servers: Collection[str]) -> PluginTools:
+    """The tools of all plugins, which ask before they run, as those of servers do. `servers`: names that are taken."""
+    tools, notes = list[LocalTool](), list[str]()
+    for plugin in plugins_of("tool"):
+        if plugin.name in servers:
+            notes.append(f"the tools of the plugin {plugin.name} are not offered: an MCP server has this name")
+            continue
+        found = _loaded(plugin)
+        tools += found.tools
+        notes += found.notes
+    return PluginTools(tuple(tools), tuple(notes))
+
+
+@cache
+def _loaded(plugin: Plugin) -> PluginTools:
+    """Once in a process, whether or not it works."""
+    try:
+        return PluginTools(tuple(_named(plugin, each) for each in plugin.use(_several)))
+    except RectoError as why:
+        return PluginTools(notes=(why.message,))
+
+
+def _several(given: Any) -> Sequence[Any]:
+    made = given() if callable(given) and not isinstance(given, LocalTool) else given
+    return [made] if isinstance(made, LocalTool) else list(made)
+
+
+def _named(plugin: Plugin, given: Any) -> LocalTool:
+    if not isinstance(given, LocalTool):
+        raise plugin.broken(f"gives {type(given).__name__} and not a LocalTool")
+    own = given.tool.name
+    tool = replace(given.tool, name=tool_call_name(plugin.name, own), own_name=own, server=plugin.name)
+    return replace(given, tool=tool, approval="ask" if given.approval == "allow" else given.approval)
+
+
+TEXTS: dict[str, type[Rule] | type[Reference]] = {"rule": Rule, "reference": Reference}
+S = TypeVar("S", Rule, Reference)
+
+
+def as_it_began(store: Store, conversation: str, agent: Agent) -> Agent:
+    """The agent with the `always` rules and references of the conversation's first request, in place of those that its
+    files have now. Before the first request they are the same."""
+    if (first := store.records.first(conversation)) is None:
+        return agent
+    recorded = store.records.record(first).account.picks()
+    picks = [pick for pick in recorded if pick.mode == "always" and pick.because != FOR_A_RUN]
+    then = list(_texts(store, picks))
+    known, named = {source.id for source in then}, {pick.source for pick in picks}
+    rules, references = _since(agent.rules, known, named), _since(agent.references, known, named)
+    return replace(
+        agent,
+        rules=(*(each for each in then if isinstance(each, Rule)), *rules),
+        references=(*(each for each in then if isinstance(each, Reference)), *references),
+    )
+
+
+def _texts(store: Store, picks: Sequence[Pick]) -> Iterator[Rule | Reference]:
+    for pick in picks:
+        if pick.kind in TEXTS and pick.sha256:
+            with suppress(StoreError, NotFound):  # what is lost is read from its file
+                yield TEXTS[pick.kind](pick.name, store.blobs.get(pick.sha256).decode(), include="always")
+
+
+def _since(sources: Sequence[S], known: Collection[SourceId], named: Collection[SourceId]) -> Iterator[S]:
+    """The other sources of the agent's files. What came to be always included since can be added by hand."""
+    for each in sources:
+        if each.id not in known:
+            is_new = each.include == "always" and each.id not in named
+            yield replace(each, include="manual") if is_new else each
+
+
+def built_in_tools(
+    settings: ToolSettings, vault: Vault | None, vaults: OpenVaults, config: ServerConfig | None
+) -> list[LocalTool]:
+    """The vault's tools; those that write only where the user has allowed them."""
+    if vault is None:
+        return []
+    writing = writing_tools(vault) if settings.allow_write else []
+    found = [configured_tool(each, config) for each in (*reading_tools(vault, vaults.search(vault)), *writing)]
+    return [each for each in found if each.tool.enabled]
+
+
+def can_call(resolved: ResolvedModel, settings: ToolSettings) -> bool:
+    """Whether tools of ours can be offered."""
+    return bool(resolved.model.tools and settings.enabled and resolved.runs_tools)
+
+
+def configured_tool(runnable: LocalTool, config: ServerConfig | None) -> LocalTool:
+    """The tool as the agent's `recto` server configures it; by default it is included and may run."""
+    if config is None:
+        return runnable
+    said = config.tool(runnable.tool.name)
+    tool = replace(
+        runnable.tool,
+        include=config.include_of(runnable.tool.name),
+        enabled=config.enabled and said.enabled,
+    )
+    return replace(runnable, tool=tool, approval=said.approval or config.approval or runnable.approval)
