@@ -1,4 +1,4 @@
-"""`make demo` runs to its end: the embedded model, the window, a summary, the proof."""
+"""`make demo` runs to its end: the embedded model, the window, a summary, the proof. So does `examples/by_hand.py`."""
 
 import os
 import subprocess
@@ -22,3 +22,10 @@ def test_the_demo_runs_to_its_end() -> None:
     # a model that is too small quotes the notes itself: nothing was sent for these replies
     told = done.stdout.count("\nok ") + done.stdout.count("\nnot sent ")
     assert told >= 2, "each reply, and the summary where a model wrote it"
+
+
+def test_one_message_can_be_sent_with_parts_put_together_by_hand() -> None:
+    command = [sys.executable, "examples/by_hand.py"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "tokens: ['system', 'message']\nShe is seven metres long.\n" in shown
+    assert '{"role":"user","content":"How long is the boat?"}]}' in shown
