@@ -8,9 +8,9 @@ from typing import Any
 from recto.providers.families import VocabularyCounter
 from recto.providers.model import Done, Model, ReplyPart, TextPart
 from recto.providers.openai import OpenAIFormat
+from recto.settings.strategy import RecallPolicy, Strategy
 from recto.sources.source import Tool
 from recto.sources.tools import LocalTool
-from recto.settings.strategy import RecallPolicy, Strategy
 from recto.window.request import Purpose
 from recto.wire import loads
 
