@@ -17,7 +17,7 @@ from recto import plugins
 from recto.errors import BrokenPlugin, NoVectors
 from recto.search.embedder import open_embedder
 from recto.settings.strategy import STRATEGIES
-from recto.turn import plugin_tools
+from recto.turn import session_sources
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "plugin"
@@ -26,7 +26,7 @@ Add = Callable[..., None]
 
 def forget() -> None:
     plugins.installed_plugins.cache_clear()
-    plugin_tools._loaded.cache_clear()
+    session_sources._loaded.cache_clear()
     for name in {*STRATEGIES} - {"discard", "summarize", "hybrid"}:
         del STRATEGIES[name]
 
