@@ -33,7 +33,7 @@ COUNTS = (
     ("longest summary", f"{context.LONGEST_SUMMARY:,} tokens", "`context.summary_tokens`"),
     ("text that one summary without a model reads", f"{summary_input.MOST_READ:,} characters", ""),
     ("smallest excerpt of a message that is too long", f"{count.SMALLEST_EXCERPT} tokens", ""),
-    ("tools that one request offers", f"{tool_filter.MOST_TOOLS}", ""),
+    ("tools that one request offers", f"{source_picker.MOST_TOOLS}", ""),
     ("tools of one MCP server", f"{server_files.MAX_LISTED_TOOLS:,}", ""),
     ("part of a document that one `read_document` returns", f"{vault_tools.PAGE_CHARS:,} characters", ""),
     ("notes in a drawn graph", f"{graph.MAX_NODES:,}", "`--from` and `--depth` draw a part"),
