@@ -12,7 +12,7 @@ from recto.settings import settings
 from recto.sources import documents, vault_tools
 from recto.store import backup, database
 from recto.transfer import archive, media
-from recto.turn import context, tool_filter
+from recto.turn import context, source_picker
 from recto.vault import folder, graph
 from recto.window import count, plan
 
