@@ -23,11 +23,10 @@ from recto.cli.show import shortened, visible
 from recto.cli.word_wrap import row_breaks
 from recto.compaction.condensed import divide, question_in, telling_line
 from recto.errors import RectoError
-from recto.memory.fact import full_names, guessed_kind, is_negated, may_contradict, numbers_in, says_same
 from recto.memory.fact_files import parse_fact_file
 from recto.memory.fact_proposals import is_worth_asking, supported_facts
 from recto.memory.learning import learnable
-from recto.memory.memory_files import imported_paths
+from recto.memory.statements import full_names, guessed_kind, is_negated, may_contradict, numbers_in, says_same
 from recto.providers.reply_end import ReplyEnd
 from recto.providers.sse import EventReader
 from recto.recall.indexed_message import speaker
@@ -39,6 +38,7 @@ from recto.sentences.features import read_conversation
 from recto.sentences.priority import priority_of
 from recto.sentences.segments import readable, segments
 from recto.sources.advice import forbids
+from recto.sources.memory_files import imported_paths
 from recto.sources.mentions import find_mentions, without_mentions
 from recto.sources.server_config import without_secret_address, without_secrets
 from recto.sources.source import Rule, SourceId

@@ -24,17 +24,17 @@ from recto.compaction.summary_ahead import SummariesAhead, find_ahead, is_due_so
 from recto.errors import Invalid, Overflow, RectoError
 from recto.events import Noticed, Working
 from recto.mcp.servers import McpServers
-from recto.memory.memory_files import MemoryFiles
+from recto.memory.fact_learning import FactLearner
+from recto.memory.fact_memory import FactMemory
+from recto.memory.fact_picker import FactPicker
 from recto.providers.registry import embedding_address
 from recto.recall.archive import WAIT_FOR_USER, WAIT_IN_TURN, Archive
-from recto.recall.fact_learning import FactLearner
-from recto.recall.fact_memory import FactMemory
-from recto.recall.fact_picker import FactPicker
 from recto.recall.picker import RecallPicker, recall_ahead
 from recto.search.embedder import SharedEmbedder
 from recto.settings.settings import Settings
 from recto.settings.strategy import SUMMARIZE
 from recto.sources.chooser import Chooser
+from recto.sources.memory_files import MemoryFiles
 from recto.store.backup import DailyBackup
 from recto.store.database import CHECKPOINT_IN_S
 from recto.store.store import Store

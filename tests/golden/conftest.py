@@ -23,7 +23,7 @@ from tests.store.golden.home import unpack_world
 import recto
 from recto.cli import show
 from recto.cli.main import recto as recto_command
-from recto.memory.fact import note_key
+from recto.store.fact import note_key
 
 HERE = Path(__file__).parent
 UPDATES = bool(os.environ.get("UPDATE_GOLDEN"))

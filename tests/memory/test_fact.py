@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.errors import Invalid
-from recto.memory.fact import MAX_CHARS, checked_kind, checked_text, guessed_kind, may_contradict, says_same
+from recto.memory.statements import guessed_kind, may_contradict, says_same
+from recto.store.fact import MAX_CHARS, checked_kind, checked_text
 
 
 def test_a_fact_is_one_line_without_control_characters() -> None:

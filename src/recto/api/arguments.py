@@ -18,10 +18,10 @@ from recto.base.text import clean, shown
 from recto.chat.conversation import ConversationState
 from recto.chat.message import Role
 from recto.errors import Invalid
-from recto.memory.fact import FACT_KINDS
 from recto.reports.document_stats import Grouping
 from recto.sources.source import SOURCE_KINDS
 from recto.sources.tool_definition import ToolChange
+from recto.store.fact import FACT_KINDS
 from recto.store.spending import SpentBy
 from recto.store.use_over_time import Period, Together
 from recto.tasks.run import MOST_RUN_STEPS

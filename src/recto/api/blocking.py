@@ -25,8 +25,8 @@ from recto.chat.message import Message
 from recto.engine import Engine
 from recto.events import Event
 from recto.mcp.servers import McpServers
+from recto.memory.fact_memory import FactMemory
 from recto.providers.model import Model
-from recto.recall.fact_memory import FactMemory
 from recto.recall.indexed_message import IndexStatus
 from recto.recall.message_search import FoundMessages, Time
 from recto.reports.conversation_stats import ConversationStats

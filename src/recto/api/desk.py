@@ -23,8 +23,8 @@ from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.mcp.server_files import Trust
 from recto.mcp.servers import McpServers
+from recto.memory.fact_memory import FactMemory
 from recto.providers.model import Model
-from recto.recall.fact_memory import FactMemory
 from recto.recall.indexed_message import IndexStatus
 from recto.recall.message_search import FoundMessages, MessageQuery, Time, search_messages
 from recto.reports.document_stats import DocumentTally, Grouping

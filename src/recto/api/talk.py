@@ -28,8 +28,8 @@ from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.errors import Invalid, ProviderError, RectoError, SpendLimit
 from recto.events import Event, Referenced, RunEnded, Sent
-from recto.memory.memory_files import add_note
 from recto.settings import settings as configuration
+from recto.sources.memory_files import add_note
 from recto.sources.overrides import SourceStatus
 from recto.store.waiting import WaitingMessage
 from recto.tasks.history import StoredRun, read_run

@@ -20,8 +20,7 @@ from recto.chat.message import Message, stored_time
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.events import Event
-from recto.memory.memory_files import notes_file
-from recto.recall.frequent_notes import often_used
+from recto.memory.frequent_notes import often_used
 from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
 from recto.reports.memory_report import MemoryReport, memory_picks
 from recto.reports.request_use import RequestUse, recorded_use
@@ -38,6 +37,7 @@ from recto.reports.transcript import (
 from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf, changes_of
 from recto.search.hybrid_index import Progress
 from recto.settings import settings as configuration
+from recto.sources.memory_files import notes_file
 from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recto.api.blocking import Desk
-    from recto.memory.fact import MemoryFact
-    from recto.recall.fact_memory import LearnedFact, RelevantFact
+    from recto.memory.fact_memory import LearnedFact, RelevantFact
+    from recto.store.fact import MemoryFact
 
 KINDS = ("preference", "person", "project", "decision", "reference", "other")
 kind_option = click.option("--kind", type=click.Choice(KINDS), help="What kind of fact it is.")

@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from recto.errors import Invalid
-from recto.memory.fact import FACT_KINDS, FactKind, MemoryFact, checked_text, said_by
 from recto.search.passages import split_sentences
+from recto.store.fact import FACT_KINDS, FactKind, MemoryFact, checked_text, said_by
 from recto.vault.links import front_matter, mask_code
 
 FORMAT, VERSION = "recto-facts", 1

@@ -9,11 +9,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from recto.errors import StoreError
-from recto.memory.fact import MemoryFact
 from recto.search.finder import Query, SearchResult
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
 from recto.search.index_item import IndexItem
 from recto.search.keyword_index import Passage
+from recto.store.fact import MemoryFact
 
 PARTITION = "facts"
 _REVISION, _USES_SEEN = "revision", "uses seen"

@@ -10,8 +10,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from recto.memory.fact import FACT_KINDS, THE_USER, FactKind, fact_stems, is_negated, numbers_in
 from recto.memory.learning import MAX_WORDS, UserStatement, own_statements
+from recto.memory.statements import THE_USER, fact_stems, is_negated, numbers_in
+from recto.store.fact import FACT_KINDS, FactKind
 
 ORDER = """\
 Below is a message that a user wrote to an assistant. Which lasting facts does the user state in it about themselves, \

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from recto.memory.fact import MemoryFact
 from recto.sources.source import Pick
+from recto.store.fact import MemoryFact
 from recto.window.window import Window
 
 KINDS = ("memory", "fact")

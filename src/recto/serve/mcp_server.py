@@ -25,13 +25,13 @@ from recto.api.store_reader import find_conversation
 from recto.chat.blocks import ToolCall
 from recto.chat.conversation import Conversation
 from recto.errors import Invalid, RectoError
-from recto.memory.fact import MCP_CLIENT
-from recto.recall.fact_picker import fact_lines, learned_in_words
+from recto.memory.fact_picker import fact_lines, learned_in_words
 from recto.recall.message_search import MessageQuery, search_messages
 from recto.recall.recall_tool import recall_tool
 from recto.sources.source import Tool
 from recto.sources.tools import FORGET_FACT_TOOL, RECALL_FACTS_TOOL, RECALL_TOOL, REMEMBER_TOOL, LocalTool, arguments_of
 from recto.sources.vault_tools import reading_tools, writing_tools
+from recto.store.fact import MCP_CLIENT
 from recto.summary.prompt import transcribe
 from recto.turn.session import ChatSession
 from recto.wire import dumps

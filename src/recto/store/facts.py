@@ -12,9 +12,9 @@ from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
 
 from recto.chat.message import now
 from recto.errors import NotFound
-from recto.memory.fact import EarlierText, FactKind, MemoryFact, NoteReference, checked_text
 from recto.store.database import Database
 from recto.store.dialect import in_list, overwrite_deleted
+from recto.store.fact import EarlierText, FactKind, MemoryFact, NoteReference, checked_text
 from recto.store.prepared_statement import Statement
 from recto.store.rows import AnyRow
 from recto.store.schema import facts

@@ -17,8 +17,8 @@ from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.chat.message import Message
 from recto.errors import Invalid
 from recto.events import Appended, Event, Noticed
-from recto.memory.memory_files import FoundMemory, MemoryScope
 from recto.sentences.priority import priority_of
+from recto.sources.memory_files import FoundMemory, MemoryScope
 from recto.sources.overrides import SourceState
 from recto.sources.tools import CANCELLED
 from recto.store.store import Store

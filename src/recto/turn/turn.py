@@ -27,9 +27,9 @@ from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.errors import DoesNotFit, Overflow
 from recto.events import Event, NotesQuoted, Noticed, Referenced
-from recto.memory.memory_files import FoundMemory, MemoryScope
 from recto.providers.attachments import unsupported
 from recto.settings.settings import ToolSettings
+from recto.sources.memory_files import FoundMemory, MemoryScope
 from recto.sources.overrides import SourceOverrides
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import Insert, Pick

@@ -5,7 +5,7 @@ import asyncio
 from msgspec import Struct
 
 from recto.errors import NotFound
-from recto.memory.fact import FACT_KINDS, MemoryFact, checked_kind
+from recto.store.fact import FACT_KINDS, MemoryFact, checked_kind
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
 from recto.web.live import LiveConversations

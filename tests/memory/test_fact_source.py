@@ -2,7 +2,7 @@
 
 import pytest
 
-from recto.recall.fact_source import FactSource, states_fact
+from recto.memory.fact_source import FactSource, states_fact
 
 
 def said(text: str, beside: str = "") -> FactSource:

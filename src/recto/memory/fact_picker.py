@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from recto.chat.message import Message
 from recto.errors import RectoError
-from recto.memory.fact import ASSISTANT, FACT_KINDS, MemoryFact, NoteReference, checked_kind
-from recto.recall.fact_memory import FactMemory, LearnedFact, RelevantFact, is_told_by, missing_note
+from recto.memory.fact_memory import FactMemory, LearnedFact, RelevantFact, is_told_by, missing_note
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick, SourceId
 from recto.sources.tools import FORGET_FACT_TOOL, RECALL_FACTS_TOOL, REMEMBER, REMEMBER_TOOL, LocalTool
+from recto.store.fact import ASSISTANT, FACT_KINDS, MemoryFact, NoteReference, checked_kind
 from recto.store.store import Store
 from recto.turn.context import TurnContext
 from recto.turn.planned_request import PlannedRequest
@@ -28,7 +28,7 @@ from recto.turn.source_picker import STAYS
 from recto.turn.turn import Picker, Room, Turn, VolatilePicks
 
 if TYPE_CHECKING:
-    from recto.recall.fact_source import FactSource
+    from recto.memory.fact_source import FactSource
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class FactPicker(Picker):
     @property
     def documents(self) -> "list[FactSource]":
         """The notes in front of the message."""
-        from recto.recall.fact_source import FactSource  # an eighth of the time of a start
+        from recto.memory.fact_source import FactSource  # an eighth of the time of a start
 
         message = self._turn.asked
         return [
@@ -219,7 +219,7 @@ def fact_tools(memory: FactMemory, store: Store, turn: Turn, picker: FactPicker)
         if not isinstance(text, str):
             raise RectoError("give `text`: one statement that can be understood alone")
         kind = checked_kind(str(arguments["kind"])) if arguments.get("kind") in FACT_KINDS else None
-        from recto.recall.fact_source import conversation_sources, source_of_fact  # an eighth of the time of a start
+        from recto.memory.fact_source import conversation_sources, source_of_fact  # an eighth of the time of a start
 
         said = conversation_sources(store.tree.page(session.head, most=MESSAGES_BACK) if session.head else [])
         source = source_of_fact(text, said.user)

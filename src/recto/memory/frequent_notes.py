@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from recto.base.background import BackgroundWorker
 from recto.base.locations import vault_folder
 from recto.errors import NotFound, RectoError
-from recto.memory.fact import MemoryFact, NoteReference, note_key
-from recto.recall.fact_memory import FactMemory
+from recto.memory.fact_memory import FactMemory
 from recto.settings.settings import ContextSettings
 from recto.store.document_uses import RecentUses
+from recto.store.fact import MemoryFact, NoteReference, note_key
 from recto.store.store import Store
 from recto.turn.citations import document_line
 from recto.turn.session import ChatSession

@@ -15,13 +15,14 @@ from msgspec import Struct
 
 from recto.chat.blocks import File, ToolResult
 from recto.chat.message import Message
-from recto.memory.fact import THE_USER, SaidBy, is_negated
 from recto.memory.learning import without_request
+from recto.memory.statements import THE_USER, is_negated
 from recto.search.passages import split_sentences
 from recto.search.terms import STOP_WORDS, UNSPACED_RUN, normalize_text
 from recto.sentences.segments import is_question, readable
 from recto.sources.tools import FORGET_FACT, RECALL, RECALL_FACTS, REMEMBER
 from recto.sources.vault_tools import READ_DOCUMENT
+from recto.store.fact import SaidBy
 from recto.summary.evidence import Evidence
 from recto.summary.figures import Value, normalize_number, number_words, thousands_value
 from recto.summary.relative_dates import add_dates, day_of

@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import Open, Script
 
 from recto.api.blocking import Desk
-from recto.memory.fact import MemoryFact
+from recto.store.fact import MemoryFact
 
 NOTES = {
     "Budget.md": "# Budget\n\nWhat the boat costs in a year.\n",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.memory import memory_files
-from recto.memory.memory_files import MAX_DEPTH, MemoryFiles, imported_paths, project_folders
+from recto.sources import memory_files
+from recto.sources.memory_files import MAX_DEPTH, MemoryFiles, imported_paths, project_folders
 
 Put = Callable[[str, str], Path]
 

@@ -17,13 +17,9 @@ from recto.base.text import shown
 from recto.base.toml_file import read_ordinary_file
 from recto.chat.message import now
 from recto.errors import Invalid, RectoError
-from recto.memory.fact import (
-    USER,
-    EarlierText,
-    FactKind,
-    MemoryFact,
-    NoteReference,
-    checked_text,
+from recto.memory.fact_files import facts_to_json, facts_to_markdown, parse_fact_file
+from recto.memory.fact_index import FactHit, FactIndex
+from recto.memory.statements import (
     fact_stems,
     full_names,
     guessed_kind,
@@ -32,11 +28,10 @@ from recto.memory.fact import (
     may_share_subject,
     says_same,
 )
-from recto.memory.fact_files import facts_to_json, facts_to_markdown, parse_fact_file
-from recto.memory.fact_index import FactHit, FactIndex
 from recto.search.hybrid_index import OpenEmbedder, Progress
 from recto.search.passages import split_sentences
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, topic_words, word_forms, words
+from recto.store.fact import USER, EarlierText, FactKind, MemoryFact, NoteReference, checked_text
 from recto.store.store import Store
 from recto.vault.decoding import decode_text
 

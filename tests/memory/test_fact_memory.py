@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from recto.errors import Invalid, NotFound
-from recto.recall.fact_memory import FactMemory, is_told_by
+from recto.memory.fact_memory import FactMemory, is_told_by
 from recto.store.store import Store
 
 

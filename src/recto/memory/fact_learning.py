@@ -13,10 +13,10 @@ from recto.base.concurrency import TaskSet
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.events import Event, FactLearned, FactProposed, Noticed, Unanswered
+from recto.memory.fact_memory import FactMemory, is_told_by
 from recto.memory.fact_proposals import ProposedFact, is_worth_asking, proposal_order, supported_facts
+from recto.memory.frequent_notes import FrequentNotes
 from recto.memory.learning import learnable, own_statements
-from recto.recall.fact_memory import FactMemory, is_told_by
-from recto.recall.frequent_notes import FrequentNotes
 from recto.settings.settings import ContextSettings
 from recto.store.store import Store
 from recto.turn.context import TurnContext
