@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from recto.api.ask_options import Reply
     from recto.api.blocking import Desk, Talk
     from recto.api.blocking import open_desk as open
-    from recto.api.client_turn import ExtendedPath
+    from recto.api.client_turn import ExtendedPath, PreparedRequest
     from recto.api.desk import AsyncDesk, open_async
     from recto.api.fitting import FittedMessages, fit
-    from recto.api.own_client import PreparedRequest
     from recto.api.talk import AsyncTalk
     from recto.chat.blocks import Compaction, File, Image, Quote, Text, ToolCall, ToolResult
     from recto.chat.message import Message, Usage
@@ -79,8 +78,7 @@ _DOOR = {
     "recto.api.talk": "AsyncTalk",
     "recto.api.ask_options": "Reply",
     "recto.api.fitting": "FittedMessages fit",
-    "recto.api.client_turn": "ExtendedPath",
-    "recto.api.own_client": "PreparedRequest",
+    "recto.api.client_turn": "ExtendedPath PreparedRequest",
     "recto.chat.blocks": "Compaction File Image Quote Text ToolCall ToolResult",
     "recto.chat.message": "Message Usage",
     "recto.sources.source": "Tool",

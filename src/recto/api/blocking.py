@@ -11,10 +11,9 @@ from typing import Any, Self, TypeVar, Unpack
 from recto.agents.agent import Agent
 from recto.agents.agents import Agents
 from recto.api.ask_options import AskOptions, Attachment, Reply
-from recto.api.client_turn import ExtendedPath
+from recto.api.client_turn import ExtendedPath, PreparedRequest, PrepareOptions
 from recto.api.desk import AsyncDesk, DeskOptions, TalkOptions, new_desk
 from recto.api.loop import Loop
-from recto.api.own_client import PreparedRequest, PrepareOptions
 from recto.api.source_changes import ApprovalChange, IncludeChange
 from recto.api.store_reader import SentText, SpentWithin
 from recto.api.talk import AsyncTalk

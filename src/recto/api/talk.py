@@ -15,11 +15,16 @@ from recto.api.ask_options import AskOptions, Attachment, Reply, call_options, n
 from recto.api.client_turn import (
     ExtendedPath,
     GivenReply,
+    PreparedRequest,
+    PrepareOptions,
     answer_turn,
     extend_path,
+    notes_of,
     prepare_turn,
+    prepared_request,
+    read_given,
+    reply_parts,
 )
-from recto.api.own_client import PreparedRequest, PrepareOptions, notes_of, prepared_request, read_given, reply_parts
 from recto.api.source_changes import ApprovalChange, IncludeChange, SourceChanges
 from recto.api.talk_reader import AsyncTalkReader
 from recto.base.ids import new_id
