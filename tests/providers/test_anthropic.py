@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
-from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
-from recto.providers.anthropic_replies import AnthropicReader
+from recto.providers.anthropic import AnthropicFormat, AnthropicProvider, AnthropicReader
+from recto.providers.http import ServerEvent
 from recto.providers.model import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
-from recto.providers.sse import ServerEvent
 from recto.sources.source import Tool
 from recto.window.request import (
     MAX_MARKS,

@@ -19,18 +19,15 @@ from recto.errors import (
     StoreError,
     Unreachable,
 )
-from recto.providers.anthropic_replies import (
-    AnthropicReader,
+from recto.providers.anthropic import AnthropicReader
+from recto.providers.anthropic_client import (
     AnthropicReplyWriter,
     anthropic_error,
-    read_anthropic_reply,
     write_anthropic_reply,
 )
 from recto.providers.client import ReplyHead
-from recto.providers.failure import RequestTarget, from_status, from_stream
-from recto.providers.http import ReportedError
+from recto.providers.http import EventReader, ReportedError, RequestTarget, from_status, from_stream
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart
-from recto.providers.sse import EventReader
 from recto.wire import dumpb, loads
 
 HEAD = ReplyHead("msg_1", "acme:m")
@@ -56,7 +53,7 @@ def test_a_stream_that_we_write_reads_the_same(blocks: tuple[Block, ...], finish
 def test_a_whole_reply_that_we_write_reads_the_same(blocks: tuple[Block, ...], finish: str, usage: Usage) -> None:
     done = Done(finish, usage)
     reply = write_anthropic_reply(HEAD, blocks, done)
-    assert wv.gathered(read_anthropic_reply(dumpb(reply))) == (blocks, [done])
+    assert wv.gathered(AnthropicReader().whole(reply)) == (blocks, [done])
 
 
 @given(st.lists(st.builds(Text, wv.TEXTS) | THOUGHTS, max_size=6))
@@ -99,7 +96,7 @@ def test_an_attempt_is_not_told() -> None:
 def test_what_the_format_has_no_place_for_is_lost() -> None:
     before = (ToolCall("c", "look", "[1"),)
     reply = write_anthropic_reply(HEAD, before, Done("pause", None))
-    assert wv.gathered(read_anthropic_reply(dumpb(reply))) == ((ToolCall("c", "look", "{}"),), [Done("stop", Usage())])
+    assert wv.gathered(AnthropicReader().whole(reply)) == ((ToolCall("c", "look", "{}"),), [Done("stop", Usage())])
     assert wv.gathered(streamed([*wv.parts_of(before), Done("pause", None)])) == (before, [Done("stop", Usage())])
 
 
@@ -134,4 +131,4 @@ def test_an_error_inside_a_stream_is_read_as_one() -> None:
         AnthropicReader().read(event)
     assert isinstance(from_stream(TARGET, why.value.payload).error, Overflow)
     with pytest.raises(ReportedError):
-        read_anthropic_reply(event.data.encode())
+        AnthropicReader().whole(loads(event.data))

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.providers.anthropic import AnthropicFormat
 from recto.providers.attachments import split_data_url, unsupported, without_unsupported
-from recto.providers.families import VocabularyCounter
-from recto.providers.model import Model
+from recto.providers.model import Model, VocabularyCounter
 from recto.providers.openai import OpenAIFormat
 from recto.window.request import Entry, Format, Piece
 from recto.wire import Json, loads

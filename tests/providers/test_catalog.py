@@ -10,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.errors import Invalid, NotFound
-from recto.providers.catalog import CHECKS, PRICED, SHIPPED, VOCABULARIES, ModelCatalog, read_facts
-from recto.providers.families import claude_version, counting, has_fixed_temperature, vocabulary
-from recto.providers.prices import Prices
+from recto.providers.catalog import (
+    CHECKS,
+    PRICED,
+    SHIPPED,
+    VOCABULARIES,
+    ModelCatalog,
+    claude_version,
+    counting,
+    has_fixed_temperature,
+    read_facts,
+)
+from recto.providers.model import Prices, vocabulary
 from recto.weights import chat_models
 from recto.window.request import COMMON_CONTROL
 

@@ -14,11 +14,10 @@ from recto.chat.blocks import ToolCall
 from recto.chat.message import Usage
 from recto.errors import NoKey, Overflow, ProviderError, RateLimited, Refused, Unreachable
 from recto.providers.anthropic import AnthropicProvider
-from recto.providers.http import RETRY_POLICY, RetryPolicy, Transport
+from recto.providers.http import MAX_EVENT_BYTES, RETRY_POLICY, RetryPolicy, Transport
 from recto.providers.model import UNREADABLE_USAGE, Attempt, Done, ReplyPart, TextPart
 from recto.providers.openai import OpenAIProvider
 from recto.providers.remote import RemoteProvider
-from recto.providers.sse import MAX_EVENT_BYTES
 from recto.wire import Json, dumpb
 
 if TYPE_CHECKING:

@@ -16,12 +16,11 @@ from recto.chat.blocks import Image, Text, ToolCall, ToolResult
 from recto.chat.message import Role
 from recto.errors import Unreachable
 from recto.providers.catalog import ModelCatalog
-from recto.providers.families import VocabularyCounter
 from recto.providers.llama import LlamaProvider, TemplateCounter, learn_counter
 from recto.providers.local_servers import LlamaServer
-from recto.providers.model import Done
-from recto.providers.model_list import FREE_FAILURES
+from recto.providers.model import Done, VocabularyCounter
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
+from recto.providers.remote import FREE_FAILURES
 from recto.sources.source import Tool
 from recto.weights import named
 from recto.window.count import Count
@@ -303,10 +302,8 @@ def test_a_large_text_is_counted() -> None:
     assert last == 1
 
 
-def provider(url: str, home: Path = NOWHERE) -> LlamaProvider:
-    return LlamaProvider(
-        OpenAIProvider("llamacpp", url, None, ModelCatalog(home, None)), LlamaServer(url.removesuffix("/v1"))
-    )
+def provider(url: str, home: Path = NOWHERE, **more: Any) -> LlamaProvider:
+    return LlamaProvider("llamacpp", url, None, ModelCatalog(home, None), **more)
 
 
 def test_the_server_tells_window_tools_and_control_texts() -> None:
@@ -448,8 +445,8 @@ class FailingTokenizer(LlamaServer):
 def test_a_tokenizer_that_fails_is_replaced_by_estimates_until_it_works_again(failing: tuple[int, object]) -> None:
     async def act() -> None:
         server, now = FailingTokenizer("http://127.0.0.1:1"), [0.0]
-        talk = OpenAIProvider("llamacpp", "http://127.0.0.1:1/v1", None, ModelCatalog(NOWHERE, None))
-        ours = LlamaProvider(talk, server, lambda: now[0])
+        ours = provider("http://127.0.0.1:1/v1", clock=lambda: now[0])
+        ours._server = server
         body = pieces("", [("user", "hello there")])[1:2]
         for server.failing in (failing, None, failing, None):
             now[0] += 100
@@ -473,8 +470,9 @@ def test_a_tokenizer_that_fails_is_replaced_by_estimates_until_it_works_again(fa
 def test_a_failing_tokenizer_is_not_asked_for_every_piece() -> None:
     async def act() -> None:
         server = FailingTokenizer("http://127.0.0.1:1")
-        talk = OpenAIProvider("llamacpp", "http://127.0.0.1:1/v1", None, ModelCatalog(NOWHERE, None))
-        counter = await LlamaProvider(talk, server).counter(talk.known("x"))
+        ours = provider("http://127.0.0.1:1/v1")
+        ours._server = server
+        counter = await ours.counter(ours.known("x"))
         asked: list[str] = []
 
         async def fail(texts: Sequence[str]) -> list[int]:

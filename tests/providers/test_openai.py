@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
 from recto.errors import Invalid, NotFound, Unreachable
+from recto.providers.http import ServerEvent
 from recto.providers.model import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
-from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider
-from recto.providers.openai_replies import OpenAIReader
-from recto.providers.sse import ServerEvent
+from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider, OpenAIReader
 from recto.sources.source import Tool
 from recto.window.calibration import is_believable
 from recto.window.request import Entry, Format, NamedTool, Parameters, Piece, ResponseFormat, with_marks

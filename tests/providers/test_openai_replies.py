@@ -23,17 +23,10 @@ from recto.errors import (
     Unreachable,
 )
 from recto.providers.client import ReplyHead
-from recto.providers.failure import RequestTarget, from_status, from_stream
-from recto.providers.http import ReportedError
+from recto.providers.http import EventReader, ReportedError, RequestTarget, ServerEvent, from_status, from_stream
 from recto.providers.model import Attempt, Done, ReplyPart, TextPart, ThinkingPart
-from recto.providers.openai_replies import (
-    OpenAIReader,
-    OpenAIReplyWriter,
-    openai_error,
-    read_openai_reply,
-    write_openai_reply,
-)
-from recto.providers.sse import EventReader, ServerEvent
+from recto.providers.openai import OpenAIReader
+from recto.providers.openai_client import OpenAIReplyWriter, openai_error, write_openai_reply
 from recto.wire import dumpb
 
 HEAD = ReplyHead("chatcmpl-1", "acme:m", 1_800_000_000)
@@ -66,7 +59,7 @@ def test_a_whole_reply_that_we_write_reads_the_same(
     blocks: tuple[Block, ...], finish: str, usage: Usage | None
 ) -> None:
     done = ended(blocks, finish, usage)
-    assert wv.gathered(read_openai_reply(dumpb(write_openai_reply(HEAD, blocks, done)))) == (blocks, [done])
+    assert wv.gathered(OpenAIReader().whole(write_openai_reply(HEAD, blocks, done))) == (blocks, [done])
 
 
 def test_a_stream_has_the_usage_only_where_it_was_asked_for() -> None:
@@ -93,7 +86,7 @@ def test_an_attempt_is_not_told() -> None:
 )
 def test_what_a_whole_reply_has_no_place_for_is_lost(before: tuple[Block, ...], after: tuple[Block, ...]) -> None:
     reply = write_openai_reply(HEAD, before, Done("pause_turn"))
-    assert wv.gathered(read_openai_reply(dumpb(reply))) == (after, [Done("stop")])
+    assert wv.gathered(OpenAIReader().whole(reply)) == (after, [Done("stop")])
 
 
 ERRORS: list[tuple[Exception, int, str, str | None, type[RectoError]]] = [
@@ -139,7 +132,7 @@ def test_an_error_inside_a_stream_is_read_as_one() -> None:
 @pytest.mark.parametrize("reply", [{"error": {"message": "no"}}, {"choices": [], "error": {"code": 500}}])
 def test_a_whole_reply_may_be_an_error(reply: Any) -> None:
     with pytest.raises(ReportedError):
-        read_openai_reply(dumpb(reply))
+        OpenAIReader().whole(reply)
 
 
 def test_a_server_that_tells_its_timings_all_along_gives_the_usage_so_far() -> None:

@@ -6,9 +6,8 @@ import pytest
 
 from recto.chat.message import Usage
 from recto.providers.catalog import ModelCatalog
-from recto.providers.openai_replies import read_openai_reply
-from recto.providers.prices import Prices
-from recto.wire import dumpb
+from recto.providers.model import Prices
+from recto.providers.openai import OpenAIReader
 
 MILLION = 1_000_000
 
@@ -93,6 +92,6 @@ def test_a_model_on_ones_own_server_costs_nothing(tmp_path: Path) -> None:
 )
 def test_reasoning_that_only_the_total_tells_is_output(usage: dict[str, object], output: int, reasoning: int) -> None:
     told = {"prompt_tokens": 10, "completion_tokens": 20, **usage}
-    body = dumpb({"choices": [{"message": {"content": "Yes."}, "finish_reason": "stop"}], "usage": told})
-    found = read_openai_reply(body)[-1].usage  # type: ignore[union-attr]  # the last part is Done
+    reply = {"choices": [{"message": {"content": "Yes."}, "finish_reason": "stop"}], "usage": told}
+    found = OpenAIReader().whole(reply)[-1].usage  # type: ignore[union-attr]  # the last part is Done
     assert found == Usage(10, output, reasoning=reasoning)

@@ -9,8 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from recto.providers.model import CallPart, Done, ReplyPart, TextPart, ThinkingPart
-from recto.providers.reply_limit import CHARACTERS_PER_TOKEN, ReplyLimit, limited
+from recto.providers.model import (
+    CHARACTERS_PER_TOKEN,
+    CallPart,
+    Done,
+    ReplyLimit,
+    ReplyPart,
+    TextPart,
+    ThinkingPart,
+    limited,
+)
 
 LIMIT = ReplyLimit(characters=20_000, calls=5)
 

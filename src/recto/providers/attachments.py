@@ -11,7 +11,7 @@ import struct
 from msgspec.structs import replace
 
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
-from recto.providers.families import claude_version
+from recto.providers.catalog import claude_version
 from recto.providers.model import Model
 from recto.window.request import Entry
 
