@@ -192,16 +192,12 @@ def test_a_dead_server_costs_a_turn_nothing_once_it_is_known_to_be_dead() -> Non
     assert calls == 3
 
 
-def test_the_users_own_window_is_not_asked_for(tmp_path: Path) -> None:
+async def test_the_users_own_window_is_not_asked_for(tmp_path: Path) -> None:
     (tmp_path / "models.toml").write_text('["box:m"]\ncontext_limit = 5000\n')
-
-    async def act() -> None:
-        async with Loopback(routes={"/v1/models": [Loopback.whole(VLLM)]}) as server:
-            environment = {"RECTO_BOX_BASE_URL": server.url, "RECTO_BOX_FORMAT": "anthropic"}
-            provider = open_provider("box", home=tmp_path, project=None, environment=environment)
-            model = await provider.model("box:m")
-            assert (model.window, model.window_from) == (5000, "models.toml")
-            assert server.received == []
-            await provider.close()
-
-    asyncio.run(act())
+    async with Loopback(routes={"/v1/models": [Loopback.whole(VLLM)]}) as server:
+        environment = {"RECTO_BOX_BASE_URL": server.url, "RECTO_BOX_FORMAT": "anthropic"}
+        provider = open_provider("box", home=tmp_path, project=None, environment=environment)
+        model = await provider.model("box:m")
+        assert (model.window, model.window_from) == (5000, "models.toml")
+        assert server.received == []
+        await provider.close()

@@ -29,7 +29,7 @@ from recto.providers.openai import read_item
 from recto.providers.remote import CountRequest, RemoteProvider
 from recto.sources.source import Tool
 from recto.window.count import estimate_text
-from recto.window.request import Contents, Entry, NamedTool, Parameters, Piece, PieceKind
+from recto.window.request import Contents, Entry, Format, NamedTool, Parameters, Piece, PieceKind
 from recto.wire import Json, dumpb, dumps, loads
 
 NAME = "anthropic"
@@ -330,7 +330,8 @@ class AnthropicReader:
 
 
 class AnthropicProvider(RemoteProvider):
-    format, reader = AnthropicFormat(), AnthropicReader
+    format: Format = AnthropicFormat()
+    reader = AnthropicReader
 
     def __init__(self, *arguments: Any, key_variable: str | None = "ANTHROPIC_API_KEY", **options: Any) -> None:
         super().__init__(*arguments, key_variable=key_variable, **options)

@@ -41,10 +41,10 @@ EFFORTS = ("low", "medium", "high", "xhigh", "max")
 CHOICES: dict[str, ToolChoice] = {"auto": "auto", "none": "none", "any": "required"}
 THINKING = ("enabled", "adaptive", "between_tools", "disabled")
 # Accepted and ignored. `top_k` is refused by current models anyway.
-IGNORED = ("metadata", "service_tier", "inference_geo", "cache_control", "diagnostics", "speed", "top_k")
-IGNORED += ("user_profile_id", "workspace_id")
-IGNORED_OF_TOOL = ("cache_control", "strict", "allowed_callers", "defer_loading", "eager_input_streaming")
-IGNORED_OF_TOOL += ("input_examples",)
+IGNORED = {"metadata", "service_tier", "inference_geo", "cache_control", "diagnostics", "speed", "top_k"}
+IGNORED |= {"user_profile_id", "workspace_id"}
+IGNORED_OF_TOOL = {"cache_control", "strict", "allowed_callers", "defer_loading", "eager_input_streaming"}
+IGNORED_OF_TOOL |= {"input_examples"}
 # Fields that cannot make a request cost more than its input and its longest reply.
 BOUNDED = frozenset({"model", "messages", "system", "max_tokens", "stream", "temperature", "top_p", "top_k", "tools"})
 BOUNDED |= {"stop_sequences", "tool_choice", "thinking", "output_config", "metadata", "cache_control", "service_tier"}
@@ -314,8 +314,7 @@ class AnthropicReplyWriter:
     def write(self, part: ReplyPart) -> list[ServerEvent]:
         if isinstance(part, Attempt):
             return []
-        events = [] if self._begun else [self._start_message()]
-        self._begun = True
+        events = [] if self._begun else [self._begin()]
         if isinstance(part, TextPart):
             return events + (self._added("text", {"type": "text_delta", "text": part.text}) if part.text else [])
         if isinstance(part, ThinkingPart):
@@ -329,7 +328,8 @@ class AnthropicReplyWriter:
         """The events for an error after the reply has begun; before that, the HTTP status reports it."""
         return [_event(anthropic_error(error).body)]
 
-    def _start_message(self) -> ServerEvent:
+    def _begin(self) -> ServerEvent:
+        self._begun = True
         nothing = {"stop_reason": None, "stop_sequence": None, "usage": _written_usage(None)}
         return _event({"type": "message_start", "message": {**_written_head(self._head), "content": [], **nothing}})
 

@@ -63,37 +63,28 @@ VOCABULARY_NAMES = {
 }
 
 
-class CountingRule(Struct, frozen=True):
-    """The fields of Model with the same names."""
-
-    tokenizer: str
-    factor: float = 1.0
-    exact: bool = False
-
-
 # Claude's vocabulary is not public. Relative to o200k: 1.14 (English) to 1.27 (code) up to 4.6, about 1.6 from 4.7 on.
 # These are upper bounds to start with, until reported usage corrects them.
-CLAUDE_UNTIL_4_6 = CountingRule("o200k_base", 1.3)
-CLAUDE_SINCE_4_7 = CountingRule("o200k_base", 1.8)
-UNKNOWN = CountingRule("o200k_base", 1.1)
+CLAUDE_UNTIL_4_6, CLAUDE_SINCE_4_7, UNKNOWN = 1.3, 1.8, 1.1
 
 
 def _fits(name: str, globs: str) -> bool:
     return any(fnmatchcase(name, each) for each in globs.split())
 
 
-def counting(provider: str, id: str) -> CountingRule:
-    """How to count the tokens of a model, by its name alone."""
-    name = _bare(id)
+def counting(provider: str, id: str) -> Facts:
+    """How to count the tokens of a model, by its name alone, as fields of Model."""
+    name, o200k = _bare(id), {"tokenizer": "o200k_base"}
     if "claude" in name:
-        return CLAUDE_UNTIL_4_6 if claude_version(name) <= (4, 6) else CLAUDE_SINCE_4_7
+        return o200k | {"factor": CLAUDE_UNTIL_4_6 if claude_version(name) <= (4, 6) else CLAUDE_SINCE_4_7}
     if _fits(name, OPENAI_CHATS):
-        return CountingRule("o200k_base", exact=provider == "openai")
+        return o200k | {"exact": provider == "openai"}
     if _fits(name, OPENAI_REASONS):
-        return CountingRule("o200k_base")
+        return o200k
     if name.startswith(("gpt-4", "gpt-3.5")):
-        return CountingRule("cl100k_base", exact=provider == "openai")
-    return next((CountingRule(known) for known, globs in VOCABULARY_NAMES.items() if _fits(name, globs)), UNKNOWN)
+        return {"tokenizer": "cl100k_base", "exact": provider == "openai"}
+    found = next((known for known, globs in VOCABULARY_NAMES.items() if _fits(name, globs)), None)
+    return {"tokenizer": found} if found else o200k | {"factor": UNKNOWN}
 
 
 def abilities(provider: str, id: str) -> Facts:
@@ -208,10 +199,8 @@ def _one_of(values: Collection[str]) -> Check:
     return Check(lambda value: isinstance(value, str) and value in values, f"one of {', '.join(values)}")
 
 
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) and len(text) > 1 for text in value)
-
-
+FLAGS: tuple[str, ...] = ("summarizes", "answers_from_notes", "fixed_temperature", "exact", "tools", "images", "files")
+FLAGS += ("adaptive_thinking", "effort", "stop", "json_schema", "forced_tools")
 FLAG = Check(lambda value: isinstance(value, bool), "true or false")
 PRICE = Check(_number(0, 1_000_000).passes, "US dollars per million tokens")
 CHECKS = {
@@ -219,17 +208,15 @@ CHECKS = {
     "max_output": _whole(1),
     "max_tokens": _whole(1),
     "temperature": _number(0, 2),
-    "summarizes": FLAG,
-    "answers_from_notes": FLAG,
-    "fixed_temperature": FLAG,
     "thinking_budget": _whole(0),
     "tokenizer": _one_of(VOCABULARIES),
     "factor": _number(0.1, 10),
-    "exact": FLAG,
-    "tools": FLAG,
-    **dict.fromkeys(("images", "files", "adaptive_thinking", "effort", "stop", "json_schema", "forced_tools"), FLAG),
+    **dict.fromkeys(FLAGS, FLAG),
     "strategy": _one_of(STRATEGIES),
-    "control": Check(_are_texts, "a list of texts of at least two characters"),
+    "control": Check(
+        lambda value: isinstance(value, list) and all(isinstance(text, str) and len(text) > 1 for text in value),
+        "a list of texts of at least two characters",
+    ),
     "prices": Check(lambda value: isinstance(value, dict), f"a table with {', '.join(PRICES)}"),
 }
 
@@ -287,22 +274,8 @@ def _wrong(path: Path, name: str, key: str, what: str) -> Invalid:
 
 
 # Our provider name -> that of genai-prices. Only these are looked up: loading its data takes a third of a second.
-PRICED = {
-    "anthropic": "anthropic",
-    "cerebras": "cerebras",
-    "cohere": "cohere",
-    "deepseek": "deepseek",
-    "fireworks": "fireworks",
-    "gemini": "google",
-    "groq": "groq",
-    "mistral": "mistral",
-    "moonshotai": "moonshotai",
-    "openai": "openai",
-    "openrouter": "openrouter",
-    "perplexity": "perplexity",
-    "together": "together",
-    "xai": "x-ai",
-}
+_SAME = "anthropic cerebras cohere deepseek fireworks groq mistral moonshotai openai openrouter perplexity together"
+PRICED = {"gemini": "google", "xai": "x-ai", **{name: name for name in _SAME.split(" ")}}
 OURS = {theirs: ours for ours, theirs in PRICED.items()}
 # Names of models that a gateway passes on: with a provider's name in front, or of makers who let nobody else run them.
 PREFIXES = "anthropic azure azure_ai bedrock cerebras cohere deepseek fireworks_ai gemini google groq mistral moonshot"
@@ -403,19 +376,16 @@ class ModelCatalog:
 
 def _guess(provider: str, id: str) -> Model:
     """The facts that the name alone implies."""
-    count = counting(provider, id)
     return Model(
         f"{provider}:{id}",
         provider,
         id,
         window=None,
         window_from="unknown",
-        tokenizer=count.tokenizer,
-        factor=count.factor,
-        exact=count.exact,
         control=() if provider in MAKERS else COMMON_CONTROL,
         prices=Prices(0.0, 0.0) if provider in LOCAL else None,
         prices_from="your own server" if provider in LOCAL else "unknown",
+        **counting(provider, id),
         **abilities(provider, id),
     )
 
@@ -463,7 +433,7 @@ def _passed_on(provider: str, id: str) -> "tuple[str, ModelInfo] | None":
         return None
     bare = name.rsplit("/", 1)[-1]
     for tried in (name, bare, f"bedrock/{bare}"):
-        # by the rules of LiteLLM: provider/model, or a model whose maker its name tells
+        # by the rules of LiteLLM: provider/model, or a model whose name shows its maker
         if found := _look_up(tried, "litellm"):
             return f"{OURS.get(found[0], found[0])}:{bare}", found[1]
     return None

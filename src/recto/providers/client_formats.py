@@ -203,7 +203,7 @@ def body_pieces(body: bytes) -> tuple[Piece, ...]:
         done = at
         while text[at] != "]":
             stop = decode(text, at)[1]
-            # a comma belongs to the item behind it
+            # a comma belongs to the item after it
             pieces.append(Piece(_DIVIDED[name], between(done, stop)))
             done = stop
             at = _skip(text, stop)

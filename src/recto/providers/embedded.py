@@ -18,7 +18,6 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager, closing, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,10 +47,10 @@ MAX_THREADS = 8
 AT_WORK_WITHIN_S = 60
 # A model that was not used for so long is let go.
 IDLE_S = 600.0
-# Measured on questions about notes: without it one answer in seven repeated itself endlessly. A penalty on single
-# words, or with a longer lookback, makes so small a model invent figures that it should quote.
-DRY_MULTIPLIER = 0.8
-DRY_ALLOWED = 3
+# (multiplier, allowed length) Measured on questions about notes: without it one answer in seven repeated itself
+# endlessly. A penalty on single words, or with a longer lookback, makes so small a model invent figures that it should
+# quote.
+DRY = 0.8, 3
 
 
 class Running(Struct, eq=False):
@@ -232,11 +231,20 @@ def _launch(weights: Weights, path: Path, window: int) -> Running:
         raise NotFound(f"The embedded model needs xllamacpp, which is not installed ({why}); {advice}.") from why
     key = secrets.token_urlsafe()
     parameters = xllamacpp.CommonParams()
-    _set(parameters, path, window, key)
-    parameters.model_alias = {weights.name}
+    parameters.model.path, parameters.model_alias = str(path), {weights.name}
+    parameters.n_ctx, parameters.n_parallel, parameters.cache_ram_mib = window, 1, CACHE_MIB
+    for processors in (parameters.cpuparams, parameters.cpuparams_batch):
+        processors.n_threads = _threads()
+        processors.poll = 0  # waiting threads sleep: just as fast, and other processes can run
+    parameters.hostnames, parameters.port = ["127.0.0.1"], 0
+    # without a key, any page in the user's browser could use the server
+    parameters.api_keys = [key]
+    parameters.ui = parameters.endpoint_slots = False
+    parameters.verbosity = -1
+    # the first request warms up the model too, and there is no other device to fit it to
+    parameters.warmup = parameters.fit_params = False
     if weights.name == TINY:
-        parameters.sampling.dry_multiplier = DRY_MULTIPLIER
-        parameters.sampling.dry_allowed_length = DRY_ALLOWED
+        parameters.sampling.dry_multiplier, parameters.sampling.dry_allowed_length = DRY
     try:
         server = xllamacpp.Server(parameters)
     except RuntimeError as why:
@@ -267,36 +275,18 @@ def _stop_all() -> None:
         _running.clear()
 
 
-def _set(parameters: Any, path: Path, window: int, key: str) -> None:
-    parameters.model.path = str(path)
-    parameters.n_ctx = window
-    parameters.n_parallel = 1
-    for processors in (parameters.cpuparams, parameters.cpuparams_batch):
-        processors.n_threads = _threads()
-        processors.poll = 0  # waiting threads sleep: just as fast, and other processes can run
-    parameters.cache_ram_mib = CACHE_MIB
-    parameters.hostnames, parameters.port = ["127.0.0.1"], 0
-    # without a key, any page in the user's browser could use the server
-    parameters.api_keys = [key]
-    parameters.ui = parameters.endpoint_slots = False
-    parameters.verbosity = -1
-    # the first request warms up the model too, and there is no other device to fit it to
-    parameters.warmup = parameters.fit_params = False
-
-
 def _threads() -> int:
     """One thread per physical core that we may use. More threads, as llama.cpp itself chooses, do not make this model
     faster, and make it far slower on a busy machine."""
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    return min(len({_core(number) for number in allowed}), MAX_THREADS)
-
-
-def _core(number: int) -> str:
-    """The processors that share a core with this one, or its own number where the system does not report them."""
-    try:
-        return Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list").read_text().strip()
-    except OSError:
-        return str(number)
+    cores = set[str]()
+    for number in allowed:
+        try:
+            siblings = Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list").read_text()
+        except OSError:  # the system does not report which processors share a core
+            siblings = str(number)
+        cores.add(siblings.strip())
+    return min(len(cores), MAX_THREADS)
 
 
 # -- where the reply of a tiny model ends
@@ -309,9 +299,9 @@ _WORDS = re.compile(r"\w+")
 _HEADING = re.compile(r"#{1,6} |\*\*[^*\n]{1,80}\*\*:?\s*$|[A-Z][\w'-]*(?: [\w'-]+)?:\s*$|(?:-{3,}|={3,})\s*$")
 # A shorter unit may be said twice: "Yes.", "1."
 _FEWEST_WORDS = 3
-# So many sentences may begin with the same three words, or with the same two.
+# This many sentences may begin with the same three words, or with the same two.
 _MOST_ALIKE, _MOST_PAIRS = 2, 4
-# So many words in a row that brought nearly nothing new are a loop, and so are many clauses that begin alike.
+# This many words in a row with hardly a new pair are a loop, and so are this many clauses that begin alike.
 _LOOKED_AT, _LEAST_NEW = 36, 0.35
 _ALIKE_CLAUSES = 4
 # From this share of the longest reply on, the next end of a sentence is the end.

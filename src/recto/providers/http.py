@@ -295,14 +295,6 @@ class RetryPolicy(Struct, frozen=True):
 RETRY_POLICY = RetryPolicy()
 
 
-class Call(Struct, frozen=True):
-    """One request to send; `target` names it in error messages."""
-
-    target: RequestTarget
-    headers: Mapping[str, str]
-    body: bytes
-
-
 class ReportedError(Exception):
     """The provider reports an error inside its stream."""
 
@@ -331,12 +323,14 @@ class Transport:
         self._sleep = sleep
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[bool, AsyncClient]] = WeakKeyDictionary()
 
-    async def post_stream(self, call: Call, reader: Callable[[], ReplyReader]) -> AsyncGenerator[ReplyPart]:
+    async def post_stream(
+        self, target: RequestTarget, headers: Mapping[str, str], body: bytes, reader: Callable[[], ReplyReader]
+    ) -> AsyncGenerator[ReplyPart]:
         """Ends with Done or raises a ProviderError. Retries only while no ReplyPart has arrived."""
         number, started, sent = 1, False, False
         while True:
             try:
-                async with aclosing(self._once(call, reader())) as parts:
+                async with aclosing(self._once(target, headers, body, reader())) as parts:
                     async for part in parts:
                         started = True
                         yield part
@@ -357,12 +351,14 @@ class Transport:
         for client in self._clients.pop(asyncio.get_running_loop(), {}).values():
             await client.aclose()
 
-    async def _once(self, call: Call, reader: ReplyReader) -> AsyncGenerator[ReplyPart]:
+    async def _once(
+        self, target: RequestTarget, headers: Mapping[str, str], body: bytes, reader: ReplyReader
+    ) -> AsyncGenerator[ReplyPart]:
         import httpx2  # slow, and only to send
 
-        target, client = call.target, self.client(call.target.url)
+        client = self.client(target.url)
         try:
-            async with client.stream("POST", target.url, content=call.body, headers=dict(call.headers)) as response:
+            async with client.stream("POST", target.url, content=body, headers=dict(headers)) as response:
                 if not response.is_success:
                     raise from_status(target, response.status_code, await _error_body(response), response.headers)
                 async with aclosing(_Answer(target, reader, response, self.retry_policy.read_s).parts()) as parts:

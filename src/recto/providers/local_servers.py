@@ -209,14 +209,17 @@ def _with_reported(model: Model, shown: Json, running: Json) -> Model:
         return model
     if window := _running_window(running, model.id) or _set_window(shown.get("parameters")):
         return replace(model, window=window, window_from="the server")
-    return replace(model, window=min(_trained_window(shown) or DEFAULT_WINDOW, DEFAULT_WINDOW), window_from="built in")
+    facts = shown.get("model_info")
+    trained = (value for name, value in facts.items() if name.endswith(".context_length")) if _is_table(facts) else ()
+    window = _whole(next(iter(trained), None)) or DEFAULT_WINDOW
+    return replace(model, window=min(window, DEFAULT_WINDOW), window_from="built in")
 
 
 def _running_window(running: Json, id: str) -> int | None:
     """The actual window of a loaded model."""
-    models = running.get("models") if isinstance(running, dict) else None
+    models = running.get("models") if _is_table(running) else None
     for model in models if isinstance(models, list) else ():
-        if isinstance(model, dict) and model.get("name") in (id, f"{id}:latest"):
+        if _is_table(model) and model.get("name") in (id, f"{id}:latest"):
             return _whole(model.get("context_length"))
     return None
 
@@ -228,10 +231,8 @@ def _set_window(parameters: Json) -> int | None:
     return next((int(count) for count in counts if count.isdecimal() and len(count) < 10), None) or None
 
 
-def _trained_window(shown: Json) -> int | None:
-    facts = shown.get("model_info")
-    values = facts.items() if isinstance(facts, dict) else ()
-    return next((_whole(value) for name, value in values if name.endswith(".context_length")), None)
+def _is_table(value: Json) -> bool:
+    return isinstance(value, dict)
 
 
 def _whole(value: Json) -> int | None:

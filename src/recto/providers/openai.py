@@ -46,7 +46,7 @@ class Dialect(Struct, frozen=True):
     max_tokens_field: str = "max_tokens"
     asks_usage: bool = True
     asks_timings: bool = False
-    """llama.cpp then tells its usage with every token, and not only at the end."""
+    """llama.cpp then reports its usage with every token, and not only at the end."""
     ids: re.Pattern[str] = re.compile(r"[!-~]+")
     """The ids of tool calls that are sent back as they came. Gateways keep more in an id than its name."""
 
@@ -344,7 +344,7 @@ def _read_usage(raw: Json) -> Usage | None:
         return UNREADABLE_USAGE
     details, replied = (raw.get(f"{name}_tokens_details") for name in ("prompt", "completion"))
     output, reasoning = _count(raw, "completion_tokens"), _count(replied, "reasoning_tokens")
-    # some providers count reasoning beside the completion, and only their total tells
+    # some providers count reasoning beside the completion, and only their total shows it
     beside = _count(raw, "total_tokens") - used - output
     return Usage(
         input=used,
@@ -356,7 +356,7 @@ def _read_usage(raw: Json) -> Usage | None:
 
 
 def _read_timings(raw: Json) -> Usage | None:
-    """What a llama.cpp server tells with every token, if it is asked to."""
+    """What a llama.cpp server reports with every token, if it is asked to."""
     if not isinstance(raw, dict) or (read := reported_count(raw.get("prompt_n"))) is None:
         return None
     cached = _count(raw, "cache_n")
@@ -457,5 +457,5 @@ def _part(part: Json) -> Iterator[Json]:
 
 
 def _declared(function: Json) -> Json:
-    told = {"name": function["name"], "description": function.get("description", "")}
-    return told | {"parametersJsonSchema": function["parameters"]}
+    named = {"name": function["name"], "description": function.get("description", "")}
+    return named | {"parametersJsonSchema": function["parameters"]}

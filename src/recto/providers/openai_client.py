@@ -45,8 +45,8 @@ EFFORTS: tuple[Effort, ...] = get_args(Effort)
 RESPONSE_TYPES: tuple[ResponseType, ...] = get_args(ResponseType)
 _PROMPT_CACHE = ("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention")
 # Accepted and ignored: they do not change the reply.
-IGNORED = ("user", "metadata", "store", "seed", "service_tier", "safety_identifier", "prediction", "verbosity")
-IGNORED += _PROMPT_CACHE
+IGNORED = {"user", "metadata", "store", "seed", "service_tier", "safety_identifier", "prediction", "verbosity"}
+IGNORED |= {*_PROMPT_CACHE}
 # Accepted only with values that have no effect: our replies have no place for what they ask for.
 UNSERVED: Mapping[str, tuple[object, ...]] = {
     "n": (1,),
@@ -126,9 +126,9 @@ def _response_format(format: Fields | None) -> ResponseFormat | None:
     kind: ResponseType = format.needed_choice("type", RESPONSE_TYPES)
     if kind != "json_schema":
         return ResponseFormat(kind)
-    told = format.needed_object("json_schema")
-    name, description = told.needed_text("name"), told.text("description") or ""
-    return ResponseFormat(kind, told.mapping("schema"), name, description, told.flag("strict"))
+    shape = format.needed_object("json_schema")
+    name, description = shape.needed_text("name"), shape.text("description") or ""
+    return ResponseFormat(kind, shape.mapping("schema"), name, description, shape.flag("strict"))
 
 
 # -- tools

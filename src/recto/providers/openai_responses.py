@@ -1,6 +1,6 @@
 """OpenAI's responses API as a client speaks it: reads its requests, and writes replies, whole or as events.
 
-A compaction is an item of the reply that can be read: its text is the summary that stands for what is left out.
+A compaction is an item of the reply that can be read: its text is the summary of what is left out.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from recto.wire import Json, dumps
 PREFIX = "resp_"
 ROLES = ("user", "assistant", "system", "developer")
 SILENT = ("reasoning", "compaction", "item_reference")
-"""Items of earlier replies that say nothing here: what they stand for is in the store."""
+"""Items of earlier replies that say nothing here: their contents are in the store."""
 
 
 class ResponsesRequest(Struct, frozen=True):
@@ -54,9 +54,9 @@ def read_responses_request(body: bytes) -> ResponsesRequest:
         reasoning_effort=reasoning.choice("effort", EFFORTS) if reasoning else None,
         response_format=_response_format(fields),
     )
-    told = "\n\n".join(text for text in (instructions, *system) if text)
+    text = "\n\n".join(each for each in (instructions, *system) if each)
     stream = bool(fields.flag("stream"))
-    return ResponsesRequest(ClientRequest(model, tuple(entries), told, tools, parameters, stream), previous)
+    return ResponsesRequest(ClientRequest(model, tuple(entries), text, tools, parameters, stream), previous)
 
 
 def _input(fields: Fields) -> tuple[list[str], list[Entry]]:
@@ -209,9 +209,9 @@ class ResponsesWriter:
         events = [] if self._has_begun else self._begin()
         if isinstance(part, Done):
             events += self._close()
-            told = write_response(self._head, self._items, part, self._previous)
-            kind = "response.incomplete" if told["status"] == "incomplete" else "response.completed"
-            return [*events, self._event(kind, response=told)]
+            response = write_response(self._head, self._items, part, self._previous)
+            kind = "response.incomplete" if response["status"] == "incomplete" else "response.completed"
+            return [*events, self._event(kind, response=response)]
         if isinstance(part, ThinkingPart):
             return events
         if isinstance(part, TextPart):
@@ -221,13 +221,13 @@ class ResponsesWriter:
     def error(self, error: Exception) -> list[ServerEvent]:
         body = openai_error(error).body["error"]
         why = {"code": body["code"] or body["type"], "message": body["message"]}
-        told = write_response(self._head, self._items, None, self._previous) | {"status": "failed", "error": why}
-        return [self._event("response.failed", response=told)]
+        response = write_response(self._head, self._items, None, self._previous) | {"status": "failed", "error": why}
+        return [self._event("response.failed", response=response)]
 
     def _begin(self) -> list[ServerEvent]:
         self._has_begun = True
-        told = write_response(self._head, (), None, self._previous)
-        events = [self._event(f"response.{kind}", response=told) for kind in ("created", "in_progress")]
+        response = write_response(self._head, (), None, self._previous)
+        events = [self._event(f"response.{kind}", response=response) for kind in ("created", "in_progress")]
         for item in self._before:
             events += [self._item("added", item), self._item("done", item)]
             self._items.append(item)
@@ -268,8 +268,8 @@ class ResponsesWriter:
             call = self._call
             item = _call(call.id, call.name, call.arguments, "completed")
             at = {"item_id": item["id"], "output_index": len(self._items)}
-            told = {"arguments": call.arguments, "name": call.name}
-            done = self._event("response.function_call_arguments.done", **at, **told)
+            said = {"arguments": call.arguments, "name": call.name}
+            done = self._event("response.function_call_arguments.done", **at, **said)
             events = [done, self._item("done", item)]
         self._items.append(item)
         return events

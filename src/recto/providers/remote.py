@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.errors import Invalid, NoKey, NotFound, Refused, Unreachable
-from recto.providers.http import Call, ReplyReader, RequestTarget, Transport, connection_failure
+from recto.providers.http import ReplyReader, RequestTarget, Transport, connection_failure
 from recto.providers.model import Model, Provider, ReplyPart, VocabularyCounter, reported_count
 from recto.window.count import TokenCounter
 from recto.window.request import Format, Purpose
@@ -130,8 +130,8 @@ class RemoteProvider(ABC):
 
     async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
         target, headers = self._target(self.url, _model_in(body))
-        call = Call(target, {**headers, "accept": "text/event-stream"}, body)
-        async with aclosing(self.transport.post_stream(call, self.reader)) as parts:
+        headers["accept"] = "text/event-stream"
+        async with aclosing(self.transport.post_stream(target, headers, body, self.reader)) as parts:
             async for part in parts:
                 yield part
 

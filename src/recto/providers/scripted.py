@@ -179,7 +179,10 @@ class ScriptedProvider:
         for call in step.calls:
             yield CallPart(call.index, call.id or f"call_{new_id()}", call.name)
             yield CallPart(call.index, arguments=call.arguments)
-        usage = await _count_usage(request, step) if step.usage is UNSET else step.usage and Usage(**step.usage)
+        if step.usage is UNSET:
+            usage: Usage | None = await _count_usage(request, step)
+        else:
+            usage = None if step.usage is None else convert(step.usage, Usage)
         yield Done(step.finish or ("tool_calls" if step.calls else "stop"), usage)
 
     async def _until(self, path: str) -> None:
