@@ -237,8 +237,6 @@ FINISHES = {
 
 
 class AnthropicReader:
-    """Reads the events of one reply in order."""
-
     def __init__(self) -> None:
         self._finish: str | None = None
         self._counts: dict[str, int] = {}

@@ -193,7 +193,6 @@ def _message(message: Fields, calls: dict[str, str], made: Made | None) -> list[
 
 
 def _blocks(fields: Fields, name: str, kinds: Sequence[str], read: BlockReader) -> tuple[Block, ...]:
-    """A text, or a list of blocks of these types."""
     content = fields.raw(name)
     if content is None or isinstance(content, str):
         return (Text(clean(content)[0]),) if content else ()
@@ -280,7 +279,6 @@ ERROR_TYPES = {
 
 
 def write_anthropic_reply(head: ReplyHead, blocks: Sequence[Block], done: Done) -> Json:
-    """A whole reply."""
     content = [item for block in blocks if (item := _written_block(block)) is not None]
     return {**_written_head(head), "content": content, **_written_end(done), "usage": _written_usage(done.usage)}
 

@@ -156,7 +156,6 @@ def pixel_size(data: bytes) -> Size | None:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, ...]:
-    """Skips segments up to the one that starts a frame."""
     place = 2
     while True:
         if data[place] != 0xFF:

@@ -8,8 +8,8 @@ import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache
+from fnmatch import fnmatchcase, translate
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +68,13 @@ VOCABULARY_NAMES = {
 CLAUDE_UNTIL_4_6, CLAUDE_SINCE_4_7, UNKNOWN = 1.3, 1.8, 1.1
 
 
+@cache
+def _pattern(globs: str) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, globs.split())))
+
+
 def _fits(name: str, globs: str) -> bool:
-    return any(fnmatchcase(name, each) for each in globs.split())
+    return _pattern(globs).match(name) is not None
 
 
 def counting(provider: str, id: str) -> Facts:

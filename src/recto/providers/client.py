@@ -177,7 +177,6 @@ class Fields:
         return self._checked(name, lambda value: isinstance(value, list), "a list") or []
 
     def item(self, name: str, number: int, value: Json) -> "Fields":
-        """An object of a list."""
         return self.below(value, self.at(name) + self._item.format(number))
 
     def objects(self, name: str) -> list["Fields"]:
@@ -197,7 +196,6 @@ class Fields:
         return text
 
     def ignore(self, names: Iterable[str]) -> None:
-        """Accepts fields that have no effect here."""
         self._left.difference_update(names)
 
     def only(self, neutral: Mapping[str, tuple[Json, ...]]) -> None:
@@ -242,7 +240,6 @@ def parsed(body: bytes, *, item: str, lenient: bool = False) -> Fields:
 
 
 def joined(blocks: Iterable[Block], separator: str = "\n") -> str:
-    """The texts among the blocks."""
     return separator.join(block.text for block in blocks if isinstance(block, Text))
 
 

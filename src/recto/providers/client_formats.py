@@ -24,8 +24,6 @@ from recto.wire import Json, dumps
 
 
 class ReplyWriter(Protocol):
-    """Writes one reply as the events of a stream."""
-
     def write(self, part: ReplyPart) -> list[ServerEvent]: ...
 
     def error(self, error: Exception) -> list[ServerEvent]: ...

@@ -179,7 +179,6 @@ class AttemptFailed(Exception):
 
 
 def from_status(target: RequestTarget, status: int, body: bytes, headers: Mapping[str, str]) -> AttemptFailed:
-    """The failure of an answer with an error status."""
     try:
         payload = loads(body)
     except (ValueError, RecursionError):

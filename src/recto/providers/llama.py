@@ -53,7 +53,6 @@ class Shape(Struct, frozen=True):
     """(role, kind) of contents that the template changes."""
 
     def keeps(self, role: str, content: str) -> bool:
-        """Whether the template renders this content unchanged."""
         return not any((role, kind) in self.changes for kind in kinds(content))
 
     def piece(self, role: str, content: str) -> str:
@@ -65,7 +64,6 @@ class Shape(Struct, frozen=True):
 
 
 def kinds(content: str) -> Iterable[str]:
-    """The kinds of content that a template may change."""
     if content == "" or content != content.strip():
         yield BLANK
     if "<think>" in content or "</think>" in content:
@@ -115,7 +113,6 @@ async def _before_user(render: Render, after_user: str, gaps: Sequence[str]) -> 
 
 
 async def _with_changes(render: Render, shape: Shape) -> Shape:
-    """The shape with the kinds of content that the template changes."""
     changes = set()
     for kind, odd in ODD.items():
         for role in ROLES:
@@ -137,7 +134,6 @@ def _conversations(content: str) -> Iterable[list[TemplateMessage]]:
 
 
 def _gaps(rendered: str | None, messages: Sequence[TemplateMessage]) -> list[str]:
-    """The texts before, between and after the contents."""
     if rendered is None:
         raise Irregular("refuses a plain conversation")
     gaps = []

@@ -79,8 +79,6 @@ MARKER = re.compile(r"<[^<>\s'\"{}]{1,40}>|\[/?[A-Z_]{2,30}\]")
 
 
 class Props(Struct, frozen=True):
-    """The properties that a server reports."""
-
     window: int | None
     template: str
     model: str
@@ -182,7 +180,6 @@ class OllamaProvider(OpenAIProvider):
         self._server = LocalServer(self.base_url.removesuffix("/v1"), self._key)
 
     async def model(self, name: str) -> Model:
-        """The model with its window and abilities as Ollama reports them, if it runs."""
         model = self.known(name)
         try:
             status, shown = await self._server.ask("POST", "/api/show", {"model": model.id}, PROBE_S)
@@ -216,7 +213,6 @@ def _with_reported(model: Model, shown: Json, running: Json) -> Model:
 
 
 def _running_window(running: Json, id: str) -> int | None:
-    """The actual window of a loaded model."""
     models = running.get("models") if _is_table(running) else None
     for model in models if isinstance(models, list) else ():
         if _is_table(model) and model.get("name") in (id, f"{id}:latest"):

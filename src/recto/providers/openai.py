@@ -250,8 +250,6 @@ DONE = "[DONE]"
 
 
 class OpenAIReader:
-    """Reads the events of one reply in order."""
-
     def __init__(self) -> None:
         self._finish: str | None = None
         self._usage: Usage | None = None
@@ -416,7 +414,6 @@ class GeminiProvider(OpenAIProvider):
 
 
 def own_form(request: dict[str, Json]) -> dict[str, Json]:
-    """The parts of a request that are counted, as Gemini's API takes them."""
     names: dict[str, str] = {}
     instructions: list[Json] = []
     contents: list[Json] = []

@@ -257,7 +257,6 @@ def _result(message: Fields, calls: Mapping[str, str]) -> ToolResult:
 
 
 def _content(message: Fields, *, only_text: bool = False, may_lack: bool = False) -> tuple[Block, ...]:
-    """A text, or a list of parts."""
     content = message.raw("content")
     if content is None and not may_lack:
         message.refuse("content", "is missing")

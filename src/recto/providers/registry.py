@@ -185,7 +185,6 @@ def is_served(name: str, environment: Mapping[str, str]) -> bool:
 
 
 def has_key(name: str, environment: Mapping[str, str]) -> bool:
-    """Whether the environment has the key of a known provider."""
     return name in KNOWN and bool(_key(name, KNOWN[name], environment))
 
 
@@ -260,7 +259,6 @@ def _address(name: str, environment: Mapping[str, str]) -> EndpointAddress:
 
 
 def _format(name: str, environment: Mapping[str, str]) -> str:
-    """The wire format that a provider speaks."""
     variable = _variable(name, "FORMAT")
     default = "anthropic" if name == "anthropic" else "openai"
     found = environment.get(variable, "").strip().lower() or default

@@ -33,8 +33,6 @@ MAX_LIST_BYTES = 16 * 1024 * 1024
 
 
 class ModelLookup(Protocol):
-    """Looks up the facts about a model."""
-
     def find(self, provider: str, id: str) -> Model: ...
 
 
@@ -94,7 +92,6 @@ class RemoteProvider(ABC):
         return found.applied(model) if found else model
 
     def known(self, name: str) -> Model:
-        """The facts of the catalog alone."""
         return self.catalog.find(self.name, name.removeprefix(f"{self.name}:"))
 
     async def offered(self) -> list[Model]:
@@ -136,7 +133,6 @@ class RemoteProvider(ABC):
                 yield part
 
     def _target(self, url: str, model: str) -> tuple[RequestTarget, dict[str, str]]:
-        """What a request goes to, and its headers."""
         key = self.checked_key()
         # some servers delay a stream in order to compress it
         common = {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "recto"}
@@ -270,7 +266,6 @@ class ListedModel(Struct, frozen=True):
     """False for a model that its server loads on demand, perhaps with a smaller window."""
 
     def applied(self, model: Model) -> Model:
-        """The model with the numbers of its server."""
         if self.window:
             model = replace(model, window=self.window, window_from="the server")
         if self.max_output and not model.max_output:
