@@ -22,8 +22,7 @@ from bench.figure import Figure
 from bench.table import judged, show
 from recto.api.blocking import Desk, open_desk
 from recto.chat.message import Usage
-from recto.providers.families import vocabulary
-from recto.providers.model import Done, ReplyPart, TextPart
+from recto.providers.model import Done, ReplyPart, TextPart, vocabulary
 from recto.search.minilm import WordPiece
 from recto.sources.source import Tool
 from recto.weights import named

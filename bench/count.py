@@ -20,8 +20,7 @@ from bench import corpus, peers
 from bench.figure import Figure, cost
 from bench.table import judged, show
 from recto.chat.blocks import Text
-from recto.providers.families import VocabularyCounter, vocabulary
-from recto.providers.model import Model
+from recto.providers.model import Model, VocabularyCounter, vocabulary
 from recto.providers.openai import OpenAIFormat
 from recto.store.store import Store
 from recto.window.count import Count

@@ -27,8 +27,8 @@ from recto.memory.fact_files import parse_fact_file
 from recto.memory.fact_proposals import is_worth_asking, supported_facts
 from recto.memory.learning import learnable
 from recto.memory.statements import full_names, guessed_kind, is_negated, may_contradict, numbers_in, says_same
-from recto.providers.reply_end import ReplyEnd
-from recto.providers.sse import EventReader
+from recto.providers.embedded import ReplyEnd
+from recto.providers.http import EventReader
 from recto.recall.indexed_message import speaker
 from recto.search.dates import find_dates
 from recto.search.index_item import IndexItem, cut_item

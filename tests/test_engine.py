@@ -762,7 +762,7 @@ def test_counts_are_made_once_and_then_come_from_the_store(
     for number in range(5):
         talk.ask(f"question {number}")
     again = desk(model)
-    from recto.providers.families import VocabularyCounter
+    from recto.providers.model import VocabularyCounter
 
     measured: list[int] = []
     original = VocabularyCounter.count

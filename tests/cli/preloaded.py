@@ -132,7 +132,7 @@ def main() -> None:
 
 def _preload() -> None:
     from recto.cli.main import COMMANDS
-    from recto.providers.families import vocabulary
+    from recto.providers.model import vocabulary
 
     for name in (*(f"cli.{each}" for each in COMMANDS), "cli.screen", "api.blocking", "serve.launch"):
         import_module(f"recto.{name}")

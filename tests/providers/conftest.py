@@ -1,6 +1,7 @@
 """A real HTTP server on loopback that answers as it is told: any status, any cut of the bytes, any bad end."""
 
 import asyncio
+import inspect
 import threading
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -164,11 +165,11 @@ class OneModel:
         return Model(f"{provider}:{id}", provider, id, 128_000, "built in", exact=True)
 
 
-@pytest.fixture
-def loopback() -> type[Loopback]:
-    return Loopback
-
-
-@pytest.fixture
-def catalog() -> OneModel:
-    return OneModel()
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs tests that are coroutines, each in an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    asyncio.run(pyfuncitem.obj(**arguments))
+    return True

@@ -2,18 +2,17 @@
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.providers.conftest import OneModel
 
 from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
-from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
-from recto.providers.anthropic_replies import AnthropicReader
+from recto.providers.anthropic import AnthropicFormat, AnthropicProvider, AnthropicReader
+from recto.providers.http import ServerEvent
 from recto.providers.model import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
-from recto.providers.sse import ServerEvent
 from recto.sources.source import Tool
 from recto.window.request import (
     MAX_MARKS,
@@ -27,9 +26,6 @@ from recto.window.request import (
     with_marks,
 )
 from recto.wire import Json, dumps
-
-if TYPE_CHECKING:
-    from tests.providers.conftest import OneModel
 
 FORMAT: Format = AnthropicFormat()
 LOOK = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
@@ -413,16 +409,16 @@ def test_blocks_and_events_that_are_not_known_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("base_url", ["https://host", "https://host/", "https://host/v1", "https://host/v1/"])
-def test_the_version_in_the_address_is_optional(base_url: str, catalog: "OneModel") -> None:
-    assert AnthropicProvider("anthropic", base_url, "k", catalog).url == "https://host/v1/messages"
+def test_the_version_in_the_address_is_optional(base_url: str) -> None:
+    assert AnthropicProvider("anthropic", base_url, "k", OneModel()).url == "https://host/v1/messages"
 
 
-def test_a_provider_is_a_provider(catalog: "OneModel") -> None:
-    provider: Provider = AnthropicProvider("anthropic", "https://host", "k", catalog)
+def test_a_provider_is_a_provider() -> None:
+    provider: Provider = AnthropicProvider("anthropic", "https://host", "k", OneModel())
     assert asyncio.run(provider.model("anthropic:claude")).id == "claude"
     assert provider.format.name == "anthropic"
 
 
-def test_the_version_is_in_a_header(catalog: "OneModel") -> None:
-    provider = AnthropicProvider("anthropic", "https://host", "k", catalog)
+def test_the_version_is_in_a_header() -> None:
+    provider = AnthropicProvider("anthropic", "https://host", "k", OneModel())
     assert provider.headers("k") == {"anthropic-version": "2023-06-01", "x-api-key": "k"}

@@ -13,7 +13,7 @@ from tests.providers import wire_values as wv
 from recto.chat.blocks import Block, File, Image, Text, Thinking, ToolCall, ToolResult
 from recto.errors import Invalid
 from recto.providers.anthropic import AnthropicFormat
-from recto.providers.anthropic_requests import EFFORTS, read_anthropic_request
+from recto.providers.anthropic_client import EFFORTS, read_anthropic_request
 from recto.providers.client import CLIENT, ClientRequest
 from recto.sources.source import Tool
 from recto.window.request import Entry, NamedTool, Parameters, ResponseFormat

@@ -10,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.errors import Invalid, NotFound
-from recto.providers.catalog import CHECKS, PRICED, SHIPPED, VOCABULARIES, ModelCatalog, read_facts
-from recto.providers.families import claude_version, counting, has_fixed_temperature, vocabulary
-from recto.providers.prices import Prices
+from recto.providers.catalog import (
+    CHECKS,
+    PRICED,
+    SHIPPED,
+    VOCABULARIES,
+    ModelCatalog,
+    claude_version,
+    counting,
+    has_fixed_temperature,
+    read_facts,
+)
+from recto.providers.model import Model, Prices, vocabulary
 from recto.weights import chat_models
 from recto.window.request import COMMON_CONTROL
 
@@ -199,43 +208,34 @@ def test_the_embedded_model_is_known_without_loading_price_data() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize(
-    ("provider", "id", "expected"),
-    [
-        ("openai", "gpt-4o-mini", ("o200k_base", 1.0, True)),
-        ("openai", "chatgpt-4o-latest", ("o200k_base", 1.0, True)),
-        ("openai", "gpt-4.1-nano", ("o200k_base", 1.0, True)),
-        ("openai", "ft:gpt-4o-mini-2024-07-18:me::x", ("o200k_base", 1.0, True)),
-        ("openai", "gpt-5-mini", ("o200k_base", 1.0, False)),
-        ("openai", "gpt-6-sol", ("o200k_base", 1.0, False)),
-        ("openai", "o1", ("o200k_base", 1.0, False)),
-        ("openai", "o4-mini", ("o200k_base", 1.0, False)),
-        ("groq", "openai/gpt-oss-20b", ("o200k_base", 1.0, False)),
-        ("openrouter", "openai/gpt-4o", ("o200k_base", 1.0, False)),
-        ("openai", "gpt-4", ("cl100k_base", 1.0, True)),
-        ("openai", "gpt-4-turbo-2024-04-09", ("cl100k_base", 1.0, True)),
-        ("openai", "gpt-3.5-turbo", ("cl100k_base", 1.0, True)),
-        ("anthropic", "claude-3-5-sonnet-20241022", ("o200k_base", 1.3, False)),
-        ("anthropic", "claude-opus-4-6", ("o200k_base", 1.3, False)),
-        ("anthropic", "claude-opus-4-7", ("o200k_base", 1.8, False)),
-        ("anthropic", "claude-sonnet-5", ("o200k_base", 1.8, False)),
-        ("anthropic", "claude-next", ("o200k_base", 1.8, False)),
-        ("openrouter", "anthropic/claude-sonnet-4.5", ("o200k_base", 1.3, False)),
-        ("gemini", "gemini-2.5-pro", ("gemma4", 1.0, False)),
-        ("ollama", "gemma3:4b", ("gemma4", 1.0, False)),
-        ("ollama", "llama3.2:3b", ("llama3", 1.0, False)),
-        ("groq", "deepseek-r1-distill-llama-70b", ("llama3", 1.0, False)),
-        ("deepseek", "deepseek-chat", ("deepseek_v3", 1.0, False)),
-        ("together", "Qwen/Qwen3-32B", ("qwen3", 1.0, False)),
-        ("mistral", "ministral-8b-latest", ("mistral_v3", 1.0, False)),
-        ("mistral", "open-mixtral-8x7b", ("mistral_v3", 1.0, False)),
-        ("xai", "grok-4", ("o200k_base", 1.1, False)),
-        ("ollama", "phi4", ("o200k_base", 1.1, False)),
-    ],
-)
-def test_each_family_has_its_vocabulary(provider: str, id: str, expected: tuple[str, float, bool]) -> None:
-    count = counting(provider, id)
-    assert (count.tokenizer, count.factor, count.exact) == expected
+COUNTED = {
+    ("o200k_base", 1.0, True): "openai:gpt-4o-mini openai:chatgpt-4o-latest openai:gpt-4.1-nano "
+    "openai:ft:gpt-4o-mini-2024-07-18:me::x",
+    ("o200k_base", 1.0, False): "openai:gpt-5-mini openai:gpt-6-sol openai:o1 openai:o4-mini groq:openai/gpt-oss-20b "
+    "openrouter:openai/gpt-4o",
+    ("cl100k_base", 1.0, True): "openai:gpt-4 openai:gpt-4-turbo-2024-04-09 openai:gpt-3.5-turbo",
+    ("o200k_base", 1.3, False): "anthropic:claude-3-5-sonnet-20241022 anthropic:claude-opus-4-6 "
+    "openrouter:anthropic/claude-sonnet-4.5",
+    ("o200k_base", 1.8, False): "anthropic:claude-opus-4-7 anthropic:claude-sonnet-5 anthropic:claude-next",
+    ("gemma4", 1.0, False): "gemini:gemini-2.5-pro ollama:gemma3:4b",
+    ("llama3", 1.0, False): "ollama:llama3.2:3b groq:deepseek-r1-distill-llama-70b",
+    ("deepseek_v3", 1.0, False): "deepseek:deepseek-chat",
+    ("qwen3", 1.0, False): "together:Qwen/Qwen3-32B",
+    ("mistral_v3", 1.0, False): "mistral:ministral-8b-latest mistral:open-mixtral-8x7b",
+    ("o200k_base", 1.1, False): "xai:grok-4 ollama:phi4",
+}
+
+
+def found(name: str) -> Model:
+    provider, _, id = name.partition(":")
+    return ModelCatalog().find(provider, id)
+
+
+@pytest.mark.parametrize(("expected", "names"), COUNTED.items())
+def test_each_family_has_its_vocabulary(expected: tuple[str, float, bool], names: str) -> None:
+    for name in names.split():
+        model = found(name)
+        assert (model.tokenizer, model.factor, model.exact) == expected, name
 
 
 @pytest.mark.parametrize(
@@ -254,31 +254,16 @@ def test_the_version_of_a_claude_is_read_in_every_spelling(name: str, version: t
 
 
 @pytest.mark.parametrize(
-    ("id", "fixed"),
+    ("fixed", "ids"),
     [
-        ("o1", True),
-        ("o3-mini", True),
-        ("o4-mini-2025-04-16", True),
-        ("gpt-5", True),
-        ("gpt-5-nano", True),
-        ("openai/gpt-5.2-chat", True),
-        ("gpt-5.5", True),
-        ("ft:gpt-5-mini:me::x", True),
-        ("codex-mini-latest", True),
-        ("claude-opus-4-7", True),
-        ("anthropic/claude-sonnet-5", True),
-        ("gpt-5-chat-latest", False),
-        ("gpt-4o", False),
-        ("gpt-4.1-mini", False),
-        ("openai/gpt-oss-120b", False),
-        ("claude-opus-4-6", False),
-        ("claude-3-5-haiku-latest", False),
-        ("marco-o1", False),
-        ("llama3.2:3b", False),
+        (True, "o1 o3-mini o4-mini-2025-04-16 gpt-5 gpt-5-nano openai/gpt-5.2-chat gpt-5.5 ft:gpt-5-mini:me::x"),
+        (True, "codex-mini-latest claude-opus-4-7 anthropic/claude-sonnet-5"),
+        (False, "gpt-5-chat-latest gpt-4o gpt-4.1-mini openai/gpt-oss-120b claude-opus-4-6 claude-3-5-haiku-latest"),
+        (False, "marco-o1 llama3.2:3b"),
     ],
 )
-def test_models_that_refuse_a_temperature_are_known_by_name(id: str, fixed: bool) -> None:
-    assert has_fixed_temperature(id) is fixed
+def test_models_that_refuse_a_temperature_are_known_by_name(fixed: bool, ids: str) -> None:
+    assert {id: has_fixed_temperature(id) for id in ids.split()} == dict.fromkeys(ids.split(), fixed)
 
 
 def test_what_a_name_tells_about_the_temperature_can_be_overruled(home: Path) -> None:
@@ -291,7 +276,7 @@ def test_what_a_name_tells_about_the_temperature_can_be_overruled(home: Path) ->
 
 @given(st.text(max_size=40))
 def test_any_name_is_counted_somehow(id: str) -> None:
-    assert counting("x", id).tokenizer in VOCABULARIES
+    assert counting("x", id)["tokenizer"] in VOCABULARIES
 
 
 def test_every_vocabulary_that_may_be_named_loads() -> None:
@@ -364,58 +349,39 @@ def test_every_key_may_be_set(home: Path) -> None:
     assert model.prices == Prices(1.0, 2.0, 0.5, 3.0)
 
 
-@pytest.mark.parametrize(
-    ("provider", "id", "images", "files"),
-    [
-        ("openai", "gpt-4o-mini", True, True),
-        ("openai", "gpt-5.6-sol", True, True),
-        ("openai", "gpt-6-astra", True, True),
-        ("openai", "o4-mini", True, True),
-        ("openai", "o3-mini", False, False),
-        ("openai", "gpt-4", False, False),
-        ("openai", "gpt-3.5-turbo", False, False),
-        ("openai", "gpt-oss-120b", False, False),
-        ("anthropic", "claude-3-haiku", True, False),
-        ("anthropic", "claude-opus-4-8", True, True),
-        ("anthropic", "claude-2", False, False),
-        ("openrouter", "anthropic/claude-sonnet-5", True, True),
-        ("gemini", "gemini-3.8-flash", True, False),
-        ("xai", "grok-4.7", True, False),
-        ("xai", "grok-3", False, False),
-        ("mistral", "pixtral-large", True, False),
-        ("mistral", "codestral-2508", False, False),
-        ("deepseek", "deepseek-chat", False, False),
-        ("ollama", "gemma-3-27b", False, False),
-        ("lmstudio", "qwen2.5-vl-7b-instruct", True, False),
-        ("llamacpp", "anything", False, False),
-        ("embedded", "smollm2", False, False),
-    ],
-)
-def test_whether_a_model_takes_images_and_files_is_told_by_its_name(
-    home: Path, provider: str, id: str, images: bool, files: bool
-) -> None:
-    model = ModelCatalog(home, None).find(provider, id)
-    assert (model.images, model.files) == (images, files)
+TAKEN = {
+    "images files": "openai:gpt-4o-mini openai:gpt-5.6-sol openai:gpt-6-astra openai:o4-mini anthropic:claude-opus-4-8 "
+    "openrouter:anthropic/claude-sonnet-5",
+    "images": "anthropic:claude-3-haiku gemini:gemini-3.8-flash xai:grok-4.7 mistral:pixtral-large "
+    "lmstudio:qwen2.5-vl-7b-instruct",
+    "": "openai:o3-mini openai:gpt-4 openai:gpt-3.5-turbo openai:gpt-oss-120b anthropic:claude-2 xai:grok-3 "
+    "mistral:codestral-2508 deepseek:deepseek-chat ollama:gemma-3-27b llamacpp:anything embedded:smollm2",
+}
+ASKED = {
+    "openai:gpt-4o": "stop json_schema forced_tools",
+    "openai:gpt-4": "stop forced_tools",
+    "openai:gpt-5.4": "effort json_schema forced_tools",
+    "anthropic:claude-3-5-haiku-latest": "stop forced_tools",
+    "anthropic:claude-sonnet-4-5": "stop json_schema forced_tools",
+    "anthropic:claude-opus-4-5": "stop json_schema forced_tools effort",
+    "anthropic:claude-opus-4-7": "stop json_schema forced_tools effort adaptive_thinking",
+    "anthropic:claude-opus-5-5": "stop json_schema effort adaptive_thinking",
+    "vllm:anything": "stop json_schema forced_tools",
+}
 
 
-@pytest.mark.parametrize(
-    ("provider", "id", "taken"),
-    [
-        ("openai", "gpt-4o", {"stop", "json_schema", "forced_tools"}),
-        ("openai", "gpt-4", {"stop", "forced_tools"}),
-        ("openai", "gpt-5.4", {"effort", "json_schema", "forced_tools"}),
-        ("anthropic", "claude-3-5-haiku-latest", {"stop", "forced_tools"}),
-        ("anthropic", "claude-sonnet-4-5", {"stop", "json_schema", "forced_tools"}),
-        ("anthropic", "claude-opus-4-5", {"stop", "json_schema", "forced_tools", "effort"}),
-        ("anthropic", "claude-opus-4-7", {"stop", "json_schema", "forced_tools", "effort", "adaptive_thinking"}),
-        ("anthropic", "claude-opus-5-5", {"stop", "json_schema", "effort", "adaptive_thinking"}),
-        ("vllm", "anything", {"stop", "json_schema", "forced_tools"}),
-    ],
-)
-def test_what_may_be_asked_of_a_model_is_told_by_its_name(home: Path, provider: str, id: str, taken: set[str]) -> None:
-    model = ModelCatalog(home, None).find(provider, id)
-    names = ("effort", "stop", "json_schema", "forced_tools", "adaptive_thinking")
-    assert {name for name in names if getattr(model, name)} == taken
+def abilities(name: str, *of: str) -> set[str]:
+    model = found(name)
+    return {ability for ability in of if getattr(model, ability)}
+
+
+def test_what_a_model_takes_is_told_by_its_name() -> None:
+    for taken, names in TAKEN.items():
+        for name in names.split():
+            assert abilities(name, "images", "files") == set(taken.split()), name
+    for name, taken in ASKED.items():
+        asked = abilities(name, "effort", "stop", "json_schema", "forced_tools", "adaptive_thinking")
+        assert asked == set(taken.split()), name
 
 
 def test_every_key_is_documented() -> None:

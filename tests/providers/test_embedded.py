@@ -46,38 +46,32 @@ async def answered(provider: EmbeddedProvider, body: Sequence[Piece]) -> list[Re
     return [part async for part in provider.stream(b"".join(piece.data for piece in body), "reply")]
 
 
-def test_it_answers_and_its_count_is_the_reported_one() -> None:
-    async def act() -> None:
-        provider = embedded()
-        model = await provider.model("embedded:smollm2")
-        body = pieces(provider, "What is the capital of France? Answer in one sentence.")
-        parts = await answered(provider, body)
-        counter = await provider.counter(model)
-        counts = await counter.count(body)
-        await provider.close()
-        assert "Paris" in "".join(part.text for part in parts if isinstance(part, TextPart))
-        done = parts[-1]
-        assert isinstance(done, Done)
-        assert done.usage is not None
-        assert done.usage.input == sum(count.tokens for count in counts) + counter.priming.tokens
-        assert all(count.exact for count in counts)
-        assert counter.without_system.tokens > 0
-        assert counter.note is None
-
-    asyncio.run(act())
+async def test_it_answers_and_its_count_is_the_reported_one() -> None:
+    provider = embedded()
+    model = await provider.model("embedded:smollm2")
+    body = pieces(provider, "What is the capital of France? Answer in one sentence.")
+    parts = await answered(provider, body)
+    counter = await provider.counter(model)
+    counts = await counter.count(body)
+    await provider.close()
+    assert "Paris" in "".join(part.text for part in parts if isinstance(part, TextPart))
+    done = parts[-1]
+    assert isinstance(done, Done)
+    assert done.usage is not None
+    assert done.usage.input == sum(count.tokens for count in counts) + counter.priming.tokens
+    assert all(count.exact for count in counts)
+    assert counter.without_system.tokens > 0
+    assert counter.note is None
 
 
-def test_a_warm_prefix_is_reported_as_cached() -> None:
-    async def act() -> None:
-        provider = embedded()
-        for _ in range(2):
-            done = (await answered(provider, pieces(provider, "Tell me about tea and about coffee.", 2)))[-1]
-        await provider.close()
-        assert isinstance(done, Done)
-        assert done.usage is not None
-        assert done.usage.cache_read > 10
-
-    asyncio.run(act())
+async def test_a_warm_prefix_is_reported_as_cached() -> None:
+    provider = embedded()
+    for _ in range(2):
+        done = (await answered(provider, pieces(provider, "Tell me about tea and about coffee.", 2)))[-1]
+    await provider.close()
+    assert isinstance(done, Done)
+    assert done.usage is not None
+    assert done.usage.cache_read > 10
 
 
 def test_its_facts_are_known_without_starting_it() -> None:
@@ -158,18 +152,15 @@ def test_it_listens_on_loopback_and_to_nobody_without_the_key() -> None:
         assert stranger.post("/v1/chat/completions", json={"messages": []}).status_code == 401
 
 
-def test_the_window_of_the_settings_is_the_servers_and_too_much_overflows() -> None:
-    async def act() -> None:
-        provider = embedded(window=512)
-        model = await provider.model("smollm2")
-        assert (model.window, model.window_from) == (512, "settings")
-        try:
-            with pytest.raises(Overflow):
-                await answered(provider, pieces(provider, "word " * 600))
-        finally:
-            await provider.close()
-
-    asyncio.run(act())
+async def test_the_window_of_the_settings_is_the_servers_and_too_much_overflows() -> None:
+    provider = embedded(window=512)
+    model = await provider.model("smollm2")
+    assert (model.window, model.window_from) == (512, "settings")
+    try:
+        with pytest.raises(Overflow):
+            await answered(provider, pieces(provider, "word " * 600))
+    finally:
+        await provider.close()
 
 
 def test_the_window_of_the_users_file_is_taken_too(tmp_path: Path) -> None:

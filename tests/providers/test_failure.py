@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.errors import Overflow, ProviderError, RateLimited, Refused, Unreachable
-from recto.providers.failure import AttemptFailed, RequestTarget, from_status, from_stream, retry_after_s
+from recto.providers.http import AttemptFailed, RequestTarget, from_status, from_stream, retry_after_s
 
 ASKED = RequestTarget(
     "openai", "https://user:secret@host:8/v1/chat/completions", "gpt-x", "OPENAI_API_KEY", "sk-very-secret"
@@ -134,7 +134,7 @@ def test_an_unknown_model_is_named() -> None:
 
 
 def test_an_address_is_shown_without_its_password() -> None:
-    assert ASKED.place == "https://host:8"
+    assert ASKED.place == f"{ASKED.provider} at https://host:8"
 
 
 def test_the_providers_message_is_cut_and_on_one_line() -> None:

@@ -9,8 +9,7 @@ from tests.providers.conftest import Loopback, OneModel
 from recto.chat.blocks import File, Image, Text, ToolCall, ToolResult
 from recto.errors import Unreachable
 from recto.providers.anthropic import AnthropicProvider
-from recto.providers.gemini import GeminiProvider
-from recto.providers.openai import OpenAIFormat, OpenAIProvider
+from recto.providers.openai import GeminiProvider, OpenAIFormat, OpenAIProvider
 from recto.providers.remote import RemoteProvider
 from recto.sources.source import Tool
 from recto.window.request import Entry, Parameters

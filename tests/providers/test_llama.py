@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples, mostly_slow
+from tests.providers.conftest import Loopback
 
 from recto.chat.blocks import Image, Text, ToolCall, ToolResult
 from recto.chat.message import Role
 from recto.errors import Unreachable
 from recto.providers.catalog import ModelCatalog
-from recto.providers.families import VocabularyCounter
 from recto.providers.llama import LlamaProvider, TemplateCounter, learn_counter
 from recto.providers.local_servers import LlamaServer
-from recto.providers.model import Done
-from recto.providers.model_list import FREE_FAILURES
+from recto.providers.model import Done, VocabularyCounter
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
+from recto.providers.remote import FREE_FAILURES
 from recto.sources.source import Tool
 from recto.weights import named
 from recto.window.count import Count
@@ -303,36 +303,27 @@ def test_a_large_text_is_counted() -> None:
     assert last == 1
 
 
-def provider(url: str, home: Path = NOWHERE) -> LlamaProvider:
-    return LlamaProvider(
-        OpenAIProvider("llamacpp", url, None, ModelCatalog(home, None)), LlamaServer(url.removesuffix("/v1"))
-    )
+def provider(url: str, home: Path = NOWHERE, **more: Any) -> LlamaProvider:
+    return LlamaProvider("llamacpp", url, None, ModelCatalog(home, None), **more)
 
 
-def test_the_server_tells_window_tools_and_control_texts() -> None:
-    async def act() -> None:
-        ours = provider(f"{running(SMOLLM2).listening_address}/v1")
-        model = await ours.model("llamacpp:anything")
-        assert (model.window, model.window_from) == (2048, "the server")
-        assert (model.tokenizer, model.exact, model.tools) == ("server", True, False)
-        assert {"<|im_start|>", "<|im_end|>"} <= set(model.control)
-        assert isinstance(await ours.counter(model), TemplateCounter)
-        await ours.close()
-
-    asyncio.run(act())
+async def test_the_server_tells_window_tools_and_control_texts() -> None:
+    ours = provider(f"{running(SMOLLM2).listening_address}/v1")
+    model = await ours.model("llamacpp:anything")
+    assert (model.window, model.window_from) == (2048, "the server")
+    assert (model.tokenizer, model.exact, model.tools) == ("server", True, False)
+    assert {"<|im_start|>", "<|im_end|>"} <= set(model.control)
+    assert isinstance(await ours.counter(model), TemplateCounter)
+    await ours.close()
 
 
-def test_a_smaller_window_of_the_user_is_kept_and_a_larger_one_is_not(tmp_path: Path) -> None:
+async def test_a_smaller_window_of_the_user_is_kept_and_a_larger_one_is_not(tmp_path: Path) -> None:
     (tmp_path / "models.toml").write_text('["llamacpp:a"]\nwindow = 1024\n["llamacpp:b"]\nwindow = 99999\n')
-
-    async def act() -> None:
-        ours = provider(f"{running(SMOLLM2).listening_address}/v1", tmp_path)
-        small, large = await ours.model("a"), await ours.model("b")
-        assert (small.window, small.window_from) == (1024, "models.toml")
-        assert (large.window, large.window_from) == (2048, "the server")
-        await ours.close()
-
-    asyncio.run(act())
+    ours = provider(f"{running(SMOLLM2).listening_address}/v1", tmp_path)
+    small, large = await ours.model("a"), await ours.model("b")
+    assert (small.window, small.window_from) == (1024, "models.toml")
+    assert (large.window, large.window_from) == (2048, "the server")
+    await ours.close()
 
 
 def test_it_answers_and_reports_usage() -> None:
@@ -356,74 +347,56 @@ def test_it_answers_and_reports_usage() -> None:
         "",
     ],
 )
-def test_a_server_of_another_kind_is_left_to_the_tables(loopback: Any, answer: object) -> None:
-    async def act() -> None:
-        page = loopback.page(200, answer) if isinstance(answer, str) else loopback.error(200, answer)
-        async with loopback(page) as other:
-            ours = provider(other.url)
-            model = await ours.model("qwen3:8b")
-            assert (model.window, model.window_from, model.tokenizer) == (None, "unknown", "qwen3")
-            assert isinstance(await ours.counter(model), VocabularyCounter)
-            assert [each.target for each in other.received] == ["/props", "/v1/models"]
-            await ours.close()
-
-    asyncio.run(act())
+async def test_a_server_of_another_kind_is_left_to_the_tables(answer: object) -> None:
+    page = Loopback.page(200, answer) if isinstance(answer, str) else Loopback.error(200, answer)
+    async with Loopback(page) as other:
+        ours = provider(other.url)
+        model = await ours.model("qwen3:8b")
+        assert (model.window, model.window_from, model.tokenizer) == (None, "unknown", "qwen3")
+        assert isinstance(await ours.counter(model), VocabularyCounter)
+        assert [each.target for each in other.received] == ["/props", "/v1/models"]
+        await ours.close()
 
 
-def test_a_server_that_does_not_run_yet_is_asked_again(loopback: Any) -> None:
-    async def act() -> None:
-        gone, props = loopback.nothing("aborted"), {"default_generation_settings": {"n_ctx": 512}}
-        missing, tokens = loopback.error(404, {}), loopback.error(200, {"tokens": [5, 6]})
-        async with loopback(gone, gone, loopback.error(200, props), *[missing] * 7, tokens) as server:
-            ours = provider(server.url)
-            assert (await ours.model("x")).window is None
-            assert (await ours.model("x")).window == 512
-            await ours.close()
-
-    asyncio.run(act())
+async def test_a_server_that_does_not_run_yet_is_asked_again() -> None:
+    gone, props = Loopback.nothing("aborted"), {"default_generation_settings": {"n_ctx": 512}}
+    missing, tokens = Loopback.error(404, {}), Loopback.error(200, {"tokens": [5, 6]})
+    async with Loopback(gone, gone, Loopback.error(200, props), *[missing] * 7, tokens) as server:
+        ours = provider(server.url)
+        assert (await ours.model("x")).window is None
+        assert (await ours.model("x")).window == 512
+        await ours.close()
 
 
-def test_a_server_without_templates_gives_a_careful_estimate(loopback: Any) -> None:
+async def test_a_server_without_templates_gives_a_careful_estimate() -> None:
     props = {"default_generation_settings": {"n_ctx": 512}, "model_path": r"C:\models\old.gguf"}
-
-    async def act() -> None:
-        missing, tokens = loopback.error(404, {"error": "File Not Found"}), loopback.error(200, {"tokens": [5, 6]})
-        async with loopback(loopback.error(200, props), *[missing] * 7, tokens) as old:
-            server = LlamaServer(old.url.removesuffix("/v1"))
-            counter = await learned(server)
-            assert (
-                counter.note == "Tokens of old.gguf are estimated, because its template refuses a plain conversation."
-            )
-            old.answers = (loopback.error(200, {"tokens": [5, 6, -1]}),)
-            assert await counter.count(pieces("", [("user", "hi")])[1:2]) == [Count(10, False)]
-            await server.close()
-
-    asyncio.run(act())
+    missing, tokens = Loopback.error(404, {"error": "File Not Found"}), Loopback.error(200, {"tokens": [5, 6]})
+    async with Loopback(Loopback.error(200, props), *[missing] * 7, tokens) as old:
+        server = LlamaServer(old.url.removesuffix("/v1"))
+        counter = await learned(server)
+        assert counter.note == "Tokens of old.gguf are estimated, because its template refuses a plain conversation."
+        old.answers = (Loopback.error(200, {"tokens": [5, 6, -1]}),)
+        assert await counter.count(pieces("", [("user", "hi")])[1:2]) == [Count(10, False)]
+        await server.close()
 
 
-def test_a_server_that_swallows_separators_is_asked_text_by_text(loopback: Any) -> None:
-    async def act() -> None:
-        swallowed, first, second = ([1, 2, 3], [1], [2, 3])
-        answers = [loopback.error(200, {"tokens": tokens}) for tokens in (swallowed, first, second)]
-        async with loopback(*answers) as odd:
-            server = LlamaServer(odd.url.removesuffix("/v1"))
-            assert await server.counts(["a", "b c"]) == [1, 2]
-            await server.close()
-
-    asyncio.run(act())
+async def test_a_server_that_swallows_separators_is_asked_text_by_text() -> None:
+    swallowed, first, second = ([1, 2, 3], [1], [2, 3])
+    answers = [Loopback.error(200, {"tokens": tokens}) for tokens in (swallowed, first, second)]
+    async with Loopback(*answers) as odd:
+        server = LlamaServer(odd.url.removesuffix("/v1"))
+        assert await server.counts(["a", "b c"]) == [1, 2]
+        await server.close()
 
 
-def test_a_server_that_cannot_count_is_unreachable(loopback: Any) -> None:
-    async def act() -> None:
-        async with loopback(loopback.error(500, {"error": "no"})) as broken:
-            server = LlamaServer(broken.url.removesuffix("/v1"))
-            with pytest.raises(Unreachable, match="cannot count tokens"):
-                await server.counts(["a"])
-            await server.close()
-        with pytest.raises(Unreachable, match="check that it runs"):
-            await LlamaServer("http://127.0.0.1:1").counts(["a"])
-
-    asyncio.run(act())
+async def test_a_server_that_cannot_count_is_unreachable() -> None:
+    async with Loopback(Loopback.error(500, {"error": "no"})) as broken:
+        server = LlamaServer(broken.url.removesuffix("/v1"))
+        with pytest.raises(Unreachable, match="cannot count tokens"):
+            await server.counts(["a"])
+        await server.close()
+    with pytest.raises(Unreachable, match="check that it runs"):
+        await LlamaServer("http://127.0.0.1:1").counts(["a"])
 
 
 class FailingTokenizer(LlamaServer):
@@ -445,74 +418,63 @@ class FailingTokenizer(LlamaServer):
 
 
 @pytest.mark.parametrize("failing", [(500, {"error": {"message": "crashed"}}), (200, {"tokens": "lots"}), (200, None)])
-def test_a_tokenizer_that_fails_is_replaced_by_estimates_until_it_works_again(failing: tuple[int, object]) -> None:
-    async def act() -> None:
-        server, now = FailingTokenizer("http://127.0.0.1:1"), [0.0]
-        talk = OpenAIProvider("llamacpp", "http://127.0.0.1:1/v1", None, ModelCatalog(NOWHERE, None))
-        ours = LlamaProvider(talk, server, lambda: now[0])
-        body = pieces("", [("user", "hello there")])[1:2]
-        for server.failing in (failing, None, failing, None):
-            now[0] += 100
-            model = await ours.model("qwen3:8b")
-            assert (model.window, "<|user|>" in model.control) == (2048, True)
-            counter = await ours.counter(model)
-            (count,) = await counter.count(body)
-            assert count.exact is (server.failing is None)
-            assert (counter.note is None) is (server.failing is None)
-            if server.failing:
-                assert counter.note is not None
-                assert counter.note.startswith(
-                    "Tokens are estimated for now: the llama.cpp server at http://127.0.0.1:1"
-                )
-                assert (await ours.model("qwen3:8b")).exact is False
-        await ours.close()
-
-    asyncio.run(act())
+async def test_a_tokenizer_that_fails_is_replaced_by_estimates_until_it_works_again(
+    failing: tuple[int, object],
+) -> None:
+    server, now = FailingTokenizer("http://127.0.0.1:1"), [0.0]
+    ours = provider("http://127.0.0.1:1/v1", clock=lambda: now[0])
+    ours._server = server
+    body = pieces("", [("user", "hello there")])[1:2]
+    for server.failing in (failing, None, failing, None):
+        now[0] += 100
+        model = await ours.model("qwen3:8b")
+        assert (model.window, "<|user|>" in model.control) == (2048, True)
+        counter = await ours.counter(model)
+        (count,) = await counter.count(body)
+        assert count.exact is (server.failing is None)
+        assert (counter.note is None) is (server.failing is None)
+        if server.failing:
+            assert counter.note is not None
+            assert counter.note.startswith("Tokens are estimated for now: the llama.cpp server at http://127.0.0.1:1")
+            assert (await ours.model("qwen3:8b")).exact is False
+    await ours.close()
 
 
-def test_a_failing_tokenizer_is_not_asked_for_every_piece() -> None:
-    async def act() -> None:
-        server = FailingTokenizer("http://127.0.0.1:1")
-        talk = OpenAIProvider("llamacpp", "http://127.0.0.1:1/v1", None, ModelCatalog(NOWHERE, None))
-        counter = await LlamaProvider(talk, server).counter(talk.known("x"))
-        asked: list[str] = []
+async def test_a_failing_tokenizer_is_not_asked_for_every_piece() -> None:
+    server = FailingTokenizer("http://127.0.0.1:1")
+    ours = provider("http://127.0.0.1:1/v1")
+    ours._server = server
+    counter = await ours.counter(ours.known("x"))
+    asked: list[str] = []
 
-        async def fail(texts: Sequence[str]) -> list[int]:
-            asked.extend(texts)
-            raise Unreachable("The server is gone.")
+    async def fail(texts: Sequence[str]) -> list[int]:
+        asked.extend(texts)
+        raise Unreachable("The server is gone.")
 
-        server.counts = fail  # type: ignore[method-assign]
-        for _ in range(20):
-            (count,) = await counter.count(pieces("", [("user", "hi")])[1:2])
-            assert not count.exact
-        assert len(asked) == FREE_FAILURES
-
-    asyncio.run(act())
+    server.counts = fail  # type: ignore[method-assign]
+    for _ in range(20):
+        (count,) = await counter.count(pieces("", [("user", "hi")])[1:2])
+        assert not count.exact
+    assert len(asked) == FREE_FAILURES
 
 
-def test_a_dropped_connection_is_replaced_by_a_new_one(loopback: Any) -> None:
-    async def act() -> None:
-        tokens = loopback.error(200, {"tokens": [1, -1]})
-        async with loopback(loopback.nothing("aborted"), tokens) as server:
-            asked = LlamaServer(server.url.removesuffix("/v1"))
-            assert await asked.counts(["a"]) == [1]
-            await asked.close()
-
-    asyncio.run(act())
+async def test_a_dropped_connection_is_replaced_by_a_new_one() -> None:
+    tokens = Loopback.error(200, {"tokens": [1, -1]})
+    async with Loopback(Loopback.nothing("aborted"), tokens) as server:
+        asked = LlamaServer(server.url.removesuffix("/v1"))
+        assert await asked.counts(["a"]) == [1]
+        await asked.close()
 
 
 @pytest.mark.parametrize(
     ("told", "images"),
     [({"vision": True, "audio": False}, True), ({"vision": False}, False), (None, False), (7, False)],
 )
-def test_a_server_tells_whether_it_takes_images(loopback: Any, told: object, images: bool) -> None:
-    async def act() -> None:
-        props = {"default_generation_settings": {"n_ctx": 512}, "modalities": told}
-        async with loopback(loopback.error(200, props)) as server:
-            asked = LlamaServer(server.url.removesuffix("/v1"))
-            answer = await asked.props()
-            assert answer is not None
-            assert answer.images is images
-            await asked.close()
-
-    asyncio.run(act())
+async def test_a_server_tells_whether_it_takes_images(told: object, images: bool) -> None:
+    props = {"default_generation_settings": {"n_ctx": 512}, "modalities": told}
+    async with Loopback(Loopback.error(200, props)) as server:
+        asked = LlamaServer(server.url.removesuffix("/v1"))
+        answer = await asked.props()
+        assert answer is not None
+        assert answer.images is images
+        await asked.close()

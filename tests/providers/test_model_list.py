@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.providers.conftest import Answer, Loopback
 
-from recto.providers import model_list
+from recto.providers import remote
 from recto.providers.model import Model
-from recto.providers.model_list import ListedModel, ModelList, ProbeSchedule, read_model_list
 from recto.providers.registry import open_provider
+from recto.providers.remote import ListedModel, ModelList, ProbeSchedule, read_model_list
 from recto.wire import Json
 
 NOWHERE = Path("/nonexistent")
@@ -160,7 +160,7 @@ def test_a_list_that_fails_for_now_is_asked_again() -> None:
     ids=["hangs", "aborts", "page", "half", "redirect", "drips", "refuses"],
 )
 def test_a_list_that_cannot_be_had_leaves_the_tables(odd: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_list, "PROBE_S", 0.3)
+    monkeypatch.setattr(remote, "PROBE_S", 0.3)
     [model], _ = asked("box:gpt-4o", {"/v1/models": [odd], "/props": [Loopback.error(404, {})]})
     assert (model.window, model.window_from) == (128_000, "genai-prices")
 
@@ -192,16 +192,12 @@ def test_a_dead_server_costs_a_turn_nothing_once_it_is_known_to_be_dead() -> Non
     assert calls == 3
 
 
-def test_the_users_own_window_is_not_asked_for(tmp_path: Path) -> None:
+async def test_the_users_own_window_is_not_asked_for(tmp_path: Path) -> None:
     (tmp_path / "models.toml").write_text('["box:m"]\ncontext_limit = 5000\n')
-
-    async def act() -> None:
-        async with Loopback(routes={"/v1/models": [Loopback.whole(VLLM)]}) as server:
-            environment = {"RECTO_BOX_BASE_URL": server.url, "RECTO_BOX_FORMAT": "anthropic"}
-            provider = open_provider("box", home=tmp_path, project=None, environment=environment)
-            model = await provider.model("box:m")
-            assert (model.window, model.window_from) == (5000, "models.toml")
-            assert server.received == []
-            await provider.close()
-
-    asyncio.run(act())
+    async with Loopback(routes={"/v1/models": [Loopback.whole(VLLM)]}) as server:
+        environment = {"RECTO_BOX_BASE_URL": server.url, "RECTO_BOX_FORMAT": "anthropic"}
+        provider = open_provider("box", home=tmp_path, project=None, environment=environment)
+        model = await provider.model("box:m")
+        assert (model.window, model.window_from) == (5000, "models.toml")
+        assert server.received == []
+        await provider.close()

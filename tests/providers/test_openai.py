@@ -1,28 +1,23 @@
 """OpenAI's format: golden bytes, laws of the body, and the streams of servers that each do it their own way."""
 
-import asyncio
 import json
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.providers.conftest import Loopback, OneModel
 
 from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
 from recto.errors import Invalid, NotFound, Unreachable
+from recto.providers.http import ServerEvent
 from recto.providers.model import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
-from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider
-from recto.providers.openai_replies import OpenAIReader
-from recto.providers.sse import ServerEvent
+from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider, OpenAIReader
 from recto.sources.source import Tool
 from recto.window.calibration import is_believable
 from recto.window.request import Entry, Format, NamedTool, Parameters, Piece, ResponseFormat, with_marks
 from recto.wire import Json, dumps, loads
-
-if TYPE_CHECKING:
-    from tests.providers.conftest import Loopback, OneModel
 
 FORMAT: Format = OpenAIFormat()
 LOOK = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
@@ -122,13 +117,13 @@ def test_servers_that_want_it_otherwise_get_it_otherwise() -> None:
         ("http://localhost:11434/v1", Dialect()),
     ],
 )
-def test_a_provider_knows_its_dialect_by_its_address(url: str, dialect: Dialect, catalog: "OneModel") -> None:
+def test_a_provider_knows_its_dialect_by_its_address(url: str, dialect: Dialect) -> None:
     def sent(format: Format) -> bytes:
         return body("", [], [], Parameters(9), format=format)
 
-    assert sent(OpenAIProvider("acme", url, None, catalog).format) == sent(OpenAIFormat(dialect))
+    assert sent(OpenAIProvider("acme", url, None, OneModel()).format) == sent(OpenAIFormat(dialect))
     told = Dialect("other")
-    assert sent(OpenAIProvider("acme", url, None, catalog, dialect=told).format) == sent(OpenAIFormat(told))
+    assert sent(OpenAIProvider("acme", url, None, OneModel(), dialect=told).format) == sent(OpenAIFormat(told))
 
 
 def test_a_user_message_is_a_string() -> None:
@@ -367,47 +362,35 @@ def test_a_stream_may_end_with_its_marker_alone() -> None:
     assert read(delta(content="Hi"), "[DONE]") == [TextPart("Hi"), Done("stop")]
 
 
-def test_a_provider_is_a_provider(catalog: "OneModel") -> None:
-    provider: Provider = OpenAIProvider("acme", "http://localhost:1/v1/", None, catalog)
-
-    async def go() -> None:
-        model = await provider.model("acme:gpt-x")
-        assert model == await provider.model("gpt-x")
-        assert (await provider.counter(model)).key == "o200k_base/chat"
-        with pytest.raises(NotFound):
-            await provider.model("acme:unknown")
-        await provider.close()
-
-    asyncio.run(go())
+async def test_a_provider_is_a_provider() -> None:
+    provider: Provider = OpenAIProvider("acme", "http://localhost:1/v1/", None, OneModel())
+    model = await provider.model("acme:gpt-x")
+    assert model == await provider.model("gpt-x")
+    assert (await provider.counter(model)).key == "o200k_base/chat"
+    with pytest.raises(NotFound):
+        await provider.model("acme:unknown")
+    await provider.close()
 
 
 @pytest.mark.parametrize("url", ["", "localhost:8080/v1", "ftp://host/v1", "http://", "http://[::1"])
-def test_an_address_that_is_none_is_invalid(url: str, catalog: "OneModel") -> None:
+def test_an_address_that_is_none_is_invalid(url: str) -> None:
     with pytest.raises(Invalid, match="base_url of acme"):
-        OpenAIProvider("acme", url, None, catalog)
+        OpenAIProvider("acme", url, None, OneModel())
 
 
-def test_no_key_means_no_header(loopback: "type[Loopback]", catalog: "OneModel") -> None:
-    async def go() -> None:
-        async with loopback(loopback.events(delta("stop"))) as server:
-            provider = OpenAIProvider("acme", server.url, None, catalog)
-            assert [part async for part in provider.stream(b'{"model":"m"}', "reply")] == [Done("stop")]
-            assert "authorization" not in server.received[0].headers
-            await provider.close()
-
-    asyncio.run(go())
+async def test_no_key_means_no_header() -> None:
+    async with Loopback(Loopback.events(delta("stop"))) as server:
+        provider = OpenAIProvider("acme", server.url, None, OneModel())
+        assert [part async for part in provider.stream(b'{"model":"m"}', "reply")] == [Done("stop")]
+        assert "authorization" not in server.received[0].headers
+        await provider.close()
 
 
-def test_an_error_that_llama_cpp_reports_in_its_own_field_is_raised(
-    loopback: "type[Loopback]", catalog: "OneModel"
-) -> None:
-    async def go() -> None:
-        chunks = f"data: {dumps(delta(content='Hi'))}\n\n".encode(), b'error: {"code":500,"message":"gone"}\n\n'
-        async with loopback(loopback.stream(*chunks)) as server:
-            provider = OpenAIProvider("acme", server.url, None, catalog)
-            with pytest.raises(Unreachable, match="gone") as caught:
-                [part async for part in provider.stream(b'{"model":"m"}', "reply")]
-            assert caught.value.partial
-            await provider.close()
-
-    asyncio.run(go())
+async def test_an_error_that_llama_cpp_reports_in_its_own_field_is_raised() -> None:
+    chunks = f"data: {dumps(delta(content='Hi'))}\n\n".encode(), b'error: {"code":500,"message":"gone"}\n\n'
+    async with Loopback(Loopback.stream(*chunks)) as server:
+        provider = OpenAIProvider("acme", server.url, None, OneModel())
+        with pytest.raises(Unreachable, match="gone") as caught:
+            [part async for part in provider.stream(b'{"model":"m"}', "reply")]
+        assert caught.value.partial
+        await provider.close()

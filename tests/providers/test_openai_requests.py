@@ -14,7 +14,7 @@ from recto.chat.blocks import File, Image, Text, Thinking, ToolCall, ToolResult
 from recto.errors import Invalid
 from recto.providers.client import CLIENT, ClientRequest
 from recto.providers.openai import Dialect, OpenAIFormat
-from recto.providers.openai_requests import EFFORTS, read_openai_request
+from recto.providers.openai_client import EFFORTS, read_openai_request
 from recto.sources.source import Tool
 from recto.window.request import Entry, NamedTool, Parameters, ResponseFormat
 

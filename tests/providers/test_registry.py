@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.providers.conftest import Loopback
 
 from recto.errors import Invalid, NoKey, NotFound, Refused
 from recto.providers.anthropic import AnthropicProvider
@@ -105,8 +106,8 @@ def test_a_known_provider_without_its_key_names_the_variable(name: str) -> None:
         asyncio.run(act())
 
 
-def reply(loopback: Any) -> Any:
-    return loopback.events({"choices": [{"delta": {"content": "ho"}, "finish_reason": "stop"}]}, "[DONE]")
+def reply() -> Any:
+    return Loopback.events({"choices": [{"delta": {"content": "ho"}, "finish_reason": "stop"}]}, "[DONE]")
 
 
 @pytest.mark.parametrize(
@@ -120,22 +121,19 @@ def reply(loopback: Any) -> Any:
         ("my-box.2", {"OPENAI_API_KEY": "one"}, None),
     ],
 )
-def test_any_name_goes_to_the_address_given_with_its_own_key_or_none(
-    loopback: Any, name: str, environment: dict[str, str], sent: str | None
+async def test_any_name_goes_to_the_address_given_with_its_own_key_or_none(
+    name: str, environment: dict[str, str], sent: str | None
 ) -> None:
-    async def act() -> None:
-        async with loopback(reply(loopback)) as server:
-            variable = f"RECTO_{name.upper().replace('-', '_').replace('.', '_')}_BASE_URL"
-            provider = opened(name, **{variable: server.url + "/"}, **environment)
-            parts = [part async for part in provider.stream(BODY, "reply")]
-            await provider.close()
-            assert parts == [TextPart("ho"), Done("stop", None)]
-            (received,) = server.received
-            assert received.target == "/v1/chat/completions"
-            assert received.headers.get("authorization") == sent
-            assert received.body == BODY
-
-    asyncio.run(act())
+    async with Loopback(reply()) as server:
+        variable = f"RECTO_{name.upper().replace('-', '_').replace('.', '_')}_BASE_URL"
+        provider = opened(name, **{variable: server.url + "/"}, **environment)
+        parts = [part async for part in provider.stream(BODY, "reply")]
+        await provider.close()
+        assert parts == [TextPart("ho"), Done("stop", None)]
+        (received,) = server.received
+        assert received.target == "/v1/chat/completions"
+        assert received.headers.get("authorization") == sent
+        assert received.body == BODY
 
 
 @pytest.mark.parametrize(
@@ -147,31 +145,23 @@ def test_any_name_goes_to_the_address_given_with_its_own_key_or_none(
         ({}, "whether it needs a key"),
     ],
 )
-def test_a_refused_key_is_told_by_the_variable_that_has_it(
-    loopback: Any, environment: dict[str, str], check: str
-) -> None:
-    async def act() -> None:
-        async with loopback(loopback.error(401, {"error": {"message": "no"}})) as server:
-            provider = opened("box", RECTO_BOX_BASE_URL=server.url, **environment)
-            with pytest.raises(Refused, match=f"box refused access; check {check}: no"):
-                async for _ in provider.stream(BODY, "reply"):
-                    pass
-            await provider.close()
-
-    asyncio.run(act())
+async def test_a_refused_key_is_told_by_the_variable_that_has_it(environment: dict[str, str], check: str) -> None:
+    async with Loopback(Loopback.error(401, {"error": {"message": "no"}})) as server:
+        provider = opened("box", RECTO_BOX_BASE_URL=server.url, **environment)
+        with pytest.raises(Refused, match=f"box refused access; check {check}: no"):
+            async for _ in provider.stream(BODY, "reply"):
+                pass
+        await provider.close()
 
 
-def test_anthropic_too_can_be_elsewhere(loopback: Any) -> None:
-    async def act() -> None:
-        async with loopback(loopback.error(400, {"error": {"message": "no"}})) as server:
-            provider = opened("anthropic", RECTO_ANTHROPIC_BASE_URL=server.url)
-            with pytest.raises(Exception, match="no"):
-                async for _ in provider.stream(BODY, "reply"):
-                    pass
-            await provider.close()
-            assert server.received[0].target == "/v1/messages"
-
-    asyncio.run(act())
+async def test_anthropic_too_can_be_elsewhere() -> None:
+    async with Loopback(Loopback.error(400, {"error": {"message": "no"}})) as server:
+        provider = opened("anthropic", RECTO_ANTHROPIC_BASE_URL=server.url)
+        with pytest.raises(Exception, match="no"):
+            async for _ in provider.stream(BODY, "reply"):
+                pass
+        await provider.close()
+        assert server.received[0].target == "/v1/messages"
 
 
 def test_several_providers_speak_anthropics_format_each_with_its_own_key() -> None:
@@ -199,17 +189,13 @@ def test_the_default_address_given_again_still_needs_its_key() -> None:
         asyncio.run(act())
 
 
-def test_a_llama_server_behind_any_name_tells_its_window_and_counts() -> None:
+async def test_a_llama_server_behind_any_name_tells_its_window_and_counts() -> None:
     running = take(named("tiny"), 512)
-
-    async def act() -> None:
-        provider = opened("my-box", RECTO_MY_BOX_BASE_URL=f"{running.address}/v1", RECTO_MY_BOX_API_KEY=running.key)
-        model = await provider.model("my-box:whatever")
-        assert (model.window, model.window_from, model.exact) == (512, "the server", True)
-        assert isinstance(await provider.counter(model), TemplateCounter)
-        await provider.close()
-
-    asyncio.run(act())
+    provider = opened("my-box", RECTO_MY_BOX_BASE_URL=f"{running.address}/v1", RECTO_MY_BOX_API_KEY=running.key)
+    model = await provider.model("my-box:whatever")
+    assert (model.window, model.window_from, model.exact) == (512, "the server", True)
+    assert isinstance(await provider.counter(model), TemplateCounter)
+    await provider.close()
 
 
 def test_a_far_server_is_not_asked_what_it_is() -> None:
@@ -245,24 +231,21 @@ SHOWN = {
         ({}, {"models": [7, {"name": "m", "context_length": "x"}]}, 4096, "built in"),
     ],
 )
-def test_ollama_is_believed_no_more_than_it_will_really_read(
-    loopback: Any, shown: object, running: object, window: int, origin: str
+async def test_ollama_is_believed_no_more_than_it_will_really_read(
+    shown: object, running: object, window: int, origin: str
 ) -> None:
-    async def act() -> None:
-        async with loopback(loopback.error(200, shown), loopback.error(200, running)) as server:
-            provider = opened("ollama", RECTO_OLLAMA_BASE_URL=server.url)
-            model = await provider.model("ollama:m")
-            assert (model.window, model.window_from) == (window, origin)
-            assert [each.target for each in server.received] == ["/api/show", "/api/ps"]
-            await provider.close()
-
-    asyncio.run(act())
+    async with Loopback(Loopback.error(200, shown), Loopback.error(200, running)) as server:
+        provider = opened("ollama", RECTO_OLLAMA_BASE_URL=server.url)
+        model = await provider.model("ollama:m")
+        assert (model.window, model.window_from) == (window, origin)
+        assert [each.target for each in server.received] == ["/api/show", "/api/ps"]
+        await provider.close()
 
 
-def test_ollama_tells_whether_a_model_calls_tools_and_takes_images(loopback: Any) -> None:
+def test_ollama_tells_whether_a_model_calls_tools_and_takes_images() -> None:
     async def act(abilities: list[str]) -> tuple[bool, bool]:
-        answers = loopback.error(200, {"capabilities": abilities}), loopback.error(200, {})
-        async with loopback(*answers) as server:
+        answers = Loopback.error(200, {"capabilities": abilities}), Loopback.error(200, {})
+        async with Loopback(*answers) as server:
             provider = opened("ollama", RECTO_OLLAMA_BASE_URL=server.url)
             model = await provider.model("m")
             await provider.close()
@@ -278,43 +261,33 @@ def test_a_format_is_found_by_the_name_that_records_hold() -> None:
     assert format_named("telegram") is None
 
 
-def test_a_model_that_ollama_lacks_is_not_found(loopback: Any) -> None:
-    async def act() -> None:
-        async with loopback(loopback.error(404, {"error": "model 'm' not found"})) as server:
-            provider = opened("ollama", RECTO_OLLAMA_BASE_URL=server.url)
-            try:
-                with pytest.raises(NotFound, match="ollama pull m"):
-                    await provider.model("m")
-            finally:
-                await provider.close()
-
-    asyncio.run(act())
-
-
-def test_ollama_that_does_not_run_leaves_the_tables(tmp_path: Path) -> None:
-    async def act() -> None:
-        provider = opened("ollama", RECTO_OLLAMA_BASE_URL="http://127.0.0.1:1/v1")
-        model = await provider.model("qwen3:8b")
-        assert (model.window, model.tokenizer) == (None, "qwen3")
-        assert (await provider.counter(model)).key
-        await provider.close()
-
-    asyncio.run(act())
-
-
-def test_the_users_window_for_an_ollama_model_is_kept(loopback: Any, tmp_path: Path) -> None:
-    (tmp_path / "models.toml").write_text('["ollama:m"]\nwindow = 32000\n')
-
-    async def act() -> None:
-        async with loopback(loopback.error(200, SHOWN)) as server:
-            provider = open_provider(
-                "ollama", home=tmp_path, project=None, environment={"RECTO_OLLAMA_BASE_URL": server.url}
-            )
-            model = await provider.model("m")
-            assert (model.window, model.window_from) == (32_000, "models.toml")
+async def test_a_model_that_ollama_lacks_is_not_found() -> None:
+    async with Loopback(Loopback.error(404, {"error": "model 'm' not found"})) as server:
+        provider = opened("ollama", RECTO_OLLAMA_BASE_URL=server.url)
+        try:
+            with pytest.raises(NotFound, match="ollama pull m"):
+                await provider.model("m")
+        finally:
             await provider.close()
 
-    asyncio.run(act())
+
+async def test_ollama_that_does_not_run_leaves_the_tables(tmp_path: Path) -> None:
+    provider = opened("ollama", RECTO_OLLAMA_BASE_URL="http://127.0.0.1:1/v1")
+    model = await provider.model("qwen3:8b")
+    assert (model.window, model.tokenizer) == (None, "qwen3")
+    assert (await provider.counter(model)).key
+    await provider.close()
+
+
+async def test_the_users_window_for_an_ollama_model_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "models.toml").write_text('["ollama:m"]\nwindow = 32000\n')
+    async with Loopback(Loopback.error(200, SHOWN)) as server:
+        provider = open_provider(
+            "ollama", home=tmp_path, project=None, environment={"RECTO_OLLAMA_BASE_URL": server.url}
+        )
+        model = await provider.model("m")
+        assert (model.window, model.window_from) == (32_000, "models.toml")
+        await provider.close()
 
 
 def test_opening_a_provider_loads_nothing_heavy() -> None:

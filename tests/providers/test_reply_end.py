@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.providers.reply_end import FENCES, ReplyEnd
+from recto.providers.embedded import FENCES, ReplyEnd
 
 SENTENCES = [
     "The boat was built in 1934.",

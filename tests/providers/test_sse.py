@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.providers.sse import MAX_EVENT_BYTES, EventReader, EventTooLarge, ServerEvent
+from recto.providers.http import MAX_EVENT_BYTES, EventReader, EventTooLarge, ServerEvent
 
 STREAM = (
     ": a comment\r\n\r\n"

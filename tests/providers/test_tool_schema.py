@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.providers.anthropic import AnthropicFormat
+from recto.providers.client import object_schema
 from recto.providers.openai import DIALECTS, OpenAIFormat
-from recto.providers.request_fields import object_schema
 from recto.sources.source import Tool
 from recto.window.request import Entry, Parameters
 

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from recto.chat.blocks import Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.providers.anthropic import AnthropicFormat
 from recto.providers.attachments import ANTHROPIC_SINCE_4_7, OPENAI_IMAGE
-from recto.providers.families import VocabularyCounter, vocabulary
-from recto.providers.model import Model
+from recto.providers.model import Model, VocabularyCounter, vocabulary
 from recto.providers.openai import OpenAIFormat
 from recto.sources.source import Tool
 from recto.window.count import ZERO, Count, TokenCounter, estimate_message, estimate_text

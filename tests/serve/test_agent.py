@@ -13,8 +13,7 @@ from tests.conftest import Script
 from tests.serve.conftest import Start
 from tests.serve.test_clients import ENVIRONMENTS, HERE, installed
 
-from recto.providers.families import VocabularyCounter
-from recto.providers.model import Model
+from recto.providers.model import Model, VocabularyCounter
 from recto.providers.openai import OpenAIFormat
 from recto.window.request import Piece
 from recto.wire import dumpb

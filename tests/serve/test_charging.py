@@ -17,8 +17,7 @@ from tests.serve.test_endless_replies import settled
 
 from recto.errors import SpendLimit
 from recto.providers.catalog import ModelCatalog
-from recto.providers.model import TextPart
-from recto.providers.reply_limit import ReplyLimit, ReplyMeter
+from recto.providers.model import ReplyLimit, ReplyMeter, TextPart
 from recto.serve.charging import CallBound, cost_of
 from recto.serve.heard_reply import HeardReply
 from recto.turn.spending import shorter_reply

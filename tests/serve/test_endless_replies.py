@@ -10,7 +10,7 @@ from tests.providers.conftest import Loopback
 from tests.serve.conftest import Endpoint, Start, text_of, user
 
 from recto.providers.client_formats import OPENAI
-from recto.providers.reply_limit import ReplyLimit, ReplyMeter
+from recto.providers.model import ReplyLimit, ReplyMeter
 from recto.serve.heard_reply import HeardBytes, HeardReply
 from recto.wire import dumps
 

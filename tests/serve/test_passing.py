@@ -12,7 +12,7 @@ from tests.providers.conftest import Loopback
 from tests.serve.conftest import Endpoint, Start, assistant, events_of, text_of, user
 
 from recto.errors import Invalid
-from recto.providers.forwarding import body_pieces, with_model
+from recto.providers.client_formats import body_pieces, with_model
 
 Json = Any
 USAGE = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}

@@ -12,7 +12,7 @@ from tests.conftest import Open, Script, examples
 
 from recto.api.blocking import open_desk
 from recto.events import ContextCompacted
-from recto.providers import families
+from recto.providers import model as models
 
 pytestmark = pytest.mark.untraced
 
@@ -172,7 +172,7 @@ def test_a_tokenizer_that_fails_is_told_although_counts_are_cached(
     def broken(name: str) -> Any:
         raise OSError("the vocabulary is damaged")
 
-    monkeypatch.setattr(families, "vocabulary", broken)
+    monkeypatch.setattr(models, "vocabulary", broken)
     later = desk(model).conversation(talk.id)
     drafted = later.window("two")
     assert any("its tokenizer failed: the vocabulary is damaged" in note for note in drafted.notes)

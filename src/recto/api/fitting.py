@@ -20,9 +20,8 @@ from recto.chat.message import Message, Role
 from recto.errors import DoesNotFit, Invalid
 from recto.providers.catalog import ModelCatalog
 from recto.providers.client_formats import ClientFormat, client_format_of, with_text
-from recto.providers.families import VocabularyCounter
 from recto.providers.http import BAD_DATA
-from recto.providers.model import Model
+from recto.providers.model import Model, VocabularyCounter
 from recto.providers.registry import split_name
 from recto.sentences.priority import priority_of
 from recto.settings.strategy import STRATEGIES, SUMMARIZE, Strategy

@@ -1,23 +1,35 @@
-"""Anthropic's messages API: turns entries into bytes, and the provider that sends them.
+"""Anthropic's messages API: writes requests as bytes, reads replies, and the provider.
 
-Replies are in anthropic_replies.py, requests of our own clients in anthropic_requests.py. Knows neither the network nor
-where the facts about a model come from. Does not use the vendor's SDK, because the bytes are counted, compared and
-recorded before they are sent.
+Clients of ours are read in anthropic_client.py. Does not use the vendor's SDK, because the bytes are counted, compared
+and recorded before they are sent.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from recto.base.ids import new_id
 from recto.base.text import clean
 from recto.chat.blocks import Block, File, Image, Text, Thinking, ToolCall, ToolResult
-from recto.providers.anthropic_replies import AnthropicReader
+from recto.chat.message import Usage
 from recto.providers.attachments import anthropic_image_tokens, fenced, is_document, pdf_tokens
-from recto.providers.http import Transport
-from recto.providers.remote import CountRequest, ModelLookup, RemoteProvider
-from recto.providers.request_fields import json_arguments, object_schema, sent_id, sent_name
+from recto.providers.client import json_arguments, object_schema, sent_id, sent_name
+from recto.providers.http import ReportedError, ServerEvent
+from recto.providers.model import (
+    UNREADABLE_USAGE,
+    CallPart,
+    Done,
+    ReplyPart,
+    TextPart,
+    ThinkingPart,
+    call_text,
+    reported_count,
+)
+from recto.providers.openai import read_item
+from recto.providers.remote import CountRequest, RemoteProvider
 from recto.sources.source import Tool
 from recto.window.count import estimate_text
-from recto.window.request import Contents, Entry, NamedTool, Parameters, Piece, PieceKind
+from recto.window.request import Contents, Entry, Format, NamedTool, Parameters, Piece, PieceKind
 from recto.wire import Json, dumpb, dumps, loads
 
 NAME = "anthropic"
@@ -93,16 +105,16 @@ class AnthropicFormat:
         return None
 
     def piece_kind(self, data: bytes) -> PieceKind:
-        item = _read(data)
+        item = read_item(data)
         if "input_schema" in item:
             return "tool"
         return "system" if "role" not in item and item.get("type") == "text" else "message"
 
     def system_text(self, data: bytes) -> str:
-        return str(_read(data).get("text", ""))
+        return str(read_item(data).get("text", ""))
 
     def tool_name(self, data: bytes) -> str:
-        return str(_read(data).get("name"))
+        return str(read_item(data).get("name"))
 
     def contents(self, piece: Piece, model: str) -> Contents:
         if piece.kind == "tool":
@@ -112,19 +124,11 @@ class AnthropicFormat:
         if piece.kind == "system":
             return Contents((message["text"],))
         texts: list[str] = []
-        flat = sum(_read_item(item, model, texts) for item in message["content"])
+        flat = sum(_texts_and_tokens(item, model, texts) for item in message["content"])
         return Contents(tuple(texts), message["role"], flat, is_plain=False)
 
 
-def _read(data: bytes) -> dict[str, Json]:
-    try:
-        item = loads(data.removeprefix(b","))
-    except ValueError:
-        return {}
-    return item if isinstance(item, dict) else {}
-
-
-def _read_item(item: Json, model: str, texts: list[str]) -> int:
+def _texts_and_tokens(item: Json, model: str, texts: list[str]) -> int:
     """Appends the texts of a content block, and returns the tokens it costs besides them."""
     kind = item["type"]
     if kind == "image":
@@ -138,7 +142,7 @@ def _read_item(item: Json, model: str, texts: list[str]) -> int:
         content = item.get("content", "")
         texts.append(item["tool_use_id"])
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        return sum(_read_item(part, model, texts) for part in parts)
+        return sum(_texts_and_tokens(part, model, texts) for part in parts)
     # the signature of thinking is not read by the model, so it costs nothing
     texts.append(item[kind] if kind in ("text", "thinking") else dumps(item))
     return 0
@@ -221,23 +225,114 @@ def _result(result: ToolResult) -> Json:
     return {**item, "is_error": True} if result.is_error else item
 
 
+# -- replies
+
+FINISHES = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+}
+
+
+class AnthropicReader:
+    def __init__(self) -> None:
+        self._finish: str | None = None
+        self._counts: dict[str, int] = {}
+        self._has_usage = False
+        self._block: dict[str, Json] = {}
+        self._calls = 0
+
+    def read(self, event: ServerEvent) -> list[ReplyPart]:
+        data = loads(event.data) if event.data.strip() else {}
+        kind = data.get("type")
+        if kind == "error" or event.name == "error":
+            raise ReportedError(data)
+        if kind == "message_start":
+            self._count(data["message"].get("usage"))
+        elif kind == "content_block_start":
+            return self._start(data["content_block"])
+        elif kind == "content_block_delta":
+            return self._delta(data["delta"])
+        elif kind == "content_block_stop":
+            return self._stop()
+        elif kind == "message_delta":
+            self._count(data.get("usage"))
+            reason = data["delta"].get("stop_reason")
+            self._finish = FINISHES.get(reason, reason) or self._finish
+        elif kind == "message_stop":
+            self._finish = self._finish or "stop"
+            return self.end()
+        return []
+
+    def whole(self, reply: Json) -> list[ReplyPart]:
+        if reply.get("type") == "error":
+            raise ReportedError(reply)
+        events: list[Json] = [{"type": "message_start", "message": reply}]
+        for block in reply["content"]:
+            events.append({"type": "content_block_start", "content_block": block})
+            if block.get("signature"):
+                signed = {"type": "signature_delta", "signature": block["signature"]}
+                events.append({"type": "content_block_delta", "delta": signed})
+            events.append({"type": "content_block_stop"})
+        events += [{"type": "message_delta", "delta": reply}, {"type": "message_stop"}]
+        return [part for event in events for part in self.read(ServerEvent(dumps(event)))]
+
+    def end(self) -> list[ReplyPart]:
+        return [Done(self._finish, self._usage())] if self._finish else []
+
+    def _start(self, block: Json) -> list[ReplyPart]:
+        self._block = {"type": block["type"], "signature": [], "input": block.get("input")}
+        if block["type"] == "tool_use":
+            self._calls += 1
+            id, name = call_text(block.get("id")), call_text(block.get("name"))
+            return [CallPart(self._calls - 1, id or f"toolu_{new_id()}", name)]
+        if block["type"] == "redacted_thinking":
+            return [ThinkingPart(redacted=block["data"])]
+        return self._delta({**block, "type": f"{block['type']}_delta"})
+
+    def _delta(self, delta: Json) -> list[ReplyPart]:
+        kind = delta["type"]
+        if kind == "text_delta" and delta.get("text"):
+            return [TextPart(delta["text"])]
+        if kind == "thinking_delta" and delta.get("thinking"):
+            return [ThinkingPart(delta["thinking"])]
+        if kind == "signature_delta":
+            self._block["signature"].append(delta["signature"])
+        if kind == "input_json_delta" and delta.get("partial_json"):
+            self._block["has_arguments"] = True
+            return [CallPart(self._calls - 1, arguments=delta["partial_json"])]
+        return []
+
+    def _stop(self) -> list[ReplyPart]:
+        block, self._block = self._block, {}
+        if block.get("type") == "thinking" and block["signature"]:
+            return [ThinkingPart(signature="".join(block["signature"]))]
+        if block.get("type") == "tool_use" and not block.get("has_arguments"):
+            return [CallPart(self._calls - 1, arguments=dumps(block["input"] or {}))]
+        return []
+
+    def _count(self, usage: Json) -> None:
+        """The later number wins, because each event repeats the totals so far."""
+        self._has_usage |= bool(usage) if not isinstance(usage, dict) else usage.get("input_tokens") is not None
+        found = usage.items() if isinstance(usage, dict) else ()
+        self._counts |= {name: count for name, value in found if (count := reported_count(value)) is not None}
+
+    def _usage(self) -> Usage | None:
+        counts = self._counts
+        if "input_tokens" not in counts:
+            return UNREADABLE_USAGE if self._has_usage else None
+        read, write = counts.get("cache_read_input_tokens", 0), counts.get("cache_creation_input_tokens", 0)
+        return Usage(counts["input_tokens"] + read + write, counts.get("output_tokens", 0), read, write)
+
+
 class AnthropicProvider(RemoteProvider):
-    def __init__(
-        self,
-        name: str,
-        base_url: str,
-        key: str | None,
-        catalog: ModelLookup,
-        *,
-        key_variable: str | None = "ANTHROPIC_API_KEY",
-        transport: Transport | None = None,
-        is_custom: bool = False,
-    ) -> None:
-        super().__init__(
-            name, base_url, key, catalog, key_variable=key_variable, transport=transport, is_custom=is_custom
-        )
-        self.format = AnthropicFormat()
-        self.reader = AnthropicReader
+    format: Format = AnthropicFormat()
+    reader = AnthropicReader
+
+    def __init__(self, *arguments: Any, key_variable: str | None = "ANTHROPIC_API_KEY", **options: Any) -> None:
+        super().__init__(*arguments, key_variable=key_variable, **options)
 
     @property
     def url(self) -> str:

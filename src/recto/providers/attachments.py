@@ -11,7 +11,7 @@ import struct
 from msgspec.structs import replace
 
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
-from recto.providers.families import claude_version
+from recto.providers.catalog import claude_version
 from recto.providers.model import Model
 from recto.window.request import Entry
 
@@ -156,7 +156,6 @@ def pixel_size(data: bytes) -> Size | None:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, ...]:
-    """Skips segments up to the one that starts a frame."""
     place = 2
     while True:
         if data[place] != 0xFF:

@@ -1,28 +1,24 @@
-"""ModelCatalog: facts about models, merged from their name, genai-prices, our own table and the user's files.
+"""ModelCatalog: facts about models, merged from their name, genai-prices, our own table and the user's models.toml.
 
 Each number records its origin. Knows no server; providers add what their server reports.
-
-Reads and checks models.toml, a file of facts about models. Knows the keys, not which file overrides which.
 """
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache
+from fnmatch import fnmatchcase, translate
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.base.toml_file import read_ordinary_file
 from recto.errors import Invalid, NotFound
-from recto.providers.families import LOCAL, abilities, counting
-from recto.providers.model import Model
-from recto.providers.prices import Prices
+from recto.providers.model import Model, Prices
 from recto.settings.strategy import STRATEGIES
 from recto.weights import chat_models
 from recto.window.request import COMMON_CONTROL
@@ -30,7 +26,132 @@ from recto.window.request import COMMON_CONTROL
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo
 
+LOCAL = frozenset({"embedded", "llamacpp", "lmstudio", "ollama", "vllm"})
+Facts = Mapping[str, Any]
 
+# -- what a name implies; `*` and `[4-9]` as in file names, separated by spaces
+
+OPENAI_CHATS = "chatgpt-4o* gpt-4o* gpt-4.1* gpt-4.5*"
+# OpenAI does not publish how these are rendered: reported usage of o4-mini and gpt-5 was one token below its rule for
+# chats, so counts are close but not exact.
+OPENAI_REASONS = "gpt-[5-9]* gpt-oss* gpt-chat* codex* computer-use* o[1-9] o[1-9]-*"
+# 5.1 and 5.2 accept a temperature only while they do not reason.
+OPENAI_FIXED = "gpt-[5-9]* codex* o[1-9] o[1-9]-*"
+ALWAYS_FREE = "gpt-5-chat*"
+# OpenAI's, Google's and xAI's models that think and show nothing of it.
+THINKS_UNSEEN = f"{OPENAI_FIXED} gpt-chat* gemini-2.5* gemini-[3-9]* grok-3-mini* grok-[4-9]*"
+OPENAI_VISION = "chatgpt-4o* gpt-4o* gpt-4.[1-9]* gpt-4-turbo* gpt-4-vision* gpt-[5-9]* gpt-chat* computer-use*"
+OPENAI_VISION += " o[134] o[134]-*"
+OPENAI_TEXT_ONLY = "gpt-4o-*audio* gpt-4-turbo-preview* o[13]-mini* o1-preview* gpt-5.5-cyber*"
+# Names of models that accept images at every provider; "vl" is a word.
+VISION_NAMES = "*[-_.0-9]vl[-_:0-9]* *vision* *llava* *pixtral* *moondream* *minicpm-v*"
+# Families that accept images where they are hosted; a local copy may lack its vision weights.
+HOSTED_VISION = "*gemini* *gemma-[34]* *grok-[4-9]* *llama-4* *mistral-medium* *magistral* *ministral-*2512*"
+HOSTED_VISION += " *ministral-*latest* *deepseek-flash* *deepseek-v4-flash*"
+HOSTED_VISION += " *mistral-large-[34]* *mistral-large-2512* *mistral-large-26[0-9][0-9]* *mistral-large-latest*"
+HOSTED_VISION += " *mistral-small-[34]* *mistral-small-2512* *mistral-small-26[0-9][0-9]* *mistral-small-latest*"
+OPENAI_WITHOUT_SCHEMA = "gpt-3.5* gpt-4 gpt-4-* gpt-4o-2024-05-13* chatgpt-4o* o1-mini* o1-preview*"
+TAKES_FILES = frozenset({"anthropic", "openai", "openrouter"})
+"""Providers whose API accepts PDFs."""
+# A distilled model has the vocabulary of its target, hence llama and qwen before deepseek.
+VOCABULARY_NAMES = {
+    "llama3": "*llama*",
+    "qwen3": "*qwen* *qwq*",
+    "deepseek_v3": "*deepseek*",
+    "mistral_v3": "*mistral* *ministral* *mixtral* *codestral* *devstral* *magistral* *pixtral*",
+    "gemma4": "*gemini* *gemma*",
+}
+
+
+# Claude's vocabulary is not public. Relative to o200k: 1.14 (English) to 1.27 (code) up to 4.6, about 1.6 from 4.7 on.
+# These are upper bounds to start with, until reported usage corrects them.
+CLAUDE_UNTIL_4_6, CLAUDE_SINCE_4_7, UNKNOWN = 1.3, 1.8, 1.1
+
+
+@cache
+def _pattern(globs: str) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, globs.split())))
+
+
+def _fits(name: str, globs: str) -> bool:
+    return _pattern(globs).match(name) is not None
+
+
+def counting(provider: str, id: str) -> Facts:
+    """How to count the tokens of a model, by its name alone, as fields of Model."""
+    name, o200k = _bare(id), {"tokenizer": "o200k_base"}
+    if "claude" in name:
+        return o200k | {"factor": CLAUDE_UNTIL_4_6 if claude_version(name) <= (4, 6) else CLAUDE_SINCE_4_7}
+    if _fits(name, OPENAI_CHATS):
+        return o200k | {"exact": provider == "openai"}
+    if _fits(name, OPENAI_REASONS):
+        return o200k
+    if name.startswith(("gpt-4", "gpt-3.5")):
+        return {"tokenizer": "cl100k_base", "exact": provider == "openai"}
+    found = next((known for known, globs in VOCABULARY_NAMES.items() if _fits(name, globs)), None)
+    return {"tokenizer": found} if found else o200k | {"factor": UNKNOWN}
+
+
+def abilities(provider: str, id: str) -> Facts:
+    """What a model accepts, as fields of Model, judged by its name and its provider."""
+    name = _bare(id)
+    images = _takes_images(provider, name)
+    known = {"images": images, "fixed_temperature": has_fixed_temperature(id)}
+    if "claude" in name:
+        version = claude_version(name)
+        return known | {
+            "files": provider in TAKES_FILES and version >= (3, 5),
+            "adaptive_thinking": version >= (4, 6),
+            "effort": version >= (4, 6) or (version >= (4, 5) and "opus" in name),
+            "json_schema": version >= (4, 5),
+        }
+    reasons = known["fixed_temperature"]
+    return known | {
+        "files": images and provider in TAKES_FILES,
+        "effort": reasons or "gpt-oss" in name,
+        "stop": not reasons,
+        "json_schema": not _fits(name, OPENAI_WITHOUT_SCHEMA),
+    }
+
+
+def _takes_images(provider: str, name: str) -> bool:
+    if "claude" in name:
+        return claude_version(name) >= (3, 0)
+    if _fits(name, OPENAI_VISION):
+        return not _fits(name, OPENAI_TEXT_ONLY)
+    return _fits(f"-{name}-", VISION_NAMES) or (provider not in LOCAL and _fits(name, HOSTED_VISION))
+
+
+def has_fixed_temperature(id: str) -> bool:
+    """Whether a model refuses any temperature but 1: OpenAI's reasoning models, and Claude from 4.7 on."""
+    name = _bare(id)
+    if "claude" in name:
+        return claude_version(name) > (4, 6)
+    return _fits(name, OPENAI_FIXED) and not _fits(name, ALWAYS_FREE)
+
+
+def thinks_unseen(id: str) -> bool:
+    """Whether a model may think without showing all of it. What it thinks is paid for, and only its provider counts
+    it."""
+    name = _bare(id)
+    return _fits(name, THINKS_UNSEEN) and not _fits(name, ALWAYS_FREE)
+
+
+def _bare(id: str) -> str:
+    """The id without prefixes, as in openai/gpt-4o, accounts/fireworks/models/llama-v3p1 and ft:gpt-4o-mini:me::x."""
+    return id.lower().rsplit("/", 1)[-1].removeprefix("ft:")
+
+
+def claude_version(name: str) -> tuple[int, int]:
+    """(4, 5) for claude-sonnet-4-5-20250929 and claude-4.5-sonnet; a name without a number counts as the newest."""
+    found = re.search(r"(?<!\d)(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)", name)
+    return (int(found[1]), int(found[2] or 0)) if found else (99, 0)
+
+
+# -- models.toml
+
+SHIPPED = Path(__file__).with_name("models.toml")
+FILE = "models.toml"
 VOCABULARIES = ("o200k_base", "cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4", "server")
 # Key in models.toml -> what genai-prices calls it.
 PRICES = {
@@ -41,12 +162,7 @@ PRICES = {
     "reasoning": "output_reasoning_mtok",
     "requests": "requests_kcount",
 }
-ALSO = {"context_limit": "window"}
-"""Other names of keys."""
 MAX_NUMBER = 100_000_000
-
-Facts = Mapping[str, Any]
-Check = Callable[[object], bool]
 
 
 class FactsFile(Struct, frozen=True):
@@ -69,6 +185,47 @@ class FactsFile(Struct, frozen=True):
         return [name for name in self.tables if "*" not in name]
 
 
+class Check(Struct, frozen=True):
+    """What a value may be, and the words for it."""
+
+    passes: Callable[[Any], bool]
+    allowed: str
+
+
+def _whole(low: int) -> Check:
+    return Check(lambda value: type(value) is int and low <= value <= MAX_NUMBER, f"a whole number from {low} on")
+
+
+def _number(low: float, high: float) -> Check:
+    return Check(lambda value: type(value) in (int, float) and low <= value <= high, f"a number from {low} to {high}")
+
+
+def _one_of(values: Collection[str]) -> Check:
+    return Check(lambda value: isinstance(value, str) and value in values, f"one of {', '.join(values)}")
+
+
+FLAGS: tuple[str, ...] = ("summarizes", "answers_from_notes", "fixed_temperature", "exact", "tools", "images", "files")
+FLAGS += ("adaptive_thinking", "effort", "stop", "json_schema", "forced_tools")
+FLAG = Check(lambda value: isinstance(value, bool), "true or false")
+PRICE = Check(_number(0, 1_000_000).passes, "US dollars per million tokens")
+CHECKS = {
+    "window": Check(lambda value: value == 0 or _whole(256).passes(value), f"0 for unknown, or {_whole(256).allowed}"),
+    "max_output": _whole(1),
+    "max_tokens": _whole(1),
+    "temperature": _number(0, 2),
+    "thinking_budget": _whole(0),
+    "tokenizer": _one_of(VOCABULARIES),
+    "factor": _number(0.1, 10),
+    **dict.fromkeys(FLAGS, FLAG),
+    "strategy": _one_of(STRATEGIES),
+    "control": Check(
+        lambda value: isinstance(value, list) and all(isinstance(text, str) and len(text) > 1 for text in value),
+        "a list of texts of at least two characters",
+    ),
+    "prices": Check(lambda value: isinstance(value, dict), f"a table with {', '.join(PRICES)}"),
+}
+
+
 def read_facts(path: Path, origin: str) -> FactsFile:
     """The checked facts of a file; empty where the file does not exist. Raises Invalid, naming the error."""
     try:
@@ -81,10 +238,6 @@ def read_facts(path: Path, origin: str) -> FactsFile:
         raise Invalid(f"{path} is not UTF-8 text (byte {why.start}).", path=str(path)) from why
     except tomllib.TOMLDecodeError as why:
         raise Invalid(f"{path} is not valid TOML: {why}.", path=str(path)) from why
-    return _facts_file(path, origin, data)
-
-
-def _facts_file(path: Path, origin: str, data: Mapping[str, object]) -> FactsFile:
     tables: dict[str, Facts] = {}
     aliases: dict[str, str] = {}
     for name, table in data.items():
@@ -95,117 +248,53 @@ def _facts_file(path: Path, origin: str, data: Mapping[str, object]) -> FactsFil
     return FactsFile(origin, tables, aliases)
 
 
-def _whole(value: object, low: int) -> bool:
-    return type(value) is int and low <= value <= MAX_NUMBER
-
-
-def _number(value: object, low: float, high: float) -> bool:
-    return type(value) in (int, float) and low <= value <= high  # type: ignore[operator]  # checked: it is a number
-
-
-def _texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) and len(text) > 1 for text in value)
-
-
-CHECKS: dict[str, tuple[Check, str]] = {
-    "window": (lambda value: value == 0 or _whole(value, 256), "0 for unknown, or a whole number from 256 on"),
-    "max_output": (lambda value: _whole(value, 1), "a whole number from 1 on"),
-    "max_tokens": (lambda value: _whole(value, 1), "a whole number from 1 on"),
-    "temperature": (lambda value: _number(value, 0, 2), "a number from 0 to 2"),
-    "summarizes": (lambda value: isinstance(value, bool), "true or false"),
-    "answers_from_notes": (lambda value: isinstance(value, bool), "true or false"),
-    "fixed_temperature": (lambda value: isinstance(value, bool), "true or false"),
-    "thinking_budget": (lambda value: _whole(value, 0), "a whole number from 0 on"),
-    "tokenizer": (lambda value: value in VOCABULARIES, f"one of {', '.join(VOCABULARIES)}"),
-    "factor": (lambda value: _number(value, 0.1, 10), "a number from 0.1 to 10"),
-    "exact": (lambda value: isinstance(value, bool), "true or false"),
-    "tools": (lambda value: isinstance(value, bool), "true or false"),
-    **{
-        name: (lambda value: isinstance(value, bool), "true or false")
-        for name in ("images", "files", "adaptive_thinking", "effort", "stop", "json_schema", "forced_tools")
-    },
-    "strategy": (lambda value: isinstance(value, str) and value in STRATEGIES, f"one of {', '.join(STRATEGIES)}"),
-    "control": (_texts, "a list of texts of at least two characters"),
-    "prices": (lambda value: isinstance(value, dict), f"a table with {', '.join(PRICES)}"),
-}
-
-
 def _checked(path: Path, name: str, table: object) -> tuple[str, Facts]:
     """`provider:id` of a table, and its facts. A table of any other name says both in `provider` and `id`."""
-    if not isinstance(table, dict):
-        _refuse_table(path, name)
-    facts: dict[str, Any] = {ALSO.get(key) or key: value for key, value in table.items()}
-    if len(facts) < len(table):
-        _refuse(path, name, "context_limit", "is another name of window; give one of them")
+    facts = dict(table) if isinstance(table, dict) else {}
+    if {"context_limit", "window"} <= facts.keys():
+        raise _wrong(path, name, "context_limit", "is another name of window; give one of them")
+    if "context_limit" in facts:
+        facts["window"] = facts.pop("context_limit")
     provider, id = facts.pop("provider", None), facts.pop("id", None)
-    for key, value in facts.items():
-        if key not in CHECKS:
-            _refuse(path, name, key, f"is not a known key; use one of {', '.join(CHECKS)}")
-        is_allowed, allowed = CHECKS[key]
-        if not is_allowed(value):
-            _refuse(path, name, key, f"must be {allowed}, not {value!r}")
-    _check_prices(path, name, facts.get("prices", {}))
+    _check_each(path, name, facts, CHECKS)
+    _check_each(path, name, facts.get("prices", {}), dict.fromkeys(PRICES, PRICE), "prices.")
     if provider is None and id is None:
         provider, _, id = name.partition(":")
-    if not (isinstance(provider, str) and isinstance(id, str) and provider and id):
-        _refuse_table(path, name)
+    if not (isinstance(table, dict) and isinstance(provider, str) and isinstance(id, str) and provider and id):
+        sentence = f'{path}: {name!r} is not a table for a model; write ["provider:model"] and the facts below it, or '
+        raise Invalid(sentence + "a name of your own with provider and id.", path=str(path), key=name)
     return f"{provider.lower()}:{id}", facts
 
 
-def _refuse_table(path: Path, name: str) -> NoReturn:
-    raise Invalid(
-        f'{path}: {name!r} is not a table for a model; write ["provider:model"] and the facts below it, or a name of '
-        "your own with provider and id.",
-        path=str(path),
-        key=name,
-    )
+def _check_each(path: Path, name: str, values: Facts, checks: Mapping[str, Check], prefix: str = "") -> None:
+    for key, value in values.items():
+        if key not in checks:
+            raise _wrong(path, name, prefix + key, f"is not a known key; use one of {', '.join(checks)}")
+        if not checks[key].passes(value):
+            raise _wrong(path, name, prefix + key, f"must be {checks[key].allowed}, not {value!r}")
 
 
-def _check_prices(path: Path, name: str, prices: Mapping[str, object]) -> None:
-    for key, value in prices.items():
-        if key not in PRICES:
-            _refuse(path, name, f"prices.{key}", f"is not a known key; use one of {', '.join(PRICES)}")
-        if not _number(value, 0, 1_000_000):
-            _refuse(path, name, f"prices.{key}", f"must be US dollars per million tokens, not {value!r}")
-
-
-def _refuse(path: Path, name: str, key: str, what: str) -> NoReturn:
-    raise Invalid(f'{path}: {key} of "{name}" {what}.', path=str(path), model=name, key=key)
+def _wrong(path: Path, name: str, key: str, what: str) -> Invalid:
+    return Invalid(f'{path}: {key} of "{name}" {what}.', path=str(path), model=name, key=key)
 
 
 # Our provider name -> that of genai-prices. Only these are looked up: loading its data takes a third of a second.
-PRICED = {
-    "anthropic": "anthropic",
-    "cerebras": "cerebras",
-    "cohere": "cohere",
-    "deepseek": "deepseek",
-    "fireworks": "fireworks",
-    "gemini": "google",
-    "groq": "groq",
-    "mistral": "mistral",
-    "moonshotai": "moonshotai",
-    "openai": "openai",
-    "openrouter": "openrouter",
-    "perplexity": "perplexity",
-    "together": "together",
-    "xai": "x-ai",
-}
+_SAME = "anthropic cerebras cohere deepseek fireworks groq mistral moonshotai openai openrouter perplexity together"
+PRICED = {"gemini": "google", "xai": "x-ai", **{name: name for name in _SAME.split(" ")}}
+OURS = {theirs: ours for ours, theirs in PRICED.items()}
 # Names of models that a gateway passes on: with a provider's name in front, or of makers who let nobody else run them.
-PASSED_ON = re.compile(
-    r"(anthropic|azure|azure_ai|bedrock|cerebras|cohere|deepseek|fireworks_ai|gemini|google|groq|mistral|moonshot|openai"
-    r"|openrouter|perplexity|together_ai|vertex_ai|xai|x-ai)/|.*claude|(.*/)?(chatgpt|gpt-[3-9]|o[1-9](-|$)|gemini|grok)"
-)
+PREFIXES = "anthropic azure azure_ai bedrock cerebras cohere deepseek fireworks_ai gemini google groq mistral moonshot"
+PREFIXES += " openai openrouter perplexity together_ai vertex_ai xai x-ai"
+MAKERS_ALONE = "*claude* chatgpt* gpt-[3-9]* o[1-9] o[1-9]-* gemini* grok*"
+MAKERS_ALONE += " */chatgpt* */gpt-[3-9]* */o[1-9] */o[1-9]-* */gemini* */grok*"
 # Open models under their maker's name: a server of one's own runs them with any window.
-OPEN_WEIGHTS = re.compile(r"(openai/)?gpt-oss|(google/)?gemma")
+OPEN_WEIGHTS = ("gpt-oss", "openai/gpt-oss", "gemma", "google/gemma")
 # Providers of their own models: they tell control texts in messages from control tokens themselves.
 MAKERS = frozenset({"anthropic", "cohere", "deepseek", "gemini", "mistral", "openai", "xai"})
-NOT_CHAT = re.compile(
-    r"audio|dall-e|davinci|embed|guard|image|live|moderation|ocr|realtime|rerank|sora|speech|transcri|tts|voice|whisper"
-)
+NOT_CHAT = "*audio* *dall-e* *davinci* *embed* *guard* *image* *live* *moderation* *ocr* *realtime* *rerank* *sora*"
+NOT_CHAT += " *speech* *transcri* *tts* *voice* *whisper*"
 # What can be a model's name where the user gave it none: `provider:` and anything, or signs that ids are made of.
 _LIKE_ID = re.compile(r"[^\s:]*:.*|[\w./@+~-]*", re.ASCII | re.DOTALL)
-SHIPPED = Path(__file__).with_name("models.toml")
-FILE = "models.toml"
 
 
 class ModelCatalog:
@@ -240,18 +329,19 @@ class ModelCatalog:
 
         A project's file gives no names: they decide who gets to read what the user writes. Raises NotFound for a name
         that only a user gives, and none has given: no provider may guess at it."""
-        folded = {alias.casefold(): known for alias, known in self.aliases.items()}
-        if (known := folded.get(" ".join(name.split()).casefold())) is None and not _LIKE_ID.fullmatch(name.strip()):
-            raise NotFound(f"there is no model {name!r}; {self._names_instead(name)}", model=name)
-        return known or name
-
-    def _names_instead(self, name: str) -> str:
         folded = {alias.casefold(): alias for alias in self.aliases}
+        if alias := folded.get(" ".join(name.split()).casefold()):
+            return self.aliases[alias]
+        if _LIKE_ID.fullmatch(name.strip()):
+            return name
         if near := get_close_matches(name.casefold(), folded, 1):
-            return f"the nearest name in {FILE} is {folded[near[0]]!r}"
-        if folded:
-            return f"{FILE} has {', '.join(map(repr, sorted(self.aliases)))}; use one of them, or provider:model"
-        return f"write provider:model, or give a model this name in {FILE} in RECTO_HOME"
+            instead = f"the nearest name in {FILE} is {folded[near[0]]!r}"
+        elif folded:
+            names = ", ".join(map(repr, sorted(self.aliases)))
+            instead = f"{FILE} has {names}; use one of them, or provider:model"
+        else:
+            instead = f"write provider:model, or give a model this name in {FILE} in RECTO_HOME"
+        raise NotFound(f"there is no model {name!r}; {instead}", model=name)
 
     @property
     def aliases(self) -> Mapping[str, str]:
@@ -265,11 +355,15 @@ class ModelCatalog:
 
     def all(self) -> Iterator[Model]:
         """Every known chat model, sorted by name."""
+        from genai_prices import data_snapshot  # a third of a second
+
         names = {name for file in (self._shipped, *self._own) for name in file.names()}
-        names |= {f"{provider}:{id}" for provider, id in _priced_names()}
+        for provider in data_snapshot.get_snapshot().providers:
+            if ours := OURS.get(provider.id):
+                names |= {f"{ours}:{model.id}" for model in provider.models if not _fits(model.id, NOT_CHAT)}
         for name in sorted(names):
-            provider, _, id = name.partition(":")
-            yield self.find(provider, id)
+            provider_name, _, id = name.partition(":")
+            yield self.find(provider_name, id)
 
     @cached_property
     def _shipped(self) -> FactsFile:
@@ -287,80 +381,67 @@ class ModelCatalog:
 
 def _guess(provider: str, id: str) -> Model:
     """The facts that the name alone implies."""
-    count = counting(provider, id)
     return Model(
         f"{provider}:{id}",
         provider,
         id,
         window=None,
         window_from="unknown",
-        tokenizer=count.tokenizer,
-        factor=count.factor,
-        exact=count.exact,
         control=() if provider in MAKERS else COMMON_CONTROL,
         prices=Prices(0.0, 0.0) if provider in LOCAL else None,
         prices_from="your own server" if provider in LOCAL else "unknown",
+        **counting(provider, id),
         **abilities(provider, id),
     )
 
 
 def _with_facts(model: Model, file: FactsFile, name: str = "") -> Model:
     """The model with the facts of a file, which may know it by another name."""
-    facts: Facts = file.about(name or model.name)
-    values: dict[str, Any] = {name: value for name, value in facts.items() if name not in ("prices", "control")}
+    values = dict(file.about(name or model.name))
     if "window" in values:
         values |= {"window": values["window"] or None, "window_from": file.origin}
     if "max_output" in values:
         values["max_output_from"] = file.origin
     if "tokenizer" in values:  # factor and exactness of the previous tokenizer do not apply
         values = {"factor": 1.0, "exact": False} | values
-    if "control" in facts:
-        values["control"] = tuple(facts["control"])
-    if "prices" in facts:
-        prices = {name: float(price) for name, price in facts["prices"].items()}
+    if "control" in values:
+        values["control"] = tuple(values["control"])
+    if "prices" in values:
+        prices = {name: float(price) for name, price in values["prices"].items()}
         values |= {"prices": replace(model.prices or Prices(), above=(), **prices), "prices_from": file.origin}
     return replace(model, **values)
 
 
-def _priced(provider: str, id: str) -> "tuple[str, ModelInfo] | None":
-    """`provider:id` for our own table, and what the price data know."""
-    if provider not in PRICED:
-        return None
+def _look_up(id: str, provider: str) -> "tuple[str, ModelInfo] | None":
+    """The maker and what the price data know of a model at a provider, by the names of genai-prices."""
     from genai_prices import data_snapshot  # a third of a second
 
     try:
-        return f"{provider}:{id}", data_snapshot.get_snapshot().find_provider_model(id, None, PRICED[provider], None)[1]
+        maker, info = data_snapshot.get_snapshot().find_provider_model(id, None, provider, None)
     except LookupError:
         return None
+    return maker.id, info
+
+
+def _priced(provider: str, id: str) -> "tuple[str, ModelInfo] | None":
+    """`provider:id` for our own table, and what the price data know."""
+    found = _look_up(id, PRICED[provider]) if provider in PRICED else None
+    return found and (f"{provider}:{id}", found[1])
 
 
 def _passed_on(provider: str, id: str) -> "tuple[str, ModelInfo] | None":
     """The same for a model that a gateway or any other server passes on under its own or a longer name."""
     name = id.lower()
-    if provider in LOCAL or not PASSED_ON.match(name) or OPEN_WEIGHTS.match(name):
+    first, slash, _ = name.partition("/")
+    is_passed_on = (slash and first in PREFIXES.split()) or _fits(name, MAKERS_ALONE)
+    if provider in LOCAL or not is_passed_on or name.startswith(OPEN_WEIGHTS):
         return None
-    from genai_prices import data_snapshot  # a third of a second
-
-    ours = {theirs: ourselves for ourselves, theirs in PRICED.items()}
     bare = name.rsplit("/", 1)[-1]
     for tried in (name, bare, f"bedrock/{bare}"):
-        try:
-            # by the rules of LiteLLM: provider/model, or a model whose maker its name tells
-            maker, info = data_snapshot.get_snapshot().find_provider_model(tried, None, "litellm", None)
-        except LookupError:
-            continue
-        return f"{ours.get(maker.id, maker.id)}:{bare}", info
+        # by the rules of LiteLLM: provider/model, or a model whose name shows its maker
+        if found := _look_up(tried, "litellm"):
+            return f"{OURS.get(found[0], found[0])}:{bare}", found[1]
     return None
-
-
-def _priced_names() -> Iterator[tuple[str, str]]:
-    from genai_prices import data_snapshot  # a third of a second
-
-    ours = {theirs: name for name, theirs in PRICED.items()}
-    for provider in data_snapshot.get_snapshot().providers:
-        for model in provider.models:
-            if provider.id in ours and not NOT_CHAT.search(model.id):
-                yield ours[provider.id], model.id
 
 
 def _with_prices(model: Model, info: "ModelInfo") -> Model:

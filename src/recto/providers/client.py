@@ -1,12 +1,23 @@
-"""Values of Recto's own endpoint, shared by both wire formats: a client's request, the head of a reply, an error.
+"""What a client of Recto's own endpoint sends and gets, in any wire format: its request, the head of a reply, an error.
 
-Knows no server: the server passes bytes in and sends the result.
+Fields reads one JSON object of a request field by field. A wrong value raises Invalid, which names the field as the API
+itself does: `messages[0].content` or `messages.0.content`. (msgspec would read the types, but neither null as
+absent, nor unknown fields from some callers only, and the checks besides types need the path too.)
+
+Also turns what a model or a tool's author wrote into what every provider accepts: ids, names and arguments of calls,
+and the root of a schema. A single refused tool or call would fail every request that has it.
 """
 
-from collections.abc import Mapping
+import re
+from base64 import b64decode
+from collections.abc import Callable, Collection, Iterable, Mapping
+from hashlib import sha256
+from typing import Any, NoReturn
 
 from msgspec import Struct, field
 
+from recto.base.text import clean
+from recto.chat.blocks import Block, Text
 from recto.errors import (
     Busy,
     DoesNotFit,
@@ -23,7 +34,7 @@ from recto.errors import (
 )
 from recto.sources.source import Tool
 from recto.window.request import Entry, Parameters
-from recto.wire import Json
+from recto.wire import Json, dumpb, dumps, loads
 
 CLIENT = "client"
 """The server name of tools that the client runs itself."""
@@ -90,3 +101,210 @@ def error_headers(error: Exception) -> dict[str, str]:
 
 def is_too_long(error: Exception) -> bool:
     return isinstance(error, DoesNotFit | Overflow)
+
+
+# -- reading requests
+
+MAX_NUMBER = 100_000_000
+
+
+class Fields:
+    """The fields of one object. Null counts as absent, as in both APIs. `end` refuses fields that were not read, here
+    and in the objects below."""
+
+    def __init__(self, data: Json, path: str = "", *, item: str = "[{}]", lenient: bool = False) -> None:
+        """`item` is how the API writes an index in a path; `lenient` accepts unknown fields, here and below."""
+        self.path, self._item, self._lenient = path, item, lenient
+        if not isinstance(data, dict):
+            raise Invalid(f"{path or 'The request'} must be an object.", field=path)
+        self._data: dict[str, Any] = data
+        self._left = set(data)
+        self._below: list[Fields] = []
+
+    def raw(self, name: str) -> Json:
+        self._left.discard(name)
+        return self._data.get(name)
+
+    def _checked(self, name: str, is_right: Callable[[Any], bool], what: str) -> Any:
+        value = self.raw(name)
+        return value if value is None or is_right(value) else self.refuse(name, f"must be {what}")
+
+    def text(self, name: str) -> str | None:
+        text: str | None = self._checked(name, lambda value: isinstance(value, str), "a text")
+        return text
+
+    def needed_text(self, name: str) -> str:
+        return self.text(name) or self.refuse(name, "is missing")
+
+    def whole(self, name: str, low: int = 1) -> Any:
+        is_right = lambda value: type(value) is int and low <= value <= MAX_NUMBER  # noqa: E731
+        return self._checked(name, is_right, f"a whole number from {low} on")
+
+    def number(self, name: str, low: float, high: float) -> Any:
+        is_right = lambda value: type(value) in (int, float) and low <= value <= high  # noqa: E731
+        return self._checked(name, is_right, f"a number from {low:g} to {high:g}")
+
+    def flag(self, name: str) -> Any:
+        return self._checked(name, lambda value: isinstance(value, bool), "true or false")
+
+    def choice(self, name: str, allowed: Collection[str]) -> Any:
+        """One of `allowed`, or None. Typed Any because the caller knows the literal type."""
+        is_right = lambda value: isinstance(value, str) and value in allowed  # noqa: E731
+        return self._checked(name, is_right, f"one of {', '.join(allowed)}")
+
+    def needed_choice(self, name: str, allowed: Collection[str]) -> Any:
+        return self.choice(name, allowed) or self.refuse(name, "is missing")
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts, or a single text."""
+        value = self.raw(name)
+        value = [value] if isinstance(value, str) else value or []
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            self.refuse(name, "must be a list of texts")
+        return tuple(value)
+
+    def mapping(self, name: str) -> Any:
+        return self._checked(name, lambda value: isinstance(value, dict), "an object")
+
+    def object(self, name: str) -> "Fields | None":
+        value = self.raw(name)
+        return None if value is None else self.below(value, self.at(name))
+
+    def needed_object(self, name: str) -> "Fields":
+        return self.object(name) or self.refuse(name, "is missing")
+
+    def items(self, name: str) -> list[Json]:
+        return self._checked(name, lambda value: isinstance(value, list), "a list") or []
+
+    def item(self, name: str, number: int, value: Json) -> "Fields":
+        return self.below(value, self.at(name) + self._item.format(number))
+
+    def objects(self, name: str) -> list["Fields"]:
+        return [self.item(name, number, value) for number, value in enumerate(self.items(name))]
+
+    def below(self, value: Json, path: str) -> "Fields":
+        fields = Fields(value, path, item=self._item, lenient=self._lenient)
+        self._below.append(fields)
+        return fields
+
+    def base64(self, name: str, text: str) -> str:
+        """Returns `text`, which was read from this field, if it is valid base64."""
+        try:
+            b64decode(text, validate=True)
+        except ValueError:
+            self.refuse(name, "is not valid base64")
+        return text
+
+    def ignore(self, names: Iterable[str]) -> None:
+        self._left.difference_update(names)
+
+    def only(self, neutral: Mapping[str, tuple[Json, ...]]) -> None:
+        """Accepts these fields only with a value that has no effect."""
+        for name, values in neutral.items():
+            value = self.raw(name)
+            if value is not None and value not in values:
+                self.refuse(name, "is not supported here")
+
+    def rest(self) -> dict[str, Json]:
+        """The fields that were not read; they count as read from now on."""
+        rest = {name: value for name, value in self._data.items() if name in self._left and value is not None}
+        self._left.clear()
+        return rest
+
+    def end(self) -> None:
+        if self._lenient:
+            return
+        if self._left:
+            self.refuse(min(self._left), "is not a known field")
+        for fields in self._below:
+            fields.end()
+
+    def at(self, name: str) -> str:
+        return f"{self.path}.{name}" if self.path else name
+
+    def refuse(self, name: str, what: str) -> NoReturn:
+        path = self.at(name)
+        raise Invalid(f"{path} {what}.", field=path)
+
+
+def parsed(body: bytes, *, item: str, lenient: bool = False) -> Fields:
+    """The body as Fields. Refuses values that cannot be forwarded: NaN and lone surrogates."""
+    try:
+        data = loads(body)
+        dumpb(data)
+    except UnicodeError as why:
+        raise Invalid("The request contains characters that are not valid Unicode.", field="") from why
+    except (ValueError, RecursionError) as why:
+        raise Invalid(f"The request is not JSON: {str(why) or 'it is nested too deeply'}.", field="") from why
+    return Fields(data, item=item, lenient=lenient)
+
+
+def joined(blocks: Iterable[Block], separator: str = "\n") -> str:
+    return separator.join(block.text for block in blocks if isinstance(block, Text))
+
+
+# -- what every provider accepts
+
+COMBINED = ("oneOf", "anyOf", "allOf")
+LONGEST_NAME = 64
+UNNAMED_TOOL = "unnamed"
+
+
+def sent_id(id: str, accepted: re.Pattern[str]) -> str:
+    """The id, or letters and digits made from it, the same for a call and its result. Nine suit Mistral too."""
+    return id if accepted.fullmatch(id) else sha256(id.encode("utf-8", "replace")).hexdigest()[:9]
+
+
+def sent_name(name: str) -> str:
+    """The name of a called tool in the characters that every provider accepts."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:LONGEST_NAME] or UNNAMED_TOOL
+
+
+def json_arguments(arguments: str) -> dict[str, Any]:
+    """The arguments of a call as the object that providers require; empty where the model wrote something else. The
+    block keeps the original text, and the tool's result names the error."""
+    try:
+        value = loads(arguments)
+        # NaN and infinity can be read but not sent, and neither can halves of characters
+        text, repaired = clean(dumps(value))
+        value = loads(text) if repaired else value
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def object_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema as an object with properties. Combinations at the root are merged into one object that allows all of
+    them; deeper levels stay as they are."""
+    if _is_object_schema(schema):
+        return dict(schema)
+    parts = [part for name in COMBINED for part in _list(schema.get(name)) if isinstance(part, Mapping)]
+    properties = dict(_mapping(schema.get("properties")))
+    for part in parts:
+        properties = {**_mapping(part.get("properties")), **properties}
+    out: dict[str, Any] = {"type": "object", "properties": properties}
+    needing = (schema, *(_mapping(part) for part in _list(schema.get("allOf"))))
+    required = [name for part in needing for name in _list(part.get("required")) if isinstance(name, str)]
+    if required:
+        out["required"] = list(dict.fromkeys(required))
+    others = {name: value for name, value in schema.items() if name not in (*out, *COMBINED, "required")}
+    return out | others if schema.get("type", "object") == "object" else out
+
+
+def _is_object_schema(schema: Mapping[str, Any]) -> bool:
+    required = schema.get("required", [])
+    return (
+        schema.get("type") == "object"
+        and isinstance(schema.get("properties"), Mapping)
+        and isinstance(required, list)
+        and all(isinstance(name, str) for name in required)
+        and not any(name in schema for name in COMBINED)
+    )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,39 +1,29 @@
 """ClientFormat: one wire format as a client speaks it: its requests and messages in, replies and errors out.
 
-What the JSON of a format looks like is known here and in the files of that format, and nowhere else.
+Also takes a client's body apart without changing a byte: to pass it on with another model, to store the messages that
+bodies repeat once, and to say what it can cost at most. What the JSON of a format looks like is known here and in the
+files of that format, and nowhere else.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from json import JSONDecoder
 from typing import Protocol
 
 from msgspec import Struct
 
 from recto.chat.blocks import Block
 from recto.errors import Invalid
-from recto.providers.anthropic import AnthropicFormat
-from recto.providers.anthropic_replies import (
-    AnthropicReader,
-    AnthropicReplyWriter,
-    anthropic_error,
-    write_anthropic_reply,
-)
-from recto.providers.anthropic_requests import BOUNDED as ANTHROPIC_BOUNDED
-from recto.providers.anthropic_requests import read_anthropic_messages, read_anthropic_request
+from recto.providers import anthropic_client, openai_client
+from recto.providers.anthropic import AnthropicFormat, AnthropicReader
 from recto.providers.client import ClientRequest, ErrorReply, ReplyHead
-from recto.providers.http import BAD_DATA, ReplyReader
-from recto.providers.model import Done, ReplyPart
-from recto.providers.openai import INSTRUCTION_ROLES, OpenAIFormat
-from recto.providers.openai_replies import OpenAIReader, OpenAIReplyWriter, openai_error, write_openai_reply
-from recto.providers.openai_requests import BOUNDED as OPENAI_BOUNDED
-from recto.providers.openai_requests import read_openai_messages, read_openai_request
-from recto.providers.sse import ServerEvent
-from recto.window.request import Entry, Format
-from recto.wire import Json
+from recto.providers.http import BAD_DATA, ReplyReader, ServerEvent
+from recto.providers.model import Done, Model, ReplyPart, VocabularyCounter
+from recto.providers.openai import INSTRUCTION_ROLES, OpenAIFormat, OpenAIReader
+from recto.window.request import Entry, Format, Piece, PieceKind
+from recto.wire import Json, dumps
 
 
 class ReplyWriter(Protocol):
-    """Writes one reply as the events of a stream."""
-
     def write(self, part: ReplyPart) -> list[ServerEvent]: ...
 
     def error(self, error: Exception) -> list[ServerEvent]: ...
@@ -62,33 +52,29 @@ class ClientFormat(Struct, frozen=True):
         return self.format.name
 
 
-def _anthropic_writer(head: ReplyHead, include_usage: bool) -> ReplyWriter:
-    return AnthropicReplyWriter(head)
-
-
 OPENAI = ClientFormat(
     OpenAIFormat(),
     OpenAIReader,
-    read_openai_request,
-    read_openai_messages,
-    write_openai_reply,
-    lambda head, include_usage: OpenAIReplyWriter(head, include_usage=include_usage),
-    openai_error,
+    openai_client.read_openai_request,
+    openai_client.read_openai_messages,
+    openai_client.write_openai_reply,
+    lambda head, include_usage: openai_client.OpenAIReplyWriter(head, include_usage=include_usage),
+    openai_client.openai_error,
     "chatcmpl-",
     INSTRUCTION_ROLES,
-    OPENAI_BOUNDED,
+    openai_client.BOUNDED,
 )
 ANTHROPIC = ClientFormat(
     AnthropicFormat(),
     AnthropicReader,
-    read_anthropic_request,
-    read_anthropic_messages,
-    write_anthropic_reply,
-    _anthropic_writer,
-    anthropic_error,
+    anthropic_client.read_anthropic_request,
+    anthropic_client.read_anthropic_messages,
+    anthropic_client.write_anthropic_reply,
+    lambda head, include_usage: anthropic_client.AnthropicReplyWriter(head),
+    anthropic_client.anthropic_error,
     "msg_",
     (),
-    ANTHROPIC_BOUNDED,
+    anthropic_client.BOUNDED,
 )
 CLIENT_FORMATS = {each.name: each for each in (OPENAI, ANTHROPIC)}
 # Parts of a message that only one of the formats has.
@@ -134,3 +120,142 @@ def read_client_reply(reply: Json) -> list[ReplyPart]:
         if parts and isinstance(parts[-1], Done):
             return parts
     raise Invalid("the reply is none that OpenAI's or Anthropic's API gives")
+
+
+# -- bodies
+
+_SPACE = " \t\n\r"
+_DIVIDED: Mapping[str, PieceKind] = {"messages": "message", "tools": "tool"}
+
+
+def body_members(text: str) -> list[tuple[str, int, int]]:
+    """The members of a JSON object: each name, and where its value begins and ends."""
+    decode, found = JSONDecoder().raw_decode, list[tuple[str, int, int]]()
+    try:
+        at = _after(text, _skip(text, 0), "{")
+        while text[(at := _skip(text, at))] != "}":
+            name, at = decode(text, at)
+            start = _skip(text, _after(text, _skip(text, at), ":"))
+            end = decode(text, start)[1]  # what was read is let go at once: it may be large
+            found.append((str(name), start, end))
+            at = _skip(text, end)
+            at = at + 1 if text[at] == "," else at
+    except (ValueError, IndexError, RecursionError) as why:
+        raise Invalid("The request is not a JSON object.", field="") from why
+    return found
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _SPACE:
+        at += 1
+    return at
+
+
+def _after(text: str, at: int, sign: str) -> int:
+    if text[at] != sign:
+        raise ValueError(f"no {sign}")
+    return at + 1
+
+
+def with_model(body: bytes, model: str) -> bytes:
+    """The same bytes with another model, and not a byte changed where it is the same."""
+    text = body.decode()
+    for name, start, end in body_members(text):
+        if name == "model" and text[start:end] != dumps(model):
+            return _spliced(body, text, start, end, dumps(model))
+    return body
+
+
+def with_member(body: bytes, name: str, value: Json) -> bytes:
+    """The same bytes with one member more, or with another value of one that is there."""
+    text = body.decode()
+    for known, start, end in body_members(text):
+        if known == name:
+            return _spliced(body, text, start, end, dumps(value))
+    at = _after(text, _skip(text, 0), "{")
+    comma = "" if text[_skip(text, at)] == "}" else ","
+    return _spliced(body, text, at, at, f"{dumps(name)}:{dumps(value)}{comma}")
+
+
+def _spliced(body: bytes, text: str, start: int, end: int, new: str) -> bytes:
+    """The body with another text at a place of it, which is given in characters; copied once."""
+    if not text.isascii():
+        start, end = len(text[:start].encode()), len(body) - len(text[end:].encode())
+    whole = memoryview(body)
+    return b"".join((whole[:start], new.encode(), whole[end:]))
+
+
+def body_pieces(body: bytes) -> tuple[Piece, ...]:
+    """The body in pieces that make it up again, byte for byte: each message and each tool is one."""
+    text, decode = body.decode(), JSONDecoder().raw_decode
+    pieces, done = list[Piece](), 0
+
+    def between(start: int, end: int | None) -> bytes:
+        return body[start:end] if text.isascii() else text[start:end].encode()
+
+    for name, start, _ in body_members(text):
+        if name not in _DIVIDED or text[start] != "[":
+            continue
+        at = _skip(text, start + 1)
+        pieces.append(Piece("head" if not pieces else "join", between(done, at)))
+        done = at
+        while text[at] != "]":
+            stop = decode(text, at)[1]
+            # a comma belongs to the item after it
+            pieces.append(Piece(_DIVIDED[name], between(done, stop)))
+            done = stop
+            at = _skip(text, stop)
+            at = _skip(text, at + 1) if text[at] == "," else at
+    pieces.append(Piece("tail", between(done, None)))
+    return tuple(pieces)
+
+
+# -- what a body can cost
+
+# What our counts measure. Anything else, as a file that the provider fetches itself, may fill the window.
+_MEASURED = frozenset({"text", "refusal", "image_url", "image", "thinking", "redacted_thinking"})
+_MEASURED |= {"tool_use", "tool_result", "search_result"}
+_INLINE_SOURCES = frozenset({"base64", "text", "content"})
+
+
+def body_tokens(body: bytes, format: Format, model: Model) -> int:
+    """Our count of the input of a request. Everything in it counts, also what the provider may ignore."""
+    counter, tokens = VocabularyCounter(model, format), 0
+    for piece in body_pieces(body):
+        data = piece.data.lstrip(b", \t\r\n")
+        if piece.kind not in ("message", "tool"):
+            tokens += counter.text(piece.data.decode()).tokens
+            continue
+        try:
+            tokens += counter.count_piece(Piece(piece.kind, data)).tokens
+        except BAD_DATA:
+            tokens += len(data)  # no token is shorter than a byte
+    return tokens
+
+
+def is_measured(content: Json) -> bool:
+    """Whether our counts measure all of a message's content."""
+    if not isinstance(content, list):
+        return True
+    return all(isinstance(part, dict) and _is_part_measured(part) for part in content)
+
+
+def _is_part_measured(part: dict[str, Json]) -> bool:
+    kind, file, source = part.get("type"), part.get("file"), part.get("source")
+    if kind == "file":
+        return isinstance(file, dict) and bool(file.get("file_data")) and not file.get("file_id")
+    if kind == "document":
+        return isinstance(source, dict) and source.get("type") in _INLINE_SOURCES
+    return kind in _MEASURED and is_measured(part.get("content"))
+
+
+def rendered_body(request: ClientRequest, format: Format, provider: str, model: str) -> bytes:
+    """A client's request as another format, or a provider without an address, takes it."""
+    preamble = format.preamble(model, request.parameters, request.system, request.tools)
+    parts = [piece.data for piece in preamble]
+    is_first = not format.opened(request.system)
+    for entry in request.entries:
+        for data in format.entry(entry, provider):
+            parts.append(data if is_first else b"," + data)
+            is_first = False
+    return b"".join((*parts, format.closing(request.parameters).data))

@@ -1,18 +1,23 @@
 """EmbeddedProvider: small offline models inside this process. The server of a model starts once, on first use.
 
-The provider uses its server over loopback like any llama.cpp server. Where weights come from is not its business.
+The provider uses its server over loopback like any llama.cpp server. ReplyEnd decides where the reply of a tiny model
+ends: it goes on where a larger model would stop, says the same again in a cycle of any length, writes a document of its
+own under a new heading, or the fences of ours.
 """
 
 import asyncio
 import atexit
 import os
+import re
 import secrets
+import string
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager, closing, suppress
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,11 +26,9 @@ from recto.base.locations import folder_of
 from recto.errors import Invalid, NotFound
 from recto.providers.http import RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
-from recto.providers.local_servers import LlamaServer
 from recto.providers.model import Done, Model, ReplyPart, TextPart
-from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider
+from recto.providers.openai import Dialect, OpenAIFormat
 from recto.providers.remote import ModelLookup
-from recto.providers.reply_end import ReplyEnd
 from recto.weights import Weights, chat_models
 from recto.window.count import Count, TokenCounter
 from recto.window.request import Format, Piece, Purpose
@@ -44,10 +47,10 @@ MAX_THREADS = 8
 AT_WORK_WITHIN_S = 60
 # A model that was not used for so long is let go.
 IDLE_S = 600.0
-# Measured on questions about notes: without it one answer in seven repeated itself endlessly. A penalty on single
-# words, or with a longer lookback, makes so small a model invent figures that it should quote.
-DRY_MULTIPLIER = 0.8
-DRY_ALLOWED = 3
+# (multiplier, allowed length) Measured on questions about notes: without it one answer in seven repeated itself
+# endlessly. A penalty on single words, or with a longer lookback, makes so small a model invent figures that it should
+# quote.
+DRY = 0.8, 3
 
 
 class Running(Struct, eq=False):
@@ -106,10 +109,8 @@ class EmbeddedProvider:
             if provider is None or opened is not running:
                 if provider:
                     await provider.close()
-                talk = OpenAIProvider(
-                    NAME, f"{running.address}/v1", running.key, self._catalog, transport=Transport(RETRY_POLICY)
-                )
-                provider = LlamaProvider(talk, LlamaServer(running.address, running.key))
+                address, transport = f"{running.address}/v1", Transport(RETRY_POLICY)
+                provider = LlamaProvider(NAME, address, running.key, self._catalog, transport=transport)
                 self._opened[id] = running, provider
             yield provider
         finally:
@@ -119,9 +120,8 @@ class EmbeddedProvider:
         model, most = self._catalog.find(NAME, id), _weights(id).max_window
         window = model.window if self._window is None else self._window
         if type(window) is not int or not MIN_WINDOW <= window <= most:
-            raise Invalid(
-                f"The window of {NAME}:{id} must be a whole number from {MIN_WINDOW} to {most}, not {window}."
-            )
+            sizes = f"a whole number from {MIN_WINDOW} to {most}, not {window}"
+            raise Invalid(f"The window of {NAME}:{id} must be {sizes}.")
         return model if self._window is None else replace(model, window=window, window_from="settings")
 
 
@@ -143,7 +143,7 @@ class _EmbeddedCounter:
             return counts
 
 
-async def _ended(parts: AsyncGenerator[ReplyPart], end: ReplyEnd) -> AsyncGenerator[ReplyPart]:
+async def _ended(parts: AsyncGenerator[ReplyPart], end: "ReplyEnd") -> AsyncGenerator[ReplyPart]:
     async with aclosing(parts):
         async for part in parts:
             if isinstance(part, TextPart):
@@ -159,11 +159,11 @@ async def _ended(parts: AsyncGenerator[ReplyPart], end: ReplyEnd) -> AsyncGenera
 
 
 def _weights(id: str) -> Weights:
-    for each in chat_models():
-        if id == each.name:
-            return each
-    known = ", ".join(f"{NAME}:{each.name}" for each in chat_models())
-    raise NotFound(f"There is no embedded model {NAME}:{id}. Known are {known}.", model=f"{NAME}:{id}")
+    known = {each.name: each for each in chat_models()}
+    if id not in known:
+        names = ", ".join(f"{NAME}:{name}" for name in known)
+        raise NotFound(f"There is no embedded model {NAME}:{id}. Known are {names}.", model=f"{NAME}:{id}")
+    return known[id]
 
 
 def take(weights: Weights, window: int) -> Running:
@@ -210,43 +210,46 @@ def missing_parts(id: str) -> str | None:
         steps.append(f"recto models pull {weights.name}")
     if not lacks:
         return None
-    return (
-        f"{NAME}:{weights.name} needs {' and '.join(lacks)}; run `{' && '.join(steps)}`, or use a model that needs "
-        "nothing here: `-m openai:gpt-4o-mini` with OPENAI_API_KEY set, or a server of your own, as `-m ollama:NAME`"
-        f"{_also_missing()}."
-    )
-
-
-def _also_missing() -> str:
-    """Whoever installs one part learns of the others at the same time."""
     from recto.search.minilm import MiniLM  # only where something is missing
     from recto.search.multilingual import MultilingualEncoder
 
-    also = MultilingualEncoder.missing() if MiniLM.missing() else None
-    return f". {also.rstrip('.')}, or set `search.embedder = none`" if also else ""
+    # who installs one part needs the others at the same time
+    more = MultilingualEncoder.missing() if MiniLM.missing() else None
+    also = f". {more.rstrip('.')}, or set `search.embedder = none`" if more else ""
+    return (
+        f"{NAME}:{weights.name} needs {' and '.join(lacks)}; run `{' && '.join(steps)}`, or use a model that needs "
+        "nothing here: `-m openai:gpt-4o-mini` with OPENAI_API_KEY set, or a server of your own, as `-m ollama:NAME`"
+        f"{also}."
+    )
 
 
 def _launch(weights: Weights, path: Path, window: int) -> Running:
     try:
         import xllamacpp  # a hundred megabytes, optional
     except ImportError as why:
-        raise NotFound(
-            f"The embedded model needs xllamacpp, which is not installed ({why}); "
-            "run `pip install 'recto-context[embedded]'`."
-        ) from why
+        advice = "run `pip install 'recto-context[embedded]'`"
+        raise NotFound(f"The embedded model needs xllamacpp, which is not installed ({why}); {advice}.") from why
     key = secrets.token_urlsafe()
     parameters = xllamacpp.CommonParams()
-    _set(parameters, path, window, key)
-    parameters.model_alias = {weights.name}
+    parameters.model.path, parameters.model_alias = str(path), {weights.name}
+    parameters.n_ctx, parameters.n_parallel, parameters.cache_ram_mib = window, 1, CACHE_MIB
+    for processors in (parameters.cpuparams, parameters.cpuparams_batch):
+        processors.n_threads = _threads()
+        processors.poll = 0  # waiting threads sleep: just as fast, and other processes can run
+    parameters.hostnames, parameters.port = ["127.0.0.1"], 0
+    # without a key, any page in the user's browser could use the server
+    parameters.api_keys = [key]
+    parameters.ui = parameters.endpoint_slots = False
+    parameters.verbosity = -1
+    # the first request warms up the model too, and there is no other device to fit it to
+    parameters.warmup = parameters.fit_params = False
     if weights.name == TINY:
-        parameters.sampling.dry_multiplier = DRY_MULTIPLIER
-        parameters.sampling.dry_allowed_length = DRY_ALLOWED
+        parameters.sampling.dry_multiplier, parameters.sampling.dry_allowed_length = DRY
     try:
         server = xllamacpp.Server(parameters)
     except RuntimeError as why:
-        raise Invalid(
-            f"The weights {path} cannot be loaded. Run `recto models pull {weights.name}` to fetch them again."
-        ) from why
+        advice = f"Run `recto models pull {weights.name}` to fetch them again."
+        raise Invalid(f"The weights {path} cannot be loaded. {advice}") from why
     _wait_until_at_work(server.listening_address, key)
     atexit.register(_stop_all)
     return Running(server.listening_address, key, server)
@@ -272,33 +275,181 @@ def _stop_all() -> None:
         _running.clear()
 
 
-def _set(parameters: Any, path: Path, window: int, key: str) -> None:
-    parameters.model.path = str(path)
-    parameters.n_ctx = window
-    parameters.n_parallel = 1
-    for processors in (parameters.cpuparams, parameters.cpuparams_batch):
-        processors.n_threads = _threads()
-        processors.poll = 0  # waiting threads sleep: just as fast, and other processes can run
-    parameters.cache_ram_mib = CACHE_MIB
-    parameters.hostnames, parameters.port = ["127.0.0.1"], 0
-    # without a key, any page in the user's browser could use the server
-    parameters.api_keys = [key]
-    parameters.ui = parameters.endpoint_slots = False
-    parameters.verbosity = -1
-    # the first request warms up the model too, and there is no other device to fit it to
-    parameters.warmup = parameters.fit_params = False
-
-
 def _threads() -> int:
     """One thread per physical core that we may use. More threads, as llama.cpp itself chooses, do not make this model
     faster, and make it far slower on a busy machine."""
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    return min(len({_core(number) for number in allowed}), MAX_THREADS)
+    cores = set[str]()
+    for number in allowed:
+        try:
+            siblings = Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list").read_text()
+        except OSError:  # the system does not report which processors share a core
+            siblings = str(number)
+        cores.add(siblings.strip())
+    return min(len(cores), MAX_THREADS)
 
 
-def _core(number: int) -> str:
-    """The processors that share a core with this one, or its own number where the system does not report them."""
-    try:
-        return Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list").read_text().strip()
-    except OSError:
-        return str(number)
+# -- where the reply of a tiny model ends
+
+# What the requests of Recto put around texts, and no reply has a use for.
+FENCES = ("BEGIN DOCUMENT", "END DOCUMENT", "[Summary of the", "[End of the summary", "[The notes of the user")
+# A sentence or line ends here.
+_UNIT = re.compile(r"[^\n]*?(?:(?<![.!?…])[.!?…]++[\"'”’)*]*+(?=\s)|\n++)")
+_WORDS = re.compile(r"\w+")
+_HEADING = re.compile(r"#{1,6} |\*\*[^*\n]{1,80}\*\*:?\s*$|[A-Z][\w'-]*(?: [\w'-]+)?:\s*$|(?:-{3,}|={3,})\s*$")
+# A shorter unit may be said twice: "Yes.", "1."
+_FEWEST_WORDS = 3
+# This many sentences may begin with the same three words, or with the same two.
+_MOST_ALIKE, _MOST_PAIRS = 2, 4
+# This many words in a row with hardly a new pair are a loop, and so are this many clauses that begin alike.
+_LOOKED_AT, _LEAST_NEW = 36, 0.35
+_ALIKE_CLAUSES = 4
+# From this share of the longest reply on, the next end of a sentence is the end.
+_NEARLY_ALL = 0.75
+_LONG, _LONGEST_HEADING = 200, 80
+
+
+class ReplyEnd:
+    """Text passes through as it comes; only what may turn out to be a repetition or a fence is held back until that is
+    known."""
+
+    def __init__(self, max_tokens: int | None) -> None:
+        self._room = int(max_tokens * _NEARLY_ALL) if max_tokens else None
+        self._parts, self._held, self._ending = 0, "", ""
+        self._line_ends = ""
+        self._units = set[str]()
+        self._starts, self._pairs = Counter[str](), Counter[str]()
+        self._said: list[str] = []
+        self._passed = ""
+        """What has gone through of the unit that is not complete."""
+        self.is_over = False
+
+    def take(self, text: str) -> str:
+        """What may be shown of the reply so far. Once it is over, nothing more."""
+        if self.is_over:
+            return ""
+        self._parts += 1
+        self._held += text
+        shown = ""
+        while not self.is_over and (unit := _UNIT.match(self._passed + self._held)):
+            shown += self._judge(unit[0])
+        return self._without_end(shown if self.is_over else shown + self._release())
+
+    def rest(self) -> str:
+        """What was still held back when the model ended by itself."""
+        if self.is_over:
+            return ""
+        whole = self._passed + self._held
+        is_end = self._ends_at(whole) is not None or self._is_said(whole)
+        return "" if is_end else self._without_end(self._held)
+
+    def _without_end(self, shown: str) -> str:
+        """Line ends wait for what follows them."""
+        whole = self._line_ends + shown
+        kept = whole.rstrip("\n")
+        self._line_ends = whole[len(kept) :]
+        return kept
+
+    def _judge(self, whole: str) -> str:
+        """A complete sentence or line: goes through, or ends the reply."""
+        new, at = whole[len(self._passed) :], self._ends_at(whole)
+        if at == 0 and not self._said:  # a reply that begins with a fence may still say something after it
+            self._held = self._held[len(whole) :]
+            return ""
+        if at is not None or self._is_said(whole):
+            self.is_over = True
+            return new[: max(0, (at or 0) - len(self._passed))].rstrip() if at else ""
+        self._remember(whole)
+        self._held, self._passed = (self._passed + self._held)[len(whole) :], ""
+        self._ending = (self._ending + whole)[-40:]
+        if self._is_full or _goes_round(self._said):
+            self.is_over = True
+            return new.rstrip()
+        return new
+
+    def _release(self) -> str:
+        """Of what is not complete: as much as can be neither a repetition nor a fence."""
+        whole = self._passed + self._held
+        at = self._ends_at(whole)
+        if at == 0 and not self._said:
+            return ""
+        if at is not None or (len(_words(whole)) > _FEWEST_WORDS and self._is_said(whole)):
+            self.is_over = True
+            return ""
+        if self._may_end(whole):
+            return ""
+        is_endless = self._is_full and len(whole) > _LONG
+        if is_endless or _clauses_alike(whole) or _goes_round([*self._said, *_words(whole)]):
+            self.is_over = True
+            return self._held.rstrip(string.whitespace + ",;:(\"'*-") + "…"
+        out, self._held, self._passed = self._held, "", whole
+        return out
+
+    @property
+    def _is_full(self) -> bool:
+        return self._room is not None and self._parts >= self._room
+
+    @property
+    def _is_after_gap(self) -> bool:
+        """Whether a blank line came last, and words before it."""
+        lines = self._ending.rsplit("\n", 2)
+        return bool(self._said) and len(lines) == 3 and not "".join(lines[1:]).strip(" \t")
+
+    def _remember(self, whole: str) -> None:
+        words = _words(whole)
+        self._said += words
+        if len(words) >= _FEWEST_WORDS:
+            self._units.add(" ".join(words))
+            self._starts[" ".join(words[:_FEWEST_WORDS])] += 1
+            self._pairs[" ".join(words[:2])] += 1
+
+    def _is_said(self, whole: str) -> bool:
+        """Whether it was said before, or begins as two before it did: "The plan was …", again and again."""
+        words = _words(whole)
+        if self._pairs[" ".join(words[:2])] >= _MOST_PAIRS:
+            return True
+        return " ".join(words) in self._units or self._starts[" ".join(words[:_FEWEST_WORDS])] >= _MOST_ALIKE
+
+    def _ends_at(self, whole: str) -> int | None:
+        """Where a fence or an invented heading begins; None if there is none."""
+        places = [at for fence in FENCES if (at := whole.find(fence)) >= 0]
+        if self._is_after_gap and _HEADING.match(whole):
+            places.append(0)
+        return min(places, default=None)
+
+    def _may_end(self, whole: str) -> bool:
+        """Whether more text could make it a repetition, a fence or a heading."""
+        words = " ".join(_words(whole))
+        if not words or (self._is_after_gap and _may_be_heading(whole)):
+            return True
+        worn = [start for start, count in self._starts.items() if count >= _MOST_ALIKE]
+        if any(known.startswith(words) for known in (*self._units, *worn)):
+            return True
+        tail = whole[-max(map(len, FENCES)) :]
+        return any(fence.startswith(tail[at:]) for fence in FENCES for at in range(len(tail)) if tail[at] in "BE[")
+
+
+def _goes_round(said: Sequence[str]) -> bool:
+    """Whether the latest words say again what was said before, in whatever order."""
+    if len(said) < 2 * _LOOKED_AT:
+        return False
+    pairs = list(pairwise(said))
+    earlier = set(pairs[:-_LOOKED_AT])
+    return sum(pair not in earlier for pair in pairs[-_LOOKED_AT:]) < _LEAST_NEW * _LOOKED_AT
+
+
+def _may_be_heading(text: str) -> bool:
+    if len(text) > _LONGEST_HEADING:
+        return False
+    return text.startswith(("#", "*", "-", "=")) or re.fullmatch(r"[A-Z][\w' -]{0,40}:?\s*", text) is not None
+
+
+def _clauses_alike(whole: str) -> bool:
+    """Whether a sentence goes on and on: "the boat's budget, the boat's rules, the boat's …"."""
+    starts = [" ".join(_words(clause)[:2]) for clause in whole.split(",") if clause.strip()]
+    latest = starts[-_ALIKE_CLAUSES:]
+    return len(latest) == _ALIKE_CLAUSES and len(set(latest)) == 1 and " " in latest[0]
+
+
+def _words(text: str) -> list[str]:
+    return _WORDS.findall(text.lower())

@@ -1,22 +1,29 @@
 """Transport: posts exact bytes to a provider, retries while no reply has begun, and yields the parts of the reply.
 
-Knows no wire format; failure.py classifies failures.
+Also reads and writes server-sent events, and classifies failures: which error it is, and whether a retry may help.
+Knows no wire format.
 """
 
 import asyncio
 import logging
+import math
 import random
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from recto.providers.failure import AttemptFailed, RequestTarget, from_status, from_stream, unreachable
+from recto.base.text import without_key
+from recto.errors import Overflow, ProviderError, RateLimited, Refused, Unreachable
 from recto.providers.model import Attempt, Done, ReplyPart, says_something
-from recto.providers.sse import MAX_EVENT_BYTES, EventReader, EventTooLarge, ServerEvent
 from recto.wire import Json, loads
 
 if TYPE_CHECKING:
@@ -29,13 +36,249 @@ FIRST_WAIT_S = 0.5
 DRAIN_S = 0.1
 # Anthropic sends pings while a model works silently; more silences in a row than these are no work
 MOST_SILENCES = 5
-
 _LOCAL = re.compile(r"http://(localhost|127\.[\d.]+|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
-
 # what reading JSON of another shape than expected raises
 BAD_DATA = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
-
 Sleep = Callable[[float], Awaitable[object]]
+
+# -- server-sent events
+# httpx2 has a reader of its own, but that requires a content type that some servers omit, trusts their charset, and
+# loses a last event without its blank line, such as a final `[DONE]`.
+
+FIELDS = frozenset({"data", "event", "id", "retry", "error", ""})  # the empty one is a comment
+MAX_EVENT_BYTES = 32 * 1024 * 1024
+
+
+class EventTooLarge(ValueError):
+    """An event is larger than any real one, so this is not a stream of events."""
+
+
+class ServerEvent(Struct, frozen=True):
+    data: str
+    name: str = "message"
+
+    @property
+    def encoded(self) -> bytes:
+        """The bytes on the wire; the default name is left out."""
+        named = "" if self.name == "message" else f"event: {self.name}\n"
+        lines = "".join(f"data: {line}\n" for line in self.data.split("\n"))
+        return f"{named}{lines}\n".encode()
+
+
+class EventReader:
+    """Takes chunks and returns complete events; `end` returns a last event without its blank line."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._after_return = False
+        self._data: list[str] = []
+        self._name, self._size = "", 0
+        self.strange = False
+        """True after a line that does not belong to a stream of events."""
+
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        if self._after_return and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+        if chunk:
+            self._after_return = chunk.endswith(b"\r")
+        self._rest += chunk
+        if len(self._rest) + self._size > MAX_EVENT_BYTES:
+            raise EventTooLarge(f"an event of more than {MAX_EVENT_BYTES} bytes")
+        if b"\n" not in chunk and b"\r" not in chunk:
+            return []
+        # bytes split at \n, \r and \r\n only, as the standard requires; str would split at U+2028 too
+        lines = self._rest.splitlines(keepends=True)
+        self._rest = bytearray() if lines[-1].endswith((b"\n", b"\r")) else lines.pop()
+        return [event for line in lines for event in self._line(bytes(line).rstrip(b"\r\n"))]
+
+    def end(self) -> list[ServerEvent]:
+        last = self._line(bytes(self._rest)) if self._rest else []
+        self._rest.clear()
+        return last + self._line(b"")
+
+    def _line(self, line: bytes) -> list[ServerEvent]:
+        """Reads one complete line, so that no character is decoded in parts. An empty one ends the event."""
+        if not line:
+            events = [ServerEvent("\n".join(self._data), self._name or "message")] if self._data else []
+            self._data, self._name, self._size = [], "", 0
+            return events
+        field, _, value = line.decode("utf-8", "replace").removeprefix("\ufeff").partition(":")
+        value = value.removeprefix(" ")
+        if field in ("data", "error"):  # llama.cpp reports errors in a field of that name
+            self._data.append(value)
+            self._size += len(line)
+        if field in ("event", "error"):
+            self._name = value if field == "event" else "error"
+        self.strange = self.strange or field not in FIELDS
+        return []
+
+
+# -- failures
+
+RETRYABLE = frozenset({408, 429, 500, 502, 503, 504, 529})
+MAX_DETAIL = 300
+LONGEST_WISH_S = 24 * 3600.0
+# the wordings of OpenAI, Anthropic, llama.cpp, vLLM, Mistral, Ollama, LM Studio, Gemini, Groq, xAI, Bedrock, TGI, Kimi,
+# SGLang, TabbyAPI and LiteLLM
+_TOO_LONG = re.compile(
+    r"context_length_exceeded|exceed_context_size|context_?window_?exceeded|request_too_large|string_above_max"
+    r"|(prompt|input|request|messages?) (is |are )?too (long|large)|too large for model|too many (input )?tokens"
+    r"|max(imum)? (context|prompt|model|input) length|max(imum)? number of (input )?tokens|token count.{,80} exceeds"
+    r"|exceed(s|ed)?( the| max| maximum| available| allowed| model)* (context|token limit|input length)"
+    r"|context (length|size|window|limit) (has been )?exceed|greater than the context length|context length of only"
+    r"|reduce (the length of the|your) (prompt|message)|tokens? \+ `?max_(new_)?tokens`? (must|exceed)"
+    r"|longer than the (model's )?context|greater than max_seq_len"
+    # what vLLM has left for the reply
+    r"|max_(completion_)?tokens must be at least 1, got (-\d|0\b)",
+    re.IGNORECASE,
+)
+_NO_CREDIT = ("insufficient_quota", "billing_hard_limit", "exceeded your current quota")
+_WORDS_TO_STATUS = {
+    "insufficient_quota": 429,
+    "rate_limit": 429,
+    "too_many_requests": 429,
+    "overloaded": 529,
+    "unavailable": 503,
+    "timeout": 504,
+    "authentication": 401,
+    "invalid_api_key": 401,
+    "permission": 403,
+    "billing": 402,
+    "not_found": 404,
+    "context_": 400,
+    "request_too_large": 413,
+    "invalid_request": 400,
+    "badrequest": 400,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTarget:
+    """The provider, address and model of a request: the names that an error message needs."""
+
+    provider: str
+    url: str
+    model: str
+    key_variable: str | None = None
+    key: str | None = field(default=None, repr=False)
+    """Needed only to remove it from error messages of providers that repeat it."""
+
+    @property
+    def place(self) -> str:
+        """The provider and its URL, without path and password."""
+        parts = urlsplit(self.url)
+        return f"{self.provider} at {parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+class AttemptFailed(Exception):
+    """An attempt failed with `error`. `retryable` when another may succeed; `wait_s` is the requested wait, if any."""
+
+    def __init__(self, error: ProviderError, retryable: bool, wait_s: float | None = None) -> None:
+        super().__init__(error.message)
+        self.error, self.retryable, self.wait_s = error, retryable, wait_s
+
+
+def from_status(target: RequestTarget, status: int, body: bytes, headers: Mapping[str, str]) -> AttemptFailed:
+    try:
+        payload = loads(body)
+    except (ValueError, RecursionError):
+        payload = body.decode("utf-8", "replace")
+    message, codes = _message_and_codes(payload, target.key)
+    return _classify(target, status, message, codes, retry_after_s(headers))
+
+
+def from_stream(target: RequestTarget, payload: Json) -> AttemptFailed:
+    """The failure of an error inside a stream, whose HTTP status was 200."""
+    message, codes = _message_and_codes(payload, target.key)
+    number = next((int(word) for word in codes.split() if re.fullmatch(r"[45]\d\d", word)), None)
+    guess = (status for word, status in _WORDS_TO_STATUS.items() if word in codes.lower())
+    return _classify(target, number or next(guess, 500), message, codes, None, is_guessed=number is None)
+
+
+def unreachable(
+    target: RequestTarget, what: str, *, retryable: bool = False, sent: bool = True, may_cost: bool = False
+) -> AttemptFailed:
+    """The failure of a connection, or of an answer that cannot be used; `what` completes the sentence."""
+    error = Unreachable(f"{target.place} {without_key(what, target.key)}.")
+    error.sent, error.may_cost = sent, may_cost
+    return AttemptFailed(error, retryable)
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """The wait that the provider asks for, given as milliseconds, seconds or a date; None for a wish that makes no
+    sense, such as a date in the past."""
+    try:
+        milliseconds = headers.get("retry-after-ms")
+        wait_s = float(milliseconds) / 1000 if milliseconds else _wish_s(headers.get("retry-after", "").strip())
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return min(wait_s, LONGEST_WISH_S) if 0 <= wait_s < math.inf else None
+
+
+def _wish_s(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        date = parsedate_to_datetime(value)
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
+
+
+def _classify(
+    target: RequestTarget, status: int, message: str, codes: str, wait_s: float | None, *, is_guessed: bool = False
+) -> AttemptFailed:
+    """`is_guessed`: the status was derived from the provider's words, so it is not shown."""
+    text = f"{message} {codes}"
+    detail = f": {message if len(message) <= MAX_DETAIL else message[: MAX_DETAIL - 1] + '…'}" if message else "."
+    if _is_overflow(status, text):
+        advice = f"set `window` of {target.model} in models.toml to what it can read, or start a new conversation"
+        overflow = Overflow(f"{target.provider} counts the request as too long for {target.model}; {advice}{detail}")
+        return AttemptFailed(overflow, False)
+    if status == 429 and not any(word in text.lower() for word in _NO_CREDIT):
+        when = f"in {wait_s:.0f} s" if wait_s else "in a while"
+        sentence = f"{target.provider} asks to slow down; try again {when}{detail}"
+        return AttemptFailed(RateLimited(sentence, retry_after_s=wait_s), True, wait_s)
+    if status >= 500 or status in RETRYABLE - {429}:
+        failed = "reported an error instead of a reply" if is_guessed else f"failed with status {status}"
+        error = Unreachable(f"{target.place} {failed}; try again later{detail}")
+        return AttemptFailed(error, status in RETRYABLE, wait_s)
+    return AttemptFailed(Refused(_refusal(target, status, is_guessed) + detail), False)
+
+
+def _refusal(target: RequestTarget, status: int, is_guessed: bool) -> str:
+    if status in (401, 403):
+        check = f"the key in {target.key_variable}" if target.key_variable else "whether it needs a key"
+        return f"{target.provider} refused access; check {check}"
+    if status == 404:
+        return f"{target.place} does not know the model {target.model}; check its name"
+    if status in (402, 429):
+        return f"{target.provider} has no credit left on this account"
+    if 300 <= status < 400:
+        return f"{target.place} redirects to another address; check its address"
+    return f"{target.provider} refused the request" + ("" if is_guessed else f" with status {status}")
+
+
+def _is_overflow(status: int, text: str) -> bool:
+    if status == 429:  # a limit per minute that a single request exceeds: waiting cannot help, a shorter request can
+        return "request too large" in text.lower()
+    return status == 413 or (status not in (401, 402, 403, 404) and bool(_TOO_LONG.search(text)))
+
+
+def _message_and_codes(payload: Json, key: str | None) -> tuple[str, str]:
+    """The provider's own message on one line, and its error codes and types."""
+    codes: list[str] = []
+    while isinstance(payload, dict | list):
+        if isinstance(payload, list):
+            payload = payload[0] if payload else ""
+            continue
+        codes += [str(payload[name]) for name in ("code", "type", "status") if payload.get(name) is not None]
+        payload = next((payload[name] for name in ("error", "message", "detail", "msg") if payload.get(name)), "")
+    text = str(payload)
+    if text.lstrip().startswith("<"):
+        text = " ".join(re.findall(r"<title>(.*?)</title>", text, re.DOTALL | re.IGNORECASE))
+    return " ".join(without_key(text, key).split()), " ".join(codes)
+
+
+# -- the transport
 
 
 class RetryPolicy(Struct, frozen=True):
@@ -51,23 +294,6 @@ class RetryPolicy(Struct, frozen=True):
 RETRY_POLICY = RetryPolicy()
 
 
-class Call(Struct, frozen=True):
-    """One request to send; `target` names it in error messages."""
-
-    target: RequestTarget
-    headers: Mapping[str, str]
-    body: bytes
-
-
-class MalformedReply(Exception):
-    """The answer is unusable; the message completes the sentence "the provider …". `retryable` as in AttemptFailed,
-    `may_cost` as in ProviderError."""
-
-    def __init__(self, what: str, *, retryable: bool = False, may_cost: bool = False) -> None:
-        super().__init__(what)
-        self.retryable, self.may_cost = retryable, may_cost
-
-
 class ReportedError(Exception):
     """The provider reports an error inside its stream."""
 
@@ -76,16 +302,8 @@ class ReportedError(Exception):
         self.payload = payload
 
 
-class NoEvents(Exception):
-    """An answer of status 200 that is not a stream of events; `body` is its beginning, or all of it if it is JSON."""
-
-    def __init__(self, body: bytes) -> None:
-        super().__init__("no stream of events")
-        self.body = body
-
-
 class ReplyReader(Protocol):
-    """Turns the events of one answer into parts. Raises MalformedReply or ReportedError."""
+    """Turns the events of one answer into parts. May raise ReportedError, or any of BAD_DATA."""
 
     def read(self, event: ServerEvent) -> list[ReplyPart]: ...
 
@@ -104,18 +322,20 @@ class Transport:
         self._sleep = sleep
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[bool, AsyncClient]] = WeakKeyDictionary()
 
-    async def post_stream(self, call: Call, reader: Callable[[], ReplyReader]) -> AsyncGenerator[ReplyPart]:
+    async def post_stream(
+        self, target: RequestTarget, headers: Mapping[str, str], body: bytes, reader: Callable[[], ReplyReader]
+    ) -> AsyncGenerator[ReplyPart]:
         """Ends with Done or raises a ProviderError. Retries only while no ReplyPart has arrived."""
         number, started, sent = 1, False, False
         while True:
             try:
-                async with aclosing(self._once(call, reader())) as parts:
+                async with aclosing(self._once(target, headers, body, reader())) as parts:
                     async for part in parts:
                         started = True
                         yield part
                 return
             except AttemptFailed as failure:
-                sent = sent or failure.was_sent
+                sent = sent or failure.error.sent
                 too_long = (failure.wait_s or 0) > self.retry_policy.longest_wait_s
                 if started or not failure.retryable or too_long or number >= self.retry_policy.tries:
                     failure.error.partial, failure.error.sent = started, sent
@@ -130,23 +350,21 @@ class Transport:
         for client in self._clients.pop(asyncio.get_running_loop(), {}).values():
             await client.aclose()
 
-    async def _once(self, call: Call, reader: ReplyReader) -> AsyncGenerator[ReplyPart]:
+    async def _once(
+        self, target: RequestTarget, headers: Mapping[str, str], body: bytes, reader: ReplyReader
+    ) -> AsyncGenerator[ReplyPart]:
         import httpx2  # slow, and only to send
 
-        target, client = call.target, self.client(call.target.url)
+        client = self.client(target.url)
         try:
-            async with client.stream("POST", target.url, content=call.body, headers=dict(call.headers)) as response:
+            async with client.stream("POST", target.url, content=body, headers=dict(headers)) as response:
                 if not response.is_success:
                     raise from_status(target, response.status_code, await _error_body(response), response.headers)
-                async with aclosing(_parts(response, reader, self.retry_policy.read_s)) as parts:
+                async with aclosing(_Answer(target, reader, response, self.retry_policy.read_s).parts()) as parts:
                     async for part in parts:
                         yield part
         except ReportedError as report:
             raise from_stream(target, report.payload) from report
-        except MalformedReply as why:
-            failure = unreachable(target, str(why), retryable=why.retryable)
-            failure.error.may_cost = why.may_cost
-            raise failure from why
         except (httpx2.HTTPError, TimeoutError) as why:
             # a reply may be complete although its connection broke before the formal end
             for part in (last := reader.end()):
@@ -154,16 +372,21 @@ class Transport:
             if not last:
                 raise connection_failure(target, why, self.retry_policy) from why
         except httpx2.InvalidURL as why:
-            raise unreachable(
-                target, f"cannot be asked ({why}); check its address", retryable=False, sent=False
-            ) from why
+            raise unreachable(target, f"cannot be asked ({why}); check its address", sent=False) from why
 
     def client(self, url: str) -> "AsyncClient":
         """Connections of this event loop; those to servers on this machine use no proxy."""
+        import httpx2  # slow, and only to send
+
         clients = self._clients.setdefault(asyncio.get_running_loop(), {})
         local = bool(_LOCAL.match(url))
         if local not in clients:
-            clients[local] = _new_client(self.retry_policy, local)
+            policy = self.retry_policy
+            timeout = httpx2.Timeout(policy.read_s, connect=policy.connect_s, pool=policy.connect_s)
+            # a proxy from the environment is for the internet, not for a server on this machine
+            direct = dict.fromkeys(("all://localhost", "all://127.0.0.0/8", "all://[::1]"))
+            # without TLS there is nothing to verify, and reading the certificates takes a quarter of a second
+            clients[local] = httpx2.AsyncClient(timeout=timeout, mounts=direct, verify=not local)
         return clients[local]
 
     def _wait(self, number: int, wait_s: float | None) -> float:
@@ -173,116 +396,92 @@ class Transport:
         return min(wait_s, self.retry_policy.longest_wait_s)
 
 
-def _new_client(retry_policy: RetryPolicy, local: bool) -> "AsyncClient":
-    import httpx2  # slow, and only to send
+class _Answer:
+    """Reads one answer of status 200.
 
-    timeout = httpx2.Timeout(retry_policy.read_s, connect=retry_policy.connect_s, pool=retry_policy.connect_s)
-    # a proxy from the environment is for the internet, not for a server on this machine
-    direct = dict.fromkeys(("all://localhost", "all://127.0.0.0/8", "all://[::1]"))
-    # without TLS there is nothing to verify, and reading the certificates takes a quarter of a second
-    return httpx2.AsyncClient(timeout=timeout, mounts=direct, verify=not local)
+    A server may say nothing for `read_s`, and for a few times that with events that bring no part of the reply, such as
+    pings and empty texts."""
 
+    def __init__(self, target: RequestTarget, reader: ReplyReader, response: "Response", read_s: float) -> None:
+        self._target, self._reader, self._response, self._read_s = target, reader, response, read_s
+        self._clock = asyncio.get_running_loop().time
+        self._heard, self._bytes = self._clock(), 0
+        """When the last part of the reply came, and how many bytes have come since."""
+        self._no_events: bytes | None = None
+        """An answer that is not a stream of events: its beginning, or all of it if it is JSON."""
 
-async def _parts(response: "Response", reader: ReplyReader, read_s: float) -> AsyncGenerator[ReplyPart]:
-    """The parts of the answer, up to Done."""
-    try:
-        silence = Silence(read_s)
-        async with aclosing(_events(response, silence)) as events:
-            while (event := await silence.until(anext(events, None))) is not None:
-                parts = _read(reader, event)
-                silence.note(parts)
+    async def parts(self) -> AsyncGenerator[ReplyPart]:
+        """Up to Done."""
+        async with aclosing(self._events()) as events:
+            while (event := await self._next(events)) is not None:
+                parts = self._read(event)
+                if any(map(says_something, parts)):
+                    self._heard, self._bytes = self._clock(), 0
                 for part in parts:
                     yield part
                     if isinstance(part, Done):
                         await _drain(events)
                         return
-        last = reader.end()
-    except NoEvents as answer:
-        last = _read_whole(reader, answer.body)
-    if not last:
-        raise MalformedReply("broke off before the reply was complete; ask again", retryable=True)
-    for part in last:
-        yield part
+        last = self._reader.end() if self._no_events is None else self._whole(self._no_events)
+        if not last:
+            raise unreachable(self._target, "broke off before the reply was complete; ask again", retryable=True)
+        for part in last:
+            yield part
 
+    async def _next(self, events: AsyncGenerator[ServerEvent]) -> ServerEvent | None:
+        """Raises TimeoutError when no event comes in time."""
+        until = min(self._clock() + self._read_s, self._heard + MOST_SILENCES * self._read_s)
+        async with asyncio.timeout_at(until):
+            return await anext(events, None)
 
-class Silence:
-    """How long a server may say nothing: `read_s` without any event, and a few times that with events that bring no
-    part of the reply, such as pings and empty texts. Also how many bytes it may send meanwhile."""
+    async def _events(self) -> AsyncGenerator[ServerEvent]:
+        """The events, whatever the content type; `head` are the bytes before the first event."""
+        reader, head, started = EventReader(), bytearray(), False
+        async with aclosing(self._response.aiter_bytes()) as chunks:
+            async for chunk in chunks:
+                self._bytes += len(chunk)
+                if self._bytes > MAX_EVENT_BYTES:  # comments, pings, or a body that never ends
+                    what = f"sent {MAX_EVENT_BYTES:,} bytes without a part of a reply; check its address"
+                    raise unreachable(self._target, what)
+                head += b"" if started else chunk
+                try:
+                    events = reader.feed(chunk)
+                except EventTooLarge as why:
+                    raise unreachable(self._target, f"sent {why}; check its address") from why
+                for event in events:
+                    started = True
+                    yield event
+                is_json = head[:100].lstrip().startswith(b"{")
+                if reader.strange and not started and len(head) > MAX_ERROR_BYTES and not is_json:
+                    break
+        for event in reader.end():
+            started = True
+            yield event
+        if reader.strange and not started:
+            self._no_events = bytes(head)
 
-    def __init__(self, read_s: float) -> None:
-        self._read_s, self._clock = read_s, asyncio.get_running_loop().time
-        self._heard, self._bytes = self._clock(), 0
+    def _read(self, event: ServerEvent) -> list[ReplyPart]:
+        try:
+            return self._reader.read(event)
+        except BAD_DATA as why:
+            if last := self._reader.end():  # the reply is complete, whatever comes after it
+                log.warning("an event after a complete reply could not be read", exc_info=why)
+                return last
+            what = "sent data that is not in its format; ask again, or check its address"
+            raise unreachable(self._target, what, may_cost=True) from why
 
-    async def until(self, event: Awaitable[ServerEvent | None]) -> ServerEvent | None:
-        """Raises TimeoutError when it does not come in time."""
-        async with asyncio.timeout_at(min(self._clock() + self._read_s, self._heard + MOST_SILENCES * self._read_s)):
-            return await event
-
-    def count(self, size: int) -> None:
-        """Bytes that arrived. Raises MalformedReply when there are too many without a part of the reply."""
-        self._bytes += size
-        if self._bytes > MAX_EVENT_BYTES:  # comments, pings, or a body that never ends
-            raise MalformedReply(f"sent {MAX_EVENT_BYTES:,} bytes without a part of a reply; check its address")
-
-    def note(self, parts: Sequence[ReplyPart]) -> None:
-        if any(map(says_something, parts)):
-            self._heard, self._bytes = self._clock(), 0
-
-
-async def _events(response: "Response", silence: Silence) -> AsyncGenerator[ServerEvent]:
-    """The events, whatever the content type. Raises NoEvents; `head` are the bytes before the first event."""
-    events, head, started = EventReader(), bytearray(), False
-    async with aclosing(response.aiter_bytes()) as chunks:
-        async for chunk in chunks:
-            silence.count(len(chunk))
-            head += b"" if started else chunk
-            for event in _feed(events, chunk):
-                started = True
-                yield event
-            if events.strange and not started and len(head) > MAX_ERROR_BYTES and not _begins_json(head):
-                break
-    for event in events.end():
-        started = True
-        yield event
-    if events.strange and not started:
-        raise NoEvents(bytes(head))
-
-
-def _begins_json(head: bytearray) -> bool:
-    return head[:100].lstrip().startswith(b"{")
-
-
-def _feed(events: EventReader, chunk: bytes) -> list[ServerEvent]:
-    try:
-        return events.feed(chunk)
-    except EventTooLarge as why:
-        raise MalformedReply(f"sent {why}; check its address") from why
-
-
-def _read(reader: ReplyReader, event: ServerEvent) -> list[ReplyPart]:
-    try:
-        return reader.read(event)
-    except BAD_DATA as why:
-        if last := reader.end():  # the reply is complete, whatever comes after it
-            log.warning("an event after a complete reply could not be read", exc_info=why)
-            return last
-        raise MalformedReply(
-            "sent data that is not in its format; ask again, or check its address", may_cost=True
-        ) from why
-
-
-def _read_whole(reader: ReplyReader, body: bytes) -> list[ReplyPart]:
-    """The parts of an answer without events: a reply in one piece, a reported error, or the wrong URL."""
-    try:
-        answer = loads(body)
-        if isinstance(answer, dict) and answer.get("error"):
-            raise ReportedError(answer)
-        parts = reader.whole(answer)
-    except BAD_DATA:
-        parts = []
-    if not parts or not isinstance(parts[-1], Done):
-        raise MalformedReply("did not answer with a reply; check its address")
-    return parts
+    def _whole(self, body: bytes) -> list[ReplyPart]:
+        """The parts of an answer without events: a reply in one piece, a reported error, or the wrong URL."""
+        try:
+            answer = loads(body)
+            if isinstance(answer, dict) and answer.get("error"):
+                raise ReportedError(answer)
+            parts = self._reader.whole(answer)
+        except BAD_DATA:
+            parts = []
+        if not parts or not isinstance(parts[-1], Done):
+            raise unreachable(self._target, "did not answer with a reply; check its address")
+        return parts
 
 
 async def _error_body(response: "Response") -> bytes:
@@ -319,21 +518,15 @@ def connection_failure(
     if isinstance(why, httpx2.ReadTimeout | httpx2.WriteTimeout | TimeoutError):
         # the provider may still be working on the request: a retry would double that work
         silent = f"was silent for {retry_policy.read_s:g} s; ask again, or set a longer timeout"
-        failure = unreachable(target, silent, retryable=False)
-        failure.error.may_cost = True
-        return failure
+        return unreachable(target, silent, may_cost=True)
     if isinstance(why, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
-        return unreachable(target, f"cannot be asked ({why}); check its address", retryable=False, sent=False)
+        return unreachable(target, f"cannot be asked ({why}); check its address", sent=False)
     if isinstance(why, httpx2.ConnectError | httpx2.TimeoutException | httpx2.ProxyError):
         what = f"cannot be reached ({str(why) or 'no answer'}); check that it runs, and its address"
         return unreachable(target, what, retryable=True, sent=False)
     if isinstance(why, httpx2.DecodingError):
-        return unreachable(
-            target,
-            f"sent data that cannot be decompressed ({why}); check its address",
-            retryable=False,
-        )
+        return unreachable(target, f"sent data that cannot be decompressed ({why}); check its address")
     reason = str(why) or type(why).__name__
-    failure = unreachable(target, f"broke the connection ({reason}); ask again", retryable=True)
-    failure.wait_s, failure.error.may_cost = 0.0, True
+    failure = unreachable(target, f"broke the connection ({reason}); ask again", retryable=True, may_cost=True)
+    failure.wait_s = 0.0
     return failure

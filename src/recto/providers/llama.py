@@ -1,27 +1,163 @@
 """LlamaProvider: an OpenAI-compatible llama.cpp server; adds the facts that the server reports, and its own counts.
 
-TemplateCounter counts wire pieces with the server's own template and tokenizer. It is exact where the template's text
-for a message does not depend on its neighbours and no token spans two messages; both are tested before the first count.
+Shape is the text that a chat template writes around each message, learned from rendered examples. TemplateCounter
+counts wire pieces with the server's own template and tokenizer. It is exact where the template's text for a message
+does not depend on its neighbours and no token spans two messages; both are tested before the first count.
 """
 
 import hashlib
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from recto.errors import Unreachable
-from recto.providers.local_servers import LlamaServer, Props
-from recto.providers.model import Model, ReplyPart
-from recto.providers.model_list import ProbeSchedule
+from recto.providers.local_servers import LlamaServer, Props, TemplateMessage
+from recto.providers.model import Model
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
-from recto.providers.template import PLAIN, Irregular, Shape, learn
+from recto.providers.remote import ProbeSchedule
 from recto.window.count import ZERO, Count, TokenCounter
-from recto.window.request import Piece, Purpose
+from recto.window.request import Piece
 from recto.wire import dumps
+
+# -- the shape of a template
+
+Render = Callable[[Sequence[TemplateMessage], bool], Awaitable[str | None]]
+"""Renders a conversation, with or without the start of the reply; None where the template refuses it."""
+
+ROLES = ("system", "user", "assistant")
+# Characters that a template might escape, trim or remove.
+PLAIN = 'Tea "for" two & {{ three }} <b>\\n</b>\n\n\té 日本 😀 done'
+BLANK = "blank"
+THINKING = "thinking"
+ODD = {BLANK: " \n tea \n\n", THINKING: "<think>\nhm\n</think>\n\ntea"}
+
+
+class Irregular(Exception):
+    """The template has no shape; the message completes the sentence "its template …"."""
+
+
+class Shape(Struct, frozen=True):
+    opening: str
+    """The text before any first message."""
+    stand_in: str
+    """The text after the opening when there is no system message: the template's own system prompt."""
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    reply: str
+    """The start of the reply."""
+    changes: frozenset[tuple[str, str]] = frozenset()
+    """(role, kind) of contents that the template changes."""
+
+    def keeps(self, role: str, content: str) -> bool:
+        return not any((role, kind) in self.changes for kind in kinds(content))
+
+    def piece(self, role: str, content: str) -> str:
+        return f"{self.before[role]}{content}{self.after[role]}"
+
+    def render(self, messages: Sequence[TemplateMessage]) -> str:
+        start = self.opening + ("" if messages[0][0] == "system" else self.stand_in)
+        return start + "".join(self.piece(role, content) for role, content in messages) + self.reply
+
+
+def kinds(content: str) -> Iterable[str]:
+    if content == "" or content != content.strip():
+        yield BLANK
+    if "<think>" in content or "</think>" in content:
+        yield THINKING
+
+
+async def learn(render: Render) -> Shape:
+    """The template's shape, checked for every position of a message."""
+    shape = await _derive(render)
+    for messages in _conversations(PLAIN):
+        if (rendered := await render(messages, True)) is not None and rendered != shape.render(messages):
+            raise Irregular("writes a message differently depending on its position")
+    return await _with_changes(render, shape)
+
+
+async def _derive(render: Render) -> Shape:
+    messages = _marked("system", "user", "assistant", "user")
+    start, system_user, user_assistant, assistant_user, end = _gaps(await render(messages, True), messages)
+    after_user = _gaps(await render(messages, False), messages)[-1]
+    first, *_ = _gaps(await render(messages[1:2], True), messages[1:2])
+    before_user = await _before_user(render, after_user, (first, system_user, assistant_user))
+    after = {
+        "system": _without_end(system_user, before_user),
+        "user": after_user,
+        "assistant": _without_end(assistant_user, before_user),
+    }
+    opening = _without_end(first, before_user)
+    # an opening that a system message replaces is the template's own system prompt
+    shared = opening if start.startswith(opening) else ""
+    before = {
+        "system": start[len(shared) :],
+        "user": before_user,
+        "assistant": _without_start(user_assistant, after_user),
+    }
+    return Shape(shared, opening[len(shared) :], before, after, _without_start(end, after_user))
+
+
+async def _before_user(render: Render, after_user: str, gaps: Sequence[str]) -> str:
+    """The text before a user's message, taken from two users in a row; where the template refuses those, the common end
+    of all gaps before a user."""
+    messages = _marked("system", "user", "user")
+    if (rendered := await render(messages, True)) is not None:
+        return _without_start(_gaps(rendered, messages)[2], after_user)
+    shortest = min(gaps, key=len)
+    ends = (shortest[at:] for at in range(len(shortest) + 1))
+    return next(end for end in ends if all(gap.endswith(end) for gap in gaps))
+
+
+async def _with_changes(render: Render, shape: Shape) -> Shape:
+    changes = set()
+    for kind, odd in ODD.items():
+        for role in ROLES:
+            messages = [(other, odd if other == role else PLAIN) for other in ("system", "user", "assistant", "user")]
+            if await render(messages, True) != shape.render(messages):
+                changes.add((role, kind))
+    return replace(shape, changes=frozenset(changes))
+
+
+def _marked(*roles: str) -> list[TemplateMessage]:
+    return [(role, f"mark{number}mark") for number, role in enumerate(roles)]
+
+
+def _conversations(content: str) -> Iterable[list[TemplateMessage]]:
+    """The orders of messages that are really sent: at most one system message, at the start, and a user at the end."""
+    for order in ("su", "suau", "suauau", "u", "uau", "suu", "sau", "suaau", "uu", "au"):
+        roles = [role for letter in order for role in ROLES if role[0] == letter]
+        yield [(role, f"{content} {number}") for number, role in enumerate(roles)]
+
+
+def _gaps(rendered: str | None, messages: Sequence[TemplateMessage]) -> list[str]:
+    if rendered is None:
+        raise Irregular("refuses a plain conversation")
+    gaps = []
+    for _, content in messages:
+        gap, found, rendered = rendered.partition(content)
+        if not found:
+            raise Irregular("leaves out messages or changes their order")
+        gaps.append(gap)
+    return [*gaps, rendered]
+
+
+def _without_start(text: str, start: str) -> str:
+    if not text.startswith(start):
+        raise Irregular("ends a user's message differently depending on what follows")
+    return text[len(start) :]
+
+
+def _without_end(text: str, end: str) -> str:
+    if not text.endswith(end):
+        raise Irregular("begins a user's message differently depending on what precedes")
+    return text[: len(text) - len(end)]
+
+
+# -- counting
 
 # Texts that may precede a message's first token, chosen to merge with it where the tokenizer allows.
 EDGES = ("x", "X1", " ", "\n", "\n\n", "<", "|", "#", "日", "é")
@@ -39,14 +175,6 @@ class Frame(Struct, frozen=True):
     without_system: int = 0
 
 
-class PieceText(Struct, frozen=True):
-    """The text of a piece to count, and its tokens besides."""
-
-    text: str
-    besides: int = 0
-    exact: bool = True
-
-
 class TemplateCounter:
     is_quick = False
 
@@ -54,9 +182,8 @@ class TemplateCounter:
         self, server: LlamaServer, frame: Frame, key: str, note: str | None, stand_in: TokenCounter | None = None
     ) -> None:
         """`stand_in` estimates while the server cannot count; without one that is an error."""
-        self.key, self.note = key, note
-        self._own_note, self._stand_in = note, stand_in
-        self._schedule = ProbeSchedule()
+        self.key, self.note, self._own_note = key, note, note
+        self._stand_in, self._schedule = stand_in, ProbeSchedule()
         self.priming = frame.priming
         self.without_system = Count(frame.without_system, frame.shape is not None)
         """Extra cost of a request without a system message: the template inserts one of its own."""
@@ -67,7 +194,7 @@ class TemplateCounter:
             return await _estimates(self._stand_in, pieces)
         readings = [_read(piece, self._frame) for piece in pieces]
         try:
-            counts = iter(await self._server.counts([reading.text for reading in readings if reading]))
+            counts = iter(await self._server.counts([reading[0] for reading in readings if reading]))
         except Unreachable as why:
             if self._stand_in is None:
                 raise
@@ -76,7 +203,7 @@ class TemplateCounter:
             return await _estimates(self._stand_in, pieces)
         if self.note != self._own_note:
             self.note, self._schedule = self._own_note, ProbeSchedule()
-        return [Count(next(counts) + reading.besides, reading.exact) if reading else ZERO for reading in readings]
+        return [Count(next(counts) + reading[1], reading[2]) if reading else ZERO for reading in readings]
 
 
 async def _estimates(counter: TokenCounter, pieces: Sequence[Piece]) -> list[Count]:
@@ -152,23 +279,21 @@ async def _key(server: LlamaServer, props: Props, frame: Frame) -> str:
     return f"llama/{hashlib.sha256(dumps(known).encode()).hexdigest()[:16]}"
 
 
-def _read(piece: Piece, frame: Frame) -> PieceText | None:
+def _read(piece: Piece, frame: Frame) -> tuple[str, int, bool] | None:
+    """The text of a piece to count, its tokens besides, and whether that is exact."""
     if piece.kind in ("head", "join", "tail"):
         return None
     contents, shape = FORMAT.contents(piece, ""), frame.shape
     if shape and contents.is_plain and shape.keeps(contents.role, contents.texts[0]):
-        return PieceText(shape.piece(contents.role, contents.texts[0]))
+        return shape.piece(contents.role, contents.texts[0]), 0, True
     around = 0 if piece.kind == "tool" else frame.around
-    return PieceText("\n".join(contents.texts), around + contents.flat, exact=False)
+    return "\n".join(contents.texts), around + contents.flat, False
 
 
-class LlamaProvider:
-    """Wraps `talk`: adds the facts that the server reports to the model, and uses the server's own counts."""
-
-    def __init__(self, talk: OpenAIProvider, server: LlamaServer, clock: Callable[[], float] = time.monotonic) -> None:
-        self.name, self.format = talk.name, talk.format
-        self.remote = self._talk = talk
-        self._server = server
+class LlamaProvider(OpenAIProvider):
+    def __init__(self, *arguments: Any, clock: Callable[[], float] = time.monotonic, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._server = LlamaServer(self.base_url.removesuffix("/v1"), self._key)
         self._props: Props | None = None
         self._has_props = False
         self._schedule, self._learning = ProbeSchedule(clock), ProbeSchedule(clock)
@@ -176,34 +301,34 @@ class LlamaProvider:
         self._failed_note: str | None = None
 
     async def model(self, name: str) -> Model:
-        model = self._talk.known(name)
+        model = self.known(name)
         if (props := await self._server_props()) is None:
-            return await self._talk.model(name) if self._has_props else model
+            return await super().model(name) if self._has_props else model
         counter = await self.counter(model)
         is_learned = isinstance(counter, TemplateCounter)
+        try:
+            control = await self._server.control(props)
+        except Unreachable:  # then control texts cannot be told from others, so all that may be one count
+            control = props.markers
+        # a smaller window that the user set wins over the server's
+        if props.window and (model.window_from != "models.toml" or (model.window or props.window) >= props.window):
+            model = replace(model, window=props.window, window_from="the server")
         return replace(
-            _with_window(model, props.window),
+            model,
             tokenizer="server" if is_learned else model.tokenizer,
             factor=1.0 if is_learned else model.factor,
             exact=is_learned and counter.note is None,
             tools=model.tools and props.tools,
             images=model.images or props.images,
             one_slot=props.one_slot,
-            control=tuple(dict.fromkeys((*model.control, *await self._control(props)))),
+            control=tuple(dict.fromkeys((*model.control, *control))),
         )
-
-    async def _control(self, props: Props) -> tuple[str, ...]:
-        """Control texts of the template; while the server cannot tell them from other texts, all that may be one."""
-        try:
-            return await self._server.control(props)
-        except Unreachable:
-            return props.markers
 
     async def counter(self, model: Model) -> TokenCounter:
         """Estimates with a note while the server's tokenizer fails; it is asked again."""
         if (props := await self._server_props()) is None:
-            return await self._talk.counter(model)
-        stand_in = await self._talk.counter(replace(model, exact=False))
+            return await super().counter(model)
+        stand_in = await super().counter(replace(model, exact=False))
         if self._counter is None and self._learning.is_due:
             try:
                 self._counter = await learn_counter(self._server, props, stand_in)
@@ -215,17 +340,11 @@ class LlamaProvider:
         return self._counter or stand_in
 
     async def offered(self) -> list[Model]:
-        """The models that the server lists. Raises Unreachable."""
-        models = await self._talk.offered()
+        models = await super().offered()
         return [await self.model(model.name) for model in models] if await self._server_props() else models
 
-    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
-        async with aclosing(self._talk.stream(body, purpose)) as parts:
-            async for part in parts:
-                yield part
-
     async def close(self) -> None:
-        await self._talk.close()
+        await super().close()
         await self._server.close()
 
     async def _server_props(self) -> Props | None:
@@ -237,10 +356,3 @@ class LlamaProvider:
             except Unreachable:
                 self._schedule.failed()
         return self._props
-
-
-def _with_window(model: Model, window: int | None) -> Model:
-    """The model with the server's window, unless the user set a smaller one."""
-    if window is None or (model.window_from == "models.toml" and (model.window or window) < window):
-        return model
-    return replace(model, window=window, window_from="the server")

@@ -1,4 +1,4 @@
-"""LocalServer: short JSON requests to a model server on this machine or in its network. Knows no particular API.
+"""Model servers on this machine or in its network, asked by short JSON requests.
 
 LlamaServer: asks a llama.cpp server for its properties, for rendered templates and for tokens.
 
@@ -7,8 +7,7 @@ OllamaProvider: uses Ollama through the OpenAI format, and asks its own API how 
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -16,17 +15,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.errors import NotFound, Unreachable
-from recto.providers.model import Model, ReplyPart
-from recto.providers.model_list import PROBE_S
+from recto.providers.model import Model
 from recto.providers.openai import OpenAIProvider
-from recto.providers.template import TemplateMessage
-from recto.window.count import TokenCounter
-from recto.window.request import Purpose
-from recto.wire import Json, dumpb, loads
+from recto.providers.remote import PROBE_S, json_or_none
+from recto.wire import Json, dumpb
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
-
 
 ANSWER_S = 60.0
 
@@ -53,7 +48,7 @@ class LocalServer:
                 response = await self._client().request(method, path, content=content, timeout=timeout_s)
         except (httpx2.HTTPError, httpx2.InvalidURL) as why:
             raise Unreachable(f"The server at {self.root} cannot be reached; check that it runs.") from why
-        return response.status_code, _json(response.content)
+        return response.status_code, json_or_none(response.content)
 
     async def close(self) -> None:
         if client := self._clients.pop(asyncio.get_running_loop(), None):
@@ -72,13 +67,10 @@ class LocalServer:
         return self._clients[loop]
 
 
-def _json(content: bytes) -> Json:
-    try:
-        return loads(content)
-    except (ValueError, RecursionError):
-        return None
+# -- llama.cpp
 
-
+TemplateMessage = tuple[str, str]
+"""A role and its text."""
 BATCH_TEXTS = 500
 BATCH_CHARACTERS = 1_000_000
 # No token has this number, and the server returns numbers among the texts unchanged.
@@ -87,8 +79,6 @@ MARKER = re.compile(r"<[^<>\s'\"{}]{1,40}>|\[/?[A-Z_]{2,30}\]")
 
 
 class Props(Struct, frozen=True):
-    """The properties that a server reports."""
-
     window: int | None
     template: str
     model: str
@@ -106,9 +96,7 @@ class LlamaServer(LocalServer):
         status, answer = await self.ask("GET", "/props", timeout_s=PROBE_S)
         if status >= 500 or status == 429:
             raise Unreachable(f"The server at {self.root} is not ready (status {status}).")
-        if status != 200 or not isinstance(answer, dict):
-            return None
-        return _read_props(answer)
+        return _read_props(answer) if status == 200 and isinstance(answer, dict) else None
 
     async def render(self, messages: Sequence[TemplateMessage], reply: bool) -> str | None:
         """The conversation rendered by the chat template; None where the template refuses it."""
@@ -151,15 +139,14 @@ def _read_props(answer: Mapping[str, Any]) -> Props | None:
     settings = answer.get("default_generation_settings")
     if not isinstance(settings, dict):
         return None
-    window, template, path = settings.get("n_ctx"), answer.get("chat_template"), answer.get("model_path")
-    template = template if isinstance(template, str) else ""
-    caps = answer.get("chat_template_caps")
-    takes = answer.get("modalities")
-    ends = [token for name in ("bos_token", "eos_token") if isinstance(token := answer.get(name), str) and token]
+    texts = {name: value for name, value in answer.items() if isinstance(value, str)}
+    template = texts.get("chat_template", "")
+    caps, takes = answer.get("chat_template_caps"), answer.get("modalities")
+    ends = [texts[name] for name in ("bos_token", "eos_token") if texts.get(name)]
     return Props(
-        window=window if type(window) is int and window > 0 else None,
+        window=_whole(settings.get("n_ctx")),
         template=template,
-        model=re.split(r"[/\\]", path)[-1] if isinstance(path, str) else "",
+        model=texts.get("model_path", "").replace("\\", "/").rsplit("/", 1)[-1],
         tools=not isinstance(caps, dict) or caps.get("supports_tools") is not False,
         images=isinstance(takes, dict) and takes.get("vision") is True,
         one_slot=answer.get("total_slots") == 1,
@@ -180,20 +167,20 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
+# -- Ollama
+
 # The part of a prompt that Ollama reads by default. It silently cuts off the rest, whatever the model could read; so no
 # larger window is assumed before the model runs.
 DEFAULT_WINDOW = 4096
 
 
-class OllamaProvider:
-    def __init__(self, talk: OpenAIProvider, server: LocalServer) -> None:
-        self.name, self.format = talk.name, talk.format
-        self.remote = self._talk = talk
-        self._server = server
+class OllamaProvider(OpenAIProvider):
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._server = LocalServer(self.base_url.removesuffix("/v1"), self._key)
 
     async def model(self, name: str) -> Model:
-        """The model with its window and abilities as Ollama reports them, if it runs."""
-        model = self._talk.known(name)
+        model = self.known(name)
         try:
             status, shown = await self._server.ask("POST", "/api/show", {"model": model.id}, PROBE_S)
             running = (await self._server.ask("GET", "/api/ps", timeout_s=PROBE_S))[1]
@@ -203,21 +190,11 @@ class OllamaProvider:
             raise NotFound(f"Ollama has no model {model.id}; run `ollama pull {model.id}`.", model=model.name)
         return _with_reported(model, shown, running) if isinstance(shown, dict) else model
 
-    async def counter(self, model: Model) -> TokenCounter:
-        return await self._talk.counter(model)
-
     async def offered(self) -> list[Model]:
-        """The models that Ollama has. Raises Unreachable."""
-        models = await self._talk.offered()
-        return list(await asyncio.gather(*(self.model(model.name) for model in models)))
-
-    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
-        async with aclosing(self._talk.stream(body, purpose)) as parts:
-            async for part in parts:
-                yield part
+        return list(await asyncio.gather(*(self.model(model.name) for model in await super().offered())))
 
     async def close(self) -> None:
-        await self._talk.close()
+        await super().close()
         await self._server.close()
 
 
@@ -229,28 +206,29 @@ def _with_reported(model: Model, shown: Json, running: Json) -> Model:
         return model
     if window := _running_window(running, model.id) or _set_window(shown.get("parameters")):
         return replace(model, window=window, window_from="the server")
-    return replace(model, window=min(_trained_window(shown) or DEFAULT_WINDOW, DEFAULT_WINDOW), window_from="built in")
+    facts = shown.get("model_info")
+    trained = (value for name, value in facts.items() if name.endswith(".context_length")) if _is_table(facts) else ()
+    window = _whole(next(iter(trained), None)) or DEFAULT_WINDOW
+    return replace(model, window=min(window, DEFAULT_WINDOW), window_from="built in")
 
 
 def _running_window(running: Json, id: str) -> int | None:
-    """The actual window of a loaded model."""
-    models = running.get("models") if isinstance(running, dict) else None
+    models = running.get("models") if _is_table(running) else None
     for model in models if isinstance(models, list) else ():
-        if isinstance(model, dict) and model.get("name") in (id, f"{id}:latest"):
+        if _is_table(model) and model.get("name") in (id, f"{id}:latest"):
             return _whole(model.get("context_length"))
     return None
 
 
 def _set_window(parameters: Json) -> int | None:
     """`num_ctx` of the model's own file, which Ollama returns as lines of text."""
-    found = re.search(r"^num_ctx\s+(\d+)\s*$", parameters, re.MULTILINE) if isinstance(parameters, str) else None
-    return _whole(int(found[1])) if found else None
+    lines = map(str.split, parameters.splitlines() if isinstance(parameters, str) else ())
+    counts = (line[1] for line in lines if line[:1] == ["num_ctx"] and len(line) == 2)
+    return next((int(count) for count in counts if count.isdecimal() and len(count) < 10), None) or None
 
 
-def _trained_window(shown: Json) -> int | None:
-    facts = shown.get("model_info")
-    values = facts.items() if isinstance(facts, dict) else ()
-    return next((_whole(value) for name, value in values if name.endswith(".context_length")), None)
+def _is_table(value: Json) -> bool:
+    return isinstance(value, dict)
 
 
 def _whole(value: Json) -> int | None:

@@ -1,22 +1,80 @@
-"""Model: facts about a model, with the origin of each number; and which parameters the model accepts.
+"""Models as data: facts and their origins, prices, a counter of tokens. The parts of a reply; the Provider protocol.
 
-Provider: the interface to a model's API. It sends exact bytes and yields the parts of the reply.
+OpenAI's own rule for counting chats: every message costs 3 tokens plus its role and content, the start of the reply
+costs 3, and a name costs its tokens plus 1. How providers render anything but plain text is not public, so those counts
+are estimates.
 """
 
-from collections.abc import AsyncGenerator
+import logging
+import math
+import unicodedata
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from functools import cache, partial
 from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.base.text import clean
+from recto.base.text import clean, pieces_of
 from recto.chat.message import Usage
-from recto.providers.prices import Prices
-from recto.window.count import TokenCounter
-from recto.window.request import Format, Parameters, Purpose
+from recto.window.count import ZERO, Count, TokenCounter, estimate_message, estimate_text
+from recto.window.request import Contents, Format, Parameters, Piece, Purpose
 from recto.wire import dumps
 
+log = logging.getLogger(__name__)
+
 ASSUMED_WINDOW = 8192
+MILLION, THOUSAND = 1_000_000, 1_000
+
+
+class Prices(Struct, frozen=True):
+    """US dollars per million tokens. None for a cached or reasoning token: the price of any other."""
+
+    input: float | None = None
+    output: float | None = None
+    cache_read: float | None = None
+    cache_write: float | None = None
+    reasoning: float | None = None
+    requests: float | None = None
+    """Per thousand requests, besides their tokens."""
+    above: tuple[tuple[int, "Prices"], ...] = ()
+    """(tokens, prices): for all tokens of a request whose input is larger than that; the smallest first."""
+
+    @property
+    def are_known(self) -> bool:
+        return self.input is not None and self.output is not None
+
+    @property
+    def dearest_output(self) -> float:
+        """Per million tokens of output, whatever the length of the input; 0 where it is not known."""
+        return max(max(each.output or 0.0, each.reasoning or 0.0) for each in (self, *(at for _, at in self.above)))
+
+    def cost(self, usage: Usage) -> float | None:
+        """None where the prices are not known."""
+        at = self._at(usage.input)
+        if at.input is None or at.output is None:
+            return None
+        reasoning = min(usage.reasoning, usage.output)
+        tokens = (
+            max(0, usage.input - usage.cache_read - usage.cache_write) * at.input
+            + usage.cache_read * (at.input if at.cache_read is None else at.cache_read)
+            + usage.cache_write * (at.input if at.cache_write is None else at.cache_write)
+            + (usage.output - reasoning) * at.output
+            + reasoning * (at.output if at.reasoning is None else at.reasoning)
+        )
+        return tokens / MILLION + (at.requests or 0) / THOUSAND
+
+    def at_most(self, input: int, output: int) -> float | None:
+        """The most that a call with this input and an output of this length costs: nothing is read from a cache."""
+        at = self._at(input)
+        if at.input is None or at.output is None:
+            return None
+        dearest = max(at.input, at.cache_write or 0), max(at.output, at.reasoning or 0)
+        return (input * dearest[0] + output * dearest[1]) / MILLION + (at.requests or 0) / THOUSAND
+
+    def _at(self, input: int) -> "Prices":
+        return next((prices for start, prices in reversed(self.above) if input > start), self)
 
 
 class Model(Struct, frozen=True):
@@ -49,14 +107,13 @@ class Model(Struct, frozen=True):
     system_prompt: str = ""
     """Instructions that it follows better than those of the settings' default, for a model that runs here."""
     fixed_temperature: bool = False
-    """The model refuses any temperature but 1, so none is sent."""
+    """Refuses any temperature but 1, so none is sent."""
     thinking_budget: int | None = None
     control: tuple[str, ...] = ()
     """Texts that the model's tokenizer would read as control tokens: defused before they are sent."""
     strategy: str | None = None
-    """The strategy for a full window; None leaves it to the settings."""
+    """For a full window; None leaves it to the settings."""
     images: bool = False
-    """Accepts images."""
     files: bool = False
     """Accepts PDFs."""
     adaptive_thinking: bool = False
@@ -75,13 +132,14 @@ class Model(Struct, frozen=True):
 
 def accepted(parameters: Parameters, model: Model) -> tuple[Parameters, tuple[str, ...]]:
     """The parameters that this model accepts, and the names of those that were left out."""
+    format, choice = parameters.response_format, parameters.tool_choice
     refused = {
         "temperature": model.fixed_temperature,
         "top_p": model.fixed_temperature,
         "stop": not model.stop,
         "reasoning_effort": not model.effort,
-        "response_format": not model.json_schema and _has_schema(parameters),
-        "tool_choice": not model.forced_tools and parameters.tool_choice not in (None, "auto", "none"),
+        "response_format": not model.json_schema and format is not None and format.type == "json_schema",
+        "tool_choice": not model.forced_tools and choice not in (None, "auto", "none"),
         "thinking": parameters.thinking == "adaptive" and not model.adaptive_thinking,
     }
     present = parameters.given()
@@ -92,14 +150,13 @@ def accepted(parameters: Parameters, model: Model) -> tuple[Parameters, tuple[st
     return replace(parameters, **changes), left_out
 
 
-def _has_schema(parameters: Parameters) -> bool:
-    return parameters.response_format is not None and parameters.response_format.type == "json_schema"
+# -- the parts of a reply
 
 
 class TextPart(Struct, frozen=True):
     text: str
     usage: Usage | None = None
-    """So far, from servers that tell it all along."""
+    """So far, from servers that report it with every token."""
 
 
 class ThinkingPart(Struct, frozen=True):
@@ -119,29 +176,6 @@ class CallPart(Struct, frozen=True):
     arguments: str = ""
 
 
-def says_something(part: "ReplyPart") -> bool:
-    """Whether a part brings a reply any further: some servers send empty ones without end."""
-    if isinstance(part, CallPart):
-        return bool(part.id or part.name or part.arguments)
-    return part not in (TextPart(""), ThinkingPart())
-
-
-def call_text(value: Any) -> str:
-    """An id, name or arguments of a call as text: some servers send numbers, objects or nothing."""
-    return clean(value if isinstance(value, str) else "" if value is None else dumps(value))[0]
-
-
-# A usage that was reported and cannot be read: nobody believes it, and the user is told.
-UNREADABLE_USAGE = Usage(input=-1)
-
-
-def reported_count(value: Any) -> int | None:
-    """A number of tokens that a server reports; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return int(value) if value >= 0 and value == value // 1 else None
-
-
 class Attempt(Struct, frozen=True):
     """An attempt that failed before the first token, and is repeated after `wait_s`."""
 
@@ -157,10 +191,33 @@ class Done(Struct, frozen=True):
     """stop, length, tool_calls, refusal, or the provider's own word."""
     usage: Usage | None = None
     note: str = ""
-    """Why Recto stopped reading the reply (reply_limit.py); empty if the provider ended it."""
+    """Why Recto stopped reading the reply (ReplyLimit); empty if the provider ended it."""
 
 
 ReplyPart = TextPart | ThinkingPart | CallPart | Attempt | Done
+
+
+def says_something(part: ReplyPart) -> bool:
+    """Whether a part brings a reply any further: some servers send empty ones without end."""
+    if isinstance(part, CallPart):
+        return bool(part.id or part.name or part.arguments)
+    return part not in (TextPart(""), ThinkingPart())
+
+
+def call_text(value: Any) -> str:
+    """An id, name or arguments of a call as text: some servers send numbers, objects or nothing."""
+    return clean(value if isinstance(value, str) else "" if value is None else dumps(value))[0]
+
+
+# A reported usage that cannot be read: it is not believed, and the user is told.
+UNREADABLE_USAGE = Usage(input=-1)
+
+
+def reported_count(value: Any) -> int | None:
+    """A number of tokens that a server reports; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if value >= 0 and value == value // 1 else None
 
 
 class Provider(Protocol):
@@ -179,3 +236,162 @@ class Provider(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+# -- how much of a reply is read
+
+# The longest token of the vocabularies that Recto counts with: a run of 128 spaces (o200k, Llama 3, Qwen 3) or dots.
+CHARACTERS_PER_TOKEN = 128
+FEWEST_TOKENS = 64  # some servers round up a smaller number
+_CUT_OFF = "The reply was cut off here:"
+
+
+class ReplyLimit(Struct, frozen=True):
+    """The limits that do not depend on the tokens that a request asks for."""
+
+    characters: int = 4_000_000
+    """Of the thinking, and of the rest of a reply whose tokens are not limited."""
+    calls: int = 256
+
+
+class ReplyMeter:
+    """Counts one reply against its limit. `note` says why it was cut off.
+
+    Counts characters, not tokens, because that costs nothing. No honest reply is cut: the limit is what the requested
+    tokens can hold at most, and thinking, which some providers count beside them, has a limit of its own.
+    """
+
+    def __init__(self, limit: ReplyLimit, max_tokens: int | None) -> None:
+        most = max(max_tokens, FEWEST_TOKENS) * CHARACTERS_PER_TOKEN if max_tokens else limit.characters
+        self._most_to_think = max(most, limit.characters)
+        self._left, self._left_to_think, self._most_calls = most, self._most_to_think, limit.calls
+        self._longest = f"{most:,} characters (reply.max_characters)"
+        if max_tokens:
+            self._longest = f"the {max_tokens:,} tokens that were asked for can be"
+        self.note = ""
+
+    def take(self, part: ReplyPart) -> ReplyPart | None:
+        """The part, or as much of it as is within the limit; None if that is nothing."""
+        if self.note:
+            return None
+        if isinstance(part, Attempt | Done):
+            return part
+        if isinstance(part, ThinkingPart):
+            return self._thinking(part)
+        if isinstance(part, CallPart) and part.index >= self._most_calls:
+            self.note = f"{_CUT_OFF} the model called more than {self._most_calls:,} tools (tools.call_limit)."
+            return None
+        before = 0 if isinstance(part, TextPart) else len(part.id) + len(part.name)
+        text = part.text if isinstance(part, TextPart) else part.arguments
+        size = before + len(text)
+        # an empty part counts too: an endless stream of them is a reply without end
+        self._left -= max(1, size)
+        if self._left >= 0:
+            return part
+        self.note = f"{_CUT_OFF} it is longer than {self._longest}."
+        kept = text[: max(0, size + self._left - before)]
+        if not kept:
+            return None
+        # a call is not run, so whatever fits of its arguments will do
+        return replace(part, text=kept) if isinstance(part, TextPart) else replace(part, arguments=kept)
+
+    def _thinking(self, part: ThinkingPart) -> ThinkingPart | None:
+        hidden = len(part.signature or "") + len(part.redacted or "")
+        self._left_to_think -= max(1, len(part.text) + hidden)
+        if self._left_to_think >= 0:
+            return part
+        most = f"{self._most_to_think:,} characters (reply.max_characters)"
+        self.note = f"{_CUT_OFF} the model thought for more than {most}."
+        kept = part.text[: max(0, len(part.text) + hidden + self._left_to_think)]
+        return ThinkingPart(kept) if kept and not hidden else None
+
+
+async def limited(
+    parts: AsyncGenerator[ReplyPart], limit: ReplyLimit, max_tokens: int | None
+) -> AsyncGenerator[ReplyPart]:
+    """The parts of a reply. One that is too long ends with Done and a note, and its provider is not read any more."""
+    meter = ReplyMeter(limit, max_tokens)
+    async with aclosing(parts):
+        async for part in parts:
+            if taken := meter.take(part):
+                yield taken
+            if meter.note:
+                yield Done("length", note=meter.note)
+                return
+
+
+# -- counting
+
+FRAME, PRIMING = 3, 3
+OTHER_FRAME = 4  # ChatML, Llama 3 and Mistral put four control tokens around a message
+PIECE_LENGTH = 1 << 18
+
+
+@cache
+def vocabulary(name: str) -> Callable[[str], int]:
+    """A function that counts the tokens of a text. Raises splintr's own error for an unknown name."""
+    from splintr import Tokenizer  # loads vocabularies of many megabytes
+
+    # splintr's other calls read texts such as <|think|> as control tokens
+    encode = Tokenizer.from_pretrained(name).encode_ordinary
+    if name.startswith("qwen"):  # Qwen's own tokenizer normalises first
+        return lambda text: _length(encode, unicodedata.normalize("NFC", text))
+    return partial(_length, encode)
+
+
+def _length(encode: Callable[[str], list[int]], text: str) -> int:
+    """Long texts go piece by piece: a list of all their tokens would take ten times the text."""
+    return sum(len(encode(piece)) for piece in pieces_of(text, PIECE_LENGTH))
+
+
+class VocabularyCounter:
+    """Counts wire pieces with a local vocabulary."""
+
+    is_quick = True
+
+    def __init__(self, model: Model, format: Format) -> None:
+        self.note: str | None = None
+        self._model, self._format = model, format
+        self._exact = model.exact and model.factor == 1.0
+        self._frame = FRAME if self._exact else OTHER_FRAME
+        self.priming = Count(PRIMING, self._exact)
+        self.without_system = ZERO
+        self.key = f"{model.tokenizer}/chat" if self._exact else f"{model.tokenizer}*{model.factor:g}/estimate"
+
+    async def count(self, pieces: Sequence[Piece]) -> list[Count]:
+        return [self.count_piece(piece) for piece in pieces]
+
+    def text(self, text: str) -> Count:
+        """The tokens of a text alone, as for a reply."""
+        return self._counted(Contents((text,)), 0, estimate_text)
+
+    def count_piece(self, piece: Piece) -> Count:
+        if piece.kind in ("head", "join", "tail"):
+            return ZERO
+        contents = self._format.contents(piece, self._model.id)
+        if piece.kind == "tool":
+            return self._counted(contents, 0, estimate_text)
+        return self._counted(contents, self._frame, estimate_message)
+
+    def _counted(self, contents: Contents, frame: int, fallback: Callable[[str], int]) -> Count:
+        """The tokens of all contents; where the tokenizer fails, an estimate by `fallback`."""
+        is_loaded = False
+        try:
+            count = vocabulary(self._model.tokenizer)
+            is_loaded = True
+            tokens = frame + count(contents.role) + sum(map(count, contents.texts))
+            total = math.ceil(tokens * self._model.factor) + contents.flat
+            return Count(total, self._exact and contents.is_plain)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as why:  # a panic in splintr is no Exception
+            self._note_failure(why)
+        if not is_loaded:
+            self.key = "estimate"
+        return Count(fallback("".join(contents.texts)) + contents.flat, False)
+
+    def _note_failure(self, why: BaseException) -> None:
+        if self.note is None:  # once is enough: every piece of a window would fail
+            log.error("the tokenizer of %s failed", self._model.name, exc_info=why)
+        because = str(why).partition(". Supported:")[0] or type(why).__name__
+        self.note = f"Tokens of {self._model.name} are estimated, because its tokenizer failed: {because}."

@@ -1,23 +1,35 @@
-"""OpenAI's chat completions, the format of many servers: turns entries into bytes, and the provider that sends them.
+"""OpenAI's chat completions, the format of many servers: writes requests as bytes, reads replies, and the provider.
 
-Replies are in openai_replies.py, requests of our own clients in openai_requests.py. Knows neither the network nor where
-the facts about a model come from. Does not use the vendor's SDK, because the bytes are counted, compared and recorded
-before they are sent.
+Also Gemini, whose compatible endpoint replies in this format. Our own clients are read in openai_client.py. Does not
+use the vendor's SDK, because the bytes are counted, compared and recorded before they are sent.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from recto.base.ids import new_id
 from recto.chat.blocks import Block, File, Image, Text, ToolCall, ToolResult
+from recto.chat.message import Usage
 from recto.providers.attachments import as_text, data_url, openai_image_tokens, pdf_tokens, split_data_url
-from recto.providers.http import Transport
-from recto.providers.openai_replies import OpenAIReader
-from recto.providers.remote import ModelLookup, RemoteProvider
-from recto.providers.request_fields import json_arguments, object_schema, sent_id, sent_name
+from recto.providers.client import json_arguments, object_schema, sent_id, sent_name
+from recto.providers.http import ReportedError, ServerEvent
+from recto.providers.model import (
+    UNREADABLE_USAGE,
+    CallPart,
+    Done,
+    ReplyPart,
+    TextPart,
+    ThinkingPart,
+    call_text,
+    reported_count,
+)
+from recto.providers.remote import CountRequest, RemoteProvider
 from recto.sources.source import Tool
 from recto.window.request import Contents, Entry, NamedTool, Parameters, Piece, PieceKind, ResponseFormat
 from recto.wire import Json, dumpb, dumps, loads
@@ -34,7 +46,7 @@ class Dialect(Struct, frozen=True):
     max_tokens_field: str = "max_tokens"
     asks_usage: bool = True
     asks_timings: bool = False
-    """llama.cpp then tells its usage with every token, and not only at the end."""
+    """llama.cpp then reports its usage with every token, and not only at the end."""
     ids: re.Pattern[str] = re.compile(r"[!-~]+")
     """The ids of tool calls that are sent back as they came. Gateways keep more in an id than its name."""
 
@@ -103,24 +115,24 @@ class OpenAIFormat:
         return None
 
     def piece_kind(self, data: bytes) -> PieceKind:
-        item = _read(data)
+        item = read_item(data)
         if "function" in item:
             return "tool"
         return "system" if item.get("role") in INSTRUCTION_ROLES else "message"
 
     def system_text(self, data: bytes) -> str:
-        content = _read(data).get("content")
+        content = read_item(data).get("content")
         return content if isinstance(content, str) else dumps(content)
 
     def tool_name(self, data: bytes) -> str:
-        return str(_read(data).get("function", {}).get("name"))
+        return str(read_item(data).get("function", {}).get("name"))
 
     def contents(self, piece: Piece, model: str) -> Contents:
         if piece.kind == "tool":
             return Contents((piece.data.removeprefix(b",").decode(),), is_plain=False)
         message = loads(piece.data)
         role, content = message.get("role", ""), message.get("content")
-        texts, flat = _read_content(content)
+        texts, flat = _texts_and_tokens(content)
         if name := message.get("name"):
             texts, flat = [*texts, name], flat + 1
         others = [value for key, value in message.items() if key not in ("role", "content", "name")]
@@ -129,7 +141,8 @@ class OpenAIFormat:
         return Contents(tuple(texts), role, flat, is_plain)
 
 
-def _read(data: bytes) -> dict[str, Json]:
+def read_item(data: bytes) -> dict[str, Any]:
+    """A stored item of a body's list; empty where it is not an object."""
     try:
         item = loads(data.removeprefix(b","))
     except ValueError:
@@ -137,7 +150,7 @@ def _read(data: bytes) -> dict[str, Json]:
     return item if isinstance(item, dict) else {}
 
 
-def _read_content(content: Json) -> tuple[list[str], int]:
+def _texts_and_tokens(content: Json) -> tuple[list[str], int]:
     """The texts of a content, and the tokens of its images and files."""
     if isinstance(content, str):
         return [content], 0
@@ -182,20 +195,14 @@ def _response_format(format: ResponseFormat | None) -> Json:
 
 def _results(results: Sequence[ToolResult], dialect: Dialect) -> list[bytes]:
     """One message per result; images and files, which a result cannot hold in this format, follow in one message."""
-    ids = [sent_id(result.call_id, dialect.ids) for result in results]
-    sent = [
-        dumpb({"role": "tool", "tool_call_id": id, "content": result.text})
-        for id, result in zip(ids, results, strict=True)
-    ]
-    attached = [part for result in results for part in _attached(result)]
+    sent, attached = list[bytes](), list[Json]()
+    for result in results:
+        id = sent_id(result.call_id, dialect.ids)
+        sent.append(dumpb({"role": "tool", "tool_call_id": id, "content": result.text}))
+        if result.attachments:
+            content = _content([Text(f"From {result.name} ({result.call_id}):"), *result.attachments])
+            attached += [{"type": "text", "text": content}] if isinstance(content, str) else content
     return [*sent, dumpb({"role": "user", "content": attached})] if attached else sent
-
-
-def _attached(result: ToolResult) -> list[Json]:
-    if not result.attachments:
-        return []
-    content = _content([Text(f"From {result.name} ({result.call_id}):"), *result.attachments])
-    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 
 def _content(blocks: Sequence[Block]) -> Json:
@@ -236,25 +243,140 @@ def _text(blocks: Sequence[Block]) -> str:
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
+# -- replies
+
+FINISHES = {"function_call": "tool_calls", "content_filter": "refusal", "max_tokens": "length", "end_turn": "stop"}
+DONE = "[DONE]"
+
+
+class OpenAIReader:
+    def __init__(self) -> None:
+        self._finish: str | None = None
+        self._usage: Usage | None = None
+        self._ids: list[str] = []
+        self._known_ids: set[str] = set()
+        self._place: dict[int, int] = {}
+
+    def read(self, event: ServerEvent) -> list[ReplyPart]:
+        data = event.data.strip()
+        if data == DONE:
+            self._finish = self._finish or "stop"
+            return self.end()
+        chunk = loads(data) if data else {}
+        if event.name == "error" or chunk.get("error"):
+            raise ReportedError(chunk)
+        self._usage = _read_usage(chunk.get("usage")) or self._usage
+        parts = [part for choice in chunk.get("choices") or () for part in self._choice(choice)]
+        if so_far := _read_timings(chunk.get("timings")):
+            return [replace(part, usage=so_far) if isinstance(part, TextPart) else part for part in parts]
+        return parts
+
+    def whole(self, reply: Json) -> list[ReplyPart]:
+        given = reply.get("choices") or ()
+        choices = [{**choice, "delta": choice["message"]} for choice in given if choice.get("message")]
+        parts = self.read(ServerEvent(dumps({**reply, "choices": choices})))
+        self._finish = self._finish or ("stop" if choices else None)
+        return [*parts, *self.end()]
+
+    def end(self) -> list[ReplyPart]:
+        # some servers report stop although they have just called a tool
+        finish = "tool_calls" if self._finish == "stop" and self._ids else self._finish
+        return [Done(finish, self._usage)] if finish else []
+
+    def _choice(self, choice: Json) -> list[ReplyPart]:
+        delta = choice.get("delta") or {}
+        parts: list[ReplyPart] = []
+        if thought := delta.get("reasoning_content") or delta.get("reasoning"):
+            parts.append(ThinkingPart(thought))
+        parts += _read_content(delta.get("content")) + _read_content(delta.get("refusal"))
+        parts += [self._call_part(call) for call in delta.get("tool_calls") or ()]
+        if old := delta.get("function_call"):  # the form of calls before there were several
+            parts.append(self._call_part({"index": 0, "function": old}))
+        reason = "refusal" if delta.get("refusal") else choice.get("finish_reason")
+        if reason and self._finish != "refusal":
+            self._finish = FINISHES.get(reason, reason)
+        return parts
+
+    def _call_part(self, call: Json) -> CallPart:
+        function = call.get("function") or call.get("custom") or {}
+        given = function.get("arguments", function.get("input"))
+        id, name, arguments = map(call_text, (call.get("id"), function.get("name"), given))
+        index = self._continued(call.get("index"), id, name)
+        if index is not None:
+            return CallPart(index, arguments=arguments)
+        self._ids.append(id if id and id not in self._known_ids else f"call_{new_id()}")
+        self._known_ids.add(self._ids[-1])
+        new = len(self._ids) - 1
+        self._place[call.get("index", new)] = new
+        return CallPart(new, self._ids[new], name, arguments)
+
+    def _continued(self, index: int | None, id: str, name: str) -> int | None:
+        """The call that this part continues; None for a new one.
+
+        Some servers omit the index, some send 0 for every call: then a name with another id, or without one, begins a
+        new call.
+        """
+        place = len(self._ids) - 1 if index is None else self._place.get(index, -1)
+        if place < 0 or (name and (id != self._ids[place] if id else index is None)):
+            return None
+        return place
+
+
+def _read_content(content: Json) -> list[ReplyPart]:
+    """Reads a string, or the list of parts that Mistral's reasoning models send."""
+    if isinstance(content, str):
+        return [TextPart(content)] if content else []
+    parts: list[ReplyPart] = []
+    for item in content or ():
+        if item.get("type") == "thinking":
+            parts.append(ThinkingPart("".join(thought["text"] for thought in item["thinking"])))
+        elif item.get("text"):
+            parts.append(TextPart(item["text"]))
+    return parts
+
+
+def _read_usage(raw: Json) -> Usage | None:
+    if not raw or (isinstance(raw, dict) and raw.get("prompt_tokens") is None):  # most chunks have none
+        return None
+    if not isinstance(raw, dict) or (used := reported_count(raw.get("prompt_tokens"))) is None:
+        return UNREADABLE_USAGE
+    details, replied = (raw.get(f"{name}_tokens_details") for name in ("prompt", "completion"))
+    output, reasoning = _count(raw, "completion_tokens"), _count(replied, "reasoning_tokens")
+    # some providers count reasoning beside the completion, and only their total shows it
+    beside = _count(raw, "total_tokens") - used - output
+    return Usage(
+        input=used,
+        output=output + max(0, beside),
+        cache_read=_count(details, "cached_tokens"),
+        reasoning=max(reasoning, beside),
+        cache_write=_count(details, "cache_write_tokens"),
+    )
+
+
+def _read_timings(raw: Json) -> Usage | None:
+    """What a llama.cpp server reports with every token, if it is asked to."""
+    if not isinstance(raw, dict) or (read := reported_count(raw.get("prompt_n"))) is None:
+        return None
+    cached = _count(raw, "cache_n")
+    return Usage(input=read + cached, output=_count(raw, "predicted_n"), cache_read=cached)
+
+
+def _count(counts: Json, name: str) -> int:
+    return (reported_count(counts.get(name)) if isinstance(counts, dict) else None) or 0
+
+
+# -- providers
+
+
 class OpenAIProvider(RemoteProvider):
+    reader = OpenAIReader
+
     def __init__(
-        self,
-        name: str,
-        base_url: str,
-        key: str | None,
-        catalog: ModelLookup,
-        *,
-        key_variable: str | None = None,
-        dialect: Dialect | None = None,
-        transport: Transport | None = None,
-        is_custom: bool = False,
+        self, name: str, base_url: str, *arguments: Any, dialect: Dialect | None = None, **options: Any
     ) -> None:
-        super().__init__(
-            name, base_url, key, catalog, key_variable=key_variable, transport=transport, is_custom=is_custom
-        )
+        super().__init__(name, base_url, *arguments, **options)
         dialect = dialect or DIALECTS.get(urlsplit(self.base_url).hostname or "", PLAIN)
         self.format, self.length_field = OpenAIFormat(dialect), dialect.max_tokens_field
-        self.reader = OpenAIReader
 
     @property
     def url(self) -> str:
@@ -262,10 +384,75 @@ class OpenAIProvider(RemoteProvider):
 
     @property
     def list_urls(self) -> tuple[str, ...]:
-        """Besides the format's own: those of LiteLLM and LM Studio, which tell windows."""
+        """Besides the format's own: those of LiteLLM and LM Studio, which report windows."""
         root = self.base_url.removesuffix("/v1")
         more = (f"{root}/model/info", f"{root}/api/v0/models") if self.is_custom else ()
         return (f"{self.base_url}/models", *more)
 
     def headers(self, key: str | None) -> Mapping[str, str]:
         return {"authorization": f"Bearer {key}"} if key else {}
+
+
+GEMINI = "gemini"
+COMPATIBLE = "/openai"
+"""Ends the address of Gemini's endpoint that speaks this format."""
+
+
+class GeminiProvider(OpenAIProvider):
+    """Counts with Gemini's own `countTokens`, which takes a request in another form: contents of user and model, a
+    system instruction, declared functions."""
+
+    def count_request(self, body: bytes) -> CountRequest | None:
+        if not self.base_url.endswith(COMPATIBLE):
+            return None
+        request = loads(body)
+        model = f"models/{request['model'].removeprefix('models/')}"
+        asked = dumpb({"generateContentRequest": {"model": model, **own_form(request)}})
+        address = f"{self.base_url.removesuffix(COMPATIBLE)}/{model}:countTokens"
+        # a bearer token would be taken for one of OAuth there
+        return CountRequest(address, {"x-goog-api-key": self.checked_key() or ""}, asked, "totalTokens")
+
+
+def own_form(request: dict[str, Json]) -> dict[str, Json]:
+    names: dict[str, str] = {}
+    instructions: list[Json] = []
+    contents: list[Json] = []
+    for message in request["messages"]:
+        names |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls") or ()}
+        if message["role"] in INSTRUCTION_ROLES:
+            instructions += _parts(message, names)
+        elif parts := list(_parts(message, names)):
+            contents.append({"role": "model" if message["role"] == "assistant" else "user", "parts": parts})
+    form: dict[str, Json] = {"contents": contents}
+    if instructions:
+        form["systemInstruction"] = {"parts": instructions}
+    if tools := request.get("tools"):
+        form["tools"] = [{"functionDeclarations": [_declared(tool["function"]) for tool in tools]}]
+    return form
+
+
+def _parts(message: Json, names: dict[str, str]) -> Iterator[Json]:
+    content = message.get("content")
+    if message["role"] == "tool":
+        name = names.get(message["tool_call_id"], "tool")
+        yield {"functionResponse": {"name": name, "response": {"result": content or ""}}}
+        return
+    for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
+        yield from _part(part)
+    for call in message.get("tool_calls") or ():
+        function = call["function"]
+        yield {"functionCall": {"name": function["name"], "args": json_arguments(function["arguments"])}}
+
+
+def _part(part: Json) -> Iterator[Json]:
+    if part["type"] == "text":
+        yield {"text": part["text"]}
+        return
+    url = part["image_url"]["url"] if part["type"] == "image_url" else part["file"]["file_data"]
+    if data := split_data_url(url):
+        yield {"inlineData": {"mimeType": data[0], "data": data[1]}}
+
+
+def _declared(function: Json) -> Json:
+    named = {"name": function["name"], "description": function.get("description", "")}
+    return named | {"parametersJsonSchema": function["parameters"]}

@@ -1,6 +1,6 @@
 """OpenAI's responses API as a client speaks it: reads its requests, and writes replies, whole or as events.
 
-A compaction is an item of the reply that can be read: its text is the summary that stands for what is left out.
+A compaction is an item of the reply that can be read: its text is the summary of what is left out.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,10 @@ from recto.base.text import clean
 from recto.chat.blocks import Block, Image, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
 from recto.providers.attachments import split_data_url
-from recto.providers.client import CLIENT, ClientRequest, ReplyHead
+from recto.providers.client import CLIENT, ClientRequest, Fields, ReplyHead, joined, parsed
+from recto.providers.http import ServerEvent
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
-from recto.providers.openai_replies import openai_error
-from recto.providers.openai_requests import EFFORTS, TOOL_CHOICES
-from recto.providers.request_fields import Fields, parsed
-from recto.providers.sse import ServerEvent
+from recto.providers.openai_client import EFFORTS, EMPTY_SCHEMA, TOOL_CHOICES, openai_error
 from recto.sources.source import Tool
 from recto.window.request import Entry, NamedTool, Parameters, ResponseFormat
 from recto.wire import Json, dumps
@@ -24,7 +22,7 @@ from recto.wire import Json, dumps
 PREFIX = "resp_"
 ROLES = ("user", "assistant", "system", "developer")
 SILENT = ("reasoning", "compaction", "item_reference")
-"""Items of earlier replies that say nothing here: what they stand for is in the store."""
+"""Items of earlier replies that say nothing here: their contents are in the store."""
 
 
 class ResponsesRequest(Struct, frozen=True):
@@ -43,20 +41,22 @@ def read_responses_request(body: bytes) -> ResponsesRequest:
     system, entries = _input(fields)
     if not entries:
         fields.refuse("input", "must have at least one message")
-    fields.only("background", False)
-    tools = tuple(_tool(tool) for tool in fields.objects("tools"))
+    fields.only({"background": (False,)})
+    tools, reasoning, raw = tuple(_tool(tool) for tool in fields.objects("tools")), fields.object("reasoning"), None
+    if tools and (raw := fields.raw("tool_choice")) not in (None, *TOOL_CHOICES):
+        raw = NamedTool(Fields(raw, "tool_choice").needed_text("name"))
     parameters = Parameters(
         max_tokens=fields.whole("max_output_tokens"),
         temperature=fields.number("temperature", 0, 2),
         top_p=fields.number("top_p", 0, 1),
-        tool_choice=_tool_choice(fields) if tools else None,
+        tool_choice=raw,
         parallel_tool_calls=fields.flag("parallel_tool_calls") if tools else None,
-        reasoning_effort=_effort(fields),
+        reasoning_effort=reasoning.choice("effort", EFFORTS) if reasoning else None,
         response_format=_response_format(fields),
     )
+    text = "\n\n".join(each for each in (instructions, *system) if each)
     stream = bool(fields.flag("stream"))
-    told = "\n\n".join(text for text in (instructions, *system) if text)
-    return ResponsesRequest(ClientRequest(model, tuple(entries), told, tools, parameters, stream), previous)
+    return ResponsesRequest(ClientRequest(model, tuple(entries), text, tools, parameters, stream), previous)
 
 
 def _input(fields: Fields) -> tuple[list[str], list[Entry]]:
@@ -70,7 +70,7 @@ def _input(fields: Fields) -> tuple[list[str], list[Entry]]:
             continue
         entry = _item(item, kind, calls)
         if entry.role == "system":
-            system.append("".join(block.text for block in entry.blocks if isinstance(block, Text)))
+            system.append(joined(entry.blocks, ""))
         elif entries and entries[-1].role == entry.role and entry.role in ("tool", "assistant"):
             entries[-1] = Entry(entry.role, entries[-1].blocks + entry.blocks)
         elif entry.blocks:
@@ -89,7 +89,7 @@ def _item(item: Fields, kind: str, calls: dict[str, str]) -> Entry:
         return Entry("tool", (ToolResult(id, calls.get(id, "tool"), clean(text)[0]),))
     if kind != "message":
         item.refuse("type", "must be message, function_call or function_call_output")
-    role = item.choice("role", ROLES) or item.refuse("role", "is missing")
+    role = item.needed_choice("role", ROLES)
     content = item.raw("content")
     if isinstance(content, str):
         blocks: list[Block] = [Text(clean(content)[0])] if content else []
@@ -110,18 +110,8 @@ def _part(part: Fields) -> Block:
 def _tool(fields: Fields) -> Tool:
     if fields.text("type") != "function":
         fields.refuse("type", "must be function: tools that run at OpenAI are not supported here")
-    schema = fields.mapping("parameters") or {"type": "object", "properties": {}}
+    schema = fields.mapping("parameters") or EMPTY_SCHEMA
     return Tool(fields.needed_text("name"), fields.text("description") or "", schema, server=CLIENT)
-
-
-def _tool_choice(fields: Fields) -> Json:
-    raw = fields.raw("tool_choice")
-    return raw if raw is None or raw in TOOL_CHOICES else NamedTool(Fields(raw, "tool_choice").needed_text("name"))
-
-
-def _effort(fields: Fields) -> Json:
-    reasoning = fields.object("reasoning")
-    return reasoning.choice("effort", EFFORTS) if reasoning else None
 
 
 def _response_format(fields: Fields) -> ResponseFormat | None:
@@ -132,9 +122,8 @@ def _response_format(fields: Fields) -> ResponseFormat | None:
         return None
     if kind == "json_object":
         return ResponseFormat("json_object")
-    return ResponseFormat(
-        "json_schema", format.mapping("schema"), format.text("name") or "", strict=format.flag("strict")
-    )
+    name, strict = format.text("name") or "", format.flag("strict")
+    return ResponseFormat("json_schema", format.mapping("schema"), name, strict=strict)
 
 
 # -- writing
@@ -163,12 +152,12 @@ def write_response(head: ReplyHead, items: Sequence[Json], done: Done | None, pr
         "previous_response_id": previous,
         "tool_choice": "auto",
         "tools": [],
-        "usage": _usage(done.usage) if done and done.usage else None,
+        "usage": _usage(done.usage) if done else None,
     }
 
 
-def _usage(usage: Usage) -> Json:
-    return {
+def _usage(usage: Usage | None) -> Json:
+    return usage and {
         "input_tokens": usage.input,
         "input_tokens_details": {"cached_tokens": usage.cache_read},
         "output_tokens": usage.output,
@@ -179,23 +168,23 @@ def _usage(usage: Usage) -> Json:
 
 def output_items(head: ReplyHead, blocks: Sequence[Block]) -> list[Json]:
     found: list[Json] = []
-    text = "".join(block.text for block in blocks if isinstance(block, Text))
+    text = joined(blocks, "")
     thought = "".join(block.text for block in blocks if isinstance(block, Thinking))
     if thought:
-        found.append({"id": f"rs_{head.id}", "type": "reasoning", "summary": [_summary_part(thought)]})
+        summary = {"type": "summary_text", "text": thought}
+        found.append({"id": f"rs_{head.id}", "type": "reasoning", "summary": [summary]})
     if text:
         found.append(_message(head, text, "completed"))
     calls = [block for block in blocks if isinstance(block, ToolCall)]
     return [*found, *(_call(call.id, call.name, call.arguments, "completed") for call in calls)]
 
 
-def _summary_part(text: str) -> Json:
-    return {"type": "summary_text", "text": text}
+def _text_part(text: str) -> Json:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
 def _message(head: ReplyHead, text: str, status: str) -> Json:
-    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-    content = [part] if status == "completed" else []
+    content = [_text_part(text)] if status == "completed" else []
     return {"id": f"msg_{head.id}", "type": "message", "role": "assistant", "status": status, "content": content}
 
 
@@ -220,9 +209,9 @@ class ResponsesWriter:
         events = [] if self._has_begun else self._begin()
         if isinstance(part, Done):
             events += self._close()
-            told = write_response(self._head, self._items, part, self._previous)
-            kind = "response.incomplete" if told["status"] == "incomplete" else "response.completed"
-            return [*events, self._event(kind, response=told)]
+            response = write_response(self._head, self._items, part, self._previous)
+            kind = "response.incomplete" if response["status"] == "incomplete" else "response.completed"
+            return [*events, self._event(kind, response=response)]
         if isinstance(part, ThinkingPart):
             return events
         if isinstance(part, TextPart):
@@ -230,19 +219,15 @@ class ResponsesWriter:
         return events + self._called(part)
 
     def error(self, error: Exception) -> list[ServerEvent]:
-        told = write_response(self._head, self._items, None, self._previous)
         body = openai_error(error).body["error"]
-        failed = {
-            **told,
-            "status": "failed",
-            "error": {"code": body["code"] or body["type"], "message": body["message"]},
-        }
-        return [self._event("response.failed", response=failed)]
+        why = {"code": body["code"] or body["type"], "message": body["message"]}
+        response = write_response(self._head, self._items, None, self._previous) | {"status": "failed", "error": why}
+        return [self._event("response.failed", response=response)]
 
     def _begin(self) -> list[ServerEvent]:
         self._has_begun = True
-        told = write_response(self._head, (), None, self._previous)
-        events = [self._event(f"response.{kind}", response=told) for kind in ("created", "in_progress")]
+        response = write_response(self._head, (), None, self._previous)
+        events = [self._event(f"response.{kind}", response=response) for kind in ("created", "in_progress")]
         for item in self._before:
             events += [self._item("added", item), self._item("done", item)]
             self._items.append(item)
@@ -253,9 +238,8 @@ class ResponsesWriter:
         if self._open != "text":
             events += self._close()
             self._open, self._text = "text", ""
-            part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
             events.append(self._item("added", _message(self._head, "", "in_progress")))
-            events.append(self._event("response.content_part.added", **self._place, part=part))
+            events.append(self._event("response.content_part.added", **self._place, part=_text_part("")))
         self._text += text
         return [*events, self._event("response.output_text.delta", **self._place, delta=text, logprobs=[])]
 
@@ -273,20 +257,20 @@ class ResponsesWriter:
 
     def _close(self) -> list[ServerEvent]:
         kind, self._open = self._open, ""
-        events: list[ServerEvent] = []
+        if not kind:
+            return []
         if kind == "text":
             item = _message(self._head, self._text, "completed")
-            events.append(self._event("response.output_text.done", **self._place, text=self._text, logprobs=[]))
-            events.append(self._event("response.content_part.done", **self._place, part=item["content"][0]))
-        elif kind == "call":
+            done = self._event("response.output_text.done", **self._place, text=self._text, logprobs=[])
+            part = self._event("response.content_part.done", **self._place, part=item["content"][0])
+            events = [done, part, self._item("done", item)]
+        else:
             call = self._call
             item = _call(call.id, call.name, call.arguments, "completed")
             at = {"item_id": item["id"], "output_index": len(self._items)}
-            told = {"arguments": call.arguments, "name": call.name}
-            events.append(self._event("response.function_call_arguments.done", **at, **told))
-        else:
-            return []
-        events.append(self._item("done", item))
+            said = {"arguments": call.arguments, "name": call.name}
+            done = self._event("response.function_call_arguments.done", **at, **said)
+            events = [done, self._item("done", item)]
         self._items.append(item)
         return events
 

@@ -4,24 +4,23 @@ import asyncio
 import ipaddress
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from recto.errors import Invalid, NoKey, NotFound, ProviderError, Refused
+from recto.errors import Invalid, NotFound, ProviderError
 from recto.plugins import find_plugin, is_plugin
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
-from recto.providers.catalog import FILE, PRICED, ModelCatalog
+from recto.providers.catalog import FILE, OURS, ModelCatalog
 from recto.providers.embedded import NAME, EmbeddedProvider
-from recto.providers.gemini import NAME as GEMINI
-from recto.providers.gemini import GeminiProvider
 from recto.providers.http import RETRY_POLICY, RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
-from recto.providers.local_servers import LlamaServer, LocalServer, OllamaProvider
+from recto.providers.local_servers import OllamaProvider
 from recto.providers.model import Model, Provider
-from recto.providers.openai import OpenAIFormat, OpenAIProvider
-from recto.providers.remote import RemoteProvider, no_key_in_words
+from recto.providers.openai import GEMINI, GeminiProvider, OpenAIFormat, OpenAIProvider
+from recto.providers.remote import RemoteProvider, checked_key
 from recto.providers.scripted import ScriptedProvider
 from recto.search.embedder import EmbeddingAddress
 from recto.settings.keys import KeyedEnvironment
@@ -54,7 +53,7 @@ KNOWN = {
 }
 NAMES = tuple(sorted((*KNOWN, NAME, "scripted")))
 FORMATS: tuple[Format, ...] = (OpenAIFormat(), AnthropicFormat())
-PROVIDER_NAMES = ("name", "format", "model", "counter", "stream", "close")
+PROVIDER_PARTS = ("name", "format", "model", "counter", "stream", "close")
 EXAMPLE = "openai:gpt-4o-mini"
 CHAT_ONLY = (NAME, "scripted")
 """Providers without embeddings."""
@@ -102,7 +101,7 @@ def _open_plugin(name: str, home: Path, environment: Mapping[str, str]) -> Provi
     """A provider of another package: what its entry point names is called with the home and the environment."""
     plugin = find_plugin("provider", name)
     opened = plugin.use(lambda maker: maker(home, environment))
-    if missing := [each for each in PROVIDER_NAMES if not hasattr(opened, each)]:
+    if missing := [each for each in PROVIDER_PARTS if not hasattr(opened, each)]:
         raise plugin.broken(f"is no provider: it has no {', '.join(missing)}")
     found: Provider = opened
     return found
@@ -110,23 +109,29 @@ def _open_plugin(name: str, home: Path, environment: Mapping[str, str]) -> Provi
 
 def _open_remote(
     name: str, catalog: ModelCatalog, environment: Mapping[str, str], transport: Transport
-) -> RemoteProvider | OllamaProvider | LlamaProvider:
+) -> RemoteProvider:
     address = _address(name, environment)
-    key, variable = _key(name, address, environment), _key_variable(name, address, environment)
-    kind = AnthropicProvider if _format(name, environment) == "anthropic" else _openai_kind(name)
-    talk = kind(
+    kind = _kind(name, address, environment)
+    return kind(
         name,
         address.base_url,
-        key,
+        _key(name, address, environment),
         catalog,
-        key_variable=variable,
+        key_variable=_key_variable(name, address, environment),
         transport=transport,
         is_custom=address.key_variable is None,
     )
-    return _with_server_facts(talk, key) if isinstance(talk, OpenAIProvider) else talk
 
 
-def _openai_kind(name: str) -> type[OpenAIProvider]:
+def _kind(name: str, address: EndpointAddress, environment: Mapping[str, str]) -> type[RemoteProvider]:
+    """A server in our network knows more about its model than any table; it is asked when the model is first used."""
+    if _format(name, environment) == "anthropic":
+        return AnthropicProvider
+    if name == "ollama":
+        return OllamaProvider
+    with suppress(ValueError):  # what cannot be read as an address is refused later
+        if name == "llamacpp" or is_near(urlsplit(address.base_url).hostname or ""):
+            return LlamaProvider
     return GeminiProvider if name == GEMINI else OpenAIProvider
 
 
@@ -180,7 +185,6 @@ def is_served(name: str, environment: Mapping[str, str]) -> bool:
 
 
 def has_key(name: str, environment: Mapping[str, str]) -> bool:
-    """Whether the environment has the key of a known provider."""
     return name in KNOWN and bool(_key(name, KNOWN[name], environment))
 
 
@@ -202,27 +206,22 @@ def embedding_address(name: str, environment: Mapping[str, str], home: Path) -> 
     """The address and key for embeddings of `provider:model`: the same as for replies."""
     environment = KeyedEnvironment(home, environment)
     if ":" not in name:
-        raise Invalid(
-            f"{name!r} is not an embedder; use local, multilingual, minilm, none, or provider:model.", name=name
-        )
+        known = "local, multilingual, minilm, none, or provider:model"
+        raise Invalid(f"{name!r} is not an embedder; use {known}.", name=name)
     provider, _ = split_name(name)
     _check_name(provider)
     if provider in CHAT_ONLY or _format(provider, environment) == "anthropic":
         raise NotFound(f"{provider} has no embeddings; use local, or a provider that has them.", provider=provider)
     address = _address(provider, environment)
     key = (_key(provider, address, environment) or "").strip() or None
-    if key is None and address.key_variable:
-        raise NoKey(no_key_in_words(provider, address.key_variable), variable=address.key_variable)
-    if key and not (key.isascii() and key.isprintable()):
-        raise Refused(f"The key of {provider} contains characters that no key has; copy it again.")
-    return EmbeddingAddress(address.base_url, key, _key_variable(provider, address, environment))
+    variable = _key_variable(provider, address, environment)
+    return EmbeddingAddress(address.base_url, checked_key(provider, key, variable), variable)
 
 
 def _check_name(provider: str) -> None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", provider):
-        raise Invalid(
-            f"{provider!r} is not a provider's name; use lower-case letters, digits, dots and dashes.", model=provider
-        )
+        allowed = "lower-case letters, digits, dots and dashes"
+        raise Invalid(f"{provider!r} is not a provider's name; use {allowed}.", model=provider)
 
 
 def _guess(id: str) -> str:
@@ -230,12 +229,11 @@ def _guess(id: str) -> str:
         return NAME
     from genai_prices import data_snapshot  # a third of a second
 
-    ours = {theirs: name for name, theirs in PRICED.items() if name in KNOWN}
     try:
-        found = ours.get(data_snapshot.get_snapshot().find_provider(id.lower() or None, None, None).id)
+        found = OURS.get(data_snapshot.get_snapshot().find_provider(id.lower() or None, None, None).id)
     except LookupError:
         found = None
-    if found is None:
+    if found is None or found not in KNOWN:
         raise Invalid(
             f"{id!r} does not say whose model it is; write provider:model, for example {EXAMPLE}, or give it this "
             f"name in {FILE} in RECTO_HOME.",
@@ -261,7 +259,6 @@ def _address(name: str, environment: Mapping[str, str]) -> EndpointAddress:
 
 
 def _format(name: str, environment: Mapping[str, str]) -> str:
-    """The wire format that a provider speaks."""
     variable = _variable(name, "FORMAT")
     default = "anthropic" if name == "anthropic" else "openai"
     found = environment.get(variable, "").strip().lower() or default
@@ -282,17 +279,7 @@ def _key_variable(name: str, address: EndpointAddress, environment: Mapping[str,
 
 
 def _variable(name: str, what: str) -> str:
-    return f"RECTO_{re.sub('[.-]', '_', name).upper()}_{what}"
-
-
-def _with_server_facts(talk: OpenAIProvider, key: str | None) -> OpenAIProvider | OllamaProvider | LlamaProvider:
-    """A server in our network knows more about its model than any table; it is asked when the model is first used."""
-    root = talk.base_url.removesuffix("/v1")
-    if talk.name == "ollama":
-        return OllamaProvider(talk, LocalServer(root, key))
-    if talk.name == "llamacpp" or is_near(urlsplit(root).hostname or ""):
-        return LlamaProvider(talk, LlamaServer(root, key))
-    return talk
+    return f"RECTO_{name.replace('.', '_').replace('-', '_').upper()}_{what}"
 
 
 def is_near(host: str) -> bool:

@@ -1,37 +1,43 @@
-"""RemoteProvider: the shared part of providers over HTTP: key, catalog, transport. Subclasses know the format."""
+"""RemoteProvider: the shared part of providers over HTTP: key, catalog, transport, the server's list of models.
 
+Subclasses know the format. Also passes a client's own bytes on to such a provider.
+"""
+
+import asyncio
 import re
+import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from http import HTTPStatus
 from json import JSONDecoder
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from recto.errors import Invalid, NoKey, Refused, Unreachable
-from recto.providers.failure import RequestTarget
-from recto.providers.families import VocabularyCounter
-from recto.providers.http import Call, ReplyReader, Transport
-from recto.providers.model import Model, ReplyPart, reported_count
-from recto.providers.model_list import ModelList, ask_json
+from recto.errors import Invalid, NoKey, NotFound, Refused, Unreachable
+from recto.providers.http import ReplyReader, RequestTarget, Transport, connection_failure
+from recto.providers.model import Model, Provider, ReplyPart, VocabularyCounter, reported_count
 from recto.window.count import TokenCounter
 from recto.window.request import Format, Purpose
-from recto.wire import Json
+from recto.wire import Json, loads
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Response
 
 BODY_START = '{"model":'
+PROBE_S = 2.0
+MAX_LIST_BYTES = 16 * 1024 * 1024
 
 
 class ModelLookup(Protocol):
-    """Looks up the facts about a model."""
-
     def find(self, provider: str, id: str) -> Model: ...
 
 
 class CountRequest(Struct, frozen=True):
-    """A request for a count of tokens, which stands in `field` of the answer."""
+    """A request for a count of tokens, which is in `field` of the answer."""
 
     url: str
     headers: Mapping[str, str]
@@ -41,8 +47,6 @@ class CountRequest(Struct, frozen=True):
 
 
 class RemoteProvider(ABC):
-    """The shared part of providers over HTTP; the subclass of a wire format defines `url`, `headers` and `reader`."""
-
     format: Format
     length_field: str = "max_tokens"
     """What its API calls the longest reply."""
@@ -73,7 +77,7 @@ class RemoteProvider(ABC):
     @property
     @abstractmethod
     def list_urls(self) -> tuple[str, ...]:
-        """The URLs that list models; the later ones tell windows that the first may not."""
+        """The URLs that list models; the later ones report windows that the first may not."""
 
     @abstractmethod
     def headers(self, key: str | None) -> Mapping[str, str]:
@@ -82,14 +86,12 @@ class RemoteProvider(ABC):
     async def model(self, name: str) -> Model:
         """The facts of the catalog; the server is asked where the user gave its address, or nobody else knows."""
         model = self.known(name)
-        is_told = model.window_from == "models.toml" or (model.window is not None and not self.is_custom)
-        if is_told:
+        if model.window_from == "models.toml" or (model.window is not None and not self.is_custom):
             return model
         found = await self.listed.about(model.id)
         return found.applied(model) if found else model
 
     def known(self, name: str) -> Model:
-        """The facts of the catalog alone."""
         return self.catalog.find(self.name, name.removeprefix(f"{self.name}:"))
 
     async def offered(self) -> list[Model]:
@@ -124,28 +126,49 @@ class RemoteProvider(ABC):
         return VocabularyCounter(model, self.format)
 
     async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
-        key = self.checked_key()
-        target = RequestTarget(self.name, self.url, _model_in(body), self.key_variable, key)
-        # some servers delay a stream in order to compress it
-        common = {"content-type": "application/json", "accept": "text/event-stream", "accept-encoding": "identity"}
-        call = Call(target, {**common, "user-agent": "recto", **self.headers(key)}, body)
-        async with aclosing(self.transport.post_stream(call, self.reader)) as parts:
+        target, headers = self._target(self.url, _model_in(body))
+        headers["accept"] = "text/event-stream"
+        async with aclosing(self.transport.post_stream(target, headers, body, self.reader)) as parts:
             async for part in parts:
                 yield part
+
+    def _target(self, url: str, model: str) -> tuple[RequestTarget, dict[str, str]]:
+        key = self.checked_key()
+        # some servers delay a stream in order to compress it
+        common = {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "recto"}
+        return RequestTarget(self.name, url, model, self.key_variable, key), {**common, **self.headers(key)}
+
+    @asynccontextmanager
+    async def forwarded(self, url: str, body: bytes) -> AsyncGenerator["Response", None]:
+        """The provider's answer to a client's own bytes, whatever it is. Raises Unreachable, with what is known of
+        whether the request left."""
+        import httpx2  # slow, and only to send
+
+        target, headers = self._target(url, "this model")
+        try:
+            async with self.transport.client(url).stream("POST", url, content=body, headers=headers) as response:
+                yield response
+        except httpx2.HTTPError as why:
+            raise connection_failure(target, why, self.transport.retry_policy).error from why
 
     async def close(self) -> None:
         await self.transport.close()
 
     def checked_key(self) -> str | None:
-        if self._key is None and self.key_variable:
-            raise NoKey(no_key_in_words(self.name, self.key_variable), variable=self.key_variable)
-        if self._key and not (self._key.isascii() and self._key.isprintable()):
-            refused = Refused(
-                f"The key in {self.key_variable or self.name} contains characters that no key has; copy it again."
-            )
-            refused.sent = False
-            raise refused
-        return self._key
+        return checked_key(self.name, self._key, self.key_variable)
+
+
+def checked_key(provider: str, key: str | None, variable: str | None) -> str | None:
+    """The key, if there is one. Raises NoKey where a variable must have it, and Refused for what cannot be one."""
+    if key is None and variable:
+        advice = f"set {variable} in the environment, or store it with `recto keys set {provider}`"
+        raise NoKey(f"{provider} needs a key; {advice}.", variable=variable)
+    if key and not (key.isascii() and key.isprintable()):
+        place = f"The key in {variable}" if variable else f"The key of {provider}"
+        refused = Refused(f"{place} contains characters that no key has; copy it again.")
+        refused.sent = False
+        raise refused
+    return key
 
 
 def _address(provider: str, base_url: str) -> str:
@@ -172,5 +195,186 @@ def _model_in(body: bytes) -> str:
         return "this model"
 
 
-def no_key_in_words(provider: str, variable: str) -> str:
-    return f"{provider} needs a key; set {variable} in the environment, or store it with `recto keys set {provider}`."
+def remote_of(provider: Provider) -> RemoteProvider | None:
+    """The provider as one that takes any bytes over HTTP; None for those that run in this process."""
+    return provider if isinstance(provider, RemoteProvider) else None
+
+
+def embeddings_url(provider: Provider) -> tuple[RemoteProvider, str]:
+    remote = remote_of(provider)
+    if remote is None or not remote.url.endswith("/chat/completions"):
+        raise NotFound(f"{provider.name} has no embeddings.", provider=provider.name)
+    return remote, f"{remote.base_url}/embeddings"
+
+
+async def ask_json(
+    client: "AsyncClient", url: str, headers: Mapping[str, str], content: bytes | None = None, wait_s: float = PROBE_S
+) -> tuple[int, Json]:
+    """The status and the answer, which is None where it is not JSON, or is far too long. `content` is posted. Raises
+    Unreachable."""
+    import httpx2  # slow, and only to ask
+
+    body, method = bytearray(), "GET" if content is None else "POST"
+    try:
+        async with asyncio.timeout(wait_s), client.stream(method, url, headers=headers, content=content) as response:
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > MAX_LIST_BYTES:
+                    return response.status_code, None
+    except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as why:
+        raise Unreachable("The server cannot be reached; check that it runs.") from why
+    return response.status_code, json_or_none(bytes(body))
+
+
+def json_or_none(content: bytes) -> Json:
+    try:
+        return loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+# -- the models that a server lists: `/v1/models` and its relatives of vLLM, LM Studio, LiteLLM, llama.cpp, OpenRouter,
+# Groq, Mistral, Together and Anthropic
+
+SMALLEST_WINDOW, LARGEST_WINDOW = 256, 100_000_000
+# The first that a server reports counts: how much it reads now, before how much the model could read.
+WINDOW_FIELDS = (
+    "loaded_context_length",
+    "max_model_len",
+    "n_ctx",
+    "context_window",
+    "context_length",
+    "max_input_tokens",
+    "max_context_length",
+    "max_context_window_tokens",
+    "n_ctx_train",
+)
+OUTPUT_FIELDS = ("max_output_tokens", "max_completion_tokens", "max_output_length")
+INNER = ("meta", "model_info", "top_provider", "limits", "capabilities")
+NAMES = ("id", "model_name", "key", "name")
+FREE_FAILURES, LONGEST_PAUSE_S = 3, 60.0
+
+Ask = Callable[[str], Awaitable[tuple[int, Json]]]
+"""Asks a URL; the status and the JSON of the answer."""
+
+
+class ListedModel(Struct, frozen=True):
+    id: str
+    window: int | None = None
+    max_output: int | None = None
+    is_loaded: bool = True
+    """False for a model that its server loads on demand, perhaps with a smaller window."""
+
+    def applied(self, model: Model) -> Model:
+        if self.window:
+            model = replace(model, window=self.window, window_from="the server")
+        if self.max_output and not model.max_output:
+            model = replace(model, max_output=self.max_output, max_output_from="the server")
+        return model
+
+
+class ProbeSchedule:
+    """When to ask again a server that did not answer: at once the first times, then after growing pauses."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failures, self._next = 0, float("-inf")
+
+    @property
+    def is_due(self) -> bool:
+        return self._clock() >= self._next
+
+    def failed(self) -> None:
+        self._failures += 1
+        if self._failures >= FREE_FAILURES:
+            self._next = self._clock() + min(2.0**self._failures, LONGEST_PAUSE_S)
+
+
+class ModelList:
+    def __init__(self, ask: Ask, urls: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
+        """The later URLs are asked only for windows that the earlier ones do not report."""
+        self._ask, self._urls = ask, urls
+        self._known: dict[str, list[ListedModel]] = {}
+        self._unsettled: set[str] = set()
+        """URLs that are asked again, because they listed a model that was not loaded."""
+        self._schedule = ProbeSchedule(clock)
+
+    async def about(self, id: str) -> ListedModel | None:
+        """What the server reports about a model; None where it reports nothing or does not answer."""
+        found = None
+        for url in self._urls:
+            if (models := await self._models(url)) is None:
+                break
+            found = _named(id, models) or found
+            if found and found.window:
+                if not found.is_loaded:
+                    self._unsettled.add(url)
+                break
+        return found
+
+    async def all(self) -> list[ListedModel]:
+        """Every model that the server lists. Raises Unreachable."""
+        offered: dict[str, ListedModel] = {}
+        for url in self._urls:
+            for model in await self._read(url):
+                known = offered.get(model.id)
+                offered[model.id] = model if known is None or not known.window else known
+            if offered and all(model.window for model in offered.values()):
+                break
+        return list(offered.values())
+
+    async def _models(self, url: str) -> list[ListedModel] | None:
+        """What the URL lists, kept after the first time; None where the server does not answer now."""
+        is_asked = url not in self._known or url in self._unsettled
+        if is_asked and self._schedule.is_due:
+            try:
+                self._known[url] = await self._read(url)
+            except Unreachable:
+                self._schedule.failed()
+            if url in self._unsettled:
+                self._schedule.failed()
+                self._unsettled.discard(url)
+        return self._known.get(url)
+
+    async def _read(self, url: str) -> list[ListedModel]:
+        status, answer = await self._ask(url)
+        if status >= 500 or status in (408, 429):
+            raise Unreachable(f"The server answers with status {status}.")
+        return read_model_list(answer) if 200 <= status < 300 else []
+
+
+def read_model_list(answer: Json) -> list[ListedModel]:
+    """The models of a list, each once; of several entries with one name the smallest window counts."""
+    if isinstance(answer, dict):
+        answer = next((answer[name] for name in ("data", "models") if isinstance(answer.get(name), list)), None)
+    found: dict[str, ListedModel] = {}
+    for item in answer if isinstance(answer, list) else ():
+        id = next((item[name] for name in NAMES if item.get(name)), None) if isinstance(item, dict) else None
+        if isinstance(id, str):
+            window, most = _number(item, WINDOW_FIELDS), _number(item, OUTPUT_FIELDS)
+            if (known := found.get(id)) and known.window and window:
+                window = min(known.window, window)
+            found[id] = ListedModel(id, window, most, item.get("state") != "not-loaded")
+    return list(found.values())
+
+
+def _number(item: Mapping[str, Any], names: Sequence[str]) -> int | None:
+    tables = list(_tables(item))
+    counts = (reported_count(table.get(name)) for name in names for table in tables)
+    return next((count for count in counts if count and SMALLEST_WINDOW <= count <= LARGEST_WINDOW), None)
+
+
+def _tables(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The entry and the tables in it that hold facts."""
+    yield item
+    for name in INNER:
+        if isinstance(inner := item.get(name), dict):
+            yield from _tables(inner)
+
+
+def _named(id: str, models: Sequence[ListedModel]) -> ListedModel | None:
+    """The entry of a model: by its id, or by the last part of it."""
+    wanted = id.lower()
+    bare = wanted.rsplit("/", 1)[-1]
+    same = [model for model in models if model.id.lower() == wanted]
+    return next(iter(same or [model for model in models if model.id.lower().rsplit("/", 1)[-1] == bare]), None)

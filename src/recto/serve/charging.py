@@ -12,11 +12,10 @@ from msgspec.structs import replace
 
 from recto.chat.message import Usage
 from recto.errors import Invalid, ProviderError, SpendLimit
-from recto.providers.client_formats import OPENAI, ClientFormat
-from recto.providers.families import VocabularyCounter, thinks_unseen
-from recto.providers.forwarding import body_members, body_tokens, is_measured
+from recto.providers.catalog import thinks_unseen
+from recto.providers.client_formats import OPENAI, ClientFormat, body_members, body_tokens, is_measured
 from recto.providers.http import BAD_DATA
-from recto.providers.model import Model, reported_count
+from recto.providers.model import Model, VocabularyCounter, reported_count
 from recto.serve.heard_reply import HeardReply
 from recto.settings.settings import SpendSettings
 from recto.store.store import Store

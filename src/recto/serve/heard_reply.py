@@ -5,10 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from recto.chat.blocks import Block, written_text
 from recto.chat.message import MessageBuilder
-from recto.providers.http import BAD_DATA, ReplyReader, ReportedError
-from recto.providers.model import Attempt, Done, ReplyPart, says_something
-from recto.providers.reply_limit import ReplyMeter
-from recto.providers.sse import MAX_EVENT_BYTES, EventReader, ServerEvent
+from recto.providers.http import BAD_DATA, MAX_EVENT_BYTES, EventReader, ReplyReader, ReportedError, ServerEvent
+from recto.providers.model import Attempt, Done, ReplyMeter, ReplyPart, says_something
 from recto.turn.incoming_message import delta_of
 from recto.wire import Json, loads
 

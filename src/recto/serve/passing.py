@@ -16,11 +16,9 @@ from msgspec.structs import replace
 
 from recto.errors import Invalid, ProviderError, SpendLimit, StoreError
 from recto.providers.client import ClientRequest
-from recto.providers.client_formats import ClientFormat
-from recto.providers.forwarding import embeddings_url, forwarded, remote_of, rendered_body, with_member, with_model
-from recto.providers.model import Attempt, Done, Model, Provider, ReplyPart
-from recto.providers.remote import RemoteProvider
-from recto.providers.reply_limit import ReplyLimit, ReplyMeter, limited
+from recto.providers.client_formats import ClientFormat, rendered_body, with_member, with_model
+from recto.providers.model import Attempt, Done, Model, Provider, ReplyLimit, ReplyMeter, ReplyPart, limited
+from recto.providers.remote import RemoteProvider, embeddings_url, remote_of
 from recto.serve.access import cap_of
 from recto.serve.charging import (
     EMBEDDING_FIELDS,
@@ -206,7 +204,7 @@ class PassedRequest:
         failure: Exception | None = None
         is_refused = False
         try:
-            async with forwarded(self.remote, self.remote.url, self._body) as response:
+            async with self.remote.forwarded(self.remote.url, self._body) as response:
                 media_type = response.headers.get("content-type", "application/json")
                 await self._out.put(PassedHead(response.status_code, media_type))
                 is_refused = not response.is_success
@@ -324,7 +322,7 @@ class PassedEmbeddings:
     async def _sent(self, remote: RemoteProvider, url: str, body: bytes, bound: CallBound, charge: int) -> PassedAnswer:
         cost = CallCost(bound.most)
         try:
-            async with forwarded(remote, url, body) as response:
+            async with remote.forwarded(url, body) as response:
                 found, media_type = await response.aread(), response.headers.get("content-type", "application/json")
             cost = embedding_cost(bound, found) if response.is_success else CallCost(0.0)
         except ProviderError as why:

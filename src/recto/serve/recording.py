@@ -10,7 +10,7 @@ from recto.base.background import FOREGROUND
 from recto.base.ids import new_id
 from recto.chat.message import Message, Status, now
 from recto.errors import RectoError
-from recto.providers.forwarding import body_pieces
+from recto.providers.client_formats import body_pieces
 from recto.providers.model import Model
 from recto.sentences.priority import priority_of
 from recto.serve.charging import CallBound, CallCost

@@ -11,9 +11,8 @@ from recto.base.toml_file import read_ordinary_file
 from recto.errors import Invalid, RectoError
 from recto.providers.catalog import ModelCatalog
 from recto.providers.http import RetryPolicy
-from recto.providers.model import ASSUMED_WINDOW, Model, Provider, accepted
+from recto.providers.model import ASSUMED_WINDOW, Model, Provider, ReplyLimit, accepted
 from recto.providers.registry import open_provider, split_name
-from recto.providers.reply_limit import ReplyLimit
 from recto.settings import settings as configuration
 from recto.settings.settings import Settings
 from recto.settings.strategy import STRATEGIES, SUMMARIZE

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from recto.agents.agent import Agent
 from recto.chat.conversation import View
-from recto.providers.model import ASSUMED_WINDOW, Model, Provider
-from recto.providers.reply_limit import ReplyLimit
+from recto.providers.model import ASSUMED_WINDOW, Model, Provider, ReplyLimit
 from recto.settings.settings import ContextSettings, SpendSettings
 from recto.settings.strategy import DISCARD, STRATEGIES, Strategy
 from recto.sources.selection import StablePicks

@@ -27,8 +27,7 @@ from recto.events import (
     ThinkingDelta,
     ToolCallsPending,
 )
-from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
-from recto.providers.reply_limit import limited
+from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart, limited
 from recto.sources.tools import REMEMBER, ToolRun
 from recto.sources.use_detection import UseEvidence
 from recto.store.store import Store

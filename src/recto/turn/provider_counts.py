@@ -11,8 +11,7 @@ from collections.abc import Callable
 from recto.base.concurrency import TaskSet
 from recto.chat.message import Message
 from recto.errors import Overflow, ProviderError, RectoError
-from recto.providers.model_list import ProbeSchedule
-from recto.providers.remote import RemoteProvider
+from recto.providers.remote import ProbeSchedule, RemoteProvider
 from recto.store.store import Store
 from recto.turn.planned_request import PlannedRequest, reply_request
 from recto.window.calibration import ENOUGH, LARGEST_REPORT

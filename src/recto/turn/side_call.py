@@ -15,8 +15,7 @@ from recto.base.text import clean
 from recto.chat.blocks import Made, Text
 from recto.chat.message import now
 from recto.errors import NoKey, ProviderError, RectoError, Refused, SpendLimit, StoreError, Unreachable
-from recto.providers.model import Attempt, CallPart, Done, TextPart, accepted
-from recto.providers.reply_limit import limited
+from recto.providers.model import Attempt, CallPart, Done, TextPart, accepted, limited
 from recto.sources.source import Pick
 from recto.store.store import Store
 from recto.turn.context import TurnContext

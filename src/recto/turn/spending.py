@@ -8,9 +8,8 @@ from msgspec.structs import replace
 from recto.base.text import dollars
 from recto.chat.message import Usage
 from recto.errors import Refused, SpendLimit
-from recto.providers.families import thinks_unseen
-from recto.providers.model import Model
-from recto.providers.prices import MILLION
+from recto.providers.catalog import thinks_unseen
+from recto.providers.model import MILLION, Model
 from recto.settings.settings import SpendSettings
 from recto.store.charges import today
 from recto.store.spending import Spent

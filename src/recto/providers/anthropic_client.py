@@ -1,8 +1,9 @@
-"""Reads a client's message request in Anthropic's format into our values. Sends nothing, and knows no conversation.
+"""A client that speaks Anthropic's messages API: reads its requests and messages, and writes our replies and errors.
 
 A request that AnthropicFormat wrote reads back as the same values, except for what the format cannot express: the names
 of text files, the name and strictness of a response schema, `json_object`, and `made` of blocks other than thinking.
-System messages after the first message read back as user messages.
+System messages after the first message read back as user messages. A written reply loses arguments that are not a JSON
+object (in a whole reply), an unknown usage, and finish reasons that are not of this format.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +12,26 @@ from msgspec.structs import replace
 
 from recto.base.text import clean
 from recto.chat.blocks import Block, File, Image, Made, Text, Thinking, ToolCall, ToolResult
+from recto.chat.message import Usage
+from recto.errors import Unreachable
 from recto.providers.anthropic import MIN_THINKING_BUDGET, TOOL_CHOICES
 from recto.providers.attachments import IMAGE_TYPES, PDF
-from recto.providers.client import CLIENT, ClientRequest
-from recto.providers.request_fields import Fields, parsed
+from recto.providers.client import (
+    CLIENT,
+    ClientRequest,
+    ErrorReply,
+    Fields,
+    ReplyHead,
+    error_headers,
+    is_too_long,
+    joined,
+    json_arguments,
+    parsed,
+    sentence_of,
+    status_of,
+)
+from recto.providers.http import ServerEvent
+from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
 from recto.sources.source import Tool
 from recto.window.request import Entry, NamedTool, Parameters, ResponseFormat, ThinkingMode, ToolChoice
 from recto.wire import Json, dumps
@@ -24,42 +41,17 @@ EFFORTS = ("low", "medium", "high", "xhigh", "max")
 CHOICES: dict[str, ToolChoice] = {"auto": "auto", "none": "none", "any": "required"}
 THINKING = ("enabled", "adaptive", "between_tools", "disabled")
 # Accepted and ignored. `top_k` is refused by current models anyway.
-IGNORED = (
-    "metadata",
-    "service_tier",
-    "inference_geo",
-    "cache_control",
-    "diagnostics",
-    "speed",
-    "top_k",
-    "user_profile_id",
-    "workspace_id",
-)
+IGNORED = {"metadata", "service_tier", "inference_geo", "cache_control", "diagnostics", "speed", "top_k"}
+IGNORED |= {"user_profile_id", "workspace_id"}
+IGNORED_OF_TOOL = {"cache_control", "strict", "allowed_callers", "defer_loading", "eager_input_streaming"}
+IGNORED_OF_TOOL |= {"input_examples"}
 # Fields that cannot make a request cost more than its input and its longest reply.
-BOUNDED = frozenset(
-    [
-        "model",
-        "messages",
-        "system",
-        "max_tokens",
-        "stream",
-        "temperature",
-        "top_p",
-        "top_k",
-        "stop_sequences",
-        "tools",
-        "tool_choice",
-        "thinking",
-        "output_config",
-        "metadata",
-        "cache_control",
-        "service_tier",
-    ]
-)
+BOUNDED = frozenset({"model", "messages", "system", "max_tokens", "stream", "temperature", "top_p", "top_k", "tools"})
+BOUNDED |= {"stop_sequences", "tool_choice", "thinking", "output_config", "metadata", "cache_control", "service_tier"}
 SHOWN = ("text", "image", "document", "search_result")
+ANSWERED = ("text", "thinking", "redacted_thinking", "tool_use")
 BlockReader = Callable[[Fields, str], list[Block]]
 """Reads one block of a type."""
-ANSWERED = ("text", "thinking", "redacted_thinking", "tool_use")
 
 
 def read_anthropic_request(body: bytes, made: Made | None = None, *, pass_on: bool = False) -> ClientRequest:
@@ -68,25 +60,20 @@ def read_anthropic_request(body: bytes, made: Made | None = None, *, pass_on: bo
     here become `Parameters.extra`."""
     fields = parsed(body, item=".{}", lenient=pass_on)
     model = fields.needed_text("model")
-    system = _system(fields)
+    system = joined(_blocks(fields, "system", ("text",), _shown), "\n\n")
     entries = _messages(fields, made)
     tools = tuple(_tool(tool) for tool in fields.objects("tools"))
     if len({tool.name for tool in tools}) < len(tools):
         fields.refuse("tools", "must have different names")
     parameters = _parameters(fields, tools)
     stream = bool(fields.flag("stream"))
-    fields.only("container")
+    fields.only({"container": ()})
     if pass_on:
-        fields.ignore("cache_control")  # we set our own marks, and a fifth is refused
+        fields.ignore(("cache_control",))  # we set our own marks, and a fifth is refused
         parameters = replace(parameters, extra=fields.rest())
-    fields.ignore(*IGNORED)
+    fields.ignore(IGNORED)
     fields.end()
     return ClientRequest(model, entries, system, tools, parameters, stream)
-
-
-def _system(fields: Fields) -> str:
-    blocks = _blocks(fields, "system", ("text",), _shown)
-    return "\n\n".join(block.text for block in blocks if isinstance(block, Text))
 
 
 # -- parameters
@@ -99,8 +86,6 @@ def _parameters(fields: Fields, tools: Sequence[Tool]) -> Parameters:
     output = fields.object("output_config")
     effort = output.choice("effort", EFFORTS) if output else None
     response_format = _response_format(output.object("format")) if output else None
-    if output:
-        output.end()
     return Parameters(
         max_tokens=max_tokens,
         temperature=fields.number("temperature", 0, 1),
@@ -119,10 +104,9 @@ def _thinking(fields: Fields, max_tokens: int) -> tuple[int | None, ThinkingMode
     thinking = fields.object("thinking")
     if thinking is None:
         return None, None
-    kind = thinking.choice("type", THINKING) or thinking.refuse("type", "is missing")
-    thinking.ignore("display")
+    kind = thinking.needed_choice("type", THINKING)
+    thinking.ignore(("display",))
     budget = thinking.whole("budget_tokens", MIN_THINKING_BUDGET) if kind == "enabled" else None
-    thinking.end()
     if kind != "enabled":
         return None, kind
     if budget is None or budget >= max_tokens:
@@ -136,7 +120,6 @@ def _response_format(fields: Fields | None) -> ResponseFormat | None:
     if fields.text("type") != "json_schema":
         fields.refuse("type", "must be json_schema")
     schema = fields.mapping("schema")
-    fields.end()
     return ResponseFormat("json_schema", schema if schema is not None else fields.refuse("schema", "is missing"))
 
 
@@ -147,10 +130,9 @@ def _tool_choice(fields: Fields, names: set[str]) -> tuple[ToolChoice | NamedToo
         return None, None
     if not names:
         fields.refuse("tool_choice", "is only allowed with tools")
-    kind = choice.choice("type", (*TOOL_CHOICES.values(), "tool")) or choice.refuse("type", "is missing")
+    kind = choice.needed_choice("type", (*TOOL_CHOICES.values(), "tool"))
     no_parallel = choice.flag("disable_parallel_tool_use") if kind != "none" else None
     name = choice.needed_text("name") if kind == "tool" else ""
-    choice.end()
     if kind == "tool" and name not in names:
         choice.refuse("name", f"{name!r} is not one of the tools")
     return NamedTool(name) if kind == "tool" else CHOICES[kind], None if no_parallel is None else not no_parallel
@@ -161,10 +143,7 @@ def _tool(fields: Fields) -> Tool:
         fields.refuse("type", "must be custom: tools that run at Anthropic are not supported here")
     name, description = fields.needed_text("name"), fields.text("description") or ""
     schema = fields.mapping("input_schema")
-    fields.ignore(
-        "cache_control", "strict", "allowed_callers", "defer_loading", "eager_input_streaming", "input_examples"
-    )
-    fields.end()
+    fields.ignore(IGNORED_OF_TOOL)
     if schema is None or schema.get("type") != "object":
         fields.refuse("input_schema", "must be a schema of type object")
     return Tool(name, description, schema, server=CLIENT)
@@ -195,7 +174,7 @@ def read_anthropic_messages(messages: Sequence[Json], made: Made | None = None) 
 
 def _message(message: Fields, calls: dict[str, str], made: Made | None) -> list[Entry]:
     """One entry, or two where a user message has tool results and other blocks."""
-    role = message.choice("role", ROLES) or message.refuse("role", "is missing")
+    role = message.needed_choice("role", ROLES)
     if message.raw("content") is None:
         message.refuse("content", "is missing")
     blocks: tuple[Block, ...]
@@ -208,15 +187,12 @@ def _message(message: Fields, calls: dict[str, str], made: Made | None) -> list[
         read = _blocks(message, "content", (*SHOWN, "tool_result"), lambda part, kind: _user_blocks(part, kind, calls))
         blocks = tuple(block for block in read if not isinstance(block, ToolResult))
         results = tuple(block for block in read if isinstance(block, ToolResult))
-        message.end()
         both = (Entry("tool", results), Entry("user", blocks))
         return [entry for entry in both if entry.blocks]
-    message.end()
     return [Entry(role, blocks)] if blocks else []
 
 
 def _blocks(fields: Fields, name: str, kinds: Sequence[str], read: BlockReader) -> tuple[Block, ...]:
-    """A text, or a list of blocks of these types."""
     content = fields.raw(name)
     if content is None or isinstance(content, str):
         return (Text(clean(content)[0]),) if content else ()
@@ -224,10 +200,9 @@ def _blocks(fields: Fields, name: str, kinds: Sequence[str], read: BlockReader) 
         fields.refuse(name, "must be a text or a list of blocks")
     found: list[Block] = []
     for part in fields.objects(name):
-        kind = part.choice("type", kinds) or part.refuse("type", "is missing")
-        part.ignore("cache_control", "citations")
+        kind = part.needed_choice("type", kinds)
+        part.ignore(("cache_control", "citations"))
         found += read(part, kind)
-        part.end()
     return tuple(found)
 
 
@@ -238,10 +213,9 @@ def _user_blocks(part: Fields, kind: str, calls: Mapping[str, str]) -> list[Bloc
     if id not in calls:
         part.refuse("tool_use_id", f"{id!r} is not the id of an earlier tool call")
     blocks, is_error = _blocks(part, "content", SHOWN, _shown), bool(part.flag("is_error"))
-    part.ignore("toolset_name")
-    text = "\n".join(block.text for block in blocks if isinstance(block, Text))
+    part.ignore(("toolset_name",))
     attached = tuple(block for block in blocks if isinstance(block, Image | File))
-    return [ToolResult(id, calls[id], text, is_error, attachments=attached)]
+    return [ToolResult(id, calls[id], joined(blocks), is_error, attachments=attached)]
 
 
 def _assistant_blocks(part: Fields, kind: str, made: Made | None) -> list[Block]:
@@ -251,7 +225,7 @@ def _assistant_blocks(part: Fields, kind: str, made: Made | None) -> list[Block]
         return [Thinking("", redacted=part.needed_text("data"), made=made)]
     if kind == "text":
         return _shown(part, kind)
-    part.ignore("caller", "toolset_name")
+    part.ignore(("caller", "toolset_name"))
     id, name, arguments = part.needed_text("id"), part.needed_text("name"), part.mapping("input")
     return [ToolCall(id, name, clean(dumps(arguments or {}))[0])]
 
@@ -262,45 +236,172 @@ def _shown(part: Fields, kind: str) -> list[Block]:
         text = clean(part.text("text") or "")[0]
         return [Text(text)] if text else part.refuse("text", "must not be empty")
     if kind == "image":
-        part.ignore("transformations")
+        part.ignore(("transformations",))
         return [_image(part.needed_object("source"))]
     if kind == "document":
         name, context = part.text("title") or "document", part.text("context")
         document = _document(part.needed_object("source"), name)
         return [*([Text(context)] if context else []), *document]
     title, source = part.needed_text("title"), part.needed_text("source")
-    return [File(f"{title} ({source})", _texts(_blocks(part, "content", ("text",), _shown)))]
+    return [File(f"{title} ({source})", joined(_blocks(part, "content", ("text",), _shown)))]
 
 
 def _image(source: Fields) -> Image:
-    kind = source.choice("type", ("base64", "url")) or source.refuse("type", "is missing")
-    if kind == "url":
-        image = Image("", "", url=source.needed_text("url"))
-    else:
-        media_type = source.choice("media_type", IMAGE_TYPES) or source.refuse("media_type", "is missing")
-        image = Image(media_type, source.base64("data", source.needed_text("data")))
-    source.end()
-    return image
+    if source.needed_choice("type", ("base64", "url")) == "url":
+        return Image("", "", url=source.needed_text("url"))
+    media_type = source.needed_choice("media_type", IMAGE_TYPES)
+    return Image(media_type, source.base64("data", source.needed_text("data")))
 
 
 def _document(source: Fields, name: str) -> list[Block]:
-    kind = source.choice("type", ("base64", "url", "text", "content")) or source.refuse("type", "is missing")
-    documents: list[Block]
+    kind = source.needed_choice("type", ("base64", "url", "text", "content"))
     if kind == "url":
-        documents = [File(name, "", PDF, url=source.needed_text("url"))]
-    elif kind == "base64":
-        media_type = source.choice("media_type", (PDF,)) or source.refuse("media_type", "is missing")
-        data = source.base64("data", source.needed_text("data"))
-        documents = [File(name, "", media_type, base64=data)]
-    elif kind == "text":
-        source.ignore("media_type")
-        documents = [File(name, clean(source.needed_text("data"))[0])]
-    else:
-        blocks = _blocks(source, "content", ("text", "image"), _shown)
-        documents = [File(name, _texts(blocks)), *(block for block in blocks if isinstance(block, Image))]
-    source.end()
-    return documents
+        return [File(name, "", PDF, url=source.needed_text("url"))]
+    if kind == "base64":
+        media_type = source.needed_choice("media_type", (PDF,))
+        return [File(name, "", media_type, base64=source.base64("data", source.needed_text("data")))]
+    if kind == "text":
+        source.ignore(("media_type",))
+        return [File(name, clean(source.needed_text("data"))[0])]
+    blocks = _blocks(source, "content", ("text", "image"), _shown)
+    return [File(name, joined(blocks)), *(block for block in blocks if isinstance(block, Image))]
 
 
-def _texts(blocks: Sequence[Block]) -> str:
-    return "\n".join(block.text for block in blocks if isinstance(block, Text))
+# -- writing
+
+WRITTEN_FINISHES = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "refusal": "refusal"}
+ERROR_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+
+
+def write_anthropic_reply(head: ReplyHead, blocks: Sequence[Block], done: Done) -> Json:
+    content = [item for block in blocks if (item := _written_block(block)) is not None]
+    return {**_written_head(head), "content": content, **_written_end(done), "usage": _written_usage(done.usage)}
+
+
+def _written_block(block: Block) -> Json:
+    if isinstance(block, Text):
+        return {"type": "text", "text": block.text} if block.text else None
+    if isinstance(block, ToolCall):
+        return {"type": "tool_use", "id": block.id, "name": block.name, "input": json_arguments(block.arguments)}
+    if not isinstance(block, Thinking):
+        return None
+    if block.redacted:
+        return {"type": "redacted_thinking", "data": block.redacted}
+    return {"type": "thinking", "thinking": block.text, "signature": block.signature or ""}
+
+
+class AnthropicReplyWriter:
+    """Writes one reply as stream events. A failed attempt yields none: for the client the reply has not begun.
+
+    Content blocks are sequential, so all parts of a tool call must come before the next call.
+    """
+
+    def __init__(self, head: ReplyHead) -> None:
+        self._head = head
+        self._begun = False
+        self._open = ""
+        """The type of the open block."""
+        self._index = -1
+        self._call = -1
+
+    def write(self, part: ReplyPart) -> list[ServerEvent]:
+        if isinstance(part, Attempt):
+            return []
+        events = [] if self._begun else [self._begin()]
+        if isinstance(part, TextPart):
+            return events + (self._added("text", {"type": "text_delta", "text": part.text}) if part.text else [])
+        if isinstance(part, ThinkingPart):
+            return events + self._thought(part)
+        if isinstance(part, CallPart):
+            return events + self._called(part)
+        ended = {"type": "message_delta", "delta": _written_end(part), "usage": _written_usage(part.usage)}
+        return [*events, *self._close(), _event(ended), _event({"type": "message_stop"})]
+
+    def error(self, error: Exception) -> list[ServerEvent]:
+        """The events for an error after the reply has begun; before that, the HTTP status reports it."""
+        return [_event(anthropic_error(error).body)]
+
+    def _begin(self) -> ServerEvent:
+        self._begun = True
+        nothing = {"stop_reason": None, "stop_sequence": None, "usage": _written_usage(None)}
+        return _event({"type": "message_start", "message": {**_written_head(self._head), "content": [], **nothing}})
+
+    def _thought(self, part: ThinkingPart) -> list[ServerEvent]:
+        if part.redacted is not None:
+            block = {"type": "redacted_thinking", "data": part.redacted}
+            return [*self._opened(block), *self._close()]
+        events: list[ServerEvent] = []
+        if part.text:
+            events += self._added("thinking", {"type": "thinking_delta", "thinking": part.text})
+        if part.signature:
+            events += self._added("thinking", {"type": "signature_delta", "signature": part.signature})
+            events += self._close()
+        return events
+
+    def _called(self, part: CallPart) -> list[ServerEvent]:
+        events: list[ServerEvent] = []
+        if part.index > self._call:
+            events += self._opened({"type": "tool_use", "id": part.id, "name": part.name, "input": {}})
+            self._call = part.index
+        elif part.index != self._call or self._open != "tool_use":
+            raise Unreachable("The provider mixes the parts of two tool calls; ask again.")
+        if part.arguments:
+            events.append(self._delta({"type": "input_json_delta", "partial_json": part.arguments}))
+        return events
+
+    def _added(self, kind: str, delta: Json) -> list[ServerEvent]:
+        """The delta in a block of its kind; opens one where another kind is open."""
+        empty: dict[str, Json] = {"type": kind, kind: ""} | ({"signature": ""} if kind == "thinking" else {})
+        opened = [] if self._open == kind else self._opened(empty)
+        return [*opened, self._delta(delta)]
+
+    def _opened(self, block: Json) -> list[ServerEvent]:
+        closed = self._close()
+        self._open, self._index = block["type"], self._index + 1
+        return [*closed, _event({"type": "content_block_start", "index": self._index, "content_block": block})]
+
+    def _delta(self, delta: Json) -> ServerEvent:
+        return _event({"type": "content_block_delta", "index": self._index, "delta": delta})
+
+    def _close(self) -> list[ServerEvent]:
+        if not self._open:
+            return []
+        self._open = ""
+        return [_event({"type": "content_block_stop", "index": self._index})]
+
+
+def _event(data: Json) -> ServerEvent:
+    return ServerEvent(dumps(data), data["type"])
+
+
+def _written_head(head: ReplyHead) -> dict[str, Json]:
+    return {"id": head.id, "type": "message", "role": "assistant", "model": head.model}
+
+
+def _written_end(done: Done) -> dict[str, Json]:
+    return {"stop_reason": WRITTEN_FINISHES.get(done.finish, "end_turn"), "stop_sequence": None}
+
+
+def _written_usage(usage: Usage | None) -> Json:
+    """The format requires a usage, so an unknown one is written as 0."""
+    known = usage or Usage()
+    return {
+        "input_tokens": max(0, known.input - known.cache_read - known.cache_write),
+        "cache_creation_input_tokens": known.cache_write,
+        "cache_read_input_tokens": known.cache_read,
+        "output_tokens": known.output,
+    }
+
+
+def anthropic_error(error: Exception) -> ErrorReply:
+    status, sentence = status_of(error), sentence_of(error)
+    # clients recognise a prompt that is too long by these words alone
+    message = f"prompt is too long: {sentence}" if is_too_long(error) else sentence
+    kind = ERROR_TYPES.get(status, "api_error")
+    body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": None}
+    return ErrorReply(status, body, error_headers(error))

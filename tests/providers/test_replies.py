@@ -1,0 +1,189 @@
+"""Replies in both formats, written for a client and read again by our own reader."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.providers import wire_values as wv
+
+from recto.chat.blocks import Block, Text, Thinking, ToolCall
+from recto.chat.message import Usage
+from recto.errors import (
+    Busy,
+    DoesNotFit,
+    Invalid,
+    NoKey,
+    NotFound,
+    Overflow,
+    RateLimited,
+    RectoError,
+    Refused,
+    StoreError,
+    Unreachable,
+)
+from recto.providers.anthropic_client import AnthropicReplyWriter
+from recto.providers.client import ReplyHead
+from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat
+from recto.providers.http import EventReader, ReportedError, RequestTarget, ServerEvent, from_status, from_stream
+from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.openai import OpenAIReader
+from recto.providers.openai_client import openai_error
+from recto.wire import dumpb, loads
+
+HEAD = ReplyHead("reply-1", "acme:m", 1_800_000_000)
+TARGET = RequestTarget("acme", "http://127.0.0.1/v1", "m")
+THOUGHTS = st.builds(Thinking, wv.TEXTS, st.none() | wv.IDS) | wv.IDS.map(lambda data: Thinking("", redacted=data))
+FINISHES = st.sampled_from(["stop", "length", "refusal"])
+# a client of OpenAI's format learns no signatures, and may get no usage
+EXPRESSIBLE = st.tuples(st.just(OPENAI), wv.replies(st.builds(Thinking, wv.TEXTS)), st.none() | wv.USAGES)
+EXPRESSIBLE |= st.tuples(st.just(ANTHROPIC), wv.replies(THOUGHTS), wv.USAGES)
+both = pytest.mark.parametrize("format", [OPENAI, ANTHROPIC], ids=lambda each: each.name)
+
+
+def ended(blocks: tuple[Block, ...], finish: str, usage: Usage | None) -> Done:
+    """A reply that calls a tool ends with that."""
+    called = finish == "stop" and any(isinstance(block, ToolCall) for block in blocks)
+    return Done("tool_calls" if called else finish, usage)
+
+
+def streamed(format: ClientFormat, parts: list[ReplyPart], *, include_usage: bool = True) -> list[ReplyPart]:
+    """Written, sent as bytes, and read."""
+    writer, events, reader = format.open_writer(HEAD, include_usage), EventReader(), format.reader()
+    sent = b"".join(event.encoded for part in parts for event in writer.write(part))
+    return [part for event in [*events.feed(sent), *events.end()] for part in reader.read(event)]
+
+
+@given(EXPRESSIBLE, FINISHES)
+def test_a_reply_that_we_write_reads_the_same(
+    reply: tuple[ClientFormat, tuple[Block, ...], Usage | None], finish: str
+) -> None:
+    format, blocks, usage = reply
+    done = ended(blocks, finish, usage)
+    assert wv.gathered(streamed(format, [*wv.parts_of(blocks), done])) == (blocks, [done])
+    assert wv.gathered(format.reader().whole(format.write_reply(HEAD, blocks, done))) == (blocks, [done])
+
+
+@given(st.lists(st.builds(Text, wv.TEXTS) | THOUGHTS, max_size=6))
+def test_thinking_and_texts_keep_their_order_in_anthropics_format(blocks: list[Block]) -> None:
+    parts = [*wv.parts_of(tuple(blocks)), Done("stop", Usage())]
+    assert wv.gathered(streamed(ANTHROPIC, parts)) == wv.gathered(parts)
+
+
+@both
+def test_an_attempt_is_not_written(format: ClientFormat) -> None:
+    assert format.open_writer(HEAD, True).write(Attempt(1, "busy", 1.0)) == []
+
+
+def test_a_stream_has_the_usage_only_where_it_was_asked_for() -> None:
+    parts: list[ReplyPart] = [TextPart("Hi"), Done("stop", Usage(3, 1))]
+    assert streamed(OPENAI, parts, include_usage=False)[-1] == Done("stop", None)
+    writer = OPENAI.open_writer(HEAD, True)
+    *chunks, done = [event.data for part in parts for event in writer.write(part)]
+    assert done == "[DONE]"
+    assert [json.loads(chunk)["usage"] is None for chunk in chunks] == [True, True, True, False]
+    assert json.loads(chunks[-1])["choices"] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ((Thinking("hm", "sign"), Text("Yes")), (Thinking("hm"), Text("Yes"))),
+        ((Thinking("", redacted="data"), Text("Yes")), (Text("Yes"),)),
+        ((Text("Yes"), Thinking("hm"), Text("No")), (Thinking("hm"), Text("YesNo"))),
+    ],
+)
+def test_what_openais_format_has_no_place_for_is_lost(before: tuple[Block, ...], after: tuple[Block, ...]) -> None:
+    reply = OPENAI.write_reply(HEAD, before, Done("pause_turn"))
+    assert wv.gathered(OpenAIReader().whole(reply)) == (after, [Done("stop")])
+
+
+def test_what_anthropics_format_has_no_place_for_is_lost() -> None:
+    before = (ToolCall("c", "look", "[1"),)
+    reply = ANTHROPIC.write_reply(HEAD, before, Done("pause", None))
+    assert wv.gathered(ANTHROPIC.reader().whole(reply)) == ((ToolCall("c", "look", "{}"),), [Done("stop", Usage())])
+    parts = [*wv.parts_of(before), Done("pause", None)]
+    assert wv.gathered(streamed(ANTHROPIC, parts)) == (before, [Done("stop", Usage())])
+
+
+def test_the_blocks_of_anthropics_stream_are_numbered_opened_and_closed() -> None:
+    writer = AnthropicReplyWriter(HEAD)
+    calls = [CallPart(0, "a", "look"), CallPart(0, arguments="{}"), CallPart(1, "b", "look")]
+    events = [loads(event.data) for part in (TextPart("Hi"), *calls, Done("stop")) for event in writer.write(part)]
+    assert [(event["type"].removeprefix("content_block_"), event.get("index")) for event in events] == [
+        ("message_start", None),
+        *[("start", 0), ("delta", 0), ("stop", 0)],
+        *[("start", 1), ("delta", 1), ("stop", 1)],
+        *[("start", 2), ("stop", 2)],
+        *[("message_delta", None), ("message_stop", None)],
+    ]
+
+
+def test_calls_that_are_mixed_up_end_anthropics_stream_with_a_sentence() -> None:
+    writer = AnthropicReplyWriter(HEAD)
+    for part in (CallPart(0, "a", "look"), CallPart(1, "b", "look")):
+        writer.write(part)
+    with pytest.raises(Unreachable, match="two tool calls"):
+        writer.write(CallPart(0, arguments="{}"))
+
+
+INVALID = "invalid_request_error"
+# Status, OpenAI's type and code, Anthropic's type, and what our own provider makes of it.
+ERRORS: list[tuple[Exception, int, str, str | None, str, type[RectoError]]] = [
+    (Invalid("stop must be a list.", field="stop"), 400, INVALID, None, INVALID, Refused),
+    (DoesNotFit("x", needed=2, room=1, largest="m"), 400, INVALID, "context_length_exceeded", INVALID, Overflow),
+    (Overflow("x"), 400, INVALID, "context_length_exceeded", INVALID, Overflow),
+    (Refused("no"), 400, INVALID, None, INVALID, Refused),
+    (NoKey("needs a key"), 401, INVALID, "invalid_api_key", "authentication_error", Refused),
+    (NotFound("no such model", model="m"), 404, INVALID, "model_not_found", "not_found_error", Refused),
+    (RateLimited("slow", retry_after_s=7.2), 429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_error",
+     RateLimited),
+    (Unreachable("gone"), 503, "server_error", None, "api_error", Unreachable),
+    (Busy("locked"), 503, "server_error", None, "api_error", Unreachable),
+    (StoreError("full"), 500, "server_error", None, "api_error", Unreachable),
+    (ValueError("secret"), 500, "server_error", None, "api_error", Unreachable),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "status", "openai", "code", "anthropic", "read_as"), ERRORS)
+def test_an_error_has_its_status_and_is_read_as_what_it_is(
+    error: Exception, status: int, openai: str, code: str | None, anthropic: str, read_as: type[RectoError]
+) -> None:
+    for format, kind in ((OPENAI, openai), (ANTHROPIC, anthropic)):
+        reply = format.error(error)
+        assert (reply.status, reply.body["error"]["type"]) == (status, kind)
+        assert "secret" not in reply.body["error"]["message"]
+        assert reply.headers == ({"retry-after": "7"} if isinstance(error, RateLimited) else {})
+        assert type(from_status(TARGET, reply.status, dumpb(reply.body), reply.headers).error) is read_as
+    written = openai_error(error).body["error"]
+    assert (written["code"], written["param"]) == (code, "stop" if isinstance(error, Invalid) else None)
+    assert ANTHROPIC.error(error).body["type"] == "error"
+
+
+@both
+def test_an_error_inside_a_stream_is_read_as_one(format: ClientFormat) -> None:
+    writer, reader = format.open_writer(HEAD, True), format.reader()
+    for event in writer.write(ThinkingPart("hm")):
+        reader.read(event)
+    [event] = writer.error(Overflow("too long"))
+    with pytest.raises(ReportedError) as why:
+        reader.read(event)
+    assert isinstance(from_stream(TARGET, why.value.payload).error, Overflow)
+    with pytest.raises(ReportedError):
+        format.reader().whole(loads(event.data))
+
+
+@pytest.mark.parametrize("reply", [{"error": {"message": "no"}}, {"choices": [], "error": {"code": 500}}])
+def test_a_whole_reply_may_be_an_error(reply: Any) -> None:
+    with pytest.raises(ReportedError):
+        OpenAIReader().whole(reply)
+
+
+def test_a_server_that_reports_its_timings_with_every_token_gives_the_usage_so_far() -> None:
+    timings = {"cache_n": 136, "prompt_n": 365, "predicted_n": 56}
+    chunk = {"choices": [{"delta": {"content": "renamed"}}], "timings": timings}
+    (part,) = OpenAIReader().read(ServerEvent(json.dumps(chunk)))
+    assert part == TextPart("renamed", Usage(input=501, output=56, cache_read=136))
+    (part,) = OpenAIReader().read(ServerEvent(json.dumps({**chunk, "timings": {"prompt_n": "many"}})))
+    assert part == TextPart("renamed")
