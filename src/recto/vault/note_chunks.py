@@ -79,7 +79,7 @@ def _sections(document: Document) -> Iterator[tuple[NoteSection, int]]:
     sections = document.parsed.sections
     if len(sections) > MAX_SECTIONS:
         start, end = document.parsed.body_start, len(document.text)
-        sections = (NoteSection((), start, end, 0),)
+        sections = (NoteSection((), start, end, 0, start),)
     for section, following in zip_longest(sections, sections[1:]):
         end = following.start if following else len(document.text)
         has_subsection = following is not None and following.level > section.level > 0

@@ -58,7 +58,7 @@ def best_part(text: str, question: QuestionWords, limit: int) -> tuple[int, int]
 def _sentences(text: str, limit: int) -> Iterator[tuple[int, int]]:
     ends = [found.end() for found in _STOP.finditer(text)]
     for start, end in pairwise([0, *ends, len(text)]):
-        within = split_passages(text[start:end], max(1, limit - MIN_PASSAGE_CHARS))
+        within = split_passages(text[start:end], max(limit // 2, limit - MIN_PASSAGE_CHARS))
         yield from ((start + begin, start + stop) for begin, stop in within)
 
 

@@ -25,8 +25,7 @@ from recto.vault.document import Document
 from recto.vault.folder import Folder, is_note
 from recto.vault.link_resolver import LinkResolver, fold_name
 from recto.vault.links import Link, find_all_links, split_link
-from recto.vault.rename_journal import BegunRename, RenameJournal
-from recto.vault.rename_plan import RenamePlan, rewrite_links
+from recto.vault.rename import BegunRename, RenameJournal, RenamePlan, rewrite_links
 from recto.vault.watcher import Watcher
 
 __all__ = ["Document", "DocumentInfo", "RenameResult", "ResolvedLink", "Vault", "VaultChanges"]
