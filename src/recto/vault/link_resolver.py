@@ -1,12 +1,12 @@
 """LinkResolver: which file a link means, by Obsidian's rules, and which names are similar. Reads no file."""
 
-import os
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import nlargest
+from itertools import takewhile
 
 from recto.vault.links import Link, find_links, split_link
 
@@ -244,7 +244,8 @@ def _join(source: str, target: str) -> str | None:
 
 def _distance(folders: Sequence[str], others: Sequence[str]) -> int:
     """How many folders lie between two folders."""
-    return len(folders) + len(others) - 2 * len(os.path.commonprefix([folders, others]))
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(folders, others, strict=False))
+    return len(folders) + len(others) - 2 * len(list(shared))
 
 
 def _discard(paths: dict[str, list[str]], key: str, path: str) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from recto.search.passages import split_sentences
 from recto.vault.document import Document
-from recto.vault.links import DESTINATION, EMBED
+from recto.vault.links import DESTINATION, EMBED, WIKILINK
 
 StatementKind = Literal["sentence", "item", "row", "table", "list"]
 # A section is read this far around a place; and a table or list is told as a whole only if it is short.
@@ -34,12 +34,11 @@ MIN_TABBED = 3
 # No name of a column, unless it is a year.
 _AMOUNT = re.compile(r"(?!(?:19|20)\d\d$)\W{0,2}\d")
 _RULER = re.compile(r"(?=[^-\r\n]*+-)[ \t:|-]++\r?$")
-_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
-_QUOTED = re.compile(r"^[ \t]*(?:>[ \t]*)+(?:\[![\w-]+\][+-]?[ \t]*)?")
+ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX/-]\][ \t]+)?")
+QUOTED = re.compile(r"^[ \t]*(?:>[ \t]*)+(?:\[![\w-]+\][+-]?[ \t]*)?")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?$)|[ \t]*(?:=+|-{2,})[ \t\r]*$")
-_BLOCK_ID = re.compile(r"(?<![ \t])[ \t]++\^[A-Za-z0-9-]++[ \t\r]*+$", re.MULTILINE)
-_WIKILINK = re.compile(r"\[\[(?:[^\[\]|\n]*+\|)?([^\[\]\n]*+)\]\]")
+BLOCK_ID = re.compile(r"(?<![ \t])[ \t]++\^[A-Za-z0-9-]++[ \t\r]*+$", re.MULTILINE)
 _LINK = re.compile(rf"\[([^\[\]\n]++)\]{DESTINATION}")
 _MARK = re.compile(r"(\*\*|__|~~|==)(?=\S)|(?<![\w*])\*(?=\S)([^*\n]++)(?<=\S)\*(?!\w)|`([^`\n]++)`")
 
@@ -66,8 +65,8 @@ class NoteStatement(Struct, frozen=True):
 
 def plain_text(markdown: str) -> str:
     """Markdown on one line as a person reads it: links by their captions, no marks, no block ids."""
-    text = EMBED.sub("", _BLOCK_ID.sub("", markdown))
-    text = _LINK.sub(r"\1", _WIKILINK.sub(_caption, text))
+    text = EMBED.sub("", BLOCK_ID.sub("", markdown))
+    text = _LINK.sub(r"\1", WIKILINK.sub(_caption, text))
     for _ in range(2):  # italics inside of bold
         text = _without_marks(text)
     return " ".join(text.split())
@@ -105,7 +104,8 @@ def _closing(line: str, mark: str, start: int) -> int:
 
 
 def _caption(link: re.Match[str]) -> str:
-    return link[1].lstrip("/#^").replace("#", " › ").replace("^", " › ")
+    target, bar, caption = link[1].partition("|")
+    return (caption if bar else target).lstrip("/#^").replace("#", " › ").replace("^", " › ")
 
 
 def note_statements(document: Document, start: int, end: int) -> list[NoteStatement]:
@@ -211,7 +211,7 @@ class _Reader:
             text = lines[end].text
             if is_table and "|" not in text:
                 break
-            if not is_table and (_ITEM.match(text) or _FENCE.match(text) or text.lstrip().startswith("|")):
+            if not is_table and (ITEM.match(text) or _FENCE.match(text) or text.lstrip().startswith("|")):
                 break
             if not is_table and self._is_tabbed(end):
                 break
@@ -223,15 +223,15 @@ class _Reader:
     def _is_tabbed(self, at: int) -> bool:
         """Whether a table with tabs begins here."""
         first, *after = (line.text for line in self._lines[at : at + 2])
-        is_wide = "\t" in first and not _ITEM.match(first) and len([*filter(None, _tabbed_cells(first))]) >= MIN_TABBED
+        is_wide = "\t" in first and not ITEM.match(first) and len([*filter(None, _tabbed_cells(first))]) >= MIN_TABBED
         return is_wide and bool(after) and _is_row(after[0])
 
     def _prose(self, block: Sequence[_Line]) -> Iterator[NoteStatement]:
-        lines = [_QUOTED.sub("", line.text) for line in block]
-        item = _ITEM.match(lines[0])
+        lines = [QUOTED.sub("", line.text) for line in block]
+        item = ITEM.match(lines[0])
         lines[0] = lines[0][item.end() :] if item else lines[0]
         sentences = [sentence for part in _wanted_lines(lines) for sentence in split_sentences(plain_text(part))]
-        is_link = not _LETTER.search(_LINK.sub("", _WIKILINK.sub("", "\n".join(lines))))
+        is_link = not _LETTER.search(_LINK.sub("", WIKILINK.sub("", "\n".join(lines))))
         for at, sentence in enumerate(sentences, 1):
             statement = self._statement(sentence, "item" if item else "sentence", block)
             yield replace(statement, more=_beginning(sentences, at), is_link=is_link)

@@ -18,8 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.errors import Invalid, NotFound, RectoError
-from recto.vault.catalog import Catalog, DocumentInfo, Progress, ResolvedLink, VaultChanges
-from recto.vault.catalog_file import CatalogEmptied, link_context
+from recto.vault.catalog import CacheEmptied, Catalog, DocumentInfo, Progress, ResolvedLink, VaultChanges, link_context
 from recto.vault.decoding import decode_text
 from recto.vault.document import Document
 from recto.vault.folder import Folder, is_note
@@ -146,7 +145,7 @@ class Vault:
             for _ in range(2):
                 try:
                     return query(self._current_names(with_catalog=True))
-                except CatalogEmptied:
+                except CacheEmptied:
                     self.refresh()
             return query(self._current_names(with_catalog=True))
 
