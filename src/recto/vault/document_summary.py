@@ -57,9 +57,11 @@ def document_summary(document: Document) -> DocumentSummary:
     if len(paragraph) < MAX_SUMMARY_CHARS:
         return DocumentSummary(paragraph)
     first, *others = split_sentences(paragraph) or [paragraph]
-    # what goes on with a figure belongs to an abbreviation: "No. 5"
-    following = takewhile(lambda sentence: not sentence[0].isalpha(), others)
-    return DocumentSummary(shorten_line(" ".join([first, *following])), is_complete=False)
+    for other in others:
+        if other[0].isalpha() or not first.endswith("."):
+            break
+        first = f"{first} {other}"  # "No. 5"
+    return DocumentSummary(shorten_line(first), is_complete=False)
 
 
 def shorten_line(line: str, limit: int = MAX_SUMMARY_CHARS) -> str:
@@ -69,11 +71,9 @@ def shorten_line(line: str, limit: int = MAX_SUMMARY_CHARS) -> str:
     end = limit - 1
     space = line.rfind(" ", limit // 2, end + 1)
     if space < 0:  # neither an accent is split from its letter, nor an emoji
-        space = end
-        while space > end - 16 and (
-            unicodedata.category(line[space])[0] == "M" or "\u200d" in line[space - 1 : space + 1]
-        ):
-            space -= 1
+        parts = (line[at - 1 : at + 1] for at in range(end, end - 16, -1))
+        split = takewhile(lambda part: "\u200d" in part or unicodedata.category(part[1])[0] == "M", parts)
+        space = end - len(list(split))
     return line[:space].rstrip(" ,;:–—-") + "…"
 
 
