@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.vault.relevant_parts import best_part, question_words
+from recto.vault.note_chunks import best_part, question_words
 
 
 @pytest.mark.parametrize(

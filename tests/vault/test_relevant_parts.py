@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.vault.document import Document
-from recto.vault.relevant_parts import NotePart, parts_text, relevant_parts
+from recto.vault.note_chunks import NotePart, parts_text, relevant_parts
 
 SECTIONS = [f"## Topic {n}\n\n" + f"Something else is told here, number {n}. " * 8 for n in range(12)]
 SECTIONS[7] = "## Rigging\n\n### Blocks\n\nThere are 24 blocks of ash. Number 17 squeaks.\n\n### Ropes\n\nBuff rope.\n"

@@ -58,7 +58,7 @@ from recto.turn.token_cache import TokenCache
 from recto.vault.answer_passage import AnswerPassage
 from recto.vault.document import Document
 from recto.vault.document_summary import DocumentSummaries, document_summary
-from recto.vault.relevant_parts import parts_text, relevant_parts
+from recto.vault.note_chunks import parts_text, relevant_parts
 from recto.vault.vault import Vault
 from recto.window.request import Parameters
 

@@ -25,9 +25,16 @@ from recto.vault.document import Document, note_name
 from recto.vault.folder import is_note
 from recto.vault.indexer import PARTITION, IndexedState, VaultIndexer
 from recto.vault.links import Link
-from recto.vault.note_chunks import FoundNote, NoteChunk, RecentNotes, line_number
+from recto.vault.note_chunks import (
+    FoundNote,
+    NoteChunk,
+    QuestionWords,
+    RecentNotes,
+    best_part,
+    line_number,
+    question_words,
+)
 from recto.vault.note_dates import Day, named_days
-from recto.vault.relevant_parts import QuestionWords, best_part, question_words
 from recto.vault.vault import Vault
 
 log = logging.getLogger(__name__)
