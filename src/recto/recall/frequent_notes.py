@@ -19,8 +19,7 @@ from recto.store.document_uses import RecentUses
 from recto.store.store import Store
 from recto.turn.document_picker import document_line
 from recto.turn.session import ChatSession
-from recto.vault.open_vaults import OpenVaults
-from recto.vault.vault_search import FoundDocument
+from recto.vault.vault_search import FoundDocument, OpenVaults
 
 log = logging.getLogger(__name__)
 

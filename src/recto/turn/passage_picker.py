@@ -33,7 +33,6 @@ from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.session import ChatSession
 from recto.turn.small_prompt import NOTES, told_lines, told_orders
 from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup
-from recto.vault.open_vaults import OpenVaults
 from recto.vault.question import (
     VaultQuestion,
     asks_for_overview,
@@ -43,9 +42,8 @@ from recto.vault.question import (
 )
 from recto.vault.quoted_statements import answering
 from recto.vault.vault import Vault
-from recto.vault.vault_answers import find_passages
-from recto.vault.vault_overview import unread_notes, vault_overview, why_nothing
-from recto.vault.vault_search import VaultSearch
+from recto.vault.vault_answers import find_passages, unread_notes, vault_overview, why_nothing
+from recto.vault.vault_search import OpenVaults, VaultSearch
 
 log = logging.getLogger(__name__)
 

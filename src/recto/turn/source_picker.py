@@ -56,7 +56,7 @@ from recto.turn.tool_filter import (
     size_of,
     sized_tools,
 )
-from recto.vault.open_vaults import OpenVaults
+from recto.vault.vault_search import OpenVaults
 
 log = logging.getLogger(__name__)
 

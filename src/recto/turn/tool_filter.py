@@ -21,8 +21,8 @@ from recto.sources.vault_tools import FIND_EXCERPTS, READ_DOCUMENT, RESOLVE_WIKI
 from recto.turn.context import ResolvedModel
 from recto.turn.preamble import build_preamble
 from recto.turn.session import NO_ROOM, LastTools
-from recto.vault.open_vaults import OpenVaults
 from recto.vault.vault import Vault
+from recto.vault.vault_search import OpenVaults
 
 CORE = (READ_DOCUMENT, FIND_EXCERPTS, RESOLVE_WIKILINK)
 """Never left out in favour of other tools."""

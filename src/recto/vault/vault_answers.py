@@ -7,6 +7,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
+from recto.base.text import counted
 from recto.errors import RectoError
 from recto.search.terms import normalize_text
 from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup, part_around
@@ -28,10 +29,12 @@ from recto.vault.answers import (
     with_compounds,
 )
 from recto.vault.document import Document, note_name
+from recto.vault.folder import is_note
 from recto.vault.note_dates import note_day
-from recto.vault.note_statements import NoteStatement, note_statements, property_statements
+from recto.vault.note_statements import NoteStatement, note_statements, plain_text, property_statements
 from recto.vault.question import VaultQuestion, language_of, parse_question, question_parts
 from recto.vault.quoted_statements import LEAST_OF_BEST
+from recto.vault.vault import Vault
 from recto.vault.vault_search import Excerpt, VaultSearch
 
 ReadDocument = Callable[[str], Document]
@@ -48,6 +51,13 @@ LEAST_OF_TASK = 2
 MAX_NOTE_CHARS, MAX_SECTION_CHARS = 40_000, 900
 # So many passages are compared by their statements, where no words are shared.
 MOST_BY_MEANING = 4
+# Of an overview: how many notes are named, and of how many it is told why they cannot be read.
+MOST_NAMED, MOST_TOLD = 8, 3
+# Notes whose questions are read, the latest first, and the longest question that is worth offering.
+MOST_READ, LONGEST_QUESTION, SHORTEST_QUESTION = 80, 90, 12
+_QUESTION = re.compile(
+    r"^[ \t]*(?:#{1,6}|[-*+]|\d+[.)])[ \t]+(?:\[.\][ \t]+)?(\S.*?[?？])(?:[ \t]*\(.*\))?[ \t]*$", re.MULTILINE
+)
 OTHER_WORDS = "your notes do not have the words of your question; the quotes are what is nearest in meaning"
 OTHER_LANGUAGE = "your notes are in another language than your question; the quotes are what is nearest in meaning"
 USED_BEFORE, OF_THAT_DAY = "in use, and the message leans on it", "of the day that is asked about"
@@ -284,3 +294,50 @@ class _Rater:
 
 def _with_name(document: Document) -> str:
     return f"{document.path} {document.text}"
+
+
+def why_nothing(vault: Vault) -> str:
+    """Why no note can be found: the folder is gone, or has no notes; empty where it has some."""
+    if not vault.root.is_dir():
+        return f"the folder {vault.root} is no longer there: your notes could not be searched"
+    try:
+        return "" if vault.documents() else f"there are no notes in {vault.root}: nothing was searched"
+    except RectoError as why:
+        return f"your notes could not be searched: {why.message}"
+
+
+def unread_notes(vault: Vault) -> str:
+    """The notes that a search leaves out, because they cannot be read; empty if there are none."""
+    readable = vault.hashes()
+    unread = [each for each in vault.documents() if each.path not in readable]
+    if not unread:
+        return ""
+    named = "; ".join(each.problem or each.path for each in unread[:MOST_TOLD])
+    more = f"; and {len(unread) - MOST_TOLD} more" if len(unread) > MOST_TOLD else ""
+    return f"not searched: {named}{more}"
+
+
+def vault_overview(vault: Vault) -> str:
+    """How many notes there are, and the first of them by name, those outside of folders before others."""
+    notes = sorted(vault.documents(), key=lambda each: (each.path.count("/"), each.path.casefold()))
+    named = ", ".join(each.title for each in notes[:MOST_NAMED])
+    more = f" and {len(notes) - MOST_NAMED} more" if len(notes) > MOST_NAMED else ""
+    return f"{counted(len(notes), 'note')}: {named}{more}"
+
+
+def questions_in_notes(vault: Vault, most: int) -> list[str]:
+    """Questions that the notes ask themselves, as headings or items of a list; notes that ask several come first."""
+    entries = sorted((each for each in vault.folder.walk() if is_note(each.path)), key=lambda each: -each.mtime_ns)
+    asked = [list(_questions(vault, entry.path)) for entry in entries[:MOST_READ]]
+    return list(dict.fromkeys(each for found in sorted(asked, key=len, reverse=True) for each in found))[:most]
+
+
+def _questions(vault: Vault, path: str) -> Iterator[str]:
+    try:
+        text = vault.read(path).text
+    except RectoError:
+        return
+    for match in _QUESTION.finditer(text):
+        question = plain_text(match[1])
+        if SHORTEST_QUESTION <= len(question) <= LONGEST_QUESTION:
+            yield question
