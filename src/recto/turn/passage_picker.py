@@ -32,7 +32,7 @@ from recto.turn.messages import StartedTurn
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.session import ChatSession
 from recto.turn.small_prompt import NOTES, told_lines, told_orders
-from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup
+from recto.vault.answers import AnswerPassage, FoundPassages, Lookup, answering
 from recto.vault.question import (
     VaultQuestion,
     asks_for_overview,
@@ -40,7 +40,6 @@ from recto.vault.question import (
     leans_on_earlier,
     parse_question,
 )
-from recto.vault.quoted_statements import answering
 from recto.vault.vault import Vault
 from recto.vault.vault_answers import find_passages, unread_notes, vault_overview, why_nothing
 from recto.vault.vault_search import OpenVaults, VaultSearch
@@ -157,7 +156,7 @@ def note_quotes(
     """The sentences that answer, with links to their notes."""
     return tuple(
         Quote(vault.shortest_link(path := passage.document.path), path, each.heading, each.line, each.text, each.more)
-        for passage, each in answering(passages, MOST_QUOTES, question)
+        for passage, each in answering(passages, MOST_QUOTES)
     )
 
 
@@ -254,7 +253,7 @@ class PassagePicker(Picker):
         await self._quote(found.passages, found.question)
         lines, brought, left = list[str](), list[AnswerPassage](), int(unused * SMALL_SHARE)
         others = [(each, each.statements[0].statement) for each in found.passages[:MOST_PASSAGES] if each.statements]
-        for passage, statement in (*answering(found.passages, MOST_QUOTES, found.question), *others):
+        for passage, statement in (*answering(found.passages, MOST_QUOTES), *others):
             for line in () if passage in brought[:1] else told_lines(passage, statement, is_first=not lines):
                 if line not in lines and (tokens := await context.token_cache.tokens_of(line)) <= left:
                     lines.append(line)

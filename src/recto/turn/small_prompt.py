@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from recto.vault.answer_passage import AnswerPassage, part_around
-from recto.vault.answers import asks_itself
+from recto.vault.answers import AnswerPassage, asks_itself, part_around
 from recto.vault.document import note_name
 from recto.vault.note_statements import NoteStatement, note_statements
 from recto.vault.question import VaultQuestion, language_of

@@ -34,7 +34,7 @@ _WHOLE_MONTH = LazyPattern(
 )
 _FORMS = (_ISO, _JOINED, _NUMBERS, _NO_YEAR, _DAY_FIRST, _MONTH_FIRST, _WHOLE_MONTH)
 _WORD = LazyPattern(_MONTH)
-_ONE_YEAR = LazyPattern(r"\b(?:19|20)\d\d\b")
+YEAR = LazyPattern(r"\b(?:1[5-9]|20)\d\d\b")
 _RELATIVE = {
     **dict.fromkeys(("today", "heute", "hoy"), 0),
     **dict.fromkeys(("yesterday", "gestern", "ayer", "hier"), 1),
@@ -121,7 +121,7 @@ def order_in_time(document: Document, heading: str, text: str = "") -> tuple[int
     days = (*named_days(text[:MAX_BEGINNING_CHARS]), *named_days(heading), *filter(None, [note_day(document)]))
     if day := next((each for each in days if each.year), None):
         return day.year or 0, day.month, day.day or 0
-    year = _ONE_YEAR.search(f"{heading} {note_name(document.path)}")
+    year = YEAR.search(f"{heading} {note_name(document.path)}")
     return int(year[0]) if year else 0, 0, 0
 
 

@@ -10,11 +10,14 @@ from msgspec.structs import replace
 from recto.base.text import counted
 from recto.errors import RectoError
 from recto.search.terms import normalize_text
-from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup, part_around
 from recto.vault.answers import (
+    LEAST_OF_BEST,
     NEAR_ALONE,
     NEAR_ALONE_FOREIGN,
     POOL,
+    AnswerPassage,
+    FoundPassages,
+    Lookup,
     RatedStatement,
     asks_itself,
     found_terms,
@@ -22,6 +25,7 @@ from recto.vault.answers import (
     is_foreign,
     is_near,
     near_share,
+    part_around,
     rated_by_meaning,
     rated_statements,
     speaks_of_year,
@@ -33,7 +37,6 @@ from recto.vault.folder import is_note
 from recto.vault.note_dates import note_day
 from recto.vault.note_statements import NoteStatement, note_statements, plain_text, property_statements
 from recto.vault.question import VaultQuestion, language_of, parse_question, question_parts
-from recto.vault.quoted_statements import LEAST_OF_BEST
 from recto.vault.vault import Vault
 from recto.vault.vault_search import Excerpt, VaultSearch
 
