@@ -23,7 +23,6 @@ _NOT_A_PARAGRAPH = re.compile(
 _BLOCK_START = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)]|#{1,6})[ \t]")
 _BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]++)[ \t\r]*+$", re.MULTILINE)
 _TAG = re.compile("#([\\w/\\-\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff]+)")
-_NON_WORD = re.compile(r"[\W_]+")
 # Aliases, and every way to nest deeply: brackets, dashes in a row, a deep indent. Other front matter needs no check.
 _SUSPICIOUS = re.compile(r"\*|(?:[\[{][^\[{]*+){40}|(?:[-?:][ \t]++){20}|^ {80}", re.MULTILINE)
 _UNCLOSED = re.compile(r"\ufeff?---[ \t]*\r?\n[\w -]+:(?:\s|$)")
@@ -128,7 +127,8 @@ def block_text(document: Document, block: str) -> str | None:
 
 def _normalize_heading(heading: str) -> str:
     """A heading as links refer to it: without punctuation and case."""
-    return _NON_WORD.sub(" ", heading).strip().lower() or heading.strip()
+    bare = "".join(sign if sign.isalnum() else " " for sign in heading)
+    return " ".join(bare.split()).lower() or heading.strip()
 
 
 def _read_front_matter(text: str) -> tuple[dict[str, Any], str | None, int]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from recto.base.text import LazyPattern
 from recto.search.dates import MONTHS
-from recto.search.terms import normalize_text
+from recto.search.terms import normalize_text, words
 from recto.vault.document import Document, note_name
 
 # Any word: which are months is looked up, because a pattern with all their names takes long to compile at every start.
@@ -33,7 +33,6 @@ _WHOLE_MONTH = LazyPattern(
     rf"|(?P<named>{_MONTH})\b\.? (?:of |de )?(?P<of>(?:1[5-9]|20)\d\d)\b)"
 )
 _FORMS = (_ISO, _JOINED, _NUMBERS, _NO_YEAR, _DAY_FIRST, _MONTH_FIRST, _WHOLE_MONTH)
-_WORD = LazyPattern(_MONTH)
 YEAR = LazyPattern(r"\b(?:1[5-9]|20)\d\d\b")
 _RELATIVE = {
     **dict.fromkeys(("today", "heute", "hoy"), 0),
@@ -126,17 +125,16 @@ def order_in_time(document: Document, heading: str, text: str = "") -> tuple[int
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.lower().split()) if text.isascii() else " ".join(_folded(text).split())
-
-
-def _folded(text: str) -> str:
     """Letter by letter, because normalizing a whole text would take the signs between figures too."""
-    return "".join(sign if sign.isascii() else normalize_text(sign) or " " for sign in text.lower())
+    signs = text.lower()
+    if not text.isascii():
+        signs = "".join(sign if sign.isascii() else normalize_text(sign) or " " for sign in signs)
+    return " ".join(signs.split())
 
 
 def _found(plain: str) -> Iterator[tuple[Day, int, int]]:
     """Each with its place; a part of a text is read once."""
-    if not any(map(str.isdigit, plain)) and MONTHS.keys().isdisjoint(_WORD.findall(plain)):
+    if not any(map(str.isdigit, plain)) and MONTHS.keys().isdisjoint(words(plain)):
         return
     taken = list[tuple[int, int]]()
     for form in _FORMS:

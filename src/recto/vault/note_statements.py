@@ -27,16 +27,12 @@ _PROPERTY = re.compile(r"([\w][\w -]{0,40}):[ \t]+(?![>|&*!{])(\S.*)")
 _LABELS = frozenset(("title", "alias", "aliases", "tag", "tags", "cssclass", "cssclasses"))
 QUOTATION_MARKS = " \t\r\"'"
 _NAMED = re.compile(r"[\w][\w -]{0,30}: ")
-_LETTER = re.compile(r"[^\W_]")
-_CELLS = re.compile(r"(?<!\\)\|")
 # A table that was pasted from a spreadsheet has tabs between its cells, and so many columns at least.
 MIN_TABBED = 3
 # No name of a column, unless it is a year.
 _AMOUNT = re.compile(r"(?!(?:19|20)\d\d$)\W{0,2}\d")
-_RULER = re.compile(r"(?=[^-\r\n]*+-)[ \t:|-]++\r?$")
 ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX/-]\][ \t]+)?")
 QUOTED = re.compile(r"^[ \t]*(?:>[ \t]*)+(?:\[![\w-]+\][+-]?[ \t]*)?")
-_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?$)|[ \t]*(?:=+|-{2,})[ \t\r]*$")
 BLOCK_ID = re.compile(r"(?<![ \t])[ \t]++\^[A-Za-z0-9-]++[ \t\r]*+$", re.MULTILINE)
 _LINK = re.compile(rf"\[([^\[\]\n]++)\]{DESTINATION}")
@@ -68,16 +64,12 @@ def plain_text(markdown: str) -> str:
     text = EMBED.sub("", BLOCK_ID.sub("", markdown))
     text = _LINK.sub(r"\1", WIKILINK.sub(_caption, text))
     for _ in range(2):  # italics inside of bold
-        text = _without_marks(text)
+        text = "\n".join(map(_without_marks, text.split("\n")))
     return " ".join(text.split())
 
 
-def _without_marks(text: str) -> str:
+def _without_marks(line: str) -> str:
     """Without the marks of emphasis and code."""
-    return "\n".join(map(_line_without_marks, text.split("\n")))
-
-
-def _line_without_marks(line: str) -> str:
     parts, at, start = list[str](), 0, 0
     unclosed = set[str]()  # marks that nothing closes from here on: looked for once
     while found := _MARK.search(line, start):
@@ -178,17 +170,17 @@ class _Reader:
         while at < len(self._lines):
             end = self._block_end(at)
             block = self._lines[at:end]
-            if len(block) > 1 and _RULER.match(block[1].text) and "|" in block[0].text:
+            if len(block) > 1 and _is_ruler(block[1].text) and "|" in block[0].text:
                 yield from self._table(block, _cells(block[0].text), [(_cells(line.text), line) for line in block[2:]])
-            elif _FENCE.match(block[0].text):
+            elif _is_fence(block[0].text):
                 for line in block[1:]:
-                    if line.text.strip() and not _FENCE.match(line.text):
+                    if line.text.strip() and not _is_fence(line.text):
                         yield self._statement(" ".join(line.text.split()), "sentence", [line])
             elif len(block) > 1 and self._is_tabbed(at):
                 rows = [(_tabbed_cells(line.text), line) for line in block]
                 is_headed = not any(map(_AMOUNT.match, rows[0][0]))
                 yield from self._table(block, rows[0][0] if is_headed else [""] * len(rows[0][0]), rows[is_headed:])
-            elif block[0].text.strip() and not _is_heading(block):
+            elif block[0].text.strip() and not _HEADING.match(block[-1].text):
                 yield from self._prose(block)
             at = end
 
@@ -196,8 +188,8 @@ class _Reader:
         """Where the paragraph, item, table, code or heading that begins here ends."""
         lines, first = self._lines, self._lines[at].text
         end = at + 1
-        if _FENCE.match(first):
-            while end < len(lines) and not _FENCE.match(lines[end].text):
+        if _is_fence(first):
+            while end < len(lines) and not _is_fence(lines[end].text):
                 end += 1
             return min(end + 1, len(lines))
         if not first.strip() or _HEADING.match(first):
@@ -206,16 +198,14 @@ class _Reader:
             while end < len(lines) and _is_row(lines[end].text):
                 end += 1
             return end
-        is_table = "|" in first and end < len(lines) and _RULER.match(lines[end].text) is not None
-        while end < len(lines) and lines[end].text.strip():
-            text = lines[end].text
-            if is_table and "|" not in text:
+        if "|" in first and end < len(lines) and _is_ruler(lines[end].text):
+            while end < len(lines) and "|" in lines[end].text:
+                end += 1
+            return end
+        while end < len(lines) and (text := lines[end].text).strip():
+            if ITEM.match(text) or _is_fence(text) or text.lstrip().startswith("|") or self._is_tabbed(end):
                 break
-            if not is_table and (ITEM.match(text) or _FENCE.match(text) or text.lstrip().startswith("|")):
-                break
-            if not is_table and self._is_tabbed(end):
-                break
-            if not is_table and _HEADING.match(text):
+            if _HEADING.match(text):
                 return end + (not text.lstrip().startswith("#"))  # an underline belongs to its heading
             end += 1
         return end
@@ -231,7 +221,7 @@ class _Reader:
         item = ITEM.match(lines[0])
         lines[0] = lines[0][item.end() :] if item else lines[0]
         sentences = [sentence for part in _wanted_lines(lines) for sentence in split_sentences(plain_text(part))]
-        is_link = not _LETTER.search(_LINK.sub("", WIKILINK.sub("", "\n".join(lines))))
+        is_link = not any(map(str.isalnum, _LINK.sub("", WIKILINK.sub("", "\n".join(lines)))))
         for at, sentence in enumerate(sentences, 1):
             statement = self._statement(sentence, "item" if item else "sentence", block)
             yield replace(statement, more=_beginning(sentences, at), is_link=is_link)
@@ -285,16 +275,21 @@ def _wanted_lines(lines: Sequence[str]) -> list[str]:
     return wanted
 
 
-def _is_heading(block: Sequence[_Line]) -> bool:
-    return _HEADING.match(block[-1].text) is not None
-
-
 def _cells(line: str) -> list[str]:
-    return [plain_text(cell.replace("\\|", "|")) for cell in _CELLS.split(line.strip().strip("|"))]
+    cells = line.strip().strip("|").replace("\\|", "\0").split("|")
+    return [plain_text(cell.replace("\0", "|")) for cell in cells]
 
 
 def _tabbed_cells(line: str) -> list[str]:
     return [plain_text(cell) for cell in line.rstrip().split("\t")]
+
+
+def _is_ruler(line: str) -> bool:
+    return "-" in line and not line.strip(" \t:|-\r")
+
+
+def _is_fence(line: str) -> bool:
+    return line.lstrip(" \t").startswith(("```", "~~~"))
 
 
 def _is_row(line: str) -> bool:
