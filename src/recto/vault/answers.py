@@ -163,12 +163,6 @@ def is_near(share: float, similarity: float | None, *, lacks_verb: bool = False)
     return share + SIMILARITY_COUNTS * similarity >= (SURE_SUM if lacks_verb else NEAR_SUM)
 
 
-def speaks_of_year(question: VaultQuestion, text: str) -> bool:
-    """Whether a note may speak of the year that is asked about: it names that year, or none at all."""
-    asked, told = set(YEAR.findall(question.text)), set(YEAR.findall(text))
-    return not asked or not told or bool(asked & told)
-
-
 # -- the sentence that answers
 
 OWN, ABOVE, BESIDE = 1.0, 0.7, 0.25
