@@ -85,10 +85,10 @@ def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
     for term in question.terms:
         if is_day_term(term):
             is_found = any(map(day_of_term(term).holds, told))
+        elif len(term) == 1 and not is_spaced(term):  # texts of such a script are known by pairs
+            is_found = any(word.startswith(term) for word in present)
         else:
             is_found = term in present or any(is_same_word(form, word) for word in alike for form in forms[term])
-            if len(term) == 1 and not is_spaced(term):  # texts of such a script are known by pairs
-                is_found = any(word.startswith(term) for word in present)
         if is_found or (term in question.compounds and any(is_part_of(term, word) for word in present)):
             found.add(term)
     return frozenset(found)

@@ -144,7 +144,7 @@ def _prepare(db: sqlite3.Connection) -> None:
 def _is_current(db: sqlite3.Connection) -> bool:
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'marks'").fetchone():
         return False
-    return db.execute("SELECT value FROM marks WHERE name = 'version'").fetchone() == (VERSION,)
+    return bool(db.execute("SELECT value FROM marks WHERE name = 'version'").fetchone() == (VERSION,))
 
 
 class VaultChanges(Struct, frozen=True):

@@ -4,12 +4,11 @@ A chunk is a section's text or a piece of it, with title and headings. Knows a d
 """
 
 import re
-import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from heapq import nlargest
 from itertools import chain, pairwise, zip_longest
 from typing import Any
@@ -18,7 +17,6 @@ from msgspec import Struct
 
 from recto.search.index_item import text_hash
 from recto.search.keyword_index import Passage
-from recto.search.partition import keep_recent
 from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_passages
 from recto.search.ranking import RADIUS, Posting, posting_scores, word_scores
 from recto.search.terms import query_terms, stem_word, topic_words, word_forms, words
@@ -154,20 +152,12 @@ class FoundNote(Struct, frozen=True, dict=True):
         return min(found, key=lambda chunk: abs(chunk.start - passage.position), default=None)
 
 
-class RecentNotes:
-    """The notes that were found lately: read each time, parsed once."""
+def found_note(document: Document) -> FoundNote:
+    """A note that was found: those found lately are parsed once."""
+    return _recent(document) if len(document.text) <= MAX_RECENT_CHARS else FoundNote(document)
 
-    def __init__(self) -> None:
-        self._notes: dict[str, FoundNote] = {}
-        self._lock = threading.Lock()
 
-    def note(self, document: Document) -> FoundNote:
-        with self._lock:
-            known = self._notes.get(document.path)
-            note = known if known and known.document.text == document.text else FoundNote(document)
-            if len(document.text) <= MAX_RECENT_CHARS:
-                keep_recent(self._notes, document.path, note, MAX_RECENT_NOTES)
-            return note
+_recent = lru_cache(MAX_RECENT_NOTES)(FoundNote)
 
 
 # -- the parts that match a text, chosen by words only, without an index

@@ -25,20 +25,11 @@ AnswerKind = Literal["name", "date", "number", "reason"]
 
 # Of the question words of a language the first ones, in this order; "how" asks for a number before a word with a topic.
 _KINDS: tuple[AnswerKind, ...] = ("date", "name", "reason", "number")
+_FUNCTION_WORDS = ("questions", "first_person", "second_person", "pointing", "articles")
 # Classes of words that say nothing of the topic.
-_ASKING = [
-    "questions",
-    "first_person",
-    "second_person",
-    "pointing",
-    "articles",
-    "please",
-    "telling",
-    "joining",
-    "future",
-]
+_ASKING = (*_FUNCTION_WORDS, "please", "telling", "joining", "future")
 # Those whose words tell a language.
-_TELLING_A_LANGUAGE = ("questions", "first_person", "second_person", "pointing", "articles", "negations", "conditions")
+_TELLING_A_LANGUAGE = (*_FUNCTION_WORDS, "negations", "conditions")
 # "17*23", "12% of 80", "40 times 64".
 _ARITHMETIC = LazyPattern(r"\d ?(?:[*×x^÷=+%]|(?<= )[-/](?= )|(?<= )([^\W\d]+) (?=\d))")
 _NOTES = frozenset(("note", "notes", "vault", "notiz", "notizen", "notas"))

@@ -32,8 +32,8 @@ from recto.vault.note_chunks import (
     FoundNote,
     NoteChunk,
     QuestionWords,
-    RecentNotes,
     best_part,
+    found_note,
     line_number,
     question_words,
 )
@@ -116,7 +116,6 @@ class VaultSearch:
         read: ReadTexts = lambda passages: self._indexer.texts(passages)  # noqa: E731  the indexer needs the index
         self._index = HybridIndex(index, embedder, read, timeout_s=timeout_s, keeps_texts=True)
         self._indexer = VaultIndexer(vault, self._index.keywords)
-        self._recent = RecentNotes()
         self._problem = ""
         self._worker = BackgroundWorker(self._work, "recto-library")
         self._scanned = threading.Event()
@@ -200,7 +199,7 @@ class VaultSearch:
 
     def _read(self, path: str) -> FoundNote | None:
         document = self._indexer.read(path)
-        return self._recent.note(document) if document else None
+        return found_note(document) if document else None
 
     def _find(self, text: str, limit: int) -> tuple[list[tuple[str, Hit]], str]:
         """Passages with the paths of their notes."""
@@ -377,5 +376,9 @@ class OpenVaults:
             return self._summaries[vault.root]
 
     def close(self) -> None:
-        for each in (*self._summaries.values(), *self._searches.values(), *self._vaults.values()):
-            each.close()
+        for summaries in self._summaries.values():
+            summaries.close()
+        for search in self._searches.values():
+            search.close()
+        for vault in self._vaults.values():
+            vault.close()
