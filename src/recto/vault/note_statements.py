@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -166,47 +166,45 @@ class _Reader:
         yield from _together(items)
 
     def _each(self) -> Iterator[NoteStatement]:
-        at = 0
-        while at < len(self._lines):
-            end = self._block_end(at)
-            block = self._lines[at:end]
-            if len(block) > 1 and _is_ruler(block[1].text) and "|" in block[0].text:
-                yield from self._table(block, _cells(block[0].text), [(_cells(line.text), line) for line in block[2:]])
-            elif _is_fence(block[0].text):
-                for line in block[1:]:
-                    if line.text.strip() and not _is_fence(line.text):
-                        yield self._statement(" ".join(line.text.split()), "sentence", [line])
-            elif len(block) > 1 and self._is_tabbed(at):
-                rows = [(_tabbed_cells(line.text), line) for line in block]
+        """Paragraph by paragraph, item by item, table by table."""
+        lines, at = self._lines, 0
+        while at < len(lines):
+            first, end = lines[at].text, at + 1
+            if _is_fence(first):
+                while end < len(lines) and not _is_fence(lines[end].text):
+                    if lines[end].text.strip():
+                        yield self._statement(" ".join(lines[end].text.split()), "sentence", [lines[end]])
+                    end += 1
+                end += 1
+            elif self._is_tabbed(at):
+                end = self._end(end, _is_row)
+                rows = [(_tabbed_cells(line.text), line) for line in lines[at:end]]
                 is_headed = not any(map(_AMOUNT.match, rows[0][0]))
-                yield from self._table(block, rows[0][0] if is_headed else [""] * len(rows[0][0]), rows[is_headed:])
-            elif block[0].text.strip() and not _HEADING.match(block[-1].text):
-                yield from self._prose(block)
+                header = rows[0][0] if is_headed else [""] * len(rows[0][0])
+                yield from self._table(lines[at:end], header, rows[is_headed:])
+            elif "|" in first and end < len(lines) and _is_ruler(lines[end].text) and not _HEADING.match(first):
+                end = self._end(end, lambda text: "|" in text)
+                rows = [(_cells(line.text), line) for line in lines[at + 2 : end]]
+                yield from self._table(lines[at:end], _cells(first), rows)
+            elif first.strip() and not _HEADING.match(first):
+                end = self._prose_end(end)
+                if not _HEADING.match(lines[end - 1].text):
+                    yield from self._prose(lines[at:end])
             at = end
 
-    def _block_end(self, at: int) -> int:
-        """Where the paragraph, item, table, code or heading that begins here ends."""
-        lines, first = self._lines, self._lines[at].text
-        end = at + 1
-        if _is_fence(first):
-            while end < len(lines) and not _is_fence(lines[end].text):
-                end += 1
-            return min(end + 1, len(lines))
-        if not first.strip() or _HEADING.match(first):
-            return end
-        if self._is_tabbed(at):
-            while end < len(lines) and _is_row(lines[end].text):
-                end += 1
-            return end
-        if "|" in first and end < len(lines) and _is_ruler(lines[end].text):
-            while end < len(lines) and "|" in lines[end].text:
-                end += 1
-            return end
+    def _end(self, at: int, continues: Callable[[str], bool]) -> int:
+        while at < len(self._lines) and continues(self._lines[at].text):
+            at += 1
+        return at
+
+    def _prose_end(self, end: int) -> int:
+        """Where a paragraph or item ends, or a heading with the line under it."""
+        lines = self._lines
         while end < len(lines) and (text := lines[end].text).strip():
             if ITEM.match(text) or _is_fence(text) or text.lstrip().startswith("|") or self._is_tabbed(end):
                 break
             if _HEADING.match(text):
-                return end + (not text.lstrip().startswith("#"))  # an underline belongs to its heading
+                return end + (not text.lstrip().startswith("#"))
             end += 1
         return end
 
