@@ -72,7 +72,7 @@ from recto.vault.note_chunks import note_chunks, note_date
 from recto.vault.note_dates import named_days, note_day, order_in_time, take_days
 from recto.vault.note_statements import note_statements, property_statements
 from recto.vault.question import asks_for_overview, is_arithmetic, leans_on_earlier, parse_question
-from recto.vault.relevant_parts import parts_text, relevant_parts
+from recto.vault.note_chunks import parts_text, relevant_parts
 from recto.vault.rename_plan import RenamePlan, rewrite_links
 from recto.web.markdown import StreamedMarkdown, coloured, rendered, rendered_note
 from recto.window.count import estimate_text

@@ -66,7 +66,7 @@ from recto.turn.source_picker import SourcePicker
 from recto.turn.source_uses import UseTracker
 from recto.turn.tool_round import Approvals, round_limit
 from recto.turn.turn import CallerTools, Picker, Turn
-from recto.vault.open_vaults import OpenVaults
+from recto.vault.vault_search import OpenVaults
 from recto.window.compaction_block import has_archive
 from recto.window.planner import compact_now
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from recto.vault.answer_passage import FoundPassages, Lookup
-from recto.vault.quoted_statements import answering
+from recto.vault.answers import FoundPassages, Lookup, answering
 from recto.vault.vault import Vault
 from recto.vault.vault_answers import find_passages
 from recto.vault.vault_search import VaultSearch
@@ -23,7 +22,7 @@ class Asked:
 
     def quoted(self, text: str, **lookup: object) -> list[str]:
         found = self.find(text, **lookup)
-        chosen = answering(found.passages, 3, found.question)
+        chosen = answering(found.passages, 3)
         return [f"{each.text} {each.more}".strip() for _, each in chosen]
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.vault.link_resolver import LinkResolver, link_key
+from recto.vault.link_resolver import LinkResolver, SimilarNames, link_key
 from recto.vault.links import Link, find_all_links
 
 PATHS = ("Plan.md", "people/Ned.md", "boats/Ned.md", "boats/old/Ned.md", "a/b/Deep.md", "a/pic.png", "v1.2.md")
@@ -245,3 +245,27 @@ def test_the_shortest_link_leads_to_its_own_path_and_none_that_does_is_shorter(p
 )
 def test_a_name_is_enough_where_it_leads_there(path: str, made: str) -> None:
     assert LinkResolver(PATHS).shortest_link(path) == made
+
+
+MANY = [f"{first} {second}" for first in ("budget", "garden", "harbour", "ledger") for second in range(2000, 2060)]
+
+
+@given(st.sampled_from(MANY), st.data())
+def test_a_name_with_a_letter_too_few_is_found_first_among_many(name: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, name.index(" ")))
+    assert SimilarNames(MANY).closest(name[:at] + name[at + 1 :])[0] == name
+
+
+def test_the_most_similar_names_come_first() -> None:
+    found = SimilarNames(["budget", "budget 2024", "badge", "sail"]).closest("budgets")
+    assert found[0] == "budget"
+    assert "sail" not in found
+
+
+def test_all_names_are_compared_if_few_share_a_pair_of_letters() -> None:
+    assert SimilarNames(["a", "zebra"]).closest("ab") == ["a"]
+
+
+def test_an_unlike_name_has_no_similar_ones() -> None:
+    assert SimilarNames(MANY).closest("zzz") == []
+    assert SimilarNames([]).closest("a") == []

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from recto.search.passages import split_passages
 from recto.vault.document import Document
-from recto.vault.note_chunks import line_number, note_chunks, note_date
+from recto.vault.note_chunks import (
+    NotePart,
+    best_part,
+    line_number,
+    note_chunks,
+    note_date,
+    parts_text,
+    question_words,
+    relevant_parts,
+)
 
 NOTE = """---
 aliases: [The big one]
@@ -106,3 +115,143 @@ def test_each_chunk_is_one_passage_of_the_index_and_knows_its_line(text: str, ti
     for piece in note_chunks(document):
         assert len(split_passages(piece.indexed_text)) <= 1
         assert 1 <= line_number(document, piece.start) <= text.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "word"),
+    [
+        ("which planks are replaced", "One plank must be REPLACED.", "planks"),
+        ("running costs", "It runs; the cost is low.", "costs"),
+        ("who went there", "They go home.", "went"),
+        ("Größe", "die grösse", "grosse"),
+        ("東京タワー", "昨日東京へ行った", "東京"),
+        ("🙂", "fine 🙂", "🙂"),
+        ("part FM-1147", "impeller FM 1147", "1147"),
+    ],
+)
+def test_words_are_found_in_every_form(question: str, text: str, word: str) -> None:
+    assert word in question_words(question).found_in(text)
+
+
+def test_a_lone_character_matches_the_beginning_of_a_word() -> None:
+    assert question_words("茶").found_in("紅茶と茶碗") == {"茶"}
+
+
+def test_unrelated_text_contains_no_question_words() -> None:
+    assert question_words("the engine").found_in("the mast and the sails of it") == set()
+    assert question_words("").found_in("anything") == set()
+
+
+def test_the_best_part_is_around_the_question_words() -> None:
+    text = "\n".join([*(f"Line {n} is about Ned and rope." for n in range(40)), "Ned is tall.", "More of it."] * 2)
+    start, end = best_part(text, question_words("how tall is Ned"), 200)
+    assert "Ned is tall." in text[start:end]
+    assert text[start - 1] == "\n"
+    assert end - start <= 200
+
+
+@given(st.text(max_size=2000), st.text(max_size=60), st.integers(1, 700))
+def test_a_part_is_within_its_limit_and_trimmed(text: str, question: str, most: int) -> None:
+    start, end = best_part(text, question_words(question), most)
+    assert 0 <= start <= end <= len(text)
+    assert end - start <= most
+    if len(text) > most:
+        assert text[start:end] == text[start:end].strip()
+
+
+@pytest.mark.parametrize("most", [75, 150, 600])
+def test_a_long_sentence_with_stops_inside_of_words_is_shortened(most: int) -> None:
+    start, end = best_part("see " + "a.b" * 300, question_words("see"), most)
+    assert 0 < end - start <= most
+
+
+def test_a_question_of_ten_thousand_words_is_answered() -> None:
+    assert question_words("word " * 5000 + " ".join(map(str, range(5000)))).found_in("some word")
+
+
+SECTIONS = [f"## Topic {n}\n\n" + f"Something else is told here, number {n}. " * 8 for n in range(12)]
+SECTIONS[7] = "## Rigging\n\n### Blocks\n\nThere are 24 blocks of ash. Number 17 squeaks.\n\n### Ropes\n\nBuff rope.\n"
+BOAT = Document("boat.md", "# The boat\n\nShe is old.\n\n" + "\n".join(SECTIONS))
+
+
+def count(text: str) -> int:
+    return (len(text) + 3) // 4
+
+
+def test_matching_parts_come_with_the_headings_above_them() -> None:
+    text = parts_text(BOAT, relevant_parts(BOAT, "which block squeaks?", room=60, count=count))
+    assert "Number 17 squeaks." in text
+    for heading in ("# The boat", "## Rigging", "### Blocks"):
+        assert heading in text
+    assert "Topic 3" not in text
+
+
+def test_the_beginning_is_added_if_there_is_room() -> None:
+    text = parts_text(BOAT, relevant_parts(BOAT, "which block squeaks?", room=200, count=count))
+    assert text.startswith("# The boat\n\nShe is old.")
+
+
+def test_without_a_match_the_beginning_is_used() -> None:
+    parts = relevant_parts(BOAT, "quantum chromodynamics", room=120, count=count)
+    assert parts_text(BOAT, parts).startswith("# The boat\n\nShe is old.\n\n## Topic 0")
+    assert len(parts) == 1
+
+
+def test_a_section_that_does_not_fit_is_shortened_around_the_match() -> None:
+    long = Document(
+        "a.md", "# A\n\n" + "Nothing is said here. " * 20 + "The key is under the stone. " + "No more. " * 20
+    )
+    text = parts_text(long, relevant_parts(long, "where is the key", room=50, count=count))
+    assert text.startswith("# A")
+    assert "under the stone" in text
+
+
+def test_an_empty_note_or_no_room_gives_nothing() -> None:
+    assert relevant_parts(Document("a.md", ""), "x", room=100, count=count) == []
+    assert relevant_parts(Document("a.md", "---\na: b\n---\n"), "x", room=100, count=count) == []
+    assert relevant_parts(BOAT, "block", room=0, count=count) == []
+    assert relevant_parts(BOAT, "block", room=-5, count=count) == []
+
+
+def test_a_note_that_fits_is_used_whole() -> None:
+    note = Document("a.md", "# A\n\none\n\n## B\n\ntwo\n")
+    assert relevant_parts(note, "zebra", room=100, count=count) == [NotePart(0, len(note.text) - 1, "A")]
+
+
+some_lines = st.sampled_from(
+    [
+        "# A",
+        "## B squeaks",
+        "### C",
+        "block here",
+        "## ",
+        "B\n---",
+        "",
+        "```",
+        "word " * 90,
+        "Block squeaks. " * 20,
+        "x😀",
+    ]
+)
+
+
+@given(
+    st.lists(some_lines, max_size=40).map("\n".join),
+    st.sampled_from(["block squeaks", "word", "", "zzz"]),
+    st.integers(0, 400),
+)
+def test_parts_fit_and_are_in_order_disjoint_and_verbatim(text: str, question: str, room: int) -> None:  # fmt: skip
+    document = Document("n.md", text)
+    parts = relevant_parts(document, question, room=room, count=count)
+    assert count(parts_text(document, parts)) <= room
+    assert all(0 <= part.start < part.end <= len(text) for part in parts)
+    assert all(before.end < after.start for before, after in pairwise(parts))
+
+
+@given(st.integers(1, 300))
+def test_the_room_holds_even_if_token_counts_do_not_add_up(room: int) -> None:
+    def dear(text: str) -> int:
+        return len(text) // 4 + text.count("…") * 40
+
+    parts = relevant_parts(BOAT, "block squeaks something topic 3 number 9", room=room, count=dear)
+    assert dear(parts_text(BOAT, parts)) <= room

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from recto.vault.note_folder import folders_like, look_at_folder, questions_in_notes
+from recto.vault.folder import folders_like, look_at_folder
 from recto.vault.vault import Vault
+from recto.vault.vault_answers import questions_in_notes
 
 
 @pytest.fixture

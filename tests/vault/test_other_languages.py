@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from recto.search.multilingual import MultilingualEncoder
-from recto.vault.answer_passage import FoundPassages, Lookup
-from recto.vault.quoted_statements import answering
+from recto.vault.answers import FoundPassages, Lookup, answering
 from recto.vault.vault import Vault
 from recto.vault.vault_answers import OTHER_LANGUAGE, OTHER_WORDS, find_passages
 from recto.vault.vault_search import VaultSearch
@@ -53,7 +52,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notes]:
 )
 def test_a_question_in_another_language_is_answered_by_a_quote(notes: Notes, question: str, quote: str) -> None:
     found = notes.found(question)
-    assert [statement.text for _, statement in answering(found.passages, 3, found.question)][:1] == [quote]
+    assert [statement.text for _, statement in answering(found.passages, 3)][:1] == [quote]
     assert found.warning == OTHER_LANGUAGE
 
 
@@ -67,7 +66,7 @@ def test_what_no_note_says_is_not_quoted_in_any_language(notes: Notes, question:
 
 def test_a_question_in_other_words_than_the_notes_is_answered_by_what_is_nearest(notes: Notes) -> None:
     found = notes.found("Where does rain drip into the building?")
-    quoted = [statement.text for _, statement in answering(found.passages, 3, found.question)]
+    quoted = [statement.text for _, statement in answering(found.passages, 3)]
     assert (quoted[:1], found.warning) == (["The roof leaks above the hall."], OTHER_WORDS)
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import Open, Script
 
 from recto.vault.folder import Folder
-from recto.vault.rename_journal import NAME, BegunRename, RenameJournal
+from recto.vault.rename import JOURNAL, BegunRename, RenameJournal
 from recto.vault.vault import Vault
 
 NOTES = {
@@ -73,12 +73,12 @@ def test_a_killed_rename_is_finished_by_the_next_one_who_opens_the_vault(
         try:
             vault.rename("Plan.md", new)
         except Killed:
-            assert (root.parent / "home" / NAME).exists()
+            assert (root.parent / "home" / JOURNAL).exists()
     vault.close()
     again = opened(root)
     assert led(again, "Plan.md", new) == before, "every link leads where it led"
     assert (root / "Plan.md").exists() != (root / new).exists()
-    assert not (root.parent / "home" / NAME).exists()
+    assert not (root.parent / "home" / JOURNAL).exists()
     assert not list(root.rglob(".*.tmp"))
     again.close()
 
@@ -138,7 +138,7 @@ def test_where_the_files_tell_another_story_nothing_is_touched(root: Path, there
     opened(root).refresh()
     opened(root).documents()
     assert (root / "people" / "Ned.md").read_text() == NOTES["people/Ned.md"]
-    assert (root.parent / "home" / NAME).exists() == (not there), "a disk that is away may come back"
+    assert (root.parent / "home" / JOURNAL).exists() == (not there), "a disk that is away may come back"
 
 
 def test_a_rename_that_another_process_is_making_is_left_to_it(root: Path) -> None:
@@ -147,15 +147,15 @@ def test_a_rename_that_another_process_is_making_is_left_to_it(root: Path) -> No
     with journal.remembered(BegunRename("Plan.md", "Agenda.md", {"people/Ned.md": ""})):
         assert opened(root).broken_links()
         assert (root / "people" / "Ned.md").read_text() == NOTES["people/Ned.md"]
-    assert not (root.parent / "home" / NAME).exists()
+    assert not (root.parent / "home" / JOURNAL).exists()
 
 
 @pytest.mark.parametrize("written", [b"", b'{"old": "Pl', b"[]"])
 def test_a_journal_that_was_half_written_is_forgotten(root: Path, written: bytes) -> None:
     (root.parent / "home").mkdir()
-    (root.parent / "home" / NAME).write_bytes(written)
+    (root.parent / "home" / JOURNAL).write_bytes(written)
     assert len(opened(root).documents()) == len(NOTES)
-    assert not (root.parent / "home" / NAME).exists()
+    assert not (root.parent / "home" / JOURNAL).exists()
 
 
 def test_a_rename_works_where_no_journal_can_be_written(root: Path) -> None:

@@ -8,7 +8,7 @@ from tests.conftest import examples
 
 from recto.vault.link_resolver import LinkResolver
 from recto.vault.links import Link, find_all_links
-from recto.vault.rename_plan import RenamePlan, rewrite_links
+from recto.vault.rename import RenamePlan, rewrite_links
 
 FILES = ("Plan.md", "people/Ned.md", "boats/Ned.md", "people/Ada.md", "a/b/Deep.md", "pics/map.png", "log.md")
 

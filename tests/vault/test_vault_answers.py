@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from tests.vault.asked_notes import ANSWERED, NOTES, UNANSWERED, Asked, asked_of
 
-from recto.vault.answers import is_near
+from recto.vault.answers import is_near, is_same_word
 from recto.vault.question import leans_on_earlier, parse_question, question_parts
-from recto.vault.related_words import is_same_word
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from recto.vault.folder import MAX_NOTE_BYTES
 from recto.vault.vault import Vault
-from recto.vault.vault_overview import unread_notes, vault_overview, why_nothing
+from recto.vault.vault_answers import unread_notes, vault_overview, why_nothing
 
 
 def test_an_empty_vault_and_a_folder_that_is_gone_are_told(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import shutil
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recto.base.locations import vault_folder
 from recto.errors import NoVectors, StoreError
 from recto.vault import indexer
 from recto.vault import vault_search as module
@@ -207,13 +205,6 @@ def test_notes_are_found_after_the_parts_of_their_index_were_joined(
         assert db.execute("SELECT count(DISTINCT segid) FROM words_idx").fetchone() == (1,)
 
 
-def test_the_index_outlives_the_process(opened: Open) -> None:
-    opened().fill()
-    again = opened()
-    assert again.status.indexed == len(NOTES)
-    assert paths(again, "shellfish") == ["people/Oskar.md"]
-
-
 def test_a_note_that_vanishes_between_search_and_reading_is_skipped(opened: Open, root: Path) -> None:
     library = opened()
     hits, _ = library._find("shellfish serial number", 9)
@@ -277,20 +268,6 @@ def test_a_mostly_stale_index_is_cleared_but_keeps_its_vectors(
     assert len(asked) == 2  # once as a passage, once as the question
 
 
-def test_a_watched_note_is_found_soon_after_it_was_saved(root: Path, tmp_path: Path) -> None:
-    vault = Vault(root, tmp_path / "c.db")
-    library = VaultSearch(vault, tmp_path / "s.db", lambda: None)
-    library.fill()
-    assert vault.watch().wait(60)
-    (root / "Stub.md").write_text("Suddenly there is a zebra.")
-    until = time.monotonic() + 60
-    while "Stub.md" not in paths(library, "zebra") and time.monotonic() < until:
-        time.sleep(0.01)
-    assert paths(library, "zebra") == ["Stub.md"]
-    library.close()
-    vault.close()
-
-
 # -- meaning
 
 
@@ -343,20 +320,6 @@ def test_an_index_that_cannot_be_written_is_one_sentence(root: Path, tmp_path: P
         library.find_documents("shellfish")
     library.close()
     vault.close()
-
-
-def test_two_vaults_with_the_same_names_never_mix(opened: Open, tmp_path: Path) -> None:
-    other = tmp_path / "other" / "notes"
-    other.mkdir(parents=True)
-    (other / "Engine.md").write_text("# Engine\n\nAn electric one.")
-    home = tmp_path / "home"
-    first, second = vault_folder(home, tmp_path / "notes"), vault_folder(home, other)
-    assert first != second
-    assert first.name.startswith("notes-")
-    here, there = opened(), opened(at=other, name="other-cache")
-    assert paths(here, "electric") == []
-    assert paths(there, "electric") == ["Engine.md"]
-    assert paths(there, "serial number") == []
 
 
 def test_an_index_of_another_vault_finds_only_notes_of_this_one(opened: Open, tmp_path: Path) -> None:

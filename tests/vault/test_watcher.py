@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from recto.vault.links import Link
-from recto.vault.vault import Vault
-from recto.vault.watcher import Watcher
+from recto.vault.vault import Vault, Watcher
 
 LONG_ENOUGH_S = 30.0
 

@@ -25,7 +25,7 @@ from recto.turn.planned_request import PlannedRequest
 from recto.turn.preamble import build_preamble
 from recto.turn.session import ChatSession
 from recto.turn.side_call import SideCall, call_model, count_texts
-from recto.vault.open_vaults import OpenVaults
+from recto.vault.vault_search import OpenVaults
 from recto.window.request import Parameters
 
 log = logging.getLogger(__name__)

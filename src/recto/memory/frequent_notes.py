@@ -19,8 +19,7 @@ from recto.store.fact import MemoryFact, NoteReference, note_key
 from recto.store.store import Store
 from recto.turn.citations import document_line
 from recto.turn.session import ChatSession
-from recto.vault.open_vaults import OpenVaults
-from recto.vault.vault_search import FoundDocument
+from recto.vault.vault_search import FoundDocument, OpenVaults
 
 log = logging.getLogger(__name__)
 

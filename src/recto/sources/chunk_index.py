@@ -17,8 +17,7 @@ from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_se
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, words
 from recto.sources.source import Source, TextSource, Tool
 from recto.vault.document import Document
-from recto.vault.note_chunks import NoteChunk, note_chunks
-from recto.vault.relevant_parts import question_words
+from recto.vault.note_chunks import NoteChunk, note_chunks, question_words
 
 # How many parameters of a tool are read, and how deep: schemas may be endless.
 MAX_PARAMETERS, MAX_SCHEMA_DEPTH = 40, 3

@@ -40,7 +40,7 @@ from recto.turn.context import TurnContext
 from recto.turn.preamble import build_preamble
 from recto.turn.session import ChatSession
 from recto.turn.side_call import SideCall, call_model, count_texts
-from recto.vault.answer_passage import AnswerPassage
+from recto.vault.answers import AnswerPassage
 from recto.vault.document import Document
 from recto.vault.document_summary import DocumentSummaries, document_summary
 from recto.vault.vault import Vault

@@ -26,7 +26,7 @@ from recto.turn.planned_request import count_current
 from recto.turn.token_cache import TokenCache
 from recto.turn.turn import Picker, Room, Turn, VolatilePicks
 from recto.vault.document import Document
-from recto.vault.relevant_parts import parts_text, relevant_parts
+from recto.vault.note_chunks import parts_text, relevant_parts
 
 # Of the unused room: a model that can read for itself gets small documents at once and larger ones through its tool.
 SHARE_WITH_TOOLS, SHARE_WITHOUT_TOOLS = 0.20, 0.60

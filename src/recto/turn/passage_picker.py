@@ -30,11 +30,10 @@ from recto.turn.context import TurnContext
 from recto.turn.messages import StartedTurn
 from recto.turn.session import ChatSession
 from recto.turn.turn import Picker, Room, Turn, VolatilePicks
-from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup, part_around
-from recto.vault.answers import asks_itself
+from recto.vault.answers import asks_itself, AnswerPassage, FoundPassages, Lookup, answering
 from recto.vault.document import note_name
 from recto.vault.note_statements import NoteStatement, note_statements
-from recto.vault.open_vaults import OpenVaults
+from recto.turn.small_prompt import NOTES, told_lines, told_orders
 from recto.vault.question import (
     VaultQuestion,
     asks_for_overview,
@@ -43,11 +42,9 @@ from recto.vault.question import (
     leans_on_earlier,
     parse_question,
 )
-from recto.vault.quoted_statements import answering
 from recto.vault.vault import Vault
-from recto.vault.vault_answers import find_passages
-from recto.vault.vault_overview import unread_notes, vault_overview, why_nothing
-from recto.vault.vault_search import VaultSearch
+from recto.vault.vault_answers import find_passages, unread_notes, vault_overview, why_nothing
+from recto.vault.vault_search import OpenVaults, VaultSearch
 
 log = logging.getLogger(__name__)
 
@@ -161,7 +158,7 @@ def note_quotes(
     """The sentences that answer, with links to their notes."""
     return tuple(
         Quote(vault.shortest_link(path := passage.document.path), path, each.heading, each.line, each.text, each.more)
-        for passage, each in answering(passages, MOST_QUOTES, question)
+        for passage, each in answering(passages, MOST_QUOTES)
     )
 
 
@@ -258,7 +255,7 @@ class PassagePicker(Picker):
         await self._quote(found.passages, found.question)
         lines, brought, left = list[str](), list[AnswerPassage](), int(unused * SMALL_SHARE)
         others = [(each, each.statements[0].statement) for each in found.passages[:MOST_PASSAGES] if each.statements]
-        for passage, statement in (*answering(found.passages, MOST_QUOTES, found.question), *others):
+        for passage, statement in (*answering(found.passages, MOST_QUOTES), *others):
             for line in () if passage in brought[:1] else told_lines(passage, statement, is_first=not lines):
                 if line not in lines and (tokens := await context.token_cache.tokens_of(line)) <= left:
                     lines.append(line)

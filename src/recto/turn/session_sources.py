@@ -41,7 +41,7 @@ from recto.tasks.plan_tool import FOR_A_RUN
 from recto.turn.context import CallOptions, ResolvedModel
 from recto.turn.session import ChatSession
 from recto.turn.turn import SERVER, Turn
-from recto.vault.open_vaults import OpenVaults
+from recto.vault.vault_search import OpenVaults
 from recto.vault.vault import Vault
 
 log = logging.getLogger(__name__)

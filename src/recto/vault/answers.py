@@ -1,4 +1,4 @@
-"""Which sentence of some notes answers a question, and whether the notes speak of it at all. Pure, by words.
+"""Which sentence of some notes answers a question, whether the notes speak of it at all, and which are quoted. Pure.
 
 Words count by how few of the found passages hold them, and match by their beginnings, so that no language needs to be
 known. Evidence of a name, date or number is a capital, a figure, or a word of a closed class.
@@ -15,10 +15,64 @@ from recto.base.text import LazyPattern
 from recto.search.passages import QUESTION_MARKS
 from recto.search.terms import is_spaced, topic_words, word_forms, words
 from recto.sentences.words import tables, word_class, words_in
-from recto.vault.note_dates import DATE_PROPERTIES, day_of_term, is_day_term, named_days, without_days
+from recto.vault.document import Document
+from recto.vault.note_dates import (
+    DATE_PROPERTIES,
+    NO_TIME,
+    YEAR,
+    day_of_term,
+    is_day_term,
+    named_days,
+    order_in_time,
+    without_days,
+)
 from recto.vault.note_statements import NoteStatement
 from recto.vault.question import AnswerKind, VaultQuestion, language_of
-from recto.vault.related_words import is_part_of, is_same_word
+
+# -- words that are forms of one, by how they begin and end
+
+_MIN_COMMON = 4
+_ENDING_LIST = """
+    s es e ed d r er ers or ors ing ings n en em est ly t te ten tes ment ments ung ungen ation ations al ic ie ies y
+    ance ances ence ences
+    ned ning ted ting ped ping led ling red ring ged ging med ming
+    a o as os i ar ir ado ada ados adas ido ida idos idas an aron io ion iones ciones cion mente
+    ee ees ez ent ait aient ant ions eur euse"""
+_ENDINGS = frozenset(("", *_ENDING_LIST.split()))
+_SHORT_ENDINGS = frozenset(("", "s", "es", "ses", "d", "ed", "ing", "e", "n", "en"))
+
+
+@lru_cache(maxsize=16_384)
+def is_same_word(one: str, other: str) -> bool:
+    """Whether two words are forms of one, told by how they begin: `planned` and `plan`, but not `plan` and `plank`."""
+    if one == other:
+        return True
+    if one.isdigit() or other.isdigit():
+        return False
+    common = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    # an ending may begin before the words differ: `insures` and `insurer`
+    for stem in range(common, max(2, common - 2), -1):
+        endings = _ENDINGS if stem >= _MIN_COMMON else _SHORT_ENDINGS
+        if one[stem:] in endings and other[stem:] in endings:
+            return True
+    return False
+
+
+# Shorter parts of a compound are too often something else.
+_MIN_PART, _MIN_REST = 4, 4
+# But what a long compound ends with it is a kind of, also behind a short word: `tonziegel`; not behind a prefix.
+_MIN_HEAD, _MIN_BEFORE_HEAD = 5, 3
+_PREFIXES = frozenset(("auf", "aus", "bei", "ein", "ent", "her", "hin", "los", "mit", "ver", "vor", "weg", "zer"))
+
+
+@lru_cache(maxsize=16_384)
+def is_part_of(one: str, other: str) -> bool:
+    """Whether one word is a part of the other, as German builds words: `konto` and `kontostand`."""
+    short, long = sorted((one, other), key=len)
+    rest = len(long) - len(short)
+    if len(short) >= _MIN_HEAD and rest >= _MIN_BEFORE_HEAD and long.endswith(short) and long[:rest] not in _PREFIXES:
+        return True
+    return len(short) >= _MIN_PART and rest >= _MIN_REST and (long.startswith(short) or long.endswith(short))
 
 
 def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
@@ -31,10 +85,10 @@ def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
     for term in question.terms:
         if is_day_term(term):
             is_found = any(map(day_of_term(term).holds, told))
+        elif len(term) == 1 and not is_spaced(term):  # texts of such a script are known by pairs
+            is_found = any(word.startswith(term) for word in present)
         else:
             is_found = term in present or any(is_same_word(form, word) for word in alike for form in forms[term])
-            if len(term) == 1 and not is_spaced(term):  # texts of such a script are known by pairs
-                is_found = any(word.startswith(term) for word in present)
         if is_found or (term in question.compounds and any(is_part_of(term, word) for word in present)):
             found.add(term)
     return frozenset(found)
@@ -109,12 +163,6 @@ def is_near(share: float, similarity: float | None, *, lacks_verb: bool = False)
     return share + SIMILARITY_COUNTS * similarity >= (SURE_SUM if lacks_verb else NEAR_SUM)
 
 
-def speaks_of_year(question: VaultQuestion, text: str) -> bool:
-    """Whether a note may speak of the year that is asked about: it names that year, or none at all."""
-    asked, told = set(_YEAR.findall(question.text)), set(_YEAR.findall(text))
-    return not asked or not told or bool(asked & told)
-
-
 # -- the sentence that answers
 
 OWN, ABOVE, BESIDE = 1.0, 0.7, 0.25
@@ -124,7 +172,6 @@ FITS_KIND, OTHER_YEAR, POINTER, DENSE, MARKED = 0.2, 0.35, 0.3, 0.15, 0.4
 LISTED, DENIED = 0.04, 0.01
 ALMOST_BEST = 0.6
 _YES, _NO = frozenset(["y", "x", "✓", "✔", "✅", "☑"]), frozenset(["n", "-", "–", "—", "✗", "✘", "❌", "☐"])
-_YEAR = LazyPattern(r"\b(?:1[5-9]|20)\d\d\b")
 _FIGURES = {
     "number": LazyPattern(r"\d"),
     "date": LazyPattern(r"\b(?:1[5-9]|20)\d\ds?\b|\b\d\d?[./]\d\d?\b|\b\d\d?:\d\d\b"),
@@ -218,7 +265,7 @@ def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float
         fit -= DENIED
     if statement.kind == "row" and not is_denied:
         fit += _marked(question, statement.text)
-    asked, told = set(_YEAR.findall(question.text)), set(_YEAR.findall(f"{title} {statement.heading} {statement.text}"))
+    asked, told = set(YEAR.findall(question.text)), set(YEAR.findall(f"{title} {statement.heading} {statement.text}"))
     if asked and told and not asked & told:
         fit -= OTHER_YEAR
     if question.kinds:
@@ -275,3 +322,148 @@ def _kind_fit(kind: AnswerKind, statement: NoteStatement, title: str) -> float:
 def _numbers() -> frozenset[str]:
     """From two on: one is an article too."""
     return frozenset(word for row in tables()["numbers"].values() for word in row[2:])
+
+
+# -- parts of notes that answer
+
+
+class AnswerPassage(Struct, frozen=True):
+    document: Document
+    heading: str
+    line: int
+    start: int
+    end: int
+    score: float
+    """About 0 to 1.3: how well its best sentence answers."""
+    because: str
+    statements: tuple[RatedStatement, ...] = ()
+    """Its sentences, items and rows, the best first."""
+
+    @property
+    def text(self) -> str:
+        return self.document.text[self.start : self.end].strip()
+
+    def overlaps(self, other: "AnswerPassage") -> bool:
+        same = self.document.path == other.document.path
+        return same and self.start < other.end and other.start < self.end
+
+
+class FoundPassages(Struct, frozen=True):
+    passages: tuple[AnswerPassage, ...] = ()
+    """The best first."""
+    far: tuple[AnswerPassage, ...] = ()
+    """The best of those that are not near enough."""
+    warning: str = ""
+    question: VaultQuestion | None = None
+    unread: str = ""
+    """Where nothing was found: the notes that could not be searched."""
+    overview: str = ""
+    """What the vault holds, for a message about all of it."""
+
+
+class Lookup(Struct, frozen=True):
+    """What is looked for: a message, and where it leans on earlier ones, the last question and the notes in use."""
+
+    text: str
+    earlier: str = ""
+    in_use: tuple[str, ...] = ()
+    """Paths."""
+
+
+def part_around(document: Document, start: int, end: int, most: int) -> tuple[int, int]:
+    """The section around a place, or at most about so many characters of it."""
+    starts = [heading.start for heading in document.parsed.headings]
+    above = 0 if start < document.parsed.body_start else document.parsed.body_start
+    first = max((each for each in starts if each <= start), default=above)
+    last = min((each for each in starts if each > start), default=len(document.text))
+    if last - first > most:
+        first = max(first, document.text.rfind("\n", 0, max(first, start - most // 2)) + 1)
+        last = min(last, max(end, first + most))
+    return first, last
+
+
+# -- which statements are quoted: each thing once, of a list or table as much as was asked
+
+# A statement that answers this much less than the best one is about something else.
+LEAST_OF_BEST = 0.55
+# Of statements that answer about as well as each other the newest comes first.
+ABOUT_AS_WELL = 0.06
+# Rows of one table that a question for several may get, and how well rows must answer beside the best one.
+MOST_ROWS, LEAST_ROW = 6, 0.85
+
+Answer = tuple[AnswerPassage, NoteStatement]
+_Ranked = tuple[RatedStatement, AnswerPassage]
+
+
+def answering(passages: Sequence[AnswerPassage], most: int) -> list[Answer]:
+    """The statements that answer, the best first, one of each paragraph or table; the best for each part of a question
+    come before all others."""
+    said = [(each, passage) for passage in passages for each in passage.statements if _says_something(each.statement)]
+    ranked = _by_time(sorted(said, key=lambda pair: -_total(pair)))
+    if len(rows := _rows(ranked)) > 1:
+        return rows
+    best_rows: dict[tuple[str, int | None], float] = {}
+    for each, passage in ranked:
+        if each.statement.kind == "row":
+            table = passage.document.path, each.statement.table
+            best_rows[table] = max(each.score, best_rows.get(table, 0.0))
+    # what the columns of a table are called all its rows have in common, so a row must answer better
+    least = LEAST_OF_BEST * max((each.score for each, _ in ranked), default=0.0)
+    firsts = {each.part: (each, passage) for each, passage in reversed(ranked)}
+    others = (
+        (each, passage)
+        for each, passage in ranked
+        if each.score >= max(least, LEAST_ROW * best_rows.get((passage.document.path, each.statement.table), 0.0))
+    )
+    chosen = list[Answer]()
+    for each, passage in (*(firsts[part] for part in sorted(firsts)), *others):
+        if not any(_is_known(passage, each.statement, *known) for known in chosen):
+            chosen.append((passage, each.statement))
+    return chosen[:most]
+
+
+def _by_time(ranked: Sequence[_Ranked]) -> list[_Ranked]:
+    """The newest first among those that answer about as well as each other."""
+    ordered, times = list[_Ranked](), list[tuple[int, int, int]]()
+    for pair in ranked:
+        statement = pair[0].statement
+        at, time = len(ordered), order_in_time(pair[1].document, statement.heading, statement.text)
+        while at and _total(ordered[at - 1]) - _total(pair) < ABOUT_AS_WELL and NO_TIME < times[at - 1] < time:
+            at -= 1
+        ordered.insert(at, pair)
+        times.insert(at, time)
+    return ordered
+
+
+def _total(pair: _Ranked) -> float:
+    return pair[0].score + pair[1].score
+
+
+def _rows(ranked: Sequence[_Ranked]) -> list[Answer]:
+    """Where rows of a table answer best and equally well: these, in its order, and how many more there are."""
+    if not ranked or ranked[0][0].statement.kind != "row":
+        return []
+    best, passage = ranked[0]
+    path, table = passage.document.path, best.statement.table
+    rows = {
+        each.statement.start: (other, each.statement)
+        for each, other in ranked
+        if other.document.path == path and each.statement.table == table and each.score == best.score
+    }
+    chosen = [rows[start] for start in sorted(rows)]
+    if (left := len(chosen) - MOST_ROWS) > 0:
+        last, row = chosen[MOST_ROWS - 1]
+        chosen[MOST_ROWS - 1] = last, replace(row, more=f"… and {left} more {'row' if left == 1 else 'rows'}")
+    return chosen[:MOST_ROWS]
+
+
+def _is_known(passage: AnswerPassage, statement: NoteStatement, other: AnswerPassage, known: NoteStatement) -> bool:
+    """Whether two statements say the same, share a paragraph, or are a table and one of its rows."""
+    if passage.document.path == other.document.path and statement.start < known.end and known.start < statement.end:
+        return True
+    return topic_words(statement.text) == topic_words(known.text)
+
+
+def _says_something(statement: NoteStatement) -> bool:
+    is_remark = statement.text.startswith("(") and statement.text.endswith(")")
+    return bool(topic_words(statement.text)) and not is_remark

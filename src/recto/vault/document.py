@@ -16,18 +16,13 @@ MAX_FRONT_MATTER_CHARS = 64_000
 MAX_NESTING = 100
 _MAX_LINK_CHARS = 300
 
-# Both begin with a line end, not with `^`: an expression that begins with a literal is found much faster.
-_ATX = re.compile(r"\n {0,3}(#{1,6})(?:[ \t]+([^\n]*))?(?=\r?\n|\r?\Z)")
-_SETEXT = re.compile(r"\n {0,3}(=+|-+)[ \t\r]*(?=\n|\Z)")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?\r?$")
 _NOT_A_PARAGRAPH = re.compile(
     r"[ \t\r]*$|[ \t]*(?:#{1,6}(?:[ \t\r]|$)|[>|]|(?:[-*+]|\d+[.)])(?:\s|$)|[-=*_]{3,}[ \t\r]*$)"
 )
-_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)]|#{1,6})[ \t]")
-_ANY_BLOCK_ID = re.compile(r"\^[A-Za-z0-9-]++[ \t\r]*+(?:\n|\Z)")
-_HEADING_LINE = re.compile(r" {0,3}#{1,6}[ \t]")
-_BLOCK_ID = re.compile(r"[A-Za-z0-9-]+")
+_BLOCK_START = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)]|#{1,6})[ \t]")
+_BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]++)[ \t\r]*+$", re.MULTILINE)
 _TAG = re.compile("#([\\w/\\-\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff]+)")
-_NON_WORD = re.compile(r"[\W_]+")
 # Aliases, and every way to nest deeply: brackets, dashes in a row, a deep indent. Other front matter needs no check.
 _SUSPICIOUS = re.compile(r"\*|(?:[\[{][^\[{]*+){40}|(?:[-?:][ \t]++){20}|^ {80}", re.MULTILINE)
 _UNCLOSED = re.compile(r"\ufeff?---[ \t]*\r?\n[\w -]+:(?:\s|$)")
@@ -39,6 +34,8 @@ class Heading(Struct, frozen=True):
     line: int
     """Starts at 1."""
     start: int
+    end: int
+    """Of its line, or of the line that underlines it."""
 
 
 class NoteSection(Struct, frozen=True):
@@ -48,6 +45,8 @@ class NoteSection(Struct, frozen=True):
     start: int
     end: int
     level: int
+    body_start: int
+    """Where its heading ends."""
 
 
 class ParsedNote(Struct, frozen=True):
@@ -75,9 +74,8 @@ class Document(Struct, frozen=True, dict=True):
     @cached_property
     def head(self) -> tuple[Mapping[str, Any], int]:
         """Its properties and where its body starts: enough for a one-line summary, and faster than `parsed`."""
-        properties, problem = _properties(self.text)
-        front = front_matter(self.text)
-        return properties, front[2] if front and not problem else 0
+        properties, problem, front_end = _read_front_matter(self.text)
+        return properties, 0 if problem else front_end
 
     @property
     def title(self) -> str:
@@ -93,16 +91,15 @@ def note_name(path: str) -> str:
 def parse_note(text: str, mask: str | None = None) -> ParsedNote:
     """Parses a text. `mask` is the text without code, if the caller has it already."""
     mask = mask_code(text) if mask is None else mask
-    properties, problem = _properties(text)
-    front = front_matter(text)
-    front_end = front[2] if front else 0
+    properties, problem, front_end = _read_front_matter(text)
     headings = tuple(_headings(mask, text, front_end))
     body_start = 0 if problem else front_end
+    inline_tags = _inline_tags(mask[front_end:])
     return ParsedNote(
         title=_title(properties, headings),
         properties=properties,
         aliases=_list_values(properties, "aliases", "alias"),
-        tags=tuple(dict.fromkeys([*_property_tags(properties), *_inline_tags(mask[front_end:])])),
+        tags=tuple(dict.fromkeys([*_property_tags(properties), *inline_tags])),
         headings=headings,
         sections=tuple(_sections(text, headings, body_start)),
         blocks=_blocks(mask, front_end),
@@ -116,7 +113,8 @@ def section_text(document: Document, heading: str) -> str | None:
     target = [name for part in heading.split("#") if (name := _normalize_heading(part))]
     for section in document.parsed.sections:
         path = [_normalize_heading(part) for part in section.heading_path]
-        if target and path and path[-1] == target[-1] and _is_subsequence(target, path):
+        above = iter(path)
+        if target and path and path[-1] == target[-1] and all(part in above for part in target):
             return document.text[section.start : section.end]
     return None
 
@@ -129,22 +127,20 @@ def block_text(document: Document, block: str) -> str | None:
 
 def _normalize_heading(heading: str) -> str:
     """A heading as links refer to it: without punctuation and case."""
-    return _NON_WORD.sub(" ", heading).strip().lower() or heading.strip()
+    bare = "".join(sign if sign.isalnum() else " " for sign in heading)
+    return " ".join(bare.split()).lower() or heading.strip()
 
 
-def _is_subsequence(target: Iterable[str], path: Iterable[str]) -> bool:
-    rest = iter(path)
-    return all(part in rest for part in target)
-
-
-def _properties(text: str) -> tuple[dict[str, Any], str | None]:
+def _read_front_matter(text: str) -> tuple[dict[str, Any], str | None, int]:
+    """The properties, what is wrong with them, and where the text continues."""
     place = front_matter(text)
     if place is None:
-        return {}, "the front matter is never closed" if _UNCLOSED.match(text) else None
-    if place[1] - place[0] > MAX_FRONT_MATTER_CHARS:
-        return {}, f"the front matter is longer than {MAX_FRONT_MATTER_CHARS // 1000} kB"
-    raw = text[place[0] : place[1]]
-    return _load_yaml(raw) if raw.strip() else ({}, None)
+        return {}, "the front matter is never closed" if _UNCLOSED.match(text) else None, 0
+    start, end, continues = place
+    if end - start > MAX_FRONT_MATTER_CHARS:
+        return {}, f"the front matter is longer than {MAX_FRONT_MATTER_CHARS // 1000} kB", continues
+    raw = text[start:end]
+    return (*(_load_yaml(raw) if raw.strip() else ({}, None)), continues)
 
 
 def _load_yaml(raw: str) -> tuple[dict[str, Any], str | None]:
@@ -217,43 +213,38 @@ def _list_values(properties: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
 
 def _property_tags(properties: Mapping[str, Any]) -> Iterator[str]:
     for names in _list_values(properties, "tags", "tag"):
-        yield from (tag for name in re.split(r"[,\s]+", names) if (tag := name.strip("#")))
+        yield from (tag for name in names.replace(",", " ").split() if (tag := name.strip("#")))
 
 
-def _inline_tags(body: str) -> list[str]:
-    found = (match for match in _TAG.finditer(body) if not body[match.start() - 1 : match.start()].strip())
-    tags = (match[1].strip("/") for match in found if not _is_in_link(body, match.start()))
-    return [tag for tag in tags if tag and not tag.isdecimal()]
-
-
-def _is_in_link(body: str, at: int) -> bool:
-    before = body[max(0, at - _MAX_LINK_CHARS) : at].rpartition("\n")[2]
-    return before.rfind("[[") > before.rfind("]]")
+def _inline_tags(body: str) -> Iterator[str]:
+    for match in _TAG.finditer(body):
+        at, tag = match.start(), match[1].strip("/")
+        if tag and not tag.isdecimal() and not body[at - 1 : at].strip():
+            before = body[max(0, at - _MAX_LINK_CHARS) : at].rpartition("\n")[2]
+            if before.rfind("[[") <= before.rfind("]]"):  # not inside a link
+                yield tag
 
 
 def _headings(mask: str, text: str, front_end: int) -> Iterator[Heading]:
-    line, counted_to = 1, 0
-    lines = f"\n{mask[front_end:]}"
-    # offsets in `lines` are one larger than in the masked text: a line end there is the line's start here
-    for place, level, begin, end in sorted([*_atx(lines), *_setext(lines)]):
-        start = place + front_end
-        line += text.count("\n", counted_to, start)
-        counted_to = start
-        yield Heading(level, _heading_text(text[begin - 1 + front_end : end - 1 + front_end]), line, start)
+    """Code is masked where headings are looked for, but a part of what they say."""
+    at, above, above_at = front_end, "", front_end
+    for number, line in enumerate(mask[front_end:].split("\n"), text.count("\n", 0, front_end) + 1):
+        end = at + len(line.rstrip())
+        mark = line.lstrip(" ")[:1]
+        if mark == "#" and (found := _ATX.match(line)):
+            title = text[at + found.start(2) : at + found.end(2)] if found[2] else ""
+            yield Heading(len(found[1]), _heading_text(title), number, at, end)
+        elif mark and mark in "=-" and is_underline(line) and at > front_end and not _NOT_A_PARAGRAPH.match(above):
+            title = text[above_at : above_at + len(above)]
+            yield Heading(1 if mark == "=" else 2, _heading_text(title), number - 1, above_at, end)
+        above, above_at, at = line, at, at + len(line) + 1
 
 
-def _atx(lines: str) -> Iterator[tuple[int, int, int, int]]:
-    for found in _ATX.finditer(lines) if "#" in lines else ():
-        begin, end = found.span(2) if found[2] is not None else (found.end(), found.end())
-        yield found.start(), len(found[1]), begin, end
-
-
-def _setext(lines: str) -> Iterator[tuple[int, int, int, int]]:
-    for found in _SETEXT.finditer(lines):
-        end = found.start()
-        above = lines.rfind("\n", 0, end)
-        if above >= 0 and not _NOT_A_PARAGRAPH.match(lines[above + 1 : end]):
-            yield above, 1 if found[1][0] == "=" else 2, above + 1, end
+def is_underline(line: str) -> bool:
+    """Whether a line makes a heading of the one above it."""
+    bare = line.lstrip(" ")
+    stripped = bare.rstrip(" \t\r")
+    return len(line) - len(bare) <= 3 and stripped[:1] in ("=", "-") and not stripped.strip(stripped[0])
 
 
 def _heading_text(raw: str) -> str:
@@ -265,44 +256,38 @@ def _heading_text(raw: str) -> str:
 def _sections(text: str, headings: tuple[Heading, ...], body_start: int) -> Iterator[NoteSection]:
     first = headings[0].start if headings else len(text)
     if text[body_start:first].strip():
-        yield NoteSection((), body_start, first, 0)
-    ends = _ends(headings, len(text))
-    above: list[Heading] = []
-    for heading, end in zip(headings, ends, strict=True):
-        while above and above[-1].level >= heading.level:
-            above.pop()
-        above.append(heading)
-        yield NoteSection(tuple(each.text for each in above), heading.start, end, heading.level)
-
-
-def _ends(headings: tuple[Heading, ...], end: int) -> list[int]:
-    ends: list[int] = []
-    next_start = [end] * 7
+        yield NoteSection((), body_start, first, 0, body_start)
+    ends, next_start = list[int](), [len(text)] * 7
     for heading in reversed(headings):
         ends.append(min(next_start[: heading.level + 1]))
         next_start[heading.level] = heading.start
-    return ends[::-1]
+    above: list[Heading] = []
+    for heading, end in zip(headings, reversed(ends), strict=True):
+        while above and above[-1].level >= heading.level:
+            above.pop()
+        above.append(heading)
+        path = tuple(each.text for each in above)
+        yield NoteSection(path, heading.start, end, heading.level, heading.end)
 
 
 def _blocks(mask: str, front_end: int) -> dict[str, tuple[int, int]]:
     blocks: dict[str, tuple[int, int]] = {}
-    if not _ANY_BLOCK_ID.search(mask, front_end):
+    if not _BLOCK_ID.search(mask, front_end):
         return blocks
     start = end = at = front_end
     starts_block = True
     for line in mask[front_end:].split("\n"):
         stripped = line.rstrip()
-        caret = stripped.rfind("^")
-        before, name = stripped[:caret], stripped[caret + 1 :].lower()
-        has_id = caret >= 0 and _BLOCK_ID.fullmatch(name) is not None
-        if has_id and not before.strip():
+        found = _BLOCK_ID.search(stripped)
+        before = stripped[: found.start()] if found else stripped
+        if found and not before.strip():
             # an id on its own line belongs to the block before it, even across an empty line
-            blocks.setdefault(name, (start, end))
+            blocks.setdefault(found[1].lower(), (start, end))
         elif stripped:
-            start = at if starts_block or _ITEM.match(line) else start
+            start = at if starts_block or _BLOCK_START.match(line) else start
             end = at + len(stripped)
-            if has_id and before[-1] in " \t":
-                blocks.setdefault(name, (start, at + len(before.rstrip())))
-        starts_block = not stripped or _HEADING_LINE.match(line) is not None
+            if found and before[-1] in " \t":
+                blocks.setdefault(found[1].lower(), (start, at + len(before.rstrip())))
+        starts_block = not stripped or _ATX.match(line) is not None
         at += len(line) + 1
     return blocks

@@ -1,4 +1,5 @@
 """Folder: a vault's directory on disk. Walks, reads and writes it without ever leaving it; knows files, not notes.
+NoteFolder: what a folder holds that somebody may choose as a vault.
 
 A symlink to a file inside counts as that file. A symlink to a folder is not followed: its notes are either inside
 already, or not part of the vault.
@@ -9,12 +10,15 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from recto.base.ids import new_id
 from recto.base.text import clean
-from recto.errors import Invalid, NotFound
+from recto.errors import Invalid, NotFound, RectoError
 from recto.vault.gitignore import NAME as IGNORE_FILE
 from recto.vault.gitignore import GitIgnore, is_ignored
 from recto.vault.link_resolver import NOTE_ENDINGS
@@ -22,6 +26,10 @@ from recto.vault.link_resolver import NOTE_ENDINGS
 TRASH = ".trash"
 # The largest note that is read by default: half a million tokens, more than any window takes.
 MAX_NOTE_BYTES = 2_000_000
+
+# Files and folders that `look_at_folder` reads: enough to tell a folder of notes from any other, in a moment.
+MOST_LOOKED_AT = 20_000
+MOST_NAMED = 3
 
 OnSkipped = Callable[[str], object]
 """Called with the path of a file or folder that exists but cannot be read."""
@@ -63,7 +71,10 @@ class Folder:
             folders: list[tuple[str, GitIgnore]] = []
             for child in children:
                 path = prefix + child.name
-                if child.name.startswith(".") or not (path.isascii() or _is_text(path, on_skipped)):
+                if child.name.startswith("."):
+                    continue
+                if not path.isascii() and (cleaned := clean(path))[1]:  # can be neither stored nor linked to
+                    on_skipped(cleaned[0])
                     continue
                 is_folder = _is_folder(child)
                 if ignored.rules and ignored.ignores(path, is_folder):
@@ -87,22 +98,17 @@ class Folder:
 
     def _entry_of(self, child: os.DirEntry[str], path: str, on_skipped: OnSkipped) -> FolderEntry | None:
         try:
-            if not child.is_file() or (child.is_symlink() and not self._is_inside(path)):
+            if child.is_symlink():
+                self.locate(path)
+            if not child.is_file():
                 return None
             info = child.stat()
             return FolderEntry(path, info.st_size, info.st_mtime_ns)
-        except FileNotFoundError:
-            return None  # deleted since it was listed
+        except (FileNotFoundError, Invalid, NotFound):
+            return None  # deleted since it was listed, or a link that leads outside
         except OSError:
             on_skipped(path)
             return None
-
-    def _is_inside(self, path: str) -> bool:
-        try:
-            self.locate(path)
-        except (Invalid, NotFound):
-            return False
-        return True
 
     # -- paths
 
@@ -110,15 +116,15 @@ class Folder:
         """The real location of a relative path. Symlinks, `..` and absolute paths cannot lead outside."""
         return Path(self._visible_path(path))
 
+    def relative(self, location: Path) -> str:
+        return location.relative_to(self.root).as_posix()
+
     def _visible_path(self, path: str) -> str:
         # a string: making a Path would take longer than reading a note
         location = self._resolve(path)
         if self._is_hidden(location):
             raise _missing_error(path)
         return location
-
-    def relative(self, location: Path) -> str:
-        return location.relative_to(self.root).as_posix()
 
     def _resolve(self, path: str) -> str:
         if "\0" in path:
@@ -184,7 +190,7 @@ class Folder:
             with open(location, "rb") as file:
                 content = file.read(limit + 1)
         if len(content) > limit:  # it has grown since
-            raise _too_large_error(path, len(content), limit)
+            raise too_large_error(path[:80], path, len(content), limit)
         return content
 
     def entry(self, path: str) -> FolderEntry:
@@ -197,16 +203,16 @@ class Folder:
     def _entry(self, path: str) -> FolderEntry:
         location = self.locate(path)
         with _disk_errors("read", path):
-            info = self._stat_file(location, path, None)
+            info = self._stat_file(location, path)
         return FolderEntry(self.relative(location), info.st_size, info.st_mtime_ns)
 
-    def _stat_file(self, location: Path | str, path: str, limit: int | None) -> os.stat_result:
+    def _stat_file(self, location: Path | str, path: str, limit: int | None = None) -> os.stat_result:
         info = os.stat(location)
         # reading a pipe or a device might never end
         if not stat.S_ISREG(info.st_mode):
             raise _missing_error(path)
         if limit is not None and info.st_size > limit:
-            raise _too_large_error(path, info.st_size, limit)
+            raise too_large_error(path[:80], path, info.st_size, limit)
         return info
 
     # -- writing
@@ -255,7 +261,7 @@ class Folder:
             raise Invalid(f"{path[:80]} is a link to {self.relative(location)}; name that file instead", path=path)
         self.check_ignored(path, str(location))
         with _disk_errors("read", path):
-            self._stat_file(location, path, None)
+            self._stat_file(location, path)
         return location
 
 
@@ -283,9 +289,9 @@ def _missing_error(path: str) -> NotFound:
     return NotFound(f"there is no document {clean(path[:80])[0]} in the vault", path=path)
 
 
-def _too_large_error(path: str, size: int, limit: int) -> Invalid:
+def too_large_error(name: str, path: str, size: int, limit: int = MAX_NOTE_BYTES) -> Invalid:
     sizes = f"{size / 1e6:.1f} MB; at most {limit / 1e6:g} MB can be read"
-    return Invalid(f"{path[:80]} has {sizes}", path=path, size=size, most=limit)
+    return Invalid(f"{name} has {sizes}", path=path, size=size, most=limit)
 
 
 @contextmanager
@@ -342,9 +348,44 @@ def _is_folder(child: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_text(path: str, on_skipped: OnSkipped) -> bool:
-    """Whether a name is valid text; others can be neither stored nor linked to."""
-    name, invalid = clean(path)
-    if invalid:
-        on_skipped(name)
-    return not invalid
+class NoteFolder(Struct, frozen=True):
+    path: Path
+    notes: int = 0
+    has_more: bool = False
+    """Whether it holds more than was looked at."""
+    names: tuple[str, ...] = ()
+    """A few of its notes."""
+    problem: str = ""
+
+
+def look_at_folder(typed: str) -> NoteFolder:
+    """What a folder holds that was typed as people type it, such as ~/notes."""
+    # Path's own raises for an unknown user
+    path = Path(os.path.expanduser(typed.strip()))
+    if not path.is_absolute():
+        return NoteFolder(path, problem="write the whole path, such as ~/notes or /home/me/notes")
+    try:
+        entries = list(islice(Folder(path).walk(), MOST_LOOKED_AT))
+    except RectoError as why:
+        return NoteFolder(path, problem=why.message)
+    except ValueError:
+        return NoteFolder(path, problem="no folder can have this name")
+    notes = [entry for entry in entries if is_note(entry.path)]
+    latest = sorted(notes, key=lambda entry: -entry.mtime_ns)[:MOST_NAMED]
+    names = tuple(entry.path.rpartition("/")[2].rpartition(".")[0] for entry in latest)
+    problem = "" if notes else "there is no note in it: Recto reads Markdown files (.md)"
+    return NoteFolder(path, len(notes), len(entries) == MOST_LOOKED_AT, names, problem)
+
+
+def folders_like(typed: str, most: int = 6) -> list[str]:
+    """Folders whose path goes on as it was typed; without anything typed, those in the user's home."""
+    start = typed.strip() or "~/"
+    place, slash, name = start.rpartition("/")
+    if not slash:
+        place, name = "~", "" if start == "~" else start
+    try:
+        with os.scandir(Path(place or "/").expanduser()) as children:
+            found = sorted(child.name for child in children if not child.name.startswith(".") and child.is_dir())
+    except (OSError, RuntimeError, ValueError):
+        return []
+    return [f"{place}/{each}" for each in found if each.lower().startswith(name.lower()) and each != name][:most]

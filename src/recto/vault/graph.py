@@ -5,26 +5,25 @@
 
 import html
 import json
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
+from heapq import nsmallest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from recto.base.text import clean
+from recto.base.text import clean, counted
 from recto.errors import Invalid
 from recto.vault.folder import is_note
 
 if TYPE_CHECKING:
-    from recto.vault.vault import ResolvedLink, Vault
+    from recto.vault.vault import Vault
 
 
-NodeKind = Literal["note", "attachment", "missing"]
-_NOUNS: dict[NodeKind, str] = {"note": "note", "attachment": "attachment", "missing": "missing note"}
+NodeKind = Literal["note", "attachment", "missing note"]
 
 
 class Node(Struct, frozen=True):
@@ -39,7 +38,7 @@ class Node(Struct, frozen=True):
     @property
     def kind(self) -> NodeKind:
         if self.is_broken:
-            return "missing"
+            return "missing note"
         return "note" if is_note(self.path) else "attachment"
 
 
@@ -52,22 +51,18 @@ class Graph(Struct, frozen=True, dict=True):
     def lines(self) -> tuple[tuple[int, int, int], ...]:
         """The edges by node number, both directions as one; without edges to missing nodes or to the node itself."""
         numbers = {node.path: number for number, node in enumerate(self.nodes)}
-        counts: dict[tuple[int, int], int] = {}
+        counts = Counter[tuple[int, int]]()
         for source, target, count in self.edges:
-            ends = (numbers.get(source, -1), numbers.get(target, -1))
-            if min(ends) >= 0 and ends[0] != ends[1]:
-                pair = (min(ends), max(ends))
-                counts[pair] = counts.get(pair, 0) + count
+            if source != target and source in numbers and target in numbers:
+                a, b = sorted((numbers[source], numbers[target]))
+                counts[a, b] += count
         return tuple((a, b, count) for (a, b), count in counts.items())
 
     @cached_property
     def degrees(self) -> tuple[int, ...]:
         """How many other nodes each node is linked with."""
-        degrees = [0] * len(self.nodes)
-        for a, b, _ in self.lines:
-            degrees[a] += 1
-            degrees[b] += 1
-        return tuple(degrees)
+        degrees = Counter(end for line in self.lines for end in line[:2])
+        return tuple(degrees[number] for number in range(len(self.nodes)))
 
     @cached_property
     def kinds(self) -> Counter[NodeKind]:
@@ -83,9 +78,12 @@ class Graph(Struct, frozen=True, dict=True):
             node = self.nodes[at]
             return node.is_broken, -self.degrees[at], -node.weight, at
 
-        ranking = sorted(range(len(self.nodes)), key=rank)
-        nodes = tuple(self.nodes[at] for at in sorted(ranking[:limit]))
-        paths = {node.path for node in nodes}
+        best = nsmallest(limit, range(len(self.nodes)), key=rank)
+        return self.part({self.nodes[at].path for at in best})
+
+    def part(self, paths: Set[str]) -> "Graph":
+        """These nodes and the edges between them, in the same order."""
+        nodes = tuple(node for node in self.nodes if node.path in paths)
         return Graph(nodes, tuple(edge for edge in self.edges if edge[0] in paths and edge[1] in paths))
 
 
@@ -94,48 +92,38 @@ def vault_graph(vault: "Vault", tag: str | None = None) -> Graph:
     titles = {note.path: note.title for note in vault.documents(tag=tag)}
     if tag and not titles:
         raise Invalid(f"no note has the tag {tag}")
-    return build_graph(titles, _ends(vault.all_links(), titles if tag else None))
-
-
-def _ends(links: Iterable["ResolvedLink"], only: Iterable[str] | None) -> Iterator[tuple[str, str, bool]]:
-    """The two ends of each link, both among `only` these."""
-    known = None if only is None else set(only)
-    for found in links:
-        target = found.path or found.link.target
-        if known is None or (found.source in known and target in known):
-            yield found.source, target, found.path is None
+    links = ((each.source, each.path or each.link.target, each.path is None) for each in vault.all_links())
+    return build_graph(titles, (each for each in links if not tag or (each[0] in titles and each[1] in titles)))
 
 
 def neighbourhood(graph: Graph, path: str, depth: int) -> Graph:
-    """The part that can be reached from a note within so many links, in either direction."""
-    beside: dict[str, set[str]] = {}
+    """The part within `depth` links of a note, in either direction."""
+    beside = defaultdict[str, set[str]](set)
     for source, target, _ in graph.edges:
-        beside.setdefault(source, set()).add(target)
-        beside.setdefault(target, set()).add(source)
+        beside[source].add(target)
+        beside[target].add(source)
     reached = edge = {path}
     for _ in range(depth):
-        edge = {other for each in edge for other in beside.get(each, ())} - reached
+        edge = {other for each in edge for other in beside[each]} - reached
         reached = reached | edge
-    nodes = tuple(node for node in graph.nodes if node.path in reached)
-    return Graph(nodes, tuple(each for each in graph.edges if each[0] in reached and each[1] in reached))
+    return graph.part(reached)
 
 
 def build_graph(titles: Mapping[str, str], links: Iterable[tuple[str, str, bool]]) -> Graph:
     """Builds a graph from notes with their titles and links `(source, target, is_broken)`. Targets that are not notes
     get a node too."""
-    edges: dict[tuple[str, str], int] = {}
-    broken: dict[str, None] = {}
-    weights = dict.fromkeys(titles, 0.0)
+    edges, weights = Counter[tuple[str, str]](), Counter(dict.fromkeys(titles, 0))
+    broken = set[str]()
     for source, target, is_broken in links:
-        edges[source, target] = edges.get((source, target), 0) + 1
+        edges[source, target] += 1
+        weights.update((source, target))
         if is_broken:
-            broken.setdefault(target)
-        for path in (source, target):
-            weights[path] = weights.get(path, 0.0) + 1
-    missing = [path for path in weights if path not in titles]
-    nodes = [Node(path, title, weights[path], False, _folder(path)) for path, title in titles.items()]
-    nodes += [Node(path, path, weights[path], path in broken, _folder(path)) for path in missing]
-    return Graph(tuple(nodes), tuple((source, target, count) for (source, target), count in edges.items()))
+            broken.add(target)
+    nodes = tuple(
+        Node(path, titles.get(path, path), float(weight), path not in titles and path in broken, _folder(path))
+        for path, weight in weights.items()
+    )
+    return Graph(nodes, tuple((source, target, count) for (source, target), count in edges.items()))
 
 
 def used_graph(titles: Mapping[str, str], uses: Mapping[str, int], pairs: Mapping[tuple[str, str], int]) -> Graph:
@@ -145,20 +133,14 @@ def used_graph(titles: Mapping[str, str], uses: Mapping[str, int], pairs: Mappin
         Node(path, titles.get(path, path), count, path not in titles, _folder(path)) for path, count in uses.items()
     ]
     nodes.sort(key=lambda node: (-node.weight, node.path))
-    edges = sorted(
-        ((one, other, count) for (one, other), count in pairs.items()), key=lambda edge: (-edge[2], edge[:2])
-    )
-    return Graph(tuple(nodes), tuple(edges))
+    edges = [(one, other, count) for (one, other), count in pairs.items()]
+    return Graph(tuple(nodes), tuple(sorted(edges, key=lambda edge: (-edge[2], edge[:2]))))
 
 
 def describe_kinds(kinds: Mapping[NodeKind, int], excluding: NodeKind | None = None) -> list[str]:
     """`2 notes`, `1 attachment`: the kinds that occur, `excluding` one."""
-    counts = {noun: kinds.get(kind, 0) for kind, noun in _NOUNS.items() if kind != excluding}
-    return [_plural(count, noun) for noun, count in counts.items() if count] or [_plural(0, "note")]
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    wanted = (kind for kind in get_args(NodeKind) if kind != excluding and kinds.get(kind))
+    return [counted(kinds[kind], kind) for kind in wanted] or [counted(0, "note")]
 
 
 def _folder(path: str) -> str:
@@ -201,7 +183,8 @@ def to_html(graph: Graph, title: str = "Notes and links", base: str = "") -> str
     """`base` is a folder's address that a note's path is appended to; without it, paths are relative to the page."""
     fields = {"title": html.escape(clean(title)[0]), "data": _embed_json(_data(graph, base))}
     # one pass: inserted text is never searched for more fields
-    return re.sub(r"\{\{(\w+)\}\}", lambda field: fields[field[1]], _PAGE.read_text("utf-8"))
+    first, *others = _PAGE.read_text("utf-8").split("{{")
+    return first + "".join(fields[name] + rest for name, _, rest in (part.partition("}}") for part in others))
 
 
 def folder_colours(graph: Graph) -> dict[str, str]:
@@ -223,7 +206,7 @@ def _data(graph: Graph, base: str) -> dict[str, Any]:
             [node.title, node.path, node.weight, -1 if node.is_broken else numbers[node.folder]] for node in shown.nodes
         ],
         "lines": [[a, b, count] for a, b, count in shown.lines],
-        "told": ", ".join(describe_kinds(shown.kinds, excluding="missing")),
+        "told": ", ".join(describe_kinds(shown.kinds, excluding="missing note")),
         "left_out": "" if shown is graph else ", ".join(describe_kinds(graph.kinds - shown.kinds)),
     }
 

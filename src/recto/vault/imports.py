@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 from recto.base.text import clean
 from recto.errors import Invalid, NotFound
 from recto.vault.decoding import SNIFFED_BYTES, why_not_text
-from recto.vault.folder import MAX_NOTE_BYTES
+from recto.vault.folder import MAX_NOTE_BYTES, too_large_error
 from recto.vault.links import mask_code
 
 Exists = Callable[[str], bool]
@@ -24,7 +24,6 @@ _MENTION = re.compile(rf'@(?:"([^"\n]{{1,1000}})"(#{_BARE})?|({_BARE}))')
 _CONTINUATION = frozenset("@/.-+=&?#%\\~$_")
 _PUNCTUATION = ".,;:!?'*_…。，；：！？、”“’»)]}）】」"
 _PAIRS = {")": "(", "]": "[", "}": "{"}
-_SUFFIX = re.compile(r"\.(?=\w*[^\W\d])\w{1,10}$")
 _MAX_CHARS = 1000
 _MAX_NAMED_FILES = 5
 
@@ -54,44 +53,29 @@ def _is_continuation(match: re.Match[str]) -> bool:
 
 def _parse(match: re.Match[str], exists: Exists) -> Import | None:
     quoted, suffix, bare = match.groups()
-    if quoted:
-        return _parse_quoted(match, quoted, suffix or "", exists)
-    for text in _candidates(bare[:_MAX_CHARS], exists):
+    start = match.start()
+    if quoted:  # a section may be inside the quotes, after them, or both, one below the other
+        path, section = _split_section(quoted.strip(), exists)
+        suffix = _strip_punctuation(suffix) if suffix and len(suffix) <= _MAX_CHARS else ""
+        parts = [part for part in (section, suffix[1:].replace("\\ ", " ").strip()) if part]
+        end = match.end(1) + 1 + (len(suffix) if len(suffix) > 1 else 0)
+        return Import(match.string[start:end], path, "#".join(parts) or None, start, end) if path else None
+    bare = bare[:_MAX_CHARS]
+    for text in (bare, _strip_punctuation(bare)) if exists(bare.replace("\\ ", " ")) else (_strip_punctuation(bare),):
         path, section = _split_section(text.replace("\\ ", " "), exists)
         if exists(path) or _looks_like_path(path):
-            return Import(f"@{text}", path, section, match.start(), match.start() + 1 + len(text))
+            return Import(f"@{text}", path, section, start, start + 1 + len(text))
     return None
 
 
-def _parse_quoted(match: re.Match[str], quoted: str, suffix: str, exists: Exists) -> Import | None:
-    """A section may be inside the quotes, after them, or both, one below the other."""
-    path, section = _split_section(quoted.strip(), exists)
-    suffix = _strip_punctuation(suffix) if len(suffix) <= _MAX_CHARS else ""
-    parts = [part for part in (section, suffix[1:].replace("\\ ", " ").strip()) if part]
-    end = match.end(1) + 1 + (len(suffix) if len(suffix) > 1 else 0)
-    raw = match.string[match.start() : end]
-    return Import(raw, path, "#".join(parts) or None, match.start(), end) if path else None
-
-
-def _candidates(text: str, exists: Exists) -> Iterator[str]:
-    """The whole text if such a file exists, then the text without the punctuation at its end."""
-    if exists(text.replace("\\ ", " ")):
-        yield text
-    yield _strip_punctuation(text)
-
-
 def _strip_punctuation(text: str) -> str:
+    """Without the punctuation at its end, except for a bracket that it opened itself: `plan(2)`."""
     end = len(text)
-    while end and text[end - 1] in _PUNCTUATION and not _is_paired(text, end):
+    while end and (last := text[end - 1]) in _PUNCTUATION:
+        if last in _PAIRS and text.count(_PAIRS[last], 0, end) >= text.count(last, 0, end):
+            break
         end -= 1
     return text[:end]
-
-
-def _is_paired(text: str, end: int) -> bool:
-    """Whether it ends with a bracket that it opened itself: `plan(2)`."""
-    closing = text[end - 1]
-    opening = _PAIRS.get(closing)
-    return opening is not None and text.count(opening, 0, end) >= text.count(closing, 0, end)
 
 
 def _split_section(text: str, exists: Exists) -> tuple[str, str | None]:
@@ -107,7 +91,9 @@ def _looks_like_path(path: str) -> bool:
     """Whether it looks like a path: `@rule:tone` and `@ada` do not, nor does `@2.0`."""
     if ":" in path.split("/")[0]:
         return False
-    return "/" in path.strip("/") or bool(_SUFFIX.search(path))
+    _, dot, ending = path.rpartition(".")
+    is_ending = 0 < len(ending) <= 10 and all(sign.isalnum() or sign == "_" for sign in ending)
+    return "/" in path.strip("/") or (bool(dot) and is_ending and not ending.isdecimal())
 
 
 # -- resolving
@@ -122,31 +108,28 @@ def resolve_import(found: Import, roots: Sequence[Path], allowed_outside: bool =
     """The file below the first root that has it; `.md` may be left out. Raises NotFound or Invalid if there is none, or
     if it is outside, a folder, too large, or not text."""
     locations = _locations(found.path, roots, allowed_outside)
-    existing = sorted(
-        (location for location in locations if os.path.exists(location)),
-        key=lambda location: not os.path.isfile(location),
-    )
+    existing = [location for location in locations if os.path.exists(location)]
     if not existing:
         raise _missing_error(found, locations, _locations(found.path, roots, allowed_outside=True))
-    if existing[0].is_dir():
-        raise _folder_error(found, existing[0])
-    _check_file(found, existing[0])
-    return existing[0]
+    location = next(filter(os.path.isfile, existing), existing[0])
+    if location.is_dir():
+        names = [name for name in _names(location) if os.path.isfile(location / name)]
+        listed = ", ".join(names[:_MAX_NAMED_FILES]) + (" …" if len(names) > _MAX_NAMED_FILES else "")
+        advice = f"name one of its files: {listed}" if names else "it has no files"
+        raise Invalid(f"{_describe(found)} is a folder; {advice}", path=found.path, files=names[:_MAX_NAMED_FILES])
+    _check_file(found, location)
+    return location
 
 
 def _locations(path: str, roots: Sequence[Path], allowed_outside: bool) -> list[Path]:
     """Where the file may be, in order. Symlinks are resolved before a location counts as inside."""
     real_roots = [location for root in roots if (location := _resolve(root))]
-    candidates = [
-        location
-        for root in real_roots
-        for name in (path, f"{path}.md")
-        if (location := _resolve(_match_spelling(root, _expand_home(name))))
-    ]
+    names = [os.path.expanduser(name) if name.startswith("~/") else name for name in (path, f"{path}.md")]
+    candidates = (_resolve(_match_spelling(root, name)) for root in real_roots for name in names)
     return [
         location
         for location in candidates
-        if allowed_outside or any(location.is_relative_to(root) for root in real_roots)
+        if location and (allowed_outside or any(map(location.is_relative_to, real_roots)))
     ]
 
 
@@ -168,10 +151,6 @@ def _resolve(location: Path) -> Path | None:
         return None  # a loop of links, or a NUL
 
 
-def _expand_home(path: str) -> str:
-    return os.path.expanduser(path) if path.startswith("~/") else path
-
-
 def _check_file(found: Import, location: Path) -> None:
     """Raises Invalid unless it is a text file that can be read."""
     try:
@@ -179,21 +158,13 @@ def _check_file(found: Import, location: Path) -> None:
         if not stat.S_ISREG(info.st_mode):
             raise Invalid(f"{_describe(found)} is not a regular file", path=found.path)
         if info.st_size > MAX_NOTE_BYTES:
-            sizes = f"{info.st_size / 1e6:.1f} MB; at most {MAX_NOTE_BYTES / 1e6:g} MB can be read"
-            raise Invalid(f"{_describe(found)} has {sizes}", path=found.path, size=info.st_size)
+            raise too_large_error(_describe(found), found.path, info.st_size)
         with location.open("rb") as file:
             head = file.read(SNIFFED_BYTES)
     except OSError as why:
         raise Invalid(f"cannot read {_describe(found)}: {why.strerror}", path=found.path) from why
     if reason := why_not_text(head):
         raise Invalid(f"{_describe(found)} is not text: {reason}", path=found.path)
-
-
-def _folder_error(found: Import, location: Path) -> Invalid:
-    names = [name for name in _names(location) if os.path.isfile(location / name)]
-    listed = ", ".join(names[:_MAX_NAMED_FILES]) + (" …" if len(names) > _MAX_NAMED_FILES else "")
-    advice = f"name one of its files: {listed}" if names else "it has no files"
-    return Invalid(f"{_describe(found)} is a folder; {advice}", path=found.path, files=names[:_MAX_NAMED_FILES])
 
 
 def _missing_error(found: Import, locations: Sequence[Path], anywhere: Sequence[Path]) -> Invalid | NotFound:

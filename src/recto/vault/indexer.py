@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from recto.base.ids import new_id
@@ -22,7 +23,7 @@ MIN_STALE = 500
 # Characters per transaction: what a crash may lose, and what memory holds.
 MAX_BATCH_CHARS = 4_000_000
 LOCK_TIMEOUT_S = 1.0
-# So many added notes make it worth to join the parts of the index: of 10,000 notes that takes a third of a second.
+# After this many added notes the parts of the index are joined: of 10,000 notes that takes a third of a second.
 MERGED_NOTES = 1000
 
 
@@ -33,13 +34,6 @@ class IndexedVersion(NamedTuple):
     """The hash in the catalog."""
 
 
-class NewNote(NamedTuple):
-    """A note to add."""
-
-    document: Document
-    sha: bytes
-
-
 class IndexedState(NamedTuple):
     """The notes in the index at a certain time."""
 
@@ -47,78 +41,6 @@ class IndexedState(NamedTuple):
     paths: Mapping[int, str]
     id: str | None
     passages: int = 0
-
-
-class IndexedNotes:
-    def __init__(self, index: KeywordIndex) -> None:
-        self._index = index
-        self._state = IndexedState({}, {}, None)
-
-    def state(self) -> IndexedState:
-        """The same object as long as no process adds anything."""
-        self._state = self._index.file.run(self._read_state)
-        return self._state
-
-    def _read_state(self) -> IndexedState:
-        id = self._index.mark(_STATE_MARK)
-        if id == self._state.id:
-            return self._state
-        marks = self._index.marks(_NOTE_MARK)
-        with self._index.file.interpreting():
-            return _make_state({path: _parse_version(value) for path, value in marks.items()}, id)
-
-    def put(self, state: IndexedState, notes: Sequence[NewNote], removed: Iterable[str] = ()) -> bool:
-        """Adds new versions of notes, and removes others. Does nothing and returns False if another process has changed
-        the index since `state`."""
-        id, gone = new_id(), set(removed)
-        first = self._index.parsed_mark(_LAST_MARK, int, 0) + 1
-        chunks = [note_chunks(note.document) for note in notes]
-        fresh = {
-            note.document.path: IndexedVersion(number, len(parts), note.sha)
-            for number, (note, parts) in enumerate(zip(notes, chunks, strict=True), first)
-        }
-        marks = {f"{_NOTE_MARK}{path}": "" for path in gone}
-        marks |= {f"{_NOTE_MARK}{path}": _format_version(version) for path, version in fresh.items()}
-        marks |= {_STATE_MARK: id, _LAST_MARK: str(first + len(notes) - 1)}
-        items = [item for note, parts in zip(notes, chunks, strict=True) for item in _items(note, parts, fresh)]
-        self._index.add({PARTITION: items}, marks, expected={_STATE_MARK: state.id or ""})
-        if self._index.mark(_STATE_MARK) != id:
-            return False
-        remaining = {path: version for path, version in state.versions.items() if path not in gone}
-        self._state = _make_state(remaining | fresh, id)
-        return True
-
-    def is_mostly_stale(self, outdated: Iterable[str] = ()) -> bool:
-        """Whether most passages lead nowhere, or will when the outdated notes get a new version."""
-        state = self.state()
-        live = state.passages - sum(state.versions[path].passages for path in outdated if path in state.versions)
-        stale = self._index.extent(None).passages - live
-        return stale > max(live, MIN_STALE)
-
-    def clear(self) -> None:
-        """Removes everything except the vectors of current notes."""
-        self._index.clear(self.state().paths, {_STATE_MARK: new_id()}, forgotten_prefix=_NOTE_MARKS)
-
-
-def _items(note: NewNote, chunks: Sequence[NoteChunk], fresh: Mapping[str, IndexedVersion]) -> Iterator[IndexItem]:
-    number = fresh[note.document.path].number
-    date = note_date(note.document)
-    for chunk in chunks:
-        yield IndexItem(number, chunk.indexed_text, position=chunk.start, branch=number, time=date)
-
-
-def _make_state(versions: Mapping[str, IndexedVersion], id: str) -> IndexedState:
-    paths = {version.number: path for path, version in versions.items()}
-    return IndexedState(versions, paths, id, sum(version.passages for version in versions.values()))
-
-
-def _format_version(version: IndexedVersion) -> str:
-    return f"{version.number} {version.passages} {version.sha.hex()}"
-
-
-def _parse_version(value: str) -> IndexedVersion:
-    number, passages, sha = value.split()
-    return IndexedVersion(int(number), int(passages), bytes.fromhex(sha))
 
 
 class _Pending(NamedTuple):
@@ -133,18 +55,31 @@ class _Pending(NamedTuple):
 class VaultIndexer:
     def __init__(self, vault: Vault, index: KeywordIndex) -> None:
         self._vault, self._index = vault, index
-        self._indexed = IndexedNotes(index)
+        self._state = IndexedState({}, {}, None)
         self._pending: _Pending | None = None
         self._unreadable: dict[str, bytes] = {}
         self._unmerged = 0
         self._lock = threading.Lock()
 
     def state(self) -> IndexedState:
-        return self._indexed.state()
+        """The same object as long as no process adds anything."""
+        self._state = self._index.file.run(self._read_state)
+        return self._state
+
+    def _read_state(self) -> IndexedState:
+        id = self._index.mark(_STATE_MARK)
+        if id == self._state.id:
+            return self._state
+        marks, versions = self._index.marks(_NOTE_MARK), dict[str, IndexedVersion]()
+        with self._index.file.interpreting():
+            for path, value in marks.items():
+                number, passages, sha = value.split()
+                versions[path] = IndexedVersion(int(number), int(passages), bytes.fromhex(sha))
+            return _make_state(versions, id)
 
     def counts(self) -> tuple[int, int]:
         """How many notes the index has as they are, and how many it is still to read."""
-        hashes, known = self._vault.hashes(), self._indexed.state().versions
+        hashes, known = self._vault.hashes(), self.state().versions
         indexed = sum(path in known and known[path].sha == sha for path, sha in hashes.items())
         return indexed, len(self.pending()[0])
 
@@ -153,8 +88,8 @@ class VaultIndexer:
         pending = self._compare()
         return pending.changed, pending.removed
 
-    def _compare(self) -> "_Pending":
-        hashes, state = self._vault.hashes(), self._indexed.state()
+    def _compare(self) -> _Pending:
+        hashes, state = self._vault.hashes(), self.state()
         if self._pending and self._pending.hashes is hashes and self._pending.state is state:
             return self._pending
         known, unreadable = state.versions, self._unreadable
@@ -177,28 +112,49 @@ class VaultIndexer:
         if not changed and not removed:
             return 0
         batch = changed[:limit]
-        notes = list(self._read_notes(hashes, batch))
-        is_put = self._indexed.put(state, notes, removed)
-        done = {note.document.path for note in notes}
+        # with the hash in the catalog: a note that has changed since differs again
+        notes = {document: hashes[document.path] for document in self._read_notes(hashes, batch)}
+        is_put = self._put(state, notes, removed)
+        done = {document.path for document in notes}
         done |= {path for path in batch if self._unreadable.get(path) == hashes[path]}
         left = [path for path in changed if path not in done]
         if is_put:
             self._unmerged += len(notes)
-            self._pending = _Pending(hashes, self._indexed.state(), left, [])
+            self._pending = _Pending(hashes, self.state(), left, [])
         return len(left)
 
-    def _read_notes(self, hashes: Mapping[str, bytes], paths: Sequence[str]) -> Iterator[NewNote]:
-        """Notes up to MAX_BATCH_CHARS. Takes the hash from the catalog: a note that has changed since differs again."""
+    def _read_notes(self, hashes: Mapping[str, bytes], paths: Sequence[str]) -> Iterator[Document]:
+        """Notes up to MAX_BATCH_CHARS."""
         size = 0
         for path in paths:
             document = self.read(path)
             if document is None:
                 self._unreadable[path] = hashes[path]
                 continue
-            yield NewNote(document, hashes[path])
+            yield document
             size += len(document.text)
             if size > MAX_BATCH_CHARS:
                 return
+
+    def _put(self, state: IndexedState, notes: Mapping[Document, bytes], removed: Iterable[str]) -> bool:
+        """Adds new versions of notes, and removes others. Does nothing and returns False if another process has changed
+        the index since `state`."""
+        id, gone = new_id(), set(removed)
+        first = self._index.parsed_mark(_LAST_MARK, int, 0) + 1
+        fresh, items = dict[str, IndexedVersion](), list[IndexItem]()
+        for number, (document, sha) in enumerate(notes.items(), first):
+            chunks, day = note_chunks(document), note_date(document)
+            fresh[document.path] = IndexedVersion(number, len(chunks), sha)
+            items += [_item(chunk, number, day) for chunk in chunks]
+        marks = {f"{_NOTE_MARK}{path}": "" for path in gone}
+        marks |= {f"{_NOTE_MARK}{path}": f"{n} {passages} {sha.hex()}" for path, (n, passages, sha) in fresh.items()}
+        marks |= {_STATE_MARK: id, _LAST_MARK: str(first + len(notes) - 1)}
+        self._index.add({PARTITION: items}, marks, expected={_STATE_MARK: state.id or ""})
+        if self._index.mark(_STATE_MARK) != id:
+            return False
+        remaining = {path: version for path, version in state.versions.items() if path not in gone}
+        self._state = _make_state(remaining | fresh, id)
+        return True
 
     def merge_if_many(self) -> None:
         """Not right before a search either."""
@@ -208,32 +164,45 @@ class VaultIndexer:
                 self._unmerged = 0
 
     def clear_if_stale(self) -> None:
-        """Not right before a search: little is found until all notes are added again."""
+        """Removes everything except the vectors of current notes if most passages lead nowhere, or will when the
+        outdated notes get a new version. Not right before a search: little is found until all are added again."""
         with self._lock:
             changed, removed = self.pending()
-            if (changed or removed) and self._indexed.is_mostly_stale((*changed, *removed)):
-                self._indexed.clear()
+            if not changed and not removed:
+                return
+            state = self.state()
+            outdated = (state.versions[path].passages for path in (*changed, *removed) if path in state.versions)
+            live = state.passages - sum(outdated)
+            if self._index.extent(None).passages - live > max(live, MIN_STALE):
+                self._index.clear(state.paths, {_STATE_MARK: new_id()}, forgotten_prefix=_NOTE_MARKS)
 
     # -- reading
 
     def read(self, path: str) -> Document | None:
         """A note; None if it is missing or unreadable."""
-        try:
+        with suppress(NotFound, Invalid):
             return Document(path, decode_text(self._vault.folder.read(path), path))
-        except (NotFound, Invalid):
-            return None
+        return None
 
     def texts(self, passages: Sequence[Passage]) -> Mapping[int, str]:
         """The texts to embed; without passages that have changed, which are added again."""
-        paths, found = self._indexed.state().paths, dict[int, str]()
-        by_path: dict[str, list[Passage]] = {}
+        paths, found = self.state().paths, dict[int, str]()
+        chunks: dict[str, dict[bytes, list[NoteChunk]]] = {}
         for passage in passages:
-            if passage.item in paths:
-                by_path.setdefault(paths[passage.item], []).append(passage)
-        for path, some in by_path.items():
-            document = self.read(path)
-            chunks = chunks_by_hash(document) if document else {}
-            found.update(
-                {passage.number: chunks[passage.sha][0].indexed_text for passage in some if passage.sha in chunks}
-            )
+            if (path := paths.get(passage.item)) is None:
+                continue
+            if path not in chunks:
+                document = self.read(path)
+                chunks[path] = chunks_by_hash(document) if document else {}
+            if same := chunks[path].get(passage.sha):
+                found[passage.number] = same[0].indexed_text
         return found
+
+
+def _item(chunk: NoteChunk, number: int, day: str) -> IndexItem:
+    return IndexItem(number, chunk.indexed_text, position=chunk.start, branch=number, time=day)
+
+
+def _make_state(versions: Mapping[str, IndexedVersion], id: str | None) -> IndexedState:
+    paths = {version.number: path for path, version in versions.items()}
+    return IndexedState(versions, paths, id, sum(version.passages for version in versions.values()))

@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import nlargest
+from itertools import takewhile
 
 from recto.vault.links import Link, find_links, split_link
 
 # How many names that share pairs of letters are compared letter by letter, and how similar a suggestion must be.
 _MAX_COMPARED, _MIN_SIMILARITY = 50, 0.5
 NOTE_ENDINGS = (".md", ".markdown")
-_SEPARATOR, _SPECIAL = re.compile(r"\\?[#^|]"), re.compile(r"[#^|]")
+_SEPARATORS = frozenset("#^|")
+SEPARATOR = re.compile(r"\\?[#^|]")
 # No disk allows longer names; and how many separators in a link are tried as a part of the name.
 _MAX_NAME_CHARS, _MAX_SEPARATORS = 1024, 16
 _MAX_CACHED = 50_000
@@ -32,24 +34,14 @@ class SimilarNames:
 
     def closest(self, target: str) -> list[str]:
         """The most similar first."""
-        from difflib import SequenceMatcher  # only broken links need it
+        from difflib import get_close_matches  # only broken links need it
 
-        matcher, similar = SequenceMatcher(b=target, autojunk=False), list[tuple[float, str]]()
-        for name in self._candidates(target):
-            matcher.set_seq1(name)
-            # the quick ratios are upper bounds of the real one
-            quick = min(matcher.real_quick_ratio(), matcher.quick_ratio())
-            if quick >= _MIN_SIMILARITY and (ratio := matcher.ratio()) >= _MIN_SIMILARITY:
-                similar.append((-ratio, name))
-        return [name for _, name in sorted(similar)]
-
-    def _candidates(self, target: str) -> list[str]:
-        pairs, shared = _pairs(target), Counter[str]()
-        for pair in pairs:
-            shared.update(self._by_pair.get(pair, ()))
+        pairs = _pairs(target)
+        shared = Counter(name for pair in pairs for name in self._by_pair.get(pair, ()))
         # if few names share a pair, all are compared: `ab` may mean `a`
         pool: Iterable[str] = shared if len(shared) >= _MAX_COMPARED else self._sizes
-        return nlargest(_MAX_COMPARED, pool, key=lambda name: (shared[name] / (len(pairs) + self._sizes[name]), name))
+        likely = nlargest(_MAX_COMPARED, pool, lambda name: (shared[name] / (len(pairs) + self._sizes[name]), name))
+        return get_close_matches(target, sorted(likely, reverse=True), _MAX_COMPARED, _MIN_SIMILARITY)
 
 
 def _pairs(name: str) -> set[str]:
@@ -98,7 +90,7 @@ class LinkResolver:
             self._aliases[path] = tuple(aliases)
         for alias in aliases:
             self._by_alias.setdefault(fold_name(alias), []).append(path)
-        if _SPECIAL.search(path) or any(_SPECIAL.search(alias) for alias in aliases):
+        if not all(map(_SEPARATORS.isdisjoint, (path, *aliases))):
             self._special_paths.add(path)
         self._invalidate()
 
@@ -136,7 +128,7 @@ class LinkResolver:
         if link.kind == "markdown" or not self._special_paths:
             return link
         inner = link.inner[:_MAX_NAME_CHARS]
-        separators = [found.start() for found in _SEPARATOR.finditer(inner)][:_MAX_SEPARATORS]
+        separators = [found.start() for found in SEPARATOR.finditer(inner)][:_MAX_SEPARATORS]
         for end in (len(inner), *reversed(separators[1:])) if separators else ():
             name = inner[:end].replace("\\|", "|").strip()
             if name and self.resolve(name, source):
@@ -146,11 +138,15 @@ class LinkResolver:
 
     def resolve(self, target: str, source: str | None = None) -> str | None:
         """The file that a name or a path means in a note: by name first, by alias last."""
-        folded = target.lower() if target.isascii() else fold_name(target)
-        paths = self._by_name.get(folded)
-        if paths and len(paths) == 1 and not folded.endswith(NOTE_ENDINGS):
-            return paths[0]
-        return self._resolve_folded(target, folded.strip(), source)
+        folded = fold_name(target).strip()
+        if folded.startswith(("/", "./", "../")):
+            return self._at_path(_join("" if folded[0] == "/" else source or "", folded), target)
+        found = self._by_suffix(_strip_note_ending(folded), target, source)
+        if found is None and folded.endswith(NOTE_ENDINGS):
+            found = self._by_suffix(folded, target, source)
+        if found is None and (named := self._by_alias.get(folded)):
+            found = _best(named, target, source)
+        return found
 
     def link_keys(self, path: str) -> set[str]:
         """All keys that links to this file may be filed under."""
@@ -165,36 +161,20 @@ class LinkResolver:
         return [path for name in names for path in sorted(self._by_name[name])][:limit]
 
     def shortest_link(self, path: str) -> str:
-        """The shortest wikilink by name or path that leads to this file, whoever writes it; its whole path where none
-        does."""
+        """The shortest wikilink that leads to this file from every note; its whole path where none does."""
         name = _strip_ending(path)
-        ends = {end for whole in (name, path) for end in (whole, *_ends(whole))}
+        ends = {"/".join(parts[at:]) for parts in (name.split("/"), path.split("/")) for at in range(len(parts))}
         for inside in (*sorted(ends, key=lambda end: (len(end), end)), f"/{name}", f"/{path}"):
-            if self._leads(inside, path):
-                return f"[[{inside}]]"
+            found = find_links(f"[[{inside}]]")
+            if [each.inner for each in found] == [inside] and self.follow(found[0]) == path:
+                link = self.disambiguate(found[0])
+                if not (link.heading or link.block or link.caption):
+                    return f"[[{inside}]]"
         return f"[[{path}]]"
-
-    def _leads(self, inside: str, path: str) -> bool:
-        found = find_links(f"[[{inside}]]")
-        if [each.inner for each in found] != [inside]:
-            return False
-        link = self.disambiguate(found[0])
-        return not (link.heading or link.block or link.caption) and self.follow(found[0]) == path
 
     def _invalidate(self) -> None:
         self._cache.clear()
         self._similar_names = None
-
-    def _resolve_folded(self, target: str, folded: str, source: str | None) -> str | None:
-        if folded.startswith(("/", "./", "../")):
-            root = "" if folded[0] == "/" else source or ""
-            return self._at_path(_join(root, folded), target)
-        found = self._by_suffix(_strip_note_ending(folded), target, source)
-        if found is None and folded.endswith(NOTE_ENDINGS):
-            found = self._by_suffix(folded, target, source)
-        if found is None and (named := self._by_alias.get(folded)):
-            found = _best(named, target, source)
-        return found
 
     def _by_suffix(self, suffix: str, target: str, source: str | None) -> str | None:
         paths: Sequence[str] = self._by_name.get(suffix.rpartition("/")[2], ())
@@ -245,11 +225,6 @@ def _strip_ending(name: str) -> str:
     return name.rpartition(".")[0] if name.lower().endswith(NOTE_ENDINGS) else name
 
 
-def _ends(path: str) -> list[str]:
-    """What a path ends in, from each of its folders on."""
-    return [path[at + 1 :] for at, sign in enumerate(path) if sign == "/"]
-
-
 def _compose(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
@@ -269,12 +244,8 @@ def _join(source: str, target: str) -> str | None:
 
 def _distance(folders: Sequence[str], others: Sequence[str]) -> int:
     """How many folders lie between two folders."""
-    shared = 0
-    for left, right in zip(folders, others, strict=False):
-        if left != right:
-            break
-        shared += 1
-    return len(folders) + len(others) - 2 * shared
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(folders, others, strict=False))
+    return len(folders) + len(others) - 2 * len(list(shared))
 
 
 def _discard(paths: dict[str, list[str]], key: str, path: str) -> None:

@@ -1,22 +1,25 @@
-"""NoteChunk: a part of a note that is found on its own: a section's text or a piece of it, with title and headings.
+"""Parts of a note: chunks, which are found on their own, and the parts that go to a model if the whole does not fit.
 
-Knows a document, not the index.
+A chunk is a section's text or a piece of it, with title and headings. Knows a document, not the index.
 """
 
 import re
-import threading
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
-from functools import cached_property
-from itertools import zip_longest
+from functools import cached_property, lru_cache
+from heapq import nlargest
+from itertools import chain, pairwise, zip_longest
 from typing import Any
 
 from msgspec import Struct
 
 from recto.search.index_item import text_hash
 from recto.search.keyword_index import Passage
-from recto.search.partition import keep_recent
-from recto.search.passages import MAX_PASSAGE_CHARS, split_passages
+from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_passages
+from recto.search.ranking import RADIUS, Posting, posting_scores, word_scores
+from recto.search.terms import query_terms, stem_word, topic_words, word_forms, words
 from recto.vault.document import Document, NoteSection, note_name
 
 # How many notes that were found stay in memory, and up to which length: about four megabytes at most.
@@ -25,8 +28,7 @@ MAX_RECENT_NOTES, MAX_RECENT_CHARS = 200, 20_000
 MAX_HEADER_CHARS, MAX_METADATA_CHARS = 200, 250
 # A note with more sections was not written by hand: it is split by length alone.
 MAX_SECTIONS = 3000
-
-_HEADING_ONLY = re.compile(r"[^\n]*(?:\n[ \t]*(?:=+|-+))?")
+_EXCLUDED_PROPERTIES = ("title", "aliases", "alias", "tags", "tag", "cssclasses", "cssclass", "position")
 _DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?!\d)")
 
 
@@ -51,7 +53,7 @@ def note_chunks(document: Document) -> list[NoteChunk]:
     for section, end in _sections(document):
         found += _split(document, section, end, "" if found else metadata)
     start = document.parsed.body_start
-    return found or [NoteChunk(start, start, (), _join(_header(document.title, ()), metadata), "")]
+    return found or [NoteChunk(start, start, (), _header(document.title, (), metadata), "")]
 
 
 def note_date(document: Document) -> str:
@@ -79,11 +81,11 @@ def _sections(document: Document) -> Iterator[tuple[NoteSection, int]]:
     sections = document.parsed.sections
     if len(sections) > MAX_SECTIONS:
         start, end = document.parsed.body_start, len(document.text)
-        sections = (NoteSection((), start, end, 0),)
+        sections = (NoteSection((), start, end, 0, start),)
     for section, following in zip_longest(sections, sections[1:]):
         end = following.start if following else len(document.text)
         has_subsection = following is not None and following.level > section.level > 0
-        if not (has_subsection and _HEADING_ONLY.fullmatch(document.text[section.start : end].strip())):
+        if not has_subsection or document.text[section.body_start : end].strip().strip("=-"):
             yield section, end
 
 
@@ -95,19 +97,13 @@ def _split(document: Document, section: NoteSection, end: int, metadata: str) ->
         own = text[begin:stop].strip()
         start = section.start + text.index(own, begin)
         # the first chunk begins with the heading itself
-        above = _join(_header(document.title, path[:-1]), metadata) if begin == 0 else header
+        above = header if begin else _header(document.title, path[:-1], metadata)
         yield NoteChunk(start, start + len(own), path, above, own)
 
 
-def _join(header: str, metadata: str) -> str:
+def _header(title: str, path: Sequence[str], metadata: str = "") -> str:
+    header = _shorten(" › ".join(dict.fromkeys((title, *filter(None, path)))), MAX_HEADER_CHARS)
     return f"{header} {metadata}" if metadata else header
-
-
-def _header(title: str, path: tuple[str, ...]) -> str:
-    return _shorten(" › ".join(dict.fromkeys((title, *(heading for heading in path if heading)))), MAX_HEADER_CHARS)
-
-
-_EXCLUDED_PROPERTIES = ("title", "aliases", "alias", "tags", "tag", "cssclasses", "cssclass", "position")
 
 
 def _metadata(document: Document) -> str:
@@ -152,35 +148,202 @@ class FoundNote(Struct, frozen=True, dict=True):
 
     def chunk(self, passage: Passage) -> NoteChunk | None:
         """The chunk of a passage, wherever it is now; None if its text has changed."""
-        # most often it is where it was: one section is split sooner than all of them
-        if "_chunks" not in self.__dict__ and (there := self._chunk_at(passage)):
-            return there
-        return _nearest(self._chunks.get(passage.sha, ()), passage)
-
-    def _chunk_at(self, passage: Passage) -> NoteChunk | None:
-        """The chunk of a passage in the section that is where the passage was."""
-        for at, (section, end) in enumerate(_sections(self.document)):
-            if section.start <= passage.position < end:
-                chunks = _split(self.document, section, end, "" if at else _metadata(self.document))
-                return _nearest([each for each in chunks if text_hash(each.indexed_text) == passage.sha], passage)
-        return None
+        found = self._chunks.get(passage.sha, ())
+        return min(found, key=lambda chunk: abs(chunk.start - passage.position), default=None)
 
 
-def _nearest(chunks: Sequence[NoteChunk], passage: Passage) -> NoteChunk | None:
-    return min(chunks, key=lambda chunk: abs(chunk.start - passage.position), default=None)
+def found_note(document: Document) -> FoundNote:
+    """A note that was found: those found lately are parsed once."""
+    return _recent(document) if len(document.text) <= MAX_RECENT_CHARS else FoundNote(document)
 
 
-class RecentNotes:
-    """The notes that were found lately: read each time, parsed once."""
+_recent = lru_cache(MAX_RECENT_NOTES)(FoundNote)
 
-    def __init__(self) -> None:
-        self._notes: dict[str, FoundNote] = {}
-        self._lock = threading.Lock()
 
-    def note(self, document: Document) -> FoundNote:
-        with self._lock:
-            known = self._notes.get(document.path)
-            note = known if known and known.document.text == document.text else FoundNote(document)
-            if len(document.text) <= MAX_RECENT_CHARS:
-                keep_recent(self._notes, document.path, note, MAX_RECENT_NOTES)
-            return note
+# -- the parts that match a text, chosen by words only, without an index
+
+_STOP = re.compile(r"\n+|(?<=[.!?…])[ \t]+|(?<=[。！？])")
+
+
+class QuestionWords(Struct, frozen=True):
+    stems: dict[str, str]
+    """The stem of each word form, and the word of the question that it belongs to."""
+    prefixes: tuple[str, ...] = ()
+    """Single characters of scripts without spaces: they match every word that begins with them."""
+
+    def found_in(self, text: str) -> set[str]:
+        """The words of the question that occur in a text."""
+        text_words = set(words(text))
+        found = {self.stems[root] for word in text_words if (root := stem_word(word)) in self.stems}
+        return found | {prefix for prefix in self.prefixes if any(word.startswith(prefix) for word in text_words)}
+
+
+def question_words(question: str) -> QuestionWords:
+    terms = query_terms(question)
+    plain = [term for term in terms if not term.endswith("*")]
+    stems = {stem_word(form): term for term in reversed(plain) for form in word_forms(term)}
+    return QuestionWords(stems, tuple(term[:-1] for term in terms if term.endswith("*")))
+
+
+def best_part(text: str, question: QuestionWords, limit: int) -> tuple[int, int]:
+    """The part of a text, at most `limit` characters, with the most words of a question; words that occur seldom count
+    more. The beginning if there are none. Split at the end of a line or a sentence if possible."""
+    if len(text) <= limit:
+        return 0, len(text)
+    parts = list(_sentences(text, limit)) or [(0, 0)]
+    found = [question.found_in(text[start:end]) for start, end in parts]
+    counts = Counter(word for some in found for word in some)
+    ends = [_end(parts, first, limit) for first in range(len(parts))]
+    scores = [sum(1 / counts[word] for word in set[str]().union(*found[at:end])) for at, end in enumerate(ends)]
+    first = max(range(len(parts)), key=lambda at: (round(scores[at], 6), -at))
+    end = parts[ends[first] - 1][1]
+    while first and end - parts[first - 1][0] <= limit:
+        first -= 1
+    start = parts[first][0]
+    own = text[start : min(end, start + limit)].strip()
+    begin = text.index(own, start)
+    return begin, begin + len(own)
+
+
+def _sentences(text: str, limit: int) -> Iterator[tuple[int, int]]:
+    ends = [found.end() for found in _STOP.finditer(text)]
+    for start, end in pairwise([0, *ends, len(text)]):
+        # never so short that splitting would not get on
+        within = split_passages(text[start:end], max(limit // 2, limit - MIN_PASSAGE_CHARS))
+        yield from ((start + begin, start + stop) for begin, stop in within)
+
+
+def _end(parts: Sequence[tuple[int, int]], first: int, limit: int) -> int:
+    last = first + 1
+    while last < len(parts) and parts[last][1] - parts[first][0] <= limit:
+        last += 1
+    return last
+
+
+OMISSION = "\n\n…\n\n"
+"""Stands for text that is left out."""
+# How many of the best chunks are tried; and the share of the best score below which a chunk is about something else.
+MAX_TRIED, MIN_SCORE_SHARE = 300, 0.3
+# A distance at which neighbours share nothing: room is scarce, and a search has found the note already.
+_APART = 2 * RADIUS + 1
+# If not even the best chunk fits, this many characters of it are tried.
+_SHORTER_CHARS = (600, 300, 150, 75)
+# With less than this fraction of the room left, no more chunks are tried.
+_MIN_ROOM_FRACTION = 20
+
+CountTokens = Callable[[str], int]
+Span = tuple[int, int]
+
+
+class NotePart(Struct, frozen=True):
+    start: int
+    end: int
+    heading: str
+    """The heading it begins with or is under; empty above the first one."""
+
+
+def relevant_parts(document: Document, text: str, *, room: int, count: CountTokens) -> list[NotePart]:
+    """The parts of a note that match a text, in order, with the headings above them; the beginning if none match.
+    Joined by `parts_text` they take at most `room` tokens; empty if not even a few words fit."""
+    question, chunks = question_words(text), [chunk for chunk in note_chunks(document) if chunk.text]
+    scores = _scores(question, chunks)
+    threshold = MIN_SCORE_SHARE * max(scores.values(), default=0.0)
+    best = [at for at in nlargest(MAX_TRIED, scores, key=lambda at: (scores[at], -at)) if scores[at] >= threshold]
+    # then, if there is room: the beginning, which says what the note is about, and the neighbours of the best
+    neighbours = [near for at in best for near in (at + 1, at - 1) if 0 <= near < len(chunks)]
+    order = list(dict.fromkeys([*best, 0, *neighbours])) if best else list(range(len(chunks)))
+    page = _Page(document)
+    spans = (page.with_headings(chunks[at].start, chunks[at].end) for at in order)
+    first = next(spans, [])
+    if first and count(page.text_of(first)) > room:
+        first = _shorten_chunk(page, chunks[order[0]], question, room, count)
+    return page.parts(_fit(page, chain([first], spans), room, count, in_order=not best))
+
+
+def parts_text(document: Document, parts: Sequence[NotePart]) -> str:
+    """The parts as a model reads them."""
+    return OMISSION.join(document.text[part.start : part.end] for part in parts)
+
+
+def _scores(question: QuestionWords, chunks: Sequence[NoteChunk]) -> dict[int, float]:
+    occurrences: dict[str, list[int]] = {}
+    for at, chunk in enumerate(chunks):
+        for word in question.found_in(f"{' '.join(chunk.headings)}\n{chunk.text}"):
+            occurrences.setdefault(word, []).append(at * _APART)
+    if not occurrences:
+        return {}
+    postings = [Posting(word, numbers, len(numbers)) for word, numbers in occurrences.items()]
+    lengths = {at * _APART: float(len(topic_words(chunk.text))) for at, chunk in enumerate(chunks)}
+    mean = sum(lengths.values()) / len(lengths)
+    scores = word_scores(posting_scores(postings, len(chunks)), lengths, max(1.0, mean))
+    return {number // _APART: score for number, score in scores.items()}
+
+
+def _fit(
+    page: "_Page", groups: Iterable[Sequence[Span]], room: int, count: CountTokens, *, in_order: bool
+) -> list[Span]:
+    """As many groups of spans as fit, the best first; `in_order` stops at the first that does not fit."""
+    chosen: list[list[Span]] = []
+    known, left = set[Span](), room
+    for group in groups:
+        new = [span for span in group if span not in known]
+        cost = count(OMISSION.join(["", *(page.text[start:end] for start, end in new)]))
+        if cost <= left:
+            chosen.append(new)
+            known.update(new)
+            left -= cost
+        elif in_order or left < room // _MIN_ROOM_FRACTION:
+            break
+    # a text may have more tokens than its parts together
+    while chosen and count(page.text_of(chain.from_iterable(chosen))) > room:
+        chosen.pop()
+    return list(chain.from_iterable(chosen))
+
+
+def _shorten_chunk(
+    page: "_Page", chunk: NoteChunk, question: QuestionWords, room: int, count: CountTokens
+) -> list[Span]:
+    """The largest part of a chunk that fits."""
+    for size in _SHORTER_CHARS:
+        start, end = best_part(chunk.text, question, size)
+        spans = page.with_headings(chunk.start + start, chunk.start + end)
+        if count(page.text_of(spans)) <= room:
+            return spans
+    return []
+
+
+class _Page:
+    """A note's text, and the headings above each place in it."""
+
+    def __init__(self, document: Document) -> None:
+        self.text = document.text
+        self._headings = document.parsed.headings
+        self._starts = [heading.start for heading in self._headings]
+        self._above: list[list[Span]] = []
+        """The lines of each heading and of those above it."""
+        above: list[tuple[int, Span]] = []
+        for heading in self._headings:
+            above = [each for each in above if each[0] < heading.level]
+            above.append((heading.level, (heading.start, heading.end)))
+            self._above.append([line for _, line in above])
+
+    def with_headings(self, start: int, end: int) -> list[Span]:
+        at = bisect_right(self._starts, start)
+        lines = self._above[at - 1] if at else []
+        return [*(line for line in lines if line[0] < start), (start, end)]
+
+    def parts(self, spans: Iterable[Span]) -> list[NotePart]:
+        """Joins spans that overlap, or have only white space between them."""
+        joined: list[Span] = []
+        for start, end in sorted(spans):
+            if joined and (start <= joined[-1][1] or not self.text[joined[-1][1] : start].strip()):
+                start, end = joined[-1][0], max(joined.pop()[1], end)
+            joined.append((start, end))
+        return [NotePart(start, end, self._heading(start)) for start, end in joined]
+
+    def text_of(self, spans: Iterable[Span]) -> str:
+        return OMISSION.join(self.text[part.start : part.end] for part in self.parts(spans))
+
+    def _heading(self, offset: int) -> str:
+        at = bisect_right(self._starts, offset)
+        return self._headings[at - 1].text if at else ""

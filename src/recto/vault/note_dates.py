@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from recto.base.text import LazyPattern
 from recto.search.dates import MONTHS
-from recto.search.terms import normalize_text
+from recto.search.terms import normalize_text, words
 from recto.vault.document import Document, note_name
 
 # Any word: which are months is looked up, because a pattern with all their names takes long to compile at every start.
@@ -33,8 +33,7 @@ _WHOLE_MONTH = LazyPattern(
     rf"|(?P<named>{_MONTH})\b\.? (?:of |de )?(?P<of>(?:1[5-9]|20)\d\d)\b)"
 )
 _FORMS = (_ISO, _JOINED, _NUMBERS, _NO_YEAR, _DAY_FIRST, _MONTH_FIRST, _WHOLE_MONTH)
-_WORD = LazyPattern(_MONTH)
-_ONE_YEAR = LazyPattern(r"\b(?:19|20)\d\d\b")
+YEAR = LazyPattern(r"\b(?:1[5-9]|20)\d\d\b")
 _RELATIVE = {
     **dict.fromkeys(("today", "heute", "hoy"), 0),
     **dict.fromkeys(("yesterday", "gestern", "ayer", "hier"), 1),
@@ -121,22 +120,21 @@ def order_in_time(document: Document, heading: str, text: str = "") -> tuple[int
     days = (*named_days(text[:MAX_BEGINNING_CHARS]), *named_days(heading), *filter(None, [note_day(document)]))
     if day := next((each for each in days if each.year), None):
         return day.year or 0, day.month, day.day or 0
-    year = _ONE_YEAR.search(f"{heading} {note_name(document.path)}")
+    year = YEAR.search(f"{heading} {note_name(document.path)}")
     return int(year[0]) if year else 0, 0, 0
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.lower().split()) if text.isascii() else " ".join(_folded(text).split())
-
-
-def _folded(text: str) -> str:
     """Letter by letter, because normalizing a whole text would take the signs between figures too."""
-    return "".join(sign if sign.isascii() else normalize_text(sign) or " " for sign in text.lower())
+    signs = text.lower()
+    if not text.isascii():
+        signs = "".join(sign if sign.isascii() else normalize_text(sign) or " " for sign in signs)
+    return " ".join(signs.split())
 
 
 def _found(plain: str) -> Iterator[tuple[Day, int, int]]:
     """Each with its place; a part of a text is read once."""
-    if not any(map(str.isdigit, plain)) and MONTHS.keys().isdisjoint(_WORD.findall(plain)):
+    if not any(map(str.isdigit, plain)) and MONTHS.keys().isdisjoint(words(plain)):
         return
     taken = list[tuple[int, int]]()
     for form in _FORMS:

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from recto.search.passages import split_sentences
 from recto.vault.document import Document
-from recto.vault.links import DESTINATION, EMBED
+from recto.vault.links import DESTINATION, EMBED, WIKILINK
 
 StatementKind = Literal["sentence", "item", "row", "table", "list"]
 # A section is read this far around a place; and a table or list is told as a whole only if it is short.
@@ -27,19 +27,14 @@ _PROPERTY = re.compile(r"([\w][\w -]{0,40}):[ \t]+(?![>|&*!{])(\S.*)")
 _LABELS = frozenset(("title", "alias", "aliases", "tag", "tags", "cssclass", "cssclasses"))
 QUOTATION_MARKS = " \t\r\"'"
 _NAMED = re.compile(r"[\w][\w -]{0,30}: ")
-_LETTER = re.compile(r"[^\W_]")
-_CELLS = re.compile(r"(?<!\\)\|")
 # A table that was pasted from a spreadsheet has tabs between its cells, and so many columns at least.
 MIN_TABBED = 3
 # No name of a column, unless it is a year.
 _AMOUNT = re.compile(r"(?!(?:19|20)\d\d$)\W{0,2}\d")
-_RULER = re.compile(r"(?=[^-\r\n]*+-)[ \t:|-]++\r?$")
-_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
-_QUOTED = re.compile(r"^[ \t]*(?:>[ \t]*)+(?:\[![\w-]+\][+-]?[ \t]*)?")
-_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX/-]\][ \t]+)?")
+QUOTED = re.compile(r"^[ \t]*(?:>[ \t]*)+(?:\[![\w-]+\][+-]?[ \t]*)?")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?$)|[ \t]*(?:=+|-{2,})[ \t\r]*$")
-_BLOCK_ID = re.compile(r"(?<![ \t])[ \t]++\^[A-Za-z0-9-]++[ \t\r]*+$", re.MULTILINE)
-_WIKILINK = re.compile(r"\[\[(?:[^\[\]|\n]*+\|)?([^\[\]\n]*+)\]\]")
+BLOCK_ID = re.compile(r"(?<![ \t])[ \t]++\^[A-Za-z0-9-]++[ \t\r]*+$", re.MULTILINE)
 _LINK = re.compile(rf"\[([^\[\]\n]++)\]{DESTINATION}")
 _MARK = re.compile(r"(\*\*|__|~~|==)(?=\S)|(?<![\w*])\*(?=\S)([^*\n]++)(?<=\S)\*(?!\w)|`([^`\n]++)`")
 
@@ -66,19 +61,15 @@ class NoteStatement(Struct, frozen=True):
 
 def plain_text(markdown: str) -> str:
     """Markdown on one line as a person reads it: links by their captions, no marks, no block ids."""
-    text = EMBED.sub("", _BLOCK_ID.sub("", markdown))
-    text = _LINK.sub(r"\1", _WIKILINK.sub(_caption, text))
+    text = EMBED.sub("", BLOCK_ID.sub("", markdown))
+    text = _LINK.sub(r"\1", WIKILINK.sub(_caption, text))
     for _ in range(2):  # italics inside of bold
-        text = _without_marks(text)
+        text = "\n".join(map(_without_marks, text.split("\n")))
     return " ".join(text.split())
 
 
-def _without_marks(text: str) -> str:
+def _without_marks(line: str) -> str:
     """Without the marks of emphasis and code."""
-    return "\n".join(map(_line_without_marks, text.split("\n")))
-
-
-def _line_without_marks(line: str) -> str:
     parts, at, start = list[str](), 0, 0
     unclosed = set[str]()  # marks that nothing closes from here on: looked for once
     while found := _MARK.search(line, start):
@@ -105,7 +96,8 @@ def _closing(line: str, mark: str, start: int) -> int:
 
 
 def _caption(link: re.Match[str]) -> str:
-    return link[1].lstrip("/#^").replace("#", " › ").replace("^", " › ")
+    target, bar, caption = link[1].partition("|")
+    return (caption if bar else target).lstrip("/#^").replace("#", " › ").replace("^", " › ")
 
 
 def note_statements(document: Document, start: int, end: int) -> list[NoteStatement]:
@@ -174,64 +166,60 @@ class _Reader:
         yield from _together(items)
 
     def _each(self) -> Iterator[NoteStatement]:
-        at = 0
-        while at < len(self._lines):
-            end = self._block_end(at)
-            block = self._lines[at:end]
-            if len(block) > 1 and _RULER.match(block[1].text) and "|" in block[0].text:
-                yield from self._table(block, _cells(block[0].text), [(_cells(line.text), line) for line in block[2:]])
-            elif _FENCE.match(block[0].text):
-                for line in block[1:]:
-                    if line.text.strip() and not _FENCE.match(line.text):
-                        yield self._statement(" ".join(line.text.split()), "sentence", [line])
-            elif len(block) > 1 and self._is_tabbed(at):
-                rows = [(_tabbed_cells(line.text), line) for line in block]
+        """Paragraph by paragraph, item by item, table by table."""
+        lines, at = self._lines, 0
+        while at < len(lines):
+            first, end = lines[at].text, at + 1
+            if _is_fence(first):
+                while end < len(lines) and not _is_fence(lines[end].text):
+                    if lines[end].text.strip():
+                        yield self._statement(" ".join(lines[end].text.split()), "sentence", [lines[end]])
+                    end += 1
+                end += 1
+            elif self._is_tabbed(at):
+                end = self._end(end, _is_row)
+                rows = [(_tabbed_cells(line.text), line) for line in lines[at:end]]
                 is_headed = not any(map(_AMOUNT.match, rows[0][0]))
-                yield from self._table(block, rows[0][0] if is_headed else [""] * len(rows[0][0]), rows[is_headed:])
-            elif block[0].text.strip() and not _is_heading(block):
-                yield from self._prose(block)
+                header = rows[0][0] if is_headed else [""] * len(rows[0][0])
+                yield from self._table(lines[at:end], header, rows[is_headed:])
+            elif "|" in first and end < len(lines) and _is_ruler(lines[end].text) and not _HEADING.match(first):
+                end = self._end(end, lambda text: "|" in text)
+                rows = [(_cells(line.text), line) for line in lines[at + 2 : end]]
+                yield from self._table(lines[at:end], _cells(first), rows)
+            elif first.strip() and not _HEADING.match(first):
+                end = self._prose_end(end)
+                if not _HEADING.match(lines[end - 1].text):
+                    yield from self._prose(lines[at:end])
             at = end
 
-    def _block_end(self, at: int) -> int:
-        """Where the paragraph, item, table, code or heading that begins here ends."""
-        lines, first = self._lines, self._lines[at].text
-        end = at + 1
-        if _FENCE.match(first):
-            while end < len(lines) and not _FENCE.match(lines[end].text):
-                end += 1
-            return min(end + 1, len(lines))
-        if not first.strip() or _HEADING.match(first):
-            return end
-        if self._is_tabbed(at):
-            while end < len(lines) and _is_row(lines[end].text):
-                end += 1
-            return end
-        is_table = "|" in first and end < len(lines) and _RULER.match(lines[end].text) is not None
-        while end < len(lines) and lines[end].text.strip():
-            text = lines[end].text
-            if is_table and "|" not in text:
+    def _end(self, at: int, continues: Callable[[str], bool]) -> int:
+        while at < len(self._lines) and continues(self._lines[at].text):
+            at += 1
+        return at
+
+    def _prose_end(self, end: int) -> int:
+        """Where a paragraph or item ends, or a heading with the line under it."""
+        lines = self._lines
+        while end < len(lines) and (text := lines[end].text).strip():
+            if ITEM.match(text) or _is_fence(text) or text.lstrip().startswith("|") or self._is_tabbed(end):
                 break
-            if not is_table and (_ITEM.match(text) or _FENCE.match(text) or text.lstrip().startswith("|")):
-                break
-            if not is_table and self._is_tabbed(end):
-                break
-            if not is_table and _HEADING.match(text):
-                return end + (not text.lstrip().startswith("#"))  # an underline belongs to its heading
+            if _HEADING.match(text):
+                return end + (not text.lstrip().startswith("#"))
             end += 1
         return end
 
     def _is_tabbed(self, at: int) -> bool:
         """Whether a table with tabs begins here."""
         first, *after = (line.text for line in self._lines[at : at + 2])
-        is_wide = "\t" in first and not _ITEM.match(first) and len([*filter(None, _tabbed_cells(first))]) >= MIN_TABBED
+        is_wide = "\t" in first and not ITEM.match(first) and len([*filter(None, _tabbed_cells(first))]) >= MIN_TABBED
         return is_wide and bool(after) and _is_row(after[0])
 
     def _prose(self, block: Sequence[_Line]) -> Iterator[NoteStatement]:
-        lines = [_QUOTED.sub("", line.text) for line in block]
-        item = _ITEM.match(lines[0])
+        lines = [QUOTED.sub("", line.text) for line in block]
+        item = ITEM.match(lines[0])
         lines[0] = lines[0][item.end() :] if item else lines[0]
         sentences = [sentence for part in _wanted_lines(lines) for sentence in split_sentences(plain_text(part))]
-        is_link = not _LETTER.search(_LINK.sub("", _WIKILINK.sub("", "\n".join(lines))))
+        is_link = not any(map(str.isalnum, _LINK.sub("", WIKILINK.sub("", "\n".join(lines)))))
         for at, sentence in enumerate(sentences, 1):
             statement = self._statement(sentence, "item" if item else "sentence", block)
             yield replace(statement, more=_beginning(sentences, at), is_link=is_link)
@@ -285,16 +273,21 @@ def _wanted_lines(lines: Sequence[str]) -> list[str]:
     return wanted
 
 
-def _is_heading(block: Sequence[_Line]) -> bool:
-    return _HEADING.match(block[-1].text) is not None
-
-
 def _cells(line: str) -> list[str]:
-    return [plain_text(cell.replace("\\|", "|")) for cell in _CELLS.split(line.strip().strip("|"))]
+    cells = line.strip().strip("|").replace("\\|", "\0").split("|")
+    return [plain_text(cell.replace("\0", "|")) for cell in cells]
 
 
 def _tabbed_cells(line: str) -> list[str]:
     return [plain_text(cell) for cell in line.rstrip().split("\t")]
+
+
+def _is_ruler(line: str) -> bool:
+    return "-" in line and not line.strip(" \t:|-\r")
+
+
+def _is_fence(line: str) -> bool:
+    return line.lstrip(" \t").startswith(("```", "~~~"))
 
 
 def _is_row(line: str) -> bool:

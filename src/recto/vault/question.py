@@ -25,20 +25,11 @@ AnswerKind = Literal["name", "date", "number", "reason"]
 
 # Of the question words of a language the first ones, in this order; "how" asks for a number before a word with a topic.
 _KINDS: tuple[AnswerKind, ...] = ("date", "name", "reason", "number")
+_FUNCTION_WORDS = ("questions", "first_person", "second_person", "pointing", "articles")
 # Classes of words that say nothing of the topic.
-_ASKING = (
-    "questions",
-    "first_person",
-    "second_person",
-    "pointing",
-    "articles",
-    "please",
-    "telling",
-    "joining",
-    "future",
-)
+_ASKING = (*_FUNCTION_WORDS, "please", "telling", "joining", "future")
 # Those whose words tell a language.
-_TELLING_A_LANGUAGE = ("questions", "first_person", "second_person", "pointing", "articles", "negations", "conditions")
+_TELLING_A_LANGUAGE = (*_FUNCTION_WORDS, "negations", "conditions")
 # "17*23", "12% of 80", "40 times 64".
 _ARITHMETIC = LazyPattern(r"\d ?(?:[*×x^÷=+%]|(?<= )[-/](?= )|(?<= )([^\W\d]+) (?=\d))")
 _NOTES = frozenset(("note", "notes", "vault", "notiz", "notizen", "notas"))
@@ -94,13 +85,15 @@ def _parsed(text: str, today: date) -> VaultQuestion:
     days, undated = take_days(text, today)
     asked = _asked(text, language)
     request = _request(text)
-    ignored, measures = (
-        _class(*_ASKING, language=language).union(request),
-        {each.following for each in asked if each.is_measure},
-    )
+    ignored = _class(*_ASKING, language=language).union(request)
+    measures = {each.following for each in asked if each.is_measure}
     terms = [term.removesuffix("*") for term in query_terms(_without_asking(undated))]
-    terms = [term for term in terms if not (is_spaced(term) and term in ignored)]
-    terms = [term for term in terms if len(term) > _SHORT or not term.isalpha() or f" {term} " not in text]
+    terms = [
+        term
+        for term in terms
+        if not (is_spaced(term) and term in ignored)
+        and (len(term) > _SHORT or not term.isalpha() or f" {term} " not in text)
+    ]
     terms = [term for term in terms if term not in measures] or terms
     return VaultQuestion(
         text,
@@ -177,10 +170,8 @@ def _request(text: str) -> Sequence[str]:
     """What stands before a question in which the user asks to be told: "I want to know who …"."""
     said = words(text[:_SAMPLE])
     before = said[: next((at for at, word in enumerate(said) if word in _class("questions")), 0)]
-    is_request = not _class("first_person").isdisjoint(before) and _class(*_ASKING) | COMMON_WORDS | STOP_WORDS >= set(
-        before
-    )
-    return before if is_request else ()
+    says_nothing = _class(*_ASKING) | COMMON_WORDS | STOP_WORDS >= set(before)
+    return before if says_nothing and not _class("first_person").isdisjoint(before) else ()
 
 
 def _begins_asking(text: str) -> bool:

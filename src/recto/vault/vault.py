@@ -1,15 +1,16 @@
 """Vault: a folder of notes with their names and links: read, searched by name, written. Nothing outside can be named.
 
-Everything is lazy: names need one walk, aliases and backlinks a catalog of all notes.
+Everything is lazy: names need one walk, aliases and backlinks a catalog of all notes. A Watcher reports changed files.
 """
 
 import codecs
+import errno
 import hashlib
 import os
 import posixpath
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -18,21 +19,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.errors import Invalid, NotFound, RectoError
-from recto.vault.catalog import Catalog, DocumentInfo, Progress, ResolvedLink, VaultChanges
-from recto.vault.catalog_file import CatalogEmptied, link_context
+from recto.vault.catalog import CacheEmptied, Catalog, DocumentInfo, Progress, ResolvedLink, VaultChanges, link_context
 from recto.vault.decoding import decode_text
 from recto.vault.document import Document
 from recto.vault.folder import Folder, is_note
+from recto.vault.gitignore import NAME as IGNORE_FILE
 from recto.vault.link_resolver import LinkResolver, fold_name
 from recto.vault.links import Link, find_all_links, split_link
-from recto.vault.rename_journal import BegunRename, RenameJournal
-from recto.vault.rename_plan import RenamePlan, rewrite_links
-from recto.vault.watcher import Watcher
+from recto.vault.rename import BegunRename, RenameJournal, RenamePlan, rewrite_links
 
 __all__ = ["Document", "DocumentInfo", "RenameResult", "ResolvedLink", "Vault", "VaultChanges"]
 
 # How long a scan stays fresh. With a watcher it is only repeated for changes that the watcher missed.
 FRESH_S, FRESH_WATCHED_S = 2.0, 60.0
+
+# Editors write a file in several steps: how long the watcher waits for the rest of them; and how often it wakes up
+# without changes. The first time shows that it is watching.
+DEBOUNCE_MS, STEP_MS, _POLL_MS = 50, 20, 500
 
 T = TypeVar("T")
 OTHER_BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
@@ -45,6 +48,75 @@ class RenameResult(Struct, frozen=True):
 
     path: str
     links: dict[str, int]
+
+
+class Watcher:
+    """A thread that reports changed files. If it cannot run, `warning` says why."""
+
+    def __init__(self, root: Path, on_change: Callable[[set[str]], object]) -> None:
+        """`on_change` gets relative paths; an empty set when watching begins, as anything may have changed before."""
+        self.warning = ""
+        self._root = root
+        self._on_change = on_change
+        self._stop = threading.Event()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="vault-watcher", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_watching(self) -> bool:
+        return self._ready.is_set() and self._thread.is_alive()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits until it is watching. Returns False if that takes longer."""
+        return self._ready.wait(timeout_s) and self.is_watching
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        try:
+            self._watch()
+        except Exception as why:  # scanning goes on, and finds the changes later
+            self.warning = f"the vault cannot be watched ({why}); changes are found by scanning it instead"
+        finally:
+            self._ready.clear()
+
+    def _watch(self) -> None:
+        from watchfiles import watch  # only watching needs it
+
+        batches = watch(
+            self._root,
+            watch_filter=lambda _, path: self._is_relevant(path),
+            debounce=DEBOUNCE_MS,
+            step=STEP_MS,
+            stop_event=self._stop,
+            rust_timeout=_POLL_MS,
+            yield_on_timeout=True,
+            raise_interrupt=False,
+            # it would also ignore every other failure, such as a missing folder
+            ignore_permission_denied=False,
+        )
+        inode = self._root.stat().st_ino
+        for changes in batches:
+            # a folder that was replaced is another one, and no changes of it arrive
+            if self._root.stat().st_ino != inode:
+                raise FileNotFoundError(errno.ENOENT, "the folder was moved")
+            if not self._ready.is_set():
+                self._ready.set()
+                self._on_change(set())
+            if changes:
+                self._on_change({Path(path).relative_to(self._root).as_posix() for _, path in changes})
+
+    def _is_relevant(self, path: str) -> bool:
+        location = Path(path)
+        if not location.is_relative_to(self._root):
+            return False
+        *folders, name = location.relative_to(self._root).parts or (".",)
+        is_hidden = name.startswith(".") and name != IGNORE_FILE
+        return not (is_hidden or any(part.startswith(".") for part in folders))
 
 
 class Vault:
@@ -61,8 +133,6 @@ class Vault:
         self._watcher: Watcher | None = None
         self._journal = RenameJournal(cache.parent if cache else None)
         self._is_journal_read = False
-
-    # -- keeping up with the disk
 
     def refresh(self, progress: Progress | None = None) -> VaultChanges:
         """Scans the folder and brings the catalog up to date."""
@@ -147,7 +217,7 @@ class Vault:
             for _ in range(2):
                 try:
                     return query(self._current_names(with_catalog=True))
-                except CatalogEmptied:
+                except CacheEmptied:
                     self.refresh()
             return query(self._current_names(with_catalog=True))
 
@@ -186,7 +256,8 @@ class Vault:
         """Notes by path, below a folder or with a tag; a tag includes its subtags."""
         found = self._query(lambda _: self._catalog.documents(prefix))
         wanted = (tag or "").strip("#/ ").lower()
-        return [each for each in found if not wanted or any(_is_subtag(own, wanted) for own in each.tags)]
+        subtags = f"{wanted}/"
+        return [each for each in found if not wanted or any(f"{own.lower()}/".startswith(subtags) for own in each.tags)]
 
     def hashes(self) -> Mapping[str, bytes]:
         """Readable notes and the hashes of their content: the same object as long as nothing has changed."""
@@ -205,8 +276,7 @@ class Vault:
         """Links to a document or an attachment, by path and position, without those from itself to its own headings."""
         target = self._resolve_path(path)
         if not self.folder.locate(target).is_file():
-            similar = self.closest(target, 1)
-            hint = f"; did you mean {similar[0]}?" if similar else ""
+            hint = "".join(f"; did you mean {each}?" for each in self.closest(target, 1))
             raise NotFound(f"there is no document {path[:80]} in the vault{hint}", path=path)
 
         def query(names: LinkResolver) -> list[ResolvedLink]:
@@ -282,7 +352,7 @@ class Vault:
             with self._journal.remembered(BegunRename(old, new, sources)):
                 self.folder.move(old, new)
                 try:
-                    return RenameResult(new, self._rewrite_all(plan, list(sources)))
+                    return RenameResult(new, self._rewrite_all(plan, sources))
                 finally:
                     self.mark_changed([old, new, *sources])
 
@@ -292,21 +362,17 @@ class Vault:
         if plan.old not in plan.before:
             raise NotFound(f"there is no document {plan.old} in the vault", path=plan.old)
         keys = plan.before.link_keys(plan.old) | plan.after.link_keys(plan.new)
-        sources = {found.source for found in self._catalog.links(keys)}
-        hashes: dict[str, str] = {}
-        for source in sorted(sources - {plan.old}):
-            hashes[source] = ""
-            with suppress(NotFound):  # a note that cannot be read fails here, before anything is moved
-                hashes[source] = hashlib.sha256(self.folder.read(source)).hexdigest()
+        sources = {found.source for found in self._catalog.links(keys)} - {plan.old}
+        # a note that cannot be read fails here, before anything is moved
+        hashes = {source: self._hash(source, NotFound) for source in sorted(sources)}
         if is_note(plan.old):
-            hashes[plan.old] = self._hash(plan.old)
+            hashes[plan.old] = self._hash(plan.old, NotFound, Invalid)
         return plan, hashes
 
-    def _hash(self, path: str) -> str:
-        try:
+    def _hash(self, path: str, *ignored: type[RectoError]) -> str:
+        with suppress(*ignored):
             return hashlib.sha256(self.folder.read(path)).hexdigest()
-        except (NotFound, Invalid):
-            return ""
+        return ""
 
     def _finish_rename(self) -> None:
         """Rewrites the links that a killed rename has left; what it had not begun to change stays as it is."""
@@ -314,21 +380,23 @@ class Vault:
             if begun is None or not (self._is_file(begun.new) or self._is_file(begun.old)):
                 return  # the disk may be away
             if self._is_file(begun.new) and not self._is_file(begun.old):
-                self._finished = self._untold = self._finish(begun)
+                what = f"the rename of {begun.old} to {begun.new} was interrupted"
+                try:
+                    count = self._finish(begun)
+                    told = f"{what} and has been finished now: {count} links were rewritten"
+                except RectoError as why:
+                    told = f"{what}: {why.message}"
+                self._finished = self._untold = told
             self._journal.forget()
 
-    def _finish(self, begun: BegunRename) -> str:
-        told = f"the rename of {begun.old} to {begun.new} was interrupted"
+    def _finish(self, begun: BegunRename) -> int:
         try:
             self.mark_changed([begun.old, begun.new, *begun.notes])
             after = self._current_names(with_catalog=True)
             plan = RenamePlan(begun.old, begun.new, after.with_rename(begun.new, begun.old), after)
-            counts = self._rewrite_all(plan, list(begun.notes), begun.notes)
-        except RectoError as why:
-            return f"{told}: {why.message}"
+            return sum(self._rewrite_all(plan, begun.notes, is_begun=True).values())
         finally:
             self.mark_changed([begun.new, *begun.notes])
-        return f"{told} and has been finished now: {sum(counts.values())} links were rewritten"
 
     def _is_file(self, path: str) -> bool:
         try:
@@ -336,18 +404,16 @@ class Vault:
         except RectoError:
             return False
 
-    def _rewrite_all(
-        self, plan: RenamePlan, sources: Sequence[str], hashes: Mapping[str, str] | None = None
-    ) -> dict[str, int]:
+    def _rewrite_all(self, plan: RenamePlan, hashes: Mapping[str, str], *, is_begun: bool = False) -> dict[str, int]:
         """Reads each note right before writing it, as its owner may be typing. Failures are raised at the end, with all
-        others done. Where the `hashes` say that a note has been changed since, only its broken links are."""
+        others done. Of a rename that `is_begun`, only the broken links of a note that has changed since."""
         counts: dict[str, int] = {}
         failed: dict[str, str] = {}
-        for source in sources:
-            path = plan.new if source == plan.old else source
+        for source, known in hashes.items():
+            path = plan.new_path(source)
             try:
-                is_begun = hashes is not None and hashes[source] != self._hash(path)
-                if count := self._rewrite_note(path, source, plan, only_broken=is_begun):
+                has_changed = is_begun and known != self._hash(path, NotFound, Invalid)
+                if count := self._rewrite_note(path, source, plan, only_broken=has_changed):
                     counts[path] = count
             except RectoError as why:
                 failed[path] = why.message
@@ -362,7 +428,7 @@ class Vault:
             )
         return counts
 
-    def _rewrite_note(self, path: str, source: str, plan: RenamePlan, *, only_broken: bool = False) -> int:
+    def _rewrite_note(self, path: str, source: str, plan: RenamePlan, *, only_broken: bool) -> int:
         """How many links were changed; 0 if the note is gone or cannot be read."""
         try:
             raw = self.folder.read(path)
@@ -376,7 +442,3 @@ class Vault:
         if count:
             self.folder.write(path, changed.encode("utf-8", "surrogateescape"))
         return count
-
-
-def _is_subtag(tag: str, parent: str) -> bool:
-    return f"{tag.lower()}/".startswith(f"{parent}/")

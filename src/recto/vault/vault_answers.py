@@ -3,17 +3,22 @@ words of the message, ranked by their best sentence. What is not near enough is 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 
 from msgspec.structs import replace
 
+from recto.base.text import counted
 from recto.errors import RectoError
 from recto.search.terms import normalize_text
-from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup, part_around
 from recto.vault.answers import (
+    LEAST_OF_BEST,
     NEAR_ALONE,
     NEAR_ALONE_FOREIGN,
     POOL,
+    AnswerPassage,
+    FoundPassages,
+    Lookup,
     RatedStatement,
     asks_itself,
     found_terms,
@@ -21,20 +26,22 @@ from recto.vault.answers import (
     is_foreign,
     is_near,
     near_share,
+    part_around,
     rated_by_meaning,
     rated_statements,
-    speaks_of_year,
     term_weights,
     with_compounds,
 )
 from recto.vault.document import Document, note_name
-from recto.vault.note_dates import note_day
-from recto.vault.note_statements import NoteStatement, note_statements, property_statements
+from recto.vault.folder import is_note
+from recto.vault.note_dates import YEAR, note_day
+from recto.vault.note_statements import NoteStatement, note_statements, plain_text, property_statements
 from recto.vault.question import VaultQuestion, language_of, parse_question, question_parts
-from recto.vault.quoted_statements import LEAST_OF_BEST
+from recto.vault.vault import Vault
 from recto.vault.vault_search import Excerpt, VaultSearch
 
-ReadDocument = Callable[[str], Document]
+ReadDocument = Callable[[str], Document | None]
+"""None where a note has vanished since it was found."""
 # What each place behind the first costs a passage.
 RANK_COST = 0.01
 # The words of an earlier question count so much in a message that leans on it and has a topic of its own; and as a
@@ -48,42 +55,63 @@ LEAST_OF_TASK = 2
 MAX_NOTE_CHARS, MAX_SECTION_CHARS = 40_000, 900
 # So many passages are compared by their statements, where no words are shared.
 MOST_BY_MEANING = 4
+# Of an overview: how many notes are named, and of how many it is told why they cannot be read.
+MOST_NAMED, MOST_TOLD = 8, 3
+# Notes whose questions are read, the latest first, and the longest question that is worth offering.
+MOST_READ, LONGEST_QUESTION, SHORTEST_QUESTION = 80, 90, 12
+_QUESTION = re.compile(
+    r"^[ \t]*(?:#{1,6}|[-*+]|\d+[.)])[ \t]+(?:\[.\][ \t]+)?(\S.*?[?？])(?:[ \t]*\(.*\))?[ \t]*$", re.MULTILINE
+)
 OTHER_WORDS = "your notes do not have the words of your question; the quotes are what is nearest in meaning"
 OTHER_LANGUAGE = "your notes are in another language than your question; the quotes are what is nearest in meaning"
 USED_BEFORE, OF_THAT_DAY = "in use, and the message leans on it", "of the day that is asked about"
 
 
-def find_passages(search: VaultSearch, read: ReadDocument, lookup: Lookup, *, is_named: bool = False) -> FoundPassages:
+def find_passages(
+    search: VaultSearch, read: Callable[[str], Document], lookup: Lookup, *, is_named: bool = False
+) -> FoundPassages:
     """`is_named`: the user named the notes, and no others are looked at."""
-    question = parse_question(lookup.text)
-    asked = question
+
+    @cache
+    def document(path: str) -> Document | None:
+        try:
+            return read(path)
+        except RectoError:
+            return None
+
+    question = asked = parse_question(lookup.text)
     hits, warning = search.find_excerpts(" ".join((lookup.text, *(day.written for day in question.days))), POOL)
     if lookup.earlier:
-        more = search.find_excerpts(f"{lookup.text}\n{lookup.earlier}", POOL).hits
-        hits = tuple({(each.path, each.start): each for each in (*more, *hits)}.values())
+        hits = _joined(search.find_excerpts(f"{lookup.text}\n{lookup.earlier}", POOL).hits, hits)
     is_other = _is_other(question, hits)
     if is_other and (translated := _translated(search, question, hits)):
         question = translated
-        more = search.find_excerpts(question.text, POOL).hits
-        hits = tuple({(each.path, each.start): each for each in (*more, *hits)}.values())
-    shelf, pool = _Shelf(read), [f"{hit.title} {hit.heading} {hit.text}" for hit in hits]
-    rater = _Rater(with_compounds(question, pool), parse_question(lookup.earlier), pool, shelf)
+        hits = _joined(search.find_excerpts(question.text, POOL).hits, hits)
+    pool = list(map(_whole_text, hits))
+    rater = _Rater(with_compounds(question, pool), parse_question(lookup.earlier), pool, document)
     used = [each for path in lookup.in_use for each in rater.used(path, is_named=is_named)]
     found = list[tuple[AnswerPassage, bool]]()
     if not is_named:
         found += [each for path in search.find_dated(question.days) for each in rater.dated(path)]
         found += [each for rank, hit in enumerate(hits) for each in rater.found(hit, rank)]
-    near = [each for each, is_close in (*used, *found) if is_close]
-    far = [each for each, is_close in found if not is_close]
-    passages = tuple(_best(near))
+    passages = _best(each for each, is_close in (*used, *found) if is_close)
     told = OTHER_LANGUAGE if is_other else "" if passages else OTHER_WORDS
     if question.asks and not is_named:
         # what the search puts first, whatever its words; and where no words are near, whatever is
-        nearest = _nearest(search, shelf, asked, hits[:1] if passages else hits)
-        passages += tuple(each for each in _best(nearest) if not any(map(each.overlaps, passages)))
+        nearest = _best(_nearest(search, document, asked, hits[:1] if passages else hits))
+        passages += tuple(each for each in nearest if not any(map(each.overlaps, passages)))
     if told and passages:
         warning = f"{told}; {warning}" if warning else told
-    return FoundPassages(passages, tuple(sorted(far, key=_order)[:3]), warning, question)
+    far = sorted((each for each, is_close in found if not is_close), key=_order)
+    return FoundPassages(passages, tuple(far[:3]), warning, question)
+
+
+def _joined(more: Sequence[Excerpt], hits: Sequence[Excerpt]) -> tuple[Excerpt, ...]:
+    return tuple({(each.path, each.start): each for each in (*more, *hits)}.values())
+
+
+def _whole_text(hit: Excerpt) -> str:
+    return f"{hit.title} {hit.heading} {hit.text}"
 
 
 def _is_other(question: VaultQuestion, hits: Sequence[Excerpt]) -> bool:
@@ -94,7 +122,7 @@ def _is_other(question: VaultQuestion, hits: Sequence[Excerpt]) -> bool:
     if question.language:
         told = [language_of(hit.text) for hit in hits]
         return question.language not in told and any(told)
-    held = frozenset[str]().union(*(found_terms(question, f"{hit.title} {hit.heading} {hit.text}") for hit in hits))
+    held = frozenset[str]().union(*(found_terms(question, _whole_text(hit)) for hit in hits))
     return 2 * len(held) < len(question.terms)
 
 
@@ -118,7 +146,7 @@ def _translated(search: VaultSearch, question: VaultQuestion, hits: Sequence[Exc
 
 
 def _nearest(
-    search: VaultSearch, shelf: "_Shelf", question: VaultQuestion, hits: Sequence[Excerpt]
+    search: VaultSearch, read: ReadDocument, question: VaultQuestion, hits: Sequence[Excerpt]
 ) -> list[AnswerPassage]:
     """What is near in meaning to a question, where their words are not enough."""
     looked = list[tuple[Excerpt, Document, list[NoteStatement]]]()
@@ -126,7 +154,7 @@ def _nearest(
         # a name or number may stand in both languages
         is_far = is_foreign(question, [hit.text]) and not found_terms(question, hit.text)
         least = NEAR_ALONE_FOREIGN if is_far else NEAR_ALONE
-        if (hit.similarity or 0.0) >= least and (document := shelf.get(hit.path)):
+        if (hit.similarity or 0.0) >= least and (document := read(hit.path)):
             statements = note_statements(document, hit.start, hit.end)
             telling = [each for each in statements if not (each.is_link or asks_itself(each.text))]
             looked += [(hit, document, telling)] if telling else []
@@ -145,62 +173,45 @@ def _order(passage: AnswerPassage) -> float:
     return -passage.score
 
 
-def _best(passages: Iterable[AnswerPassage]) -> Iterator[AnswerPassage]:
+def _best(passages: Iterable[AnswerPassage]) -> tuple[AnswerPassage, ...]:
     """Each text once, as far as it answers about as well as the best one."""
     chosen = list[AnswerPassage]()
     for each in sorted(passages, key=_order):
-        is_known = any(each.overlaps(other) for other in chosen)
+        is_known = any(map(each.overlaps, chosen))
         if not is_known and (not chosen or each.score >= LEAST_OF_BEST * chosen[0].score):
             chosen.append(each)
-            yield each
-
-
-class _Shelf:
-    """Notes, each read once."""
-
-    def __init__(self, read: ReadDocument) -> None:
-        self._read = read
-        self._documents: dict[str, Document | None] = {}
-
-    def get(self, path: str) -> Document | None:
-        if path not in self._documents:
-            try:
-                self._documents[path] = self._read(path)
-            except RectoError:  # it has vanished since it was found
-                self._documents[path] = None
-        return self._documents[path]
+    return tuple(chosen)
 
 
 class _Rater:
     """Rates parts of notes for a question, and for what it leans on."""
 
-    def __init__(self, question: VaultQuestion, earlier: VaultQuestion, pool: Sequence[str], shelf: _Shelf) -> None:
-        self._asked, self._shelf = question, shelf
+    def __init__(
+        self, question: VaultQuestion, earlier: VaultQuestion, pool: Sequence[str], read: ReadDocument
+    ) -> None:
+        self._asked, self._read = question, read
         self._least = min(len(question.topics), LEAST_FOREIGN) if is_foreign(question, pool) else 1
         if not question.asks:
             self._least = min(len(question.terms), LEAST_OF_TASK)
-        self._weights = term_weights(question, pool)
-        before = term_weights(earlier, pool)
-        weights = {
-            term: EARLIER_WEIGHT if question.topics else EARLIER_SHARE * weight for term, weight in before.items()
+        before = {
+            term: EARLIER_WEIGHT if question.topics else EARLIER_SHARE * weight
+            for term, weight in term_weights(earlier, pool).items()
         }
-        self._weights |= {term: weight for term, weight in weights.items() if term not in self._weights}
-        terms, verbs = tuple(self._weights), question.verbs | earlier.verbs
-        self._question = replace(question, terms=terms, verbs=verbs)
-        if not question.kinds:
-            self._question = replace(self._question, kinds=earlier.kinds)
+        own = term_weights(question, pool)
+        self._weights = own | {term: weight for term, weight in before.items() if term not in own}
+        kinds, verbs = question.kinds or earlier.kinds, question.verbs | earlier.verbs
+        self._question = replace(question, terms=tuple(self._weights), verbs=verbs, kinds=kinds)
         parts = question_parts(question)
         self._parts = parts if len(parts) > 1 else [self._question]
 
     def found(self, hit: Excerpt, rank: int) -> Iterator[tuple[AnswerPassage, bool]]:
-        document = self._shelf.get(hit.path)
+        document = self._read(hit.path)
         if document is None:
             return
         statements, start = note_statements(document, hit.start, hit.end), hit.start
         if not document.text[document.parsed.body_start : start].strip() and (above := property_statements(document)):
             statements, start = [*above, *statements], 0
-        rated = self._rated(statements, document)
-        if rated:
+        if rated := self._rated(statements, document):
             score = round(max(0.0, rated[0].score - RANK_COST * rank), 4)
             start = start if rated[0].statement.start < hit.start else hit.start
             place = (document, hit.heading, hit.line, start, hit.end)
@@ -213,7 +224,7 @@ class _Rater:
         for passage, statements in self._whole(path, USED_BEFORE):
             own = self._asked.topics
             is_close = is_named or not own or bool(own & self._held(passage.document, statements))
-            yield passage, is_close and (is_named or speaks_of_year(self._asked, _with_name(passage.document)))
+            yield passage, is_close and (is_named or _speaks_of_year(self._asked, passage.document))
 
     def dated(self, path: str) -> Iterator[tuple[AnswerPassage, bool]]:
         """What answers in a note that has the day of the question in its name."""
@@ -221,13 +232,12 @@ class _Rater:
             yield passage, self._is_near(passage.document, statements, passage.statements, None)
 
     def _whole(self, path: str, because: str) -> Iterator[tuple[AnswerPassage, list[NoteStatement]]]:
-        document = self._shelf.get(path)
+        document = self._read(path)
         if document is None:
             return
         body = note_statements(document, document.parsed.body_start, min(len(document.text), MAX_NOTE_CHARS))
         statements = [*property_statements(document), *body]
-        rated = self._rated(statements, document)
-        if rated:
+        if rated := self._rated(statements, document):
             best = rated[0].statement
             start, end = part_around(document, best.start, best.end, MAX_SECTION_CHARS)
             held = tuple(each for each in rated if start <= each.statement.start < end)
@@ -270,7 +280,7 @@ class _Rater:
         similarity: float | None,
     ) -> bool:
         held, asked = self._held(document, statements), self._question
-        if len(held) < self._least or not speaks_of_year(asked, _with_name(document)):
+        if len(held) < self._least or not _speaks_of_year(asked, document):
             return False
         share = max(near_share(part, held, self._of(part)) for part in self._parts)
         # where the verb is missing, it must at least be the kind of answer that is asked for, or surely be near
@@ -282,5 +292,54 @@ class _Rater:
         return {term: self._weights[term] for term in part.terms if term in self._weights}
 
 
-def _with_name(document: Document) -> str:
-    return f"{document.path} {document.text}"
+def _speaks_of_year(question: VaultQuestion, document: Document) -> bool:
+    """Whether a note may speak of the year that is asked about: it names that year, or none at all."""
+    asked, told = set(YEAR.findall(question.text)), set(YEAR.findall(f"{document.path} {document.text}"))
+    return not asked or not told or bool(asked & told)
+
+
+def why_nothing(vault: Vault) -> str:
+    """Why no note can be found: the folder is gone, or has no notes; empty where it has some."""
+    if not vault.root.is_dir():
+        return f"the folder {vault.root} is no longer there: your notes could not be searched"
+    try:
+        return "" if vault.documents() else f"there are no notes in {vault.root}: nothing was searched"
+    except RectoError as why:
+        return f"your notes could not be searched: {why.message}"
+
+
+def unread_notes(vault: Vault) -> str:
+    """The notes that a search leaves out, because they cannot be read; empty if there are none."""
+    readable = vault.hashes()
+    unread = [each for each in vault.documents() if each.path not in readable]
+    if not unread:
+        return ""
+    named = "; ".join(each.problem or each.path for each in unread[:MOST_TOLD])
+    more = f"; and {len(unread) - MOST_TOLD} more" if len(unread) > MOST_TOLD else ""
+    return f"not searched: {named}{more}"
+
+
+def vault_overview(vault: Vault) -> str:
+    """How many notes there are, and the first of them by name, those outside of folders before others."""
+    notes = sorted(vault.documents(), key=lambda each: (each.path.count("/"), each.path.casefold()))
+    named = ", ".join(each.title for each in notes[:MOST_NAMED])
+    more = f" and {len(notes) - MOST_NAMED} more" if len(notes) > MOST_NAMED else ""
+    return f"{counted(len(notes), 'note')}: {named}{more}"
+
+
+def questions_in_notes(vault: Vault, most: int) -> list[str]:
+    """Questions that the notes ask themselves, as headings or items of a list; notes that ask several come first."""
+    entries = sorted((each for each in vault.folder.walk() if is_note(each.path)), key=lambda each: -each.mtime_ns)
+    asked = [list(_questions(vault, entry.path)) for entry in entries[:MOST_READ]]
+    return list(dict.fromkeys(each for found in sorted(asked, key=len, reverse=True) for each in found))[:most]
+
+
+def _questions(vault: Vault, path: str) -> Iterator[str]:
+    try:
+        text = vault.read(path).text
+    except RectoError:
+        return
+    for match in _QUESTION.finditer(text):
+        question = plain_text(match[1])
+        if SHORTEST_QUESTION <= len(question) <= LONGEST_QUESTION:
+            yield question

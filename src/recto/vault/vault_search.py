@@ -16,18 +16,28 @@ from typing import Generic, NamedTuple, TypeVar
 from msgspec import Struct
 
 from recto.base.background import BackgroundWorker
+from recto.base.locations import CATALOG_FILE, GISTS_FILE, SEARCH_FILE, vault_folder
+from recto.base.text import counted
 from recto.errors import Invalid, NotFound, RectoError
 from recto.search.finder import Hit, Query, SearchResult
 from recto.search.hybrid_index import THREADS, HybridIndex, OpenEmbedder
 from recto.search.vector_index import ReadTexts
 from recto.vault.catalog import Progress
 from recto.vault.document import Document, note_name
+from recto.vault.document_summary import DocumentSummaries
 from recto.vault.folder import is_note
 from recto.vault.indexer import PARTITION, IndexedState, VaultIndexer
 from recto.vault.links import Link
-from recto.vault.note_chunks import FoundNote, NoteChunk, RecentNotes, line_number
+from recto.vault.note_chunks import (
+    FoundNote,
+    NoteChunk,
+    QuestionWords,
+    best_part,
+    found_note,
+    line_number,
+    question_words,
+)
 from recto.vault.note_dates import Day, named_days
-from recto.vault.relevant_parts import QuestionWords, best_part, question_words
 from recto.vault.vault import Vault
 
 log = logging.getLogger(__name__)
@@ -106,7 +116,6 @@ class VaultSearch:
         read: ReadTexts = lambda passages: self._indexer.texts(passages)  # noqa: E731  the indexer needs the index
         self._index = HybridIndex(index, embedder, read, timeout_s=timeout_s, keeps_texts=True)
         self._indexer = VaultIndexer(vault, self._index.keywords)
-        self._recent = RecentNotes()
         self._problem = ""
         self._worker = BackgroundWorker(self._work, "recto-library")
         self._scanned = threading.Event()
@@ -122,10 +131,13 @@ class VaultSearch:
     def find_excerpts(self, text: str, limit: int = 8) -> VaultHits[Excerpt]:
         """Parts of notes that match a text, the best first."""
         outdated = set[str]()
-        found, warning = self._found_excerpts(text, limit, outdated)
-        if outdated:  # saved a moment ago, before the folder was looked at again
-            self._vault.mark_changed(outdated)
-            found, warning = self._found_excerpts(text, limit, set())
+        for _ in range(2):
+            hits, warning = self._find(text, limit)
+            found = tuple(islice(self._excerpts(text, hits, outdated), max(0, limit)))
+            if not outdated:
+                break
+            self._vault.mark_changed(outdated)  # saved a moment ago, before the folder was looked at again
+            outdated = set()
         return VaultHits(found, warning)
 
     def similarities(self, question: str, texts: Sequence[str]) -> list[float]:
@@ -147,16 +159,12 @@ class VaultSearch:
         dated = [path for path in paths if any(day.holds(told) for day in days for told in named_days(note_name(path)))]
         return sorted(dated, reverse=True)[: max(0, limit)]
 
-    def _found_excerpts(self, text: str, limit: int, outdated: set[str]) -> tuple[tuple[Excerpt, ...], str]:
-        hits, warning = self._find(text, limit)
-        return tuple(islice(self._excerpts(text, hits, outdated), max(0, limit))), warning
-
     def _documents(self, text: str, hits: Sequence[tuple[str, Hit]]) -> Iterator[FoundDocument]:
         by_path: dict[str, list[Hit]] = {}
         for path, hit in hits:
             by_path.setdefault(path, []).append(hit)
         scores = {path: _document_score(own) for path, own in by_path.items()}
-        most = max(1.0, *scores.values(), 1.0)
+        most = max([1.0, *scores.values()])
         named = self._named(text)
         if named is not None:
             scores[named] = most
@@ -191,7 +199,7 @@ class VaultSearch:
 
     def _read(self, path: str) -> FoundNote | None:
         document = self._indexer.read(path)
-        return self._recent.note(document) if document else None
+        return found_note(document) if document else None
 
     def _find(self, text: str, limit: int) -> tuple[list[tuple[str, Hit]], str]:
         """Passages with the paths of their notes."""
@@ -234,7 +242,7 @@ class VaultSearch:
         if left or (vectors and vectors.to_make):
             self.wake()
         if left:
-            return f"{BEING_BUILT}: {left} {'note is' if left == 1 else 'notes are'} not in it yet"
+            return f"{BEING_BUILT}: {counted(left, 'note')} {'is' if left == 1 else 'are'} not in it yet"
         return self._problem or self._index.problem
 
     # -- filling
@@ -331,3 +339,46 @@ def _document_score(hits: Sequence[Hit]) -> float:
     """The score of a note: that of its best passage, and a little for the next five."""
     extra = sum(EXTRA_PASSAGE_SHARE * EXTRA_PASSAGE_DECAY**at * hit.score for at, hit in enumerate(hits[1:6]))
     return hits[0].score + extra
+
+
+class OpenVaults:
+    """The vaults in use, each with its search index and summaries, which are stored outside the notes."""
+
+    def __init__(self, home: Path, embedder: OpenEmbedder, *, timeout_s: float) -> None:
+        self._home, self._embedder, self._timeout_s = home, embedder, timeout_s
+        self._vaults: dict[Path, Vault] = {}
+        self._searches: dict[Path, VaultSearch] = {}
+        self._summaries: dict[Path, DocumentSummaries] = {}
+        self._lock = threading.Lock()
+
+    def open(self, folder: Path) -> Vault:
+        """The vault of a folder. Raises NotFound or Invalid if it cannot be used."""
+        with self._lock:
+            root = folder.expanduser()
+            if root not in self._vaults:
+                known = next((vault for vault in self._vaults.values() if vault.root == root), None)
+                self._vaults[root] = known or Vault(root, vault_folder(self._home, root) / CATALOG_FILE)
+            return self._vaults[root]
+
+    def search(self, vault: Vault) -> VaultSearch:
+        """The search of a vault; reads nothing before it is used."""
+        with self._lock:
+            if vault.root not in self._searches:
+                path = vault_folder(self._home, vault.root) / SEARCH_FILE
+                self._searches[vault.root] = VaultSearch(vault, path, self._embedder, timeout_s=self._timeout_s)
+            return self._searches[vault.root]
+
+    def summaries(self, vault: Vault) -> DocumentSummaries:
+        """The summaries that a model wrote about its notes."""
+        with self._lock:
+            if vault.root not in self._summaries:
+                self._summaries[vault.root] = DocumentSummaries(vault_folder(self._home, vault.root) / GISTS_FILE)
+            return self._summaries[vault.root]
+
+    def close(self) -> None:
+        for summaries in self._summaries.values():
+            summaries.close()
+        for search in self._searches.values():
+            search.close()
+        for vault in self._vaults.values():
+            vault.close()

@@ -17,7 +17,7 @@ from recto.providers.embedded import NAME as EMBEDDED
 from recto.providers.registry import key_variables, model_overview
 from recto.settings.file import set_setting
 from recto.settings.keys import KeyStore
-from recto.vault.note_folder import NoteFolder, folders_like, look_at_folder
+from recto.vault.folder import NoteFolder, folders_like, look_at_folder
 from recto.vault.vault import Vault
 from recto.web.built_in_models import choices_html
 from recto.web.components import Deed

@@ -13,8 +13,8 @@ from recto.errors import Invalid, NotFound
 from recto.vault.document import Document, section_text
 from recto.vault.folder import is_note
 from recto.vault.links import Link, split_link
-from recto.vault.note_folder import questions_in_notes
 from recto.vault.vault import NO_VAULT, Vault
+from recto.vault.vault_answers import questions_in_notes
 from recto.web.components import Deed
 from recto.web.markdown import rendered_note
 from recto.web.panel import Handler
