@@ -30,10 +30,9 @@ from recto.turn.context import TurnContext
 from recto.turn.messages import StartedTurn
 from recto.turn.session import ChatSession
 from recto.turn.turn import Picker, Room, Turn, VolatilePicks
-from recto.vault.answers import asks_itself, AnswerPassage, FoundPassages, Lookup, answering
+from recto.vault.answers import AnswerPassage, FoundPassages, Lookup, answering, asks_itself, part_around
 from recto.vault.document import note_name
 from recto.vault.note_statements import NoteStatement, note_statements
-from recto.turn.small_prompt import NOTES, told_lines, told_orders
 from recto.vault.question import (
     VaultQuestion,
     asks_for_overview,

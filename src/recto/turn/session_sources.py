@@ -41,8 +41,8 @@ from recto.tasks.plan_tool import FOR_A_RUN
 from recto.turn.context import CallOptions, ResolvedModel
 from recto.turn.session import ChatSession
 from recto.turn.turn import SERVER, Turn
-from recto.vault.vault_search import OpenVaults
 from recto.vault.vault import Vault
+from recto.vault.vault_search import OpenVaults
 
 log = logging.getLogger(__name__)
 

@@ -24,17 +24,13 @@ from recto.sources.source import (
     TextSource,
     Tool,
 )
-from recto.sources.tools import RunnableTool, RECALL, RECALL_TOOL, LocalTool, RemoteTool
+from recto.sources.tools import RunnableTool
 from recto.sources.vault_tools import FIND_EXCERPTS, READ_DOCUMENT, RESOLVE_WIKILINK
-from recto.turn.context import ResolvedModel, TurnContext, CallOptions
+from recto.turn.context import ResolvedModel, TurnContext
 from recto.turn.preamble import build_preamble
-from recto.turn.session import NO_ROOM, LastTools, last_tools, ChatSession
+from recto.turn.session import NO_ROOM, LastTools, last_tools
 from recto.turn.session_sources import SessionSources, can_call
 from recto.turn.turn import Picker, Room, Turn, VolatilePicks
-from recto.sources.tool_definition import ToolChange, ToolDefinition
-from recto.store.store import Store
-from recto.turn.tool_filter import MOST_TOOLS, ToolFilter, built_in_tools, can_call, configured_tool, size_of, sized_tools
-from recto.vault.vault_search import OpenVaults
 
 log = logging.getLogger(__name__)
 
