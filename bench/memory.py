@@ -30,7 +30,8 @@ from recto.api.blocking import Desk, open_desk
 from recto.memory.fact import MemoryFact
 from recto.memory.fact_proposals import supported_facts
 from recto.memory.learning import learnable
-from recto.search.embedder import LOCAL, open_embedder
+from recto.search.embedder import LOCAL
+from recto.search.embedders import open_embedder
 from recto.search.passages import split_sentences
 
 WEEKS, MANY = 30, 100_000

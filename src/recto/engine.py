@@ -31,7 +31,7 @@ from recto.recall.fact_learning import FactLearner
 from recto.recall.fact_memory import FactMemory
 from recto.recall.fact_picker import FactPicker
 from recto.recall.picker import RecallPicker, recall_ahead
-from recto.search.embedder import SharedEmbedder
+from recto.search.embedders import SharedEmbedder
 from recto.settings.settings import Settings
 from recto.settings.strategy import SUMMARIZE
 from recto.sources.chooser import Chooser

@@ -16,9 +16,7 @@ from recto.search.embedder import MINILM
 from recto.search.finder import Finder, Query
 from recto.search.index_item import IndexItem, text_hash
 from recto.search.keyword_index import KeywordIndex, Passage
-from recto.search.nearest import Nearest
-from recto.search.vector_index import BATCH, PartitionVectors, VectorIndex
-from recto.search.vector_store import VectorStore
+from recto.search.vector_index import BATCH, Nearest, PartitionVectors, VectorIndex, VectorStore
 
 TEXTS = ("The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red.")
 
@@ -150,7 +148,7 @@ def test_vectors_of_another_length_are_made_again_with_a_warning(tmp_path: Path)
     assert near == {}
     assert "another length" in note
     assert after.waiting == len(TEXTS)
-    after._paused_until = 0
+    after._pause.end()
     while after.make_batch():
         pass
     assert len(after.nearest("mast", index.partition("a"))().similarity) == len(TEXTS)
@@ -171,7 +169,7 @@ def test_an_unexpected_error_is_logged_with_its_traceback(tmp_path: Path, caplog
     _, vectors = opened(tmp_path / "search.db", Letters(error=ValueError("a bug in there")))
     assert vectors.make_batch() == 0
     (record,) = caplog.records
-    assert record.name == "recto.search.vector_index"
+    assert record.name == "recto.search.embedder"
     assert record.exc_info
 
 
@@ -208,11 +206,13 @@ def test_vectors_read_at_once_are_those_read_one_by_one(
     }
     empty = {text_hash(f"text number {n}"): b"" for n in failed}
     VectorStore(index.file).put(embedder.key, vectors | empty, 0)
-    at_once, one_by_one = PartitionVectors(), PartitionVectors()
-    assert meaning._load(at_once, index.partition("a"))
-    meaning._extend(at_once)
-    one_by_one.missing = dict(index.hashes(index.partition("a")))
-    meaning._extend(one_by_one)
+    found = list[PartitionVectors]()
+    for least in (0, 1000):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("recto.search.vector_index._MIN_FULL_READ", least)
+            found.append(PartitionVectors(missing=dict(index.hashes(index.partition("a")))))
+            meaning._extend(found[-1])
+    at_once, one_by_one = found
     assert at_once.missing == one_by_one.missing
     assert bool(at_once.matrix) == bool(one_by_one.matrix)
     if at_once.matrix and one_by_one.matrix:

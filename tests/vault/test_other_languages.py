@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recto.search.multilingual import MultilingualEncoder
+from recto.search.onnx_embedder import MultilingualEncoder
 from recto.vault.answer_passage import FoundPassages, Lookup
 from recto.vault.quoted_statements import answering
 from recto.vault.vault import Vault

@@ -219,8 +219,7 @@ def missing_parts(id: str) -> str | None:
 
 def _also_missing() -> str:
     """Whoever installs one part learns of the others at the same time."""
-    from recto.search.minilm import MiniLM  # only where something is missing
-    from recto.search.multilingual import MultilingualEncoder
+    from recto.search.onnx_embedder import MiniLM, MultilingualEncoder  # only where something is missing
 
     also = MultilingualEncoder.missing() if MiniLM.missing() else None
     return f". {also.rstrip('.')}, or set `search.embedder = none`" if also else ""

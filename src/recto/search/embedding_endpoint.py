@@ -5,11 +5,12 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from recto.base.text import clean, without_key
 from recto.errors import NoVectors
-from recto.search.embedder import EmbeddingAddress, load_numpy, normalize_vectors
+from recto.search.embedder import normalize_vectors
 
 if TYPE_CHECKING:
     from httpx2 import Client, Response
@@ -25,6 +26,15 @@ MAX_RETRY_WAIT_S = 20.0
 RETRY_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 TOO_LONG = re.compile(r"too (long|large|many)|exceed|max(imum)?[ _](context|input|token|length)|context.length", re.I)
 LOCAL_URL = re.compile(r"http://(localhost|127\.[\d.]+|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingAddress:
+    """The root of a provider's OpenAI-compatible endpoint, its key, and the variable that the key comes from."""
+
+    url: str
+    key: str | None = field(default=None, repr=False)
+    key_variable: str | None = None
 
 
 class _Retryable(Exception):
@@ -54,7 +64,8 @@ class EmbeddingEndpoint:
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """A text without content gets zeros. If the width is still unknown, a full stop is sent to learn it."""
-        np = load_numpy()
+        import numpy as np  # takes a tenth of a second
+
         filled = [at for at, text in enumerate(texts) if text.strip()]
         sent = [clean(texts[at])[0] for at in filled] or ["."] * (not self._width)
         rows = [self._embed_batch(batch) for batch in _batches(sent)]

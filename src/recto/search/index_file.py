@@ -122,22 +122,12 @@ class IndexFile:
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows; none of a file that was damaged."""
-        return self.run(lambda: self._read(query, values))
 
-    def _read(self, query: str, values: Sequence[Any]) -> list[Any]:
-        with self.in_use() as db, self.interpreting():
-            return db.execute(query, values).fetchall()
+        def rows() -> list[Any]:
+            with self.in_use() as db, self.interpreting():
+                return db.execute(query, values).fetchall()
 
-    def channels_from(self, number: int) -> tuple[int, list[Any]]:
-        """How many passages the channels hold that begin at a number or later; and the one before them, as
-        `KeywordIndex.channels` gives it. Reads few others: a hundred thousand conversations have as many."""
-        block = number >> SUM_BITS
-        later = self.read(
-            "SELECT (SELECT coalesce(sum(passages), 0) FROM lane_sums WHERE block > ?) "
-            "+ (SELECT coalesce(sum(passages), 0) FROM lanes WHERE n >= ? AND n < ?)",
-            (block, number, (block + 1) << SUM_BITS),
-        )[0][0]
-        return later, self.read("SELECT n, last, passages FROM lanes WHERE n < ? ORDER BY n DESC LIMIT 1", (number,))
+        return self.run(rows)
 
     @contextmanager
     def in_use(self) -> Iterator[sqlite3.Connection]:

@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from recto.search.embedder import Embedder, load_numpy
+from recto.search.embedder import Embedder
 from recto.search.index_item import text_hash
 from recto.search.keyword_index import KeywordIndex
 from recto.search.terms import STOP_WORDS, folded_text
-from recto.search.vector_store import VectorStore
+from recto.search.vector_index import VectorStore
 
 if TYPE_CHECKING:
     from recto.search.embedder import Vectors
@@ -68,13 +68,14 @@ class Lexicon:
         counts = Counter(word for text in self._index.every_text() for word in set(_words([text])))
         words = [word for word, _ in counts.most_common(MAX_WORDS)]
         hashes = {text_hash(word): word for word in words}
-        stored = self._store.get(self._key, list(hashes), prefer_full_read=True)
+        stored = self._store.get(self._key, list(hashes))
         self._vectors = {hashes[sha]: row for sha, row in stored.items() if sha in hashes}
         self._missing = [word for word in words if word not in self._vectors]
         self._state = state
 
     def _nearest(self, words: Sequence[str]) -> dict[str, str]:
-        np = load_numpy()
+        import numpy as np  # takes a tenth of a second
+
         names = list(self._vectors)
         rows = np.frombuffer(b"".join(self._vectors.values()), np.float16).reshape(len(names), -1).astype(np.float32)
         compared = rows[:MAX_COMPARED]

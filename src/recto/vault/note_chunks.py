@@ -14,8 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from recto.search.index_item import text_hash
-from recto.search.keyword_index import Passage
-from recto.search.partition import keep_recent
+from recto.search.keyword_index import Passage, keep_recent
 from recto.search.passages import MAX_PASSAGE_CHARS, split_passages
 from recto.vault.document import Document, NoteSection, note_name
 

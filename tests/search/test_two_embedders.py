@@ -1,4 +1,4 @@
-"""VectorPair: two embedders for one index, the second one slower and only for some languages."""
+"""Two embedders for one index, the second one slower and only for some languages."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from recto.errors import NoVectors
-from recto.search.embedder import LOCAL, MULTILINGUAL, open_embedder
+from recto.search.embedder import LOCAL, MULTILINGUAL
+from recto.search.embedders import LocalEmbedder, open_embedder
 from recto.search.finder import Finder, Query, SearchResult
 from recto.search.hybrid_index import HybridIndex
 from recto.search.index_item import IndexItem
 from recto.search.keyword_index import Passage
-from recto.search.local_embedder import LocalEmbedder
 
 TEXTS = ("The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red.")
 
