@@ -332,7 +332,8 @@ class VectorIndex:
         if prepared is not None and prepared.exception() is None and prepared.result()[0] == text:
             row: Row = prepared.result()[1]
             return row
-        return self._embedder.embed([text])[0]
+        question: Row = self._embedder.embed([text])[0]
+        return question
 
     def _read_partition(self, partition: int | None) -> PartitionVectors:
         """The vectors in memory, extended by what was added or got its vector since the last time."""
