@@ -5,15 +5,12 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
+from recto.sentences.segments import HANGUL, UNSPACED_SCRIPTS
+
 # A longer query is looked up by this many of its words.
 MAX_TERMS = 48
 
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-    "\U00020000-\U0003ffff"
-)
-UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+UNSPACED_RUN = re.compile(f"[{UNSPACED_SCRIPTS}{HANGUL}]+")
 _PUNCTUATION = {code: " " for code in range(128) if not chr(code).isalnum()}
 # Of bytes, which are translated three times as fast.
 _ASCII_PUNCTUATION = bytes(ord(_PUNCTUATION.get(code, chr(code))) for code in range(256))

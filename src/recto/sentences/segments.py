@@ -16,10 +16,14 @@ from recto.base.text import text_cache
 
 Kind = Literal["prose", "item", "heading", "row", "code", "output", "quote"]
 
-UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+UNSPACED_SCRIPTS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-"""Scripts without spaces between words."""
+"""Scripts without spaces between words, for a set of characters in a pattern."""
+HANGUL = "\uac00-\ud7af"
+"""Korean has spaces, but words are looked up within its words, too."""
+UNSPACED = re.compile(f"[{UNSPACED_SCRIPTS}]")
 
 _FENCE = re.compile(r"\s*+(```|~~~)")
 _HEADING = re.compile(r"#{1,6} ++(?=\S)")
