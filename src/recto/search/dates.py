@@ -130,7 +130,7 @@ def passage_labels(kind: str, time: str) -> str:
     return _labels_of_day(kind, time[:10])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # a third of the time that it takes to cut a message into passages
 def _labels_of_day(kind: str, day: str) -> str:
     found = [kind_label(kind)] if kind else []
     if match := _DAY.match(day):
