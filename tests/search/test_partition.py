@@ -9,12 +9,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from recto.search import partition as module
 from recto.search.finder import Finder, Query
 from recto.search.index_item import IndexItem
 from recto.search.keyword_index import KeywordIndex, keep_recent
-from recto.search.partition import EMPTY_TABLE, Partition, PassageTable, Slots, TermShares, WordScores, open_partition
+from recto.search.partition import (
+    EMPTY_TABLE,
+    Partition,
+    PassageTable,
+    WordScores,
+    open_partition,
+    score_roughly,
+    score_words,
+)
 from recto.search.ranking import K1, NEIGHBOUR_WEIGHTS, RADIUS, B, Posting, idf, max_score, rank
 
 
@@ -162,24 +171,25 @@ def test_a_passage_scores_for_its_words_and_those_beside_it(
     counts: dict[int, int], postings: list[Posting], mean: float
 ) -> None:
     made = table(counts)
-    assert listed(made.score(postings, 300, mean)) == pytest.approx(scored(postings, by_number(made), mean))
+    scores = score_words(postings, 300, made.numbers, made.lengths, mean)
+    assert listed(scores) == pytest.approx(scored(postings, by_number(made), mean))
+    without = score_words(postings, 300, made.numbers, made.lengths, mean, np.array([5, 7]))
+    others = [replace(each, numbers=[number for number in each.numbers if number not in (5, 7)]) for each in postings]
+    assert listed(without) == pytest.approx(scored(others, by_number(made), mean))
 
 
-@given(word_counts, some_postings, st.floats(1, 50))
-def test_passages_that_are_read_as_needed_score_the_same(
-    counts: dict[int, int], postings: list[Posting], mean: float
-) -> None:
-    shares, known = TermShares(postings, 300), {each: float(words) for each, words in counts.items()}
-    assert shares.score_passages(known, mean) == pytest.approx(scored(postings, known, mean))
-    roughly = listed(shares.score_roughly())
-    assert roughly == pytest.approx(scored(postings, dict.fromkeys(roughly, mean), mean))
+@given(some_postings)
+def test_rough_scores_are_those_of_passages_of_the_mean_length(postings: list[Posting]) -> None:
+    roughly = listed(score_roughly(postings, 300))
+    assert roughly == pytest.approx(scored(postings, dict.fromkeys(roughly, 1.0), 1.0))
+    occurrences = {number for posting in postings for number in posting.numbers}
+    assert occurrences <= roughly.keys()
 
 
-@given(st.lists(some_postings, max_size=1))
-def test_no_passage_of_usual_length_exceeds_the_maximum_score(batches: list[list[Posting]]) -> None:
-    for postings in batches:
-        scores = listed(TermShares(postings, 300).score_roughly()).values()
-        assert all(score <= max_score(postings, 300) + 1e-9 for score in scores)
+@given(some_postings)
+def test_no_passage_of_usual_length_exceeds_the_maximum_score(postings: list[Posting]) -> None:
+    scores = listed(score_roughly(postings, 300)).values()
+    assert all(score <= max_score(postings, 300) + 1e-9 for score in scores)
 
 
 @given(st.dictionaries(st.integers(0, 300), st.integers(0, 9).map(float)), st.integers(1, 40))
@@ -194,26 +204,12 @@ def test_the_best_come_first_some_at_a_time(values: dict[int, float], count: int
     assert {number: score for part in parts for number, score in part.items()} == values
 
 
-@given(word_counts, some_postings, st.tuples(st.just(0), places, places))
-def test_what_is_outside_of_a_stretch_does_not_count(
-    counts: dict[int, int], postings: list[Posting], stretch: tuple[int, int, int]
-) -> None:
+@given(word_counts, st.tuples(st.just(0), places, places))
+def test_what_is_outside_of_a_stretch_does_not_count(counts: dict[int, int], stretch: tuple[int, int, int]) -> None:
     made = table(counts)
-    scores, mask = made.score(postings, 300, 10.0), made.mask(stretch, None)
-    inside = {number: score for number, score in listed(scores).items() if stretch[1] <= number <= stretch[2]}
-    assert listed(made.masked(scores, mask)) == inside
-    assert made.within([*counts, 7_000], mask) == [each for each in counts if stretch[1] <= each <= stretch[2]]
+    inside = [each for each in counts if stretch[1] <= each <= stretch[2]]
+    assert made.within([*counts, 7_000], made.mask(stretch, None)) == inside
     assert made.within(counts, made.mask(stretch, {1})) == []
-
-
-@given(st.sets(places, min_size=1), places)
-def test_slots_keep_the_distances_between_neighbours(known: set[int], number: int) -> None:
-    slots = Slots(np.array(sorted(known), np.int64))
-    own = int(slots.find(np.array([number]))[0])
-    near = {each: abs(each - number) for each in known if abs(each - number) <= RADIUS}
-    by_number = dict(zip(slots.numbers.tolist(), slots.of_numbers.tolist(), strict=True))
-    assert (own >= 0) == bool(near)
-    assert all(abs(own - by_number[each]) == distance for each, distance in near.items())
 
 
 SEARCH = """

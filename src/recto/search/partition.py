@@ -80,12 +80,13 @@ def score_words(
     spreads = np.array([posting.spreads for posting in found], bool)[terms]
     gap = np.where(np.diff(terms, append=-1) == 0, np.diff(own, append=0), _FAR)
     ahead, behind = np.where(spreads, gap, 0), np.where(spreads, np.concatenate((gap[-1:], gap[:-1])), 1)
-    places, steps = _around(numbers, own, np.searchsorted(numbers, own))
+    offsets = _OFFSETS if spreads.any() else _OFFSETS[RADIUS : RADIUS + 1]
+    places, steps = _around(numbers, own, np.searchsorted(numbers, own), offsets)
     distances = np.abs(steps)
     # of two occurrences that are equally near the older one counts
     is_nearest = 2 * np.minimum(distances, _OFFSETS.size) <= np.where(steps < 0, behind[:, None] - 1, ahead[:, None])
     chosen = np.flatnonzero(is_nearest & (distances <= RADIUS))
-    row, places, shares = chosen // _OFFSETS.size, places.ravel()[chosen], _WEIGHTS[distances.ravel()[chosen]]
+    row, places, shares = chosen // offsets.size, places.ravel()[chosen], _WEIGHTS[distances.ravel()[chosen]]
     weights = np.array([posting.weight * idf(posting.frequency, total) for posting in found])[terms[row]]
     graded = weights * (1 + K1) * shares / (shares + K1 * (1 - B) + lengths[places] * (K1 * B / mean))
     # bincount adds in the order of its input
@@ -111,10 +112,10 @@ def _occurrences(postings: Sequence[Posting]) -> tuple[Integers, Integers]:
     return np.concatenate([np.empty(0, np.int64), *numbers]), terms
 
 
-def _around(numbers: Integers, own: Integers, at: Integers) -> tuple[Integers, Integers]:
+def _around(numbers: Integers, own: Integers, at: Integers, offsets: Integers = _OFFSETS) -> tuple[Integers, Integers]:
     """The places of the passages around some, whose numbers are `own`, and the steps to them: far where there is none.
-    Others that are gone do not matter: at no distance there are more passages than at that place."""
-    places = at[:, None] + _OFFSETS
+    A passage is as many places away as its number is, or fewer, where others are gone."""
+    places = at[:, None] + offsets
     is_there = (places >= 0) & (places < len(numbers))
     places = np.where(is_there, places, 0)
     return places, np.where(is_there, numbers[places] - own[:, None], _FAR) if len(numbers) else places + _FAR
