@@ -90,7 +90,8 @@ def score_words(
     weights = np.array([posting.weight * idf(posting.frequency, total) for posting in found])[terms[row]]
     graded = weights * (1 + K1) * shares / (shares + K1 * (1 - B) + lengths[places] * (K1 * B / mean))
     # bincount adds in the order of its input
-    scores = np.bincount(places, np.where(spreads[row], graded, weights), len(numbers))
+    parts = np.where(spreads[row], graded, weights)
+    scores = np.bincount(places, parts, len(numbers)).astype(np.float64, copy=False)
     scored = np.flatnonzero(np.bincount(places, minlength=len(numbers)))
     return WordScores(numbers[scored], scores[scored], scored)
 
