@@ -268,13 +268,6 @@ class KeywordIndex:
         added, values = _added(partition, queue_end)
         return self.file.read(f"SELECT n, sha {added}", values)
 
-    def packed_hashes(self, partition: int | None) -> tuple[str, bytes]:
-        """The numbers of all passages, separated by commas, and their hashes, one after the other."""
-        query = "SELECT n, sha FROM passages WHERE n BETWEEN ? AND ? ORDER BY n"
-        joined = f"SELECT group_concat(n), CAST(group_concat(sha, '') AS BLOB) FROM ({query})"
-        numbers, hashes = self.file.read(joined, _bounds(partition))[0]
-        return numbers or "", hashes or b""
-
     def speakers(self, partition: int, min_messages: int = 2) -> list[str]:
         """The names of speakers with at least `min_messages` items."""
         query = "SELECT who FROM people WHERE shelf = ? AND times >= ?"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,9 +83,9 @@ class TextVectors:
         self._thread = WorkerThread("recto-sources")
         self._worker = BackgroundWorker(self._make_in_background, "recto-source-vectors")
         self._stuck: Future[Rows] | None = None
-        self._lock = threading.RLock()
+        self._lock, self._making = threading.RLock(), threading.Lock()
+        """`_making`: no text is embedded twice."""
         self._pending: dict[bytes, str] = {}
-        self._in_progress: dict[bytes, str] = {}
         self._failed: set[bytes] = set()
         self._table: VectorTable | None = None
         self._questions: OrderedDict[str, Row] = OrderedDict()
@@ -177,12 +177,12 @@ class TextVectors:
         """Whether any vector has to be loaded or made."""
         if self._table is not None and len(self._table) > MAX_IN_MEMORY + sum(map(len, both)):
             self._table = None  # what is still needed is read again
-        known, table = self._failed | self._in_progress.keys(), self._table
+        table, failed = self._table, self._failed
         new = {
             sha: text
             for each in both
             for sha, text in zip(each.hashes, each.texts, strict=True)
-            if (table is None or sha not in table) and sha not in known
+            if (table is None or sha not in table) and sha not in failed
         }
         self._pending |= new
         return bool(new)
@@ -209,7 +209,8 @@ class TextVectors:
             pending = list(self._pending)
         with self._file_lock as is_open, suppress(StoreError):
             if is_open:
-                self._put(self._file.run(lambda: self._stored(embedder, pending)))
+                found = self._file.run(lambda: self._stored(embedder, pending))
+                self._put(found, found)
 
     def _stored(self, embedder: Embedder, hashes: Sequence[bytes]) -> "dict[bytes, Row]":
         import numpy as np  # takes a tenth of a second
@@ -222,27 +223,20 @@ class TextVectors:
             return rows
 
     def _make_batch(self, embedder: Embedder) -> None:
-        with self._lock:
-            batch = dict(list(self._pending.items())[:BATCH])
-            for sha in batch:
-                del self._pending[sha]
-            self._in_progress |= batch
-        try:
+        with self._making:
+            with self._lock:
+                batch = dict(islice(self._pending.items(), BATCH))
+            if not batch:
+                return
             made = self._embed(embedder, batch)
             if made and self._table is not None and self._table.width != len(next(iter(made.values()))):
                 self._start_over(embedder)
-        except BaseException:
-            self._pending |= batch
-            raise
-        finally:
-            with self._lock:
-                for sha in batch:
-                    del self._in_progress[sha]
-        self._put(made)
-        self._failed |= batch.keys() - made.keys()
-        with self._file_lock as is_open, suppress(StoreError):
-            if is_open:
-                self._store.put(embedder.key, {sha: row.astype("float16").tobytes() for sha, row in made.items()}, 0)
+            self._failed |= batch.keys() - made.keys()
+            self._put(made, batch)
+            with self._file_lock as is_open, suppress(StoreError):
+                if is_open:
+                    packed = {sha: row.astype("float16").tobytes() for sha, row in made.items()}
+                    self._store.put(embedder.key, packed, 0)
 
     def _embed(self, embedder: Embedder, batch: Mapping[bytes, str]) -> "dict[bytes, Row]":
         """Retries a failed batch text by text, so that one bad text does not hold up the others."""
@@ -271,7 +265,7 @@ class TextVectors:
                 self._store.forget(embedder.key)
         raise NoVectors(f"{embedder.name} now makes vectors of another length; all are being made again")
 
-    def _put(self, made: "Mapping[bytes, Row]") -> None:
+    def _put(self, made: "Mapping[bytes, Row]", done: Iterable[bytes]) -> None:
         from recto.search.vector_table import VectorTable  # imports numpy: takes a tenth of a second
 
         with self._lock:
@@ -279,17 +273,15 @@ class TextVectors:
                 self._table = VectorTable(len(next(iter(made.values()))))
             if self._table is not None:
                 self._table.put(made)
-            for sha in made:
+            for sha in done:
                 self._pending.pop(sha, None)
 
     def settle(self, timeout_s: float) -> bool:
         """Waits until every requested vector is made. Returns whether that happened in time."""
         until = time.monotonic() + timeout_s
-        while (self._pending or self._in_progress) and time.monotonic() < until:
-            if self._pause and self._pause.problem:
-                break
+        while self._pending and not (self._pause and self._pause.problem) and time.monotonic() < until:
             time.sleep(0.005)
-        return not self._pending and not self._in_progress
+        return not self._pending
 
     def close(self) -> None:
         self._is_closed = True
