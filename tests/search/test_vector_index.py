@@ -180,10 +180,10 @@ def test_logged_errors_are_not_printed(room: str) -> None:
 def test_forgotten_vectors_are_waiting_again(tmp_path: Path) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters())
     make_all(meaning)
-    kept = VectorStore(index.file)
-    assert kept.counts() == {"letters": 3}
-    kept.forget("letters")
-    assert kept.counts() == {"letters": 0}
+    kept = VectorStore(index.file, "letters")
+    assert kept.count == 3
+    kept.forget()
+    assert kept.count == 0
     assert meaning.waiting == 3
 
 
@@ -201,7 +201,7 @@ def test_vectors_read_at_once_are_those_read_one_by_one(
         text_hash(f"text number {n}"): embedder.embed([f"text {n}"])[0].astype("float16").tobytes() for n in made
     }
     empty = {text_hash(f"text number {n}"): b"" for n in failed}
-    VectorStore(index.file).put(embedder.key, vectors | empty, 0)
+    VectorStore(index.file, embedder.key).put(vectors | empty)
     found = list[PartitionVectors]()
     for least in (0, 1000):
         with pytest.MonkeyPatch.context() as patch:

@@ -75,7 +75,6 @@ class Similarities(Struct, frozen=True):
 class TextVectors:
     def __init__(self, path: Path, embedder: Callable[[], Embedder | None], *, timeout_s: float) -> None:
         self._file, self._file_lock = IndexFile(path), FileLock()
-        self._store = VectorStore(self._file)
         self._open, self._timeout_s = embedder, timeout_s
         self._embedder: Embedder | None = None
         self._pause: EmbedderPause | None = None
@@ -216,7 +215,7 @@ class TextVectors:
         import numpy as np  # takes a tenth of a second
 
         with self._file.interpreting():
-            found = self._store.get(embedder.key, hashes)
+            found = VectorStore(self._file, embedder.key).get(hashes)
             rows = {sha: np.frombuffer(found[sha], np.float16).astype(np.float32) for sha in hashes if found.get(sha)}
             if len(set(map(len, rows.values()))) > 1:
                 raise ValueError("vectors of one embedder differ in length")
@@ -236,7 +235,7 @@ class TextVectors:
             with self._file_lock as is_open, suppress(StoreError):
                 if is_open:
                     packed = {sha: row.astype("float16").tobytes() for sha, row in made.items()}
-                    self._store.put(embedder.key, packed, 0)
+                    VectorStore(self._file, embedder.key).put(packed)
 
     def _embed(self, embedder: Embedder, batch: Mapping[bytes, str]) -> "dict[bytes, Row]":
         """Retries a failed batch text by text, so that one bad text does not hold up the others."""
@@ -262,7 +261,7 @@ class TextVectors:
             self._questions.clear()
         with self._file_lock as is_open, suppress(StoreError):
             if is_open:
-                self._store.forget(embedder.key)
+                VectorStore(self._file, embedder.key).forget()
         raise NoVectors(f"{embedder.name} now makes vectors of another length; all are being made again")
 
     def _put(self, made: "Mapping[bytes, Row]", done: Iterable[bytes]) -> None:

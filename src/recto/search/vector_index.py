@@ -43,74 +43,75 @@ _MAX_PARAMETERS = 500
 # If more are wanted, and they are most of all there are, reading all takes half as long as reading one by one.
 _MIN_FULL_READ, _READ_AT_ONCE = 2000, 4000
 _OWN = "FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)"
+_DONE = "coalesce((SELECT done FROM embedders WHERE key = ?), 0)"
 
 ReadTexts = Callable[[Sequence[Passage]], Mapping[int, str]]
 """Provides the texts of passages, by their numbers: an index holds none."""
 
 
 class VectorStore:
-    """Vectors as bytes, by their embedder and the hash of their text; none is ever made twice."""
+    """The vectors of an embedder as bytes, by the hashes of their texts; none is ever made twice."""
 
-    def __init__(self, file: IndexFile) -> None:
-        self._file = file
+    def __init__(self, file: IndexFile, embedder: str) -> None:
+        """`embedder` is its key."""
+        self._file, self._key = file, embedder
 
-    def get(self, embedder: str, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+    def get(self, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
         """The vectors of these hashes, and maybe others; empty bytes for a text that could not be embedded."""
-        return dict(chain.from_iterable(batch.items() for batch in self.batches(embedder, hashes)))
+        return dict(chain.from_iterable(batch.items() for batch in self.batches(hashes)))
 
-    def batches(self, embedder: str, hashes: Sequence[bytes]) -> Iterator[dict[bytes, bytes]]:
+    def batches(self, hashes: Sequence[bytes]) -> Iterator[dict[bytes, bytes]]:
         """The same in parts: vectors that are kept in another form need not be held twice."""
-        if len(hashes) > _MIN_FULL_READ and len(hashes) * 2 > self.counts().get(embedder, 0):
+        if len(hashes) > _MIN_FULL_READ and len(hashes) * 2 > self.count:
             query, last = f"SELECT sha, vector {_OWN} AND sha > ? ORDER BY sha LIMIT ?", b""
-            while rows := self._file.read(query, (embedder, last, _READ_AT_ONCE)):
+            while rows := self._file.read(query, (self._key, last, _READ_AT_ONCE)):
                 yield dict(rows)
                 last = rows[-1][0]
             return
         for start in range(0, len(hashes), _MAX_PARAMETERS):
             batch = hashes[start : start + _MAX_PARAMETERS]
             query = f"SELECT sha, vector {_OWN} AND sha IN ({','.join('?' * len(batch))})"
-            yield dict(self._file.read(query, (embedder, *batch)))
+            yield dict(self._file.read(query, (self._key, *batch)))
 
-    def has_at_least(self, embedder: str, count: int) -> bool:
-        """Whether there are so many vectors."""
-        return count <= 0 or bool(self._file.read(f"SELECT 1 {_OWN} LIMIT 1 OFFSET ?", (embedder, count - 1)))
+    @property
+    def count(self) -> int:
+        """How many vectors there are."""
+        return int(self._file.read(f"SELECT count(*) {_OWN}", (self._key,))[0][0])
 
-    def waiting(self, embedder: str, limit: int) -> tuple[list[int], int]:
-        """The oldest passages that an embedder has not seen; and the queue number to pass to `put`, 0 if nothing is
+    def has_at_least(self, count: int) -> bool:
+        """Without counting all."""
+        return count <= 0 or bool(self._file.read(f"SELECT 1 {_OWN} LIMIT 1 OFFSET ?", (self._key, count - 1)))
+
+    @property
+    def waiting(self) -> int:
+        """How many passages the embedder has not seen yet."""
+        return max(0, int(self._file.read(f"SELECT coalesce(max(n), 0) - {_DONE} FROM queue", (self._key,))[0][0]))
+
+    def next_passages(self, limit: int) -> tuple[list[int], int]:
+        """The oldest passages that the embedder has not seen; and the queue number to pass to `put`, 0 if nothing is
         waiting."""
-        done = "coalesce((SELECT done FROM embedders WHERE key = ?), 0)"
-        query = f"SELECT n, passage FROM queue WHERE n > {done} ORDER BY n LIMIT ?"
-        queued = self._file.read(query, (embedder, limit))
+        query = f"SELECT n, passage FROM queue WHERE n > {_DONE} ORDER BY n LIMIT ?"
+        queued = self._file.read(query, (self._key, limit))
         return [passage for _, passage in queued], queued[-1][0] if queued else 0
 
-    def put(self, embedder: str, vectors: Mapping[bytes, bytes], done: int) -> None:
+    def put(self, vectors: Mapping[bytes, bytes], done: int = 0) -> None:
         """Stores vectors by the hashes of their texts, and the queue number up to which the embedder is done."""
 
         def write(db: sqlite3.Connection) -> None:
-            db.execute("INSERT OR IGNORE INTO embedders (key) VALUES (?)", (embedder,))
-            number = db.execute("SELECT n FROM embedders WHERE key = ?", (embedder,)).fetchone()[0]
+            db.execute("INSERT OR IGNORE INTO embedders (key) VALUES (?)", (self._key,))
+            number = db.execute("SELECT n FROM embedders WHERE key = ?", (self._key,)).fetchone()[0]
             rows = [(number, sha, vector) for sha, vector in vectors.items()]
             db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
             db.execute("UPDATE embedders SET done = max(done, ?) WHERE n = ?", (done, number))
 
         self._file.write(write)
 
-    def waiting_count(self, embedder: str) -> int:
-        """How many passages an embedder has not seen yet."""
-        query = "SELECT coalesce(max(n), 0) - coalesce((SELECT done FROM embedders WHERE key = ?), 0) FROM queue"
-        return max(0, int(self._file.read(query, (embedder,))[0][0]))
-
-    def counts(self) -> dict[str, int]:
-        """How many vectors each embedder has made."""
-        query = "SELECT key, (SELECT count(*) FROM vectors WHERE embedder = embedders.n) FROM embedders"
-        return dict(self._file.read(query))
-
-    def forget(self, embedder: str) -> None:
-        """Deletes all vectors of an embedder."""
+    def forget(self) -> None:
+        """Deletes all vectors."""
 
         def write(db: sqlite3.Connection) -> None:
-            db.execute(f"DELETE {_OWN}", (embedder,))
-            db.execute("UPDATE embedders SET done = 0 WHERE key = ?", (embedder,))
+            db.execute(f"DELETE {_OWN}", (self._key,))
+            db.execute("UPDATE embedders SET done = 0 WHERE key = ?", (self._key,))
 
         self._file.write(write)
 
@@ -189,7 +190,7 @@ class VectorIndex:
         """`beside` has the vectors of the second embedder."""
         self._index, self._embedder, self._read = index, embedder, read
         self._beside, self._timeout_s = beside, timeout_s
-        self._store, self._pause = VectorStore(index.file), EmbedderPause(embedder)
+        self._store, self._pause = VectorStore(index.file, embedder.key), EmbedderPause(embedder)
         self._thread = WorkerThread("recto-meaning")
         self._running: Future[Nearest] | None = None
         self._prepared: Future[tuple[str, Row]] | None = None
@@ -202,7 +203,7 @@ class VectorIndex:
     @property
     def waiting(self) -> int:
         """How many passages the embedder has not seen yet."""
-        return self._store.waiting_count(self._embedder.key)
+        return self._store.waiting
 
     @property
     def to_make(self) -> int:
@@ -212,7 +213,7 @@ class VectorIndex:
     @property
     def count(self) -> int:
         """How many vectors there are."""
-        return self._store.counts().get(self._embedder.key, 0)
+        return self._store.count
 
     @property
     def problem(self) -> str:
@@ -306,7 +307,7 @@ class VectorIndex:
         if vectors.matrix is None:
             return Nearest(warning=progress)
         if vectors.matrix.length != len(question):
-            self._store.forget(self._embedder.key)
+            self._store.forget()
             self._partitions.clear()
             name = self._embedder.name
             raise NoVectors(f"{name} now makes vectors of another length; all are being made again")
@@ -324,7 +325,7 @@ class VectorIndex:
         if partition in self._partitions:
             return False
         count = self._index.extent(partition).passages
-        return 2 * self.waiting > count and not self._store.has_at_least(self._embedder.key, count // MIN_SHARE)
+        return 2 * self.waiting > count and not self._store.has_at_least(count // MIN_SHARE)
 
     def _question(self, text: str) -> "Row":
         prepared, self._prepared = self._prepared, None
@@ -357,7 +358,7 @@ class VectorIndex:
         numbers: dict[bytes, list[int]] = {}
         for number, sha in cached.missing.items():
             numbers.setdefault(sha, []).append(number)
-        for found in self._store.batches(self._embedder.key, list(numbers)):
+        for found in self._store.batches(list(numbers)):
             vectors = [(sha, vector) for sha, vector in found.items() if vector and sha in numbers]
             if vectors and cached.matrix is None:
                 length = max(len(vector) for _, vector in vectors) // BYTES_PER_NUMBER
@@ -391,15 +392,15 @@ class VectorIndex:
             return 0
         read = self._read(passages)
         texts = {each.sha: embedded_text(read[each.number], each.speaker) for each in passages if each.number in read}
-        self._store.put(self._embedder.key, self._embed(texts, threads), done)
+        self._store.put(self._embed(texts, threads), done)
         return max(1, len(texts))
 
     def _waiting(self) -> tuple[list[Passage], int]:
         """The oldest passages that the embedder has not seen, without those that have a vector already."""
         with self._index.file.interpreting():
-            numbers, done = self._store.waiting(self._embedder.key, BATCH)
+            numbers, done = self._store.next_passages(BATCH)
             passages = self._index.passages(numbers).values()
-            known = self._store.get(self._embedder.key, list({passage.sha for passage in passages}))
+            known = self._store.get(list({passage.sha for passage in passages}))
             return [each for each in passages if each.sha not in known], done
 
     def _embed(self, texts: Mapping[bytes, str], threads: int) -> dict[bytes, bytes]:
@@ -437,7 +438,7 @@ class VectorIndex:
                 try:
                     self._embedder.embed(["."])
                 except RectoError:
-                    self._store.put(self._embedder.key, {key: row for key, row in made.items() if row}, 0)
+                    self._store.put({key: row for key, row in made.items() if row})
                     raise
         return made
 
