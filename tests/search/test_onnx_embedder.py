@@ -11,6 +11,7 @@ import time
 import weakref
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -256,7 +257,8 @@ def test_a_turn_does_not_stand_back_from_what_it_waits_for_itself(
 def test_a_background_text_is_stopped_by_a_turn_and_made_after_it(
     minilm: MiniLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected, model, calls = minilm.embed(["one"]), minilm._open_model(), list[object]()
+    model: Any = minilm._open_model()
+    expected, calls = minilm.embed(["one"]), list[object]()
     run = model._session.run
 
     class Session:

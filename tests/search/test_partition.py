@@ -1,5 +1,6 @@
 """Partition: passages kept in memory between queries, and their scores by words."""
 
+import os
 import subprocess
 import sys
 from itertools import chain
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.conftest import Script
 
 from recto.search import partition as module
 from recto.search.finder import Finder, Query
@@ -232,3 +234,22 @@ print("numpy.ma" in sys.modules)
 def test_numpy_is_imported_only_to_score_passages_and_without_masked_arrays(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", SEARCH, str(tmp_path / "search.db")], capture_output=True, text=True)
     assert done.stdout.split() == ["False", "False"], done.stderr
+
+
+ASK = """
+import sys
+sys.argv = ["recto", "ask", "--model", sys.argv[1], "hi"]
+from recto.cli.main import main
+try:
+    main()
+except SystemExit:
+    pass
+print("numpy" in sys.modules)
+"""
+
+
+def test_a_question_in_an_empty_home_imports_no_numpy(tmp_path: Path, script: Script) -> None:
+    asked = [sys.executable, "-c", ASK, script({"text": "Hello."})]
+    environment = {**os.environ, "RECTO_HOME": str(tmp_path / "home")}
+    done = subprocess.run(asked, capture_output=True, text=True, env=environment)
+    assert done.stdout.split() == ["Hello.", "False"], done.stderr
