@@ -78,7 +78,8 @@ def score_words(
         is_kept = ~np.isin(own, without)
         own, terms = own[is_kept], terms[is_kept]
     spreads = np.array([posting.spreads for posting in found], bool)[terms]
-    gap = np.where(np.diff(terms, append=-1) == 0, np.diff(own, append=0), _FAR)
+    gap = np.full(len(own), _FAR)
+    gap[:-1] = np.where(terms[1:] == terms[:-1], own[1:] - own[:-1], _FAR)
     ahead, behind = np.where(spreads, gap, 0), np.where(spreads, np.concatenate((gap[-1:], gap[:-1])), 1)
     offsets = _OFFSETS if spreads.any() else _OFFSETS[RADIUS : RADIUS + 1]
     places, steps = _around(numbers, own, np.searchsorted(numbers, own), offsets)
@@ -98,11 +99,13 @@ def score_words(
 
 def score_roughly(postings: Sequence[Posting], total: int) -> WordScores:
     """As if there were all neighbours, and every passage were as long as the mean."""
+    own, _ = _occurrences([posting for posting in postings if not posting.spreads])
     spread, _ = _occurrences([posting for posting in postings if posting.spreads])
-    plain, _ = _occurrences([posting for posting in postings if not posting.spreads])
-    ordered = np.sort(np.concatenate(((spread[:, None] + _OFFSETS).ravel(), plain)))
+    ordered = np.sort(np.concatenate((own, (spread[:, None] + _OFFSETS).ravel())))
     # as `np.unique`, which imports masked arrays first: longer than a search takes
-    numbers = ordered[(np.diff(ordered, prepend=-1) != 0) & (ordered >= 0)]
+    is_new = ordered >= 0
+    is_new[1:] &= ordered[1:] != ordered[:-1]
+    numbers = ordered[is_new]
     return score_words(postings, total, numbers, np.ones(len(numbers)), 1.0)
 
 
