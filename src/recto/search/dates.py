@@ -105,7 +105,6 @@ def _relative_days(phrase: str, today: date) -> DayRange:
 
 # Normalizing removes this character from texts, so no word can be mistaken for a label.
 LABEL_MARK = "\u00b6"
-_DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _DATE_PREFIX = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 _FIRST_DAY, _LAST_DAY = date(1900, 1, 1), date(2099, 12, 31)
 
@@ -119,7 +118,7 @@ def passage_labels(kind: str, time: str) -> str:
 @lru_cache(maxsize=64)  # a third of the time that it takes to cut a message into passages
 def _labels_of_day(kind: str, day: str) -> str:
     found = [kind_label(kind)] if kind else []
-    if match := _DAY.match(day):
+    if (match := _DATE_PREFIX.match(day)) and match[3]:
         year, month, day = match.groups()
         found += [joint_label(found[0], f"{LABEL_MARK}{year[:size]}") for size in (3, 4) if found]
         found += [f"{LABEL_MARK}{(year + month + day)[:size]}" for size in (3, 4, 6, 8)]

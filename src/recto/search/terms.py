@@ -212,7 +212,8 @@ def word_forms(term: str) -> tuple[str, ...]:
 
 
 # Endings that do not change what a word is about, the longest first: about what the index's stemmer removes.
-_ENDING = re.compile(r"(?:ations?|ings?|ments?|ness|ies|ied|ers?|ed|es|ly|[sey])$")
+_STEM_ENDING_LIST = "ations ation ments ings ment ness ers ing ies ied er ed es ly s e y"
+_STEM_ENDINGS = tuple(_STEM_ENDING_LIST.split())
 _MIN_STEM = 3
 
 
@@ -221,7 +222,7 @@ def stem_word(word: str) -> str:
     """About what the index stores for a word: enough to tell that two words are the same."""
     if not word.isascii() or len(word) <= _MIN_STEM or word[-1].isdigit():
         return word
-    short = _ENDING.sub("", word)
+    short = next((word.removesuffix(ending) for ending in _STEM_ENDINGS if word.endswith(ending)), word)
     if len(short) < _MIN_STEM:
         return word
     return short[:-1] if short[-1] == short[-2] and short[-1] not in "ls" else short
