@@ -29,7 +29,8 @@ from bench.wire import tokens
 from recto.api.blocking import Desk, open_desk
 from recto.memory.fact_proposals import supported_facts
 from recto.memory.learning import learnable
-from recto.search.embedder import LOCAL, open_embedder
+from recto.search.embedder import LOCAL
+from recto.search.embedders import open_embedder
 from recto.search.passages import split_sentences
 from recto.store.fact import MemoryFact
 

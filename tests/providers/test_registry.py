@@ -27,7 +27,7 @@ from recto.providers.registry import (
     split_name,
 )
 from recto.providers.scripted import ScriptedProvider
-from recto.search.embedder import EmbeddingAddress
+from recto.search.embedding_endpoint import EmbeddingAddress
 from recto.weights import named
 
 NOWHERE = Path("/nonexistent")

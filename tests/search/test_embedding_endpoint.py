@@ -1,7 +1,6 @@
 """Vectors over HTTP, from a real server on loopback with scripted answers."""
 
 import json
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,8 +12,13 @@ from typing import Any
 import pytest
 
 from recto.errors import NoVectors
-from recto.search.embedder import EmbeddingAddress
-from recto.search.embedding_endpoint import MAX_BATCH_CHARS, MAX_BATCH_TEXTS, TRUNCATED_CHARS, EmbeddingEndpoint
+from recto.search.embedding_endpoint import (
+    MAX_BATCH_CHARS,
+    MAX_BATCH_TEXTS,
+    TRUNCATED_CHARS,
+    EmbeddingAddress,
+    EmbeddingEndpoint,
+)
 
 Answer = tuple[int, dict[str, str], bytes]
 Rule = Callable[[list[str]], Answer]
@@ -285,12 +289,6 @@ def test_a_wrong_address_is_one_sentence(url: str, because: str) -> None:
     with pytest.raises(NoVectors, match=because):
         endpoint.embed(["a"])
     endpoint.close()
-
-
-def test_without_numpy_the_extra_is_named(endpoint: EmbeddingEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    with pytest.raises(NoVectors, match=r"pip install 'recto-context\[meaning\]'"):
-        endpoint.embed(["a"])
 
 
 def test_threads_may_embed_at_once(server: Server, endpoint: EmbeddingEndpoint) -> None:

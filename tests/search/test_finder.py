@@ -16,7 +16,7 @@ from recto.search import query as query_module
 from recto.search.finder import Finder, Query, SearchResult
 from recto.search.index_item import IndexItem
 from recto.search.keyword_index import Filter, KeywordIndex
-from recto.search.nearest import Nearest, VectorAnswer
+from recto.search.vector_index import Nearest, VectorAnswer, VectorIndex
 
 Fill = Callable[..., Finder]
 
@@ -203,7 +203,7 @@ def test_naming_a_speaker_raises_their_passages(tmp_path: Path) -> None:
     assert items(finder.find(Query("What does Bo like?", "talk")))[0] == 1
 
 
-class Told:
+class Told(VectorIndex):
     """Somebody who knows what is near."""
 
     def __init__(self, near: Mapping[int, float], note: str = "") -> None:
@@ -220,7 +220,7 @@ class Told:
 
 def test_similar_passages_are_found_together_with_matching_ones(fill: Fill) -> None:
     finder = fill(*["Nothing of note."] * 30, "The kayak is blue.")
-    first, *_, last = finder.index.in_partition(finder.index.partition("talk"))
+    (first, _), *_, (last, _) = finder.index.hashes(finder.index.partition("talk"))
     finder.vectors = Told({first: 0.8, last: 0.7})
     found = finder.find(Query("kayak", "talk"))
     assert items(found)[:2] == [30, 0]
@@ -234,7 +234,7 @@ def test_meaning_does_not_count_among_texts_in_a_language_that_the_embedder_does
     index.add({"notes": [IndexItem(number, text, branch=number) for number, text in enumerate(said)]})
     finder = Finder(index)
     alone = finder.find(Query("Ned", "notes")).hits
-    numbers = list(index.in_partition(index.partition("notes")))
+    numbers = [number for number, _ in index.hashes(index.partition("notes"))]
     finder.vectors = Told(dict.fromkeys(numbers[1:], 0.9))
     assert finder.find(Query("Ned", "notes")).hits == alone
     index.close()
@@ -251,7 +251,7 @@ def test_without_vectors_only_words_are_searched_with_a_warning(fill: Fill) -> N
 def test_a_large_partition_gives_the_same_best_hits_as_a_small_one(fill: Fill, monkeypatch: pytest.MonkeyPatch) -> None:
     finder = fill(*["Nothing of note."] * 30, "The blue kayak.", *["Nothing."] * 9, "A blue tent.", "Well.")
     whole = items(finder.find(Query("blue kayak", "talk")))
-    monkeypatch.setattr(partition_module, "MAX_CACHED_PASSAGES", 1)
+    monkeypatch.setattr(partition_module, "MAX_READ_PASSAGES", 1)
     assert items(finder.find(Query("blue kayak", "talk")))[0] == whole[0] == 30
     assert set(items(finder.find(Query("blue kayak", "talk")))) == set(whole)
 

@@ -9,7 +9,7 @@ import pytest
 from recto.search.index_item import IndexItem
 from recto.search.keyword_index import KeywordIndex
 from recto.search.lexicon import Lexicon
-from recto.search.multilingual import MultilingualEncoder
+from recto.search.onnx_embedder import MultilingualEncoder
 
 NOTES = """The library opens at nine and closes at six; on Mondays it is shut. Books are lent for four weeks. A fine of
 twenty pence a day is due for each late book. The heating was repaired in March, the roof leaks above the reading room.

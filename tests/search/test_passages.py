@@ -1,11 +1,25 @@
-"""Passages: long texts split into pieces."""
+"""Passages and sentences of long texts."""
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_passages
+from recto.search.passages import (
+    MAX_MESSAGE_CHARS,
+    MAX_PASSAGE_CHARS,
+    MAX_SENTENCE_CHARS,
+    MAX_SENTENCES,
+    MAX_TOTAL_CHARS,
+    MIN_PASSAGE_CHARS,
+    SENTENCE_OVERHEAD,
+    SHORT_MESSAGE_CHARS,
+    key_sentences,
+    shorten_message,
+    split_passages,
+    split_sentences,
+)
 
 texts = st.lists(st.sampled_from(["word", "Sentence. ", "\n", "\n\n", " ", "東京", "x" * 40]), max_size=400).map(
     "".join
@@ -42,3 +56,72 @@ def test_texts_split_at_paragraphs_then_sentences_then_words() -> None:
 
 def test_a_text_without_a_break_is_cut_anywhere() -> None:
     assert [end - start for start, end in split_passages("x" * 3 * MAX_PASSAGE_CHARS)] == [MAX_PASSAGE_CHARS] * 3
+
+
+# -- sentences
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Hello there. How do I log in?", ["Hello there.", "How do I log in?"]),
+        ("See https://example.com/a.b?c=d. Then go on!", ["See https://example.com/a.b?c=d.", "Then go on!"]),
+        ("Ask Dr. Weber, e.g. by mail. Thanks.", ["Ask Dr. Weber, e.g. by mail.", "Thanks."]),
+        ("Frag z.B. Herrn J. Krause. Danke.", ["Frag z.B. Herrn J. Krause.", "Danke."]),
+        ("1. First thing\n2. Second thing", ["1. First thing", "2. Second thing"]),
+        ("天気はどうですか？明日は雨です。", ["天気はどうですか？", "明日は雨です。"]),
+        ("Version 2.1 of main.py is slow.", ["Version 2.1 of main.py is slow."]),
+        ("one\n\n\ntwo", ["one", "two"]),
+        ("👍 !!! …", []),
+        ("", []),
+    ],
+)
+def test_a_sentence_ends_where_a_reader_would_end_it(text: str, parts: list[str]) -> None:
+    assert split_sentences(text) == parts
+
+
+def test_code_is_left_out_unless_there_is_nothing_else() -> None:
+    assert split_sentences("Why does this fail?\n```python\nimport os\n```\nIt worked before.") == [
+        "Why does this fail?",
+        "It worked before.",
+    ]
+    assert split_sentences("```\nselect 1\n```") == ["select 1"]
+    assert split_sentences("What is it?\n```\nnever closed") == ["What is it?"]
+
+
+def test_a_short_message_stays_whole() -> None:
+    assert key_sentences("Thanks. Read the file. Go.") == ["Thanks. Read the file. Go."]
+
+
+def test_questions_of_a_long_message_come_first() -> None:
+    talk = ["We sat in the garden and the day was as long as days can be in summer, nobody said a word."] * 12
+    talk.insert(7, "Can you put the meeting into my calendar?")
+    assert "Can you put the meeting into my calendar?" in key_sentences(" ".join(talk))
+
+
+def test_sentences_with_a_high_score_come_next() -> None:
+    talk = [f"Sentence number {number} speaks of nothing in particular, as most of them do." for number in range(12)]
+    talk.insert(5, "The invoice has to be paid.")
+    assert "The invoice has to be paid." in key_sentences(" ".join(talk), lambda said: "invoice" in said)
+
+
+def test_a_very_long_message_is_read_at_both_ends() -> None:
+    text = "Begin here. " + "x " * MAX_MESSAGE_CHARS + ". End there."
+    assert len(shorten_message(text)) <= MAX_MESSAGE_CHARS + 2
+    assert split_sentences(shorten_message(text))[0] == "Begin here."
+    assert split_sentences(shorten_message(text))[-1] == "End there."
+    assert shorten_message("short") == "short"
+
+
+@given(st.text(max_size=2000))
+def test_key_sentences_are_few_short_and_in_order(text: str) -> None:
+    said = key_sentences(text)
+    assert len(said) <= MAX_SENTENCES
+    assert all(len(each) <= max(MAX_SENTENCE_CHARS, SHORT_MESSAGE_CHARS) and each.strip() for each in said)
+    assert len(said) <= 1 or sum(len(each) + SENTENCE_OVERHEAD for each in said) <= MAX_TOTAL_CHARS
+    assert bool(said) == bool(split_sentences(text))
+
+
+@given(st.sampled_from(["?", ".", "!", "```", "\n", "1.", "(", " "]), st.integers(1, 5000))
+def test_any_run_of_punctuation_can_be_split(sign: str, times: int) -> None:
+    assert split_sentences(sign * times + "a") is not None

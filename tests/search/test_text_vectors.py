@@ -12,8 +12,15 @@ import pytest
 from recto.errors import Invalid, NoVectors
 from recto.search import text_vectors
 from recto.search.embedder import Embedder
-from recto.search.ranking import MINILM_CALIBRATION, SAMPLE_QUESTIONS, SAMPLE_TEXTS, Calibration, calibrate
-from recto.search.text_vectors import HashedTexts, TextVectors
+from recto.search.text_vectors import (
+    MINILM_CALIBRATION,
+    SAMPLE_QUESTIONS,
+    SAMPLE_TEXTS,
+    Calibration,
+    HashedTexts,
+    TextVectors,
+    calibrate,
+)
 
 BOATS = HashedTexts.of(["The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red."])
 
@@ -182,7 +189,7 @@ def test_an_embedder_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
 
 def test_vectors_of_another_length_are_made_again(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(Letters(26)).compare(["red"], BOATS)
-    monkeypatch.setattr(text_vectors, "RETRY_AFTER_S", 0.0)
+    monkeypatch.setattr("recto.search.embedder.RETRY_AFTER_S", 0.0)
     vectors = opened(Letters(10))
     assert "another length" in vectors.compare(["red"], BOATS).warning
     near = vectors.compare(["red"], BOATS)
@@ -216,15 +223,6 @@ def test_more_than_fits_into_memory_is_read_again(opened: Open, monkeypatch: pyt
     near = vectors.compare(["red"], HashedTexts.of(["text a", "text b"]))
     assert near.missing == 0
     assert embedder.asked.count("text a") == 1
-
-
-def test_many_texts_are_compared_as_few_are(opened: Open) -> None:
-    texts = HashedTexts.of([f"{chr(97 + number % 26) * (1 + number // 26)}" for number in range(200)])
-    vectors = opened(Letters())
-    first, second = vectors.compare(["abc"], texts), vectors.compare(["abc"], texts)
-    assert first.cosines is not None
-    assert second.cosines is not None
-    assert first.cosines.tolist() == second.cosines.tolist()
 
 
 # -- calibration

@@ -2,7 +2,8 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.errors import NoVectors
-from recto.search.embedder import MINILM
-from recto.search.finder import Finder, Query
+from recto.search.embedder import LOCAL, MINILM, MULTILINGUAL
+from recto.search.embedders import LocalEmbedder, open_embedder
+from recto.search.finder import Finder, Query, SearchResult
+from recto.search.hybrid_index import HybridIndex
 from recto.search.index_item import IndexItem, text_hash
 from recto.search.keyword_index import KeywordIndex, Passage
-from recto.search.nearest import Nearest
-from recto.search.vector_index import BATCH, PartitionVectors, VectorIndex
-from recto.search.vector_store import VectorStore
+from recto.search.vector_index import BATCH, Nearest, PartitionVectors, VectorIndex, VectorStore
 
 TEXTS = ("The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red.")
 
@@ -43,6 +44,11 @@ class Letters:
     def close(self) -> None: ...
 
 
+def make_all(vectors: VectorIndex, threads: int = 1) -> None:
+    while vectors.make_batch(threads):
+        pass
+
+
 def opened(path: Path, embedder: Letters, texts: Sequence[str] = TEXTS) -> tuple[KeywordIndex, VectorIndex]:
     index = KeywordIndex(path)
     if not index.mark("filled"):
@@ -62,20 +68,17 @@ def test_before_any_vector_is_made_the_result_is_empty(tmp_path: Path) -> None:
 
 def test_similar_texts_are_nearest(tmp_path: Path) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters())
-    while meaning.make_batch():
-        pass
+    make_all(meaning)
     found = meaning.nearest("the mast is tall", index.partition("a"))()
-    near, note = found.similarity, found.warning
-    assert note == ""
-    best = max(near, key=lambda number: near[number])
+    assert found.warning == ""
+    best = next(iter(found.similarity))
     assert index.passages([best])[best].item == 0
 
 
 def test_a_question_that_was_prepared_is_embedded_once(tmp_path: Path) -> None:
     embedder = Letters()
     index, meaning = opened(tmp_path / "search.db", embedder)
-    while meaning.make_batch():
-        pass
+    make_all(meaning)
     partition = index.partition("a")
     alone = meaning.nearest("the mast is tall", partition)()
     embedder.asked.clear()
@@ -90,18 +93,16 @@ def test_an_embedder_that_fails_while_preparing_is_told_by_the_search(tmp_path: 
     index, meaning = opened(tmp_path / "search.db", Letters(error=NoVectors("It is out of order.")))
     meaning.prepare(lambda: "a tall mast")
     nearest = meaning.nearest("a tall mast", index.partition("a"))()
-    found, note = nearest.similarity, nearest.warning
-    assert (found, "out of order" in note) == ({}, True)
+    assert not nearest.similarity
+    assert "out of order" in nearest.warning
 
 
 def test_passages_added_later_are_compared_too(tmp_path: Path) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters(), (*TEXTS, "zzz zebra zoo"))
-    while meaning.make_batch():
-        pass
+    make_all(meaning)
     meaning.nearest("x", index.partition("a"))()
     index.add({"a": [IndexItem(3, "zzz zebra zoo", 9)]})
-    while meaning.make_batch():
-        pass
+    make_all(meaning)
     near = meaning.nearest("zebra zzz zoo", index.partition("a"))().similarity
     assert len(near) == 5
 
@@ -109,8 +110,7 @@ def test_passages_added_later_are_compared_too(tmp_path: Path) -> None:
 def test_a_text_is_embedded_once(tmp_path: Path) -> None:
     embedder = Letters()
     _, meaning = opened(tmp_path / "search.db", embedder, ["the same words"] * (BATCH + 5))
-    while meaning.make_batch():
-        pass
+    make_all(meaning)
     assert embedder.asked == ["the same words"]
 
 
@@ -126,8 +126,7 @@ def test_vectors_are_the_same_on_however_many_processors_they_are_made(tmp_path:
     found = []
     for name, many in (("one", 1), ("many", threads)):
         index, meaning = opened(tmp_path / f"{name}.db", Embedded(), texts)
-        while meaning.make_batch(many):
-            pass
+        make_all(meaning, many)
         found.append(meaning.nearest("a kayak", index.partition("a"))().similarity)
     assert found[0] == found[1]
     assert len(found[0]) == len(texts)
@@ -141,18 +140,15 @@ def test_a_failure_on_one_of_several_processors_is_reported(tmp_path: Path) -> N
 
 def test_vectors_of_another_length_are_made_again_with_a_warning(tmp_path: Path) -> None:
     index, before = opened(tmp_path / "search.db", Letters(26))
-    while before.make_batch():
-        pass
+    make_all(before)
     index.close()
     index, after = opened(tmp_path / "search.db", Letters(10))
     found = after.nearest("mast", index.partition("a"))()
-    near, note = found.similarity, found.warning
-    assert near == {}
-    assert "another length" in note
+    assert not found.similarity
+    assert "another length" in found.warning
     assert after.waiting == len(TEXTS)
-    after._paused_until = 0
-    while after.make_batch():
-        pass
+    after._pause.end()
+    make_all(after)
     assert len(after.nearest("mast", index.partition("a"))().similarity) == len(TEXTS)
 
 
@@ -160,10 +156,9 @@ def test_vectors_of_another_length_are_made_again_with_a_warning(tmp_path: Path)
 def test_a_failing_embedder_is_reported_even_with_nothing_to_compare(tmp_path: Path, error: Exception) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters(error=error))
     found = meaning.nearest("mast", index.partition("a"))()
-    near, note = found.similarity, found.warning
-    assert near == {}
-    assert str(error) in note
-    assert "words alone" in note
+    assert not found.similarity
+    assert str(error) in found.warning
+    assert "words alone" in found.warning
     assert meaning.make_batch() == 0
 
 
@@ -171,7 +166,7 @@ def test_an_unexpected_error_is_logged_with_its_traceback(tmp_path: Path, caplog
     _, vectors = opened(tmp_path / "search.db", Letters(error=ValueError("a bug in there")))
     assert vectors.make_batch() == 0
     (record,) = caplog.records
-    assert record.name == "recto.search.vector_index"
+    assert record.name == "recto.search.embedder"
     assert record.exc_info
 
 
@@ -184,12 +179,11 @@ def test_logged_errors_are_not_printed(room: str) -> None:
 
 def test_forgotten_vectors_are_waiting_again(tmp_path: Path) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters())
-    while meaning.make_batch():
-        pass
-    kept = VectorStore(index.file)
-    assert kept.counts() == {"letters": 3}
-    kept.forget("letters")
-    assert kept.counts() == {"letters": 0}
+    make_all(meaning)
+    kept = VectorStore(index.file, "letters")
+    assert kept.count == 3
+    kept.forget()
+    assert kept.count == 0
     assert meaning.waiting == 3
 
 
@@ -207,12 +201,14 @@ def test_vectors_read_at_once_are_those_read_one_by_one(
         text_hash(f"text number {n}"): embedder.embed([f"text {n}"])[0].astype("float16").tobytes() for n in made
     }
     empty = {text_hash(f"text number {n}"): b"" for n in failed}
-    VectorStore(index.file).put(embedder.key, vectors | empty, 0)
-    at_once, one_by_one = PartitionVectors(), PartitionVectors()
-    assert meaning._load(at_once, index.partition("a"))
-    meaning._extend(at_once)
-    one_by_one.missing = dict(index.hashes(index.partition("a")))
-    meaning._extend(one_by_one)
+    VectorStore(index.file, embedder.key).put(vectors | empty)
+    found = list[PartitionVectors]()
+    for least in (0, 1000):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("recto.search.vector_index._MIN_FULL_READ", least)
+            found.append(PartitionVectors(missing=dict(index.hashes(index.partition("a")))))
+            meaning._extend(found[-1])
+    at_once, one_by_one = found
     assert at_once.missing == one_by_one.missing
     assert bool(at_once.matrix) == bool(one_by_one.matrix)
     if at_once.matrix and one_by_one.matrix:
@@ -230,8 +226,7 @@ def test_no_vector_is_read_while_most_passages_wait_for_theirs(tmp_path: Path, m
     told = "search uses words only until vectors are ready: 10 of 100"
     assert meaning.nearest("a tall mast", index.partition("a"))() == Nearest(warning=told)
     assert not meaning._partitions
-    while meaning.make_batch():
-        pass
+    make_all(meaning)
     assert len(meaning.nearest("a tall mast", index.partition("a"))().similarity) == len(texts)
 
 
@@ -244,8 +239,7 @@ def test_a_question_is_not_embedded_while_very_many_passages_wait(
     meaning.prepare(lambda: "a tall mast")
     assert meaning.nearest("a tall mast", index.partition("a"))() == Nearest()
     assert embedder.asked == []
-    while meaning.make_batch():
-        pass
+    make_all(meaning)
     assert meaning.nearest("a tall mast", index.partition("a"))().similarity
 
 
@@ -293,8 +287,7 @@ class Choosy(Letters):
 @pytest.mark.parametrize("is_new", [True, False])
 def test_a_rejected_text_does_not_turn_similarity_off(tmp_path: Path, is_new: bool) -> None:
     index, vectors = opened(tmp_path / "search.db", Choosy())
-    while vectors.make_batch():
-        pass
+    make_all(vectors)
     if is_new:
         index, vectors = opened(tmp_path / "search.db", Choosy())
     assert vectors.nearest("mast", index.partition("a"))().missing == {}
@@ -309,10 +302,124 @@ class OneLanguage(Letters):
 
 def test_similarity_counts_as_far_as_the_embedder_knows_the_language(tmp_path: Path) -> None:
     index, known = opened(tmp_path / "search.db", Letters())
-    while known.make_batch():
-        pass
+    make_all(known)
     partition = index.partition("a")
     full = known.nearest("a tall mast", partition)().similarity
     half = opened(tmp_path / "search.db", OneLanguage())[1].nearest("a tall mast", partition)().similarity
     assert {each: round(near / 2, 4) for each, near in full.items()} == {n: round(near, 4) for n, near in half.items()}
     assert opened(tmp_path / "search.db", OneLanguage())[1].nearest("πού είναι", partition)() == Nearest()
+
+
+# -- two embedders
+
+
+class Known:
+    """Knows what a text is about from a table, in as many numbers as there are texts."""
+
+    def __init__(self, name: str, about: dict[str, int], knows: str = "") -> None:
+        self.name = self.key = name
+        self._about, self._knows = about, knows
+        self.asked, self.is_broken = list[str](), False
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        if self.is_broken:
+            raise NoVectors(f"{self.name} is broken.")
+        self.asked += texts
+        return np.array([np.eye(len(TEXTS))[self._about.get(text, 0)] for text in texts], np.float32)
+
+    def familiarity(self, text: str) -> float:
+        return 1.0 if not self._knows or text.isascii() else 0.0
+
+    def close(self) -> None: ...
+
+
+ITSELF = {text: number for number, text in enumerate(TEXTS)}
+
+
+@pytest.fixture
+def first() -> Known:
+    return Known(MULTILINGUAL, {**ITSELF, "Qué se cuece": 1, "what is cooked": 2})
+
+
+@pytest.fixture
+def second() -> Known:
+    return Known("narrow", {**ITSELF, "what is cooked": 1}, knows="English")
+
+
+@pytest.fixture
+def index(tmp_path: Path, first: Known, second: Known) -> Iterator[HybridIndex]:
+    def read(passages: Sequence[Passage]) -> dict[int, str]:
+        return {each.number: TEXTS[each.item] for each in passages}
+
+    with closing(
+        HybridIndex(tmp_path / "search.db", lambda: LocalEmbedder(first, second), read, timeout_s=60, keeps_texts=True)
+    ) as opened:
+        opened.keywords.add({"a": [IndexItem(n, text, n, branch=n) for n, text in enumerate(TEXTS)]})
+        opened.open()
+        yield opened
+
+
+def found(index: HybridIndex, text: str) -> SearchResult:
+    return index.finder.find(Query(text, "a", spreads=False))
+
+
+def similarities(result: SearchResult) -> dict[int, float]:
+    return {hit.passage.item: round(hit.similarity or 0.0, 1) for hit in result.hits}
+
+
+def test_vectors_of_the_first_are_made_first(index: HybridIndex, first: Known, second: Known) -> None:
+    assert index.vectors is not None
+    assert index.vectors.make_batch() == len(TEXTS)
+    assert (len(first.asked), second.asked, index.vectors.waiting, index.vectors.to_make) == (3, [], 0, 3)
+    assert index.vectors.make_batch() == len(TEXTS)
+    assert (index.vectors.to_make, index.vectors.make_batch()) == (0, 0)
+
+
+def test_while_vectors_of_the_second_are_missing_the_first_counts_alone(index: HybridIndex) -> None:
+    assert index.vectors is not None
+    index.vectors.make_batch()
+    result = found(index, "what is cooked")
+    assert (similarities(result)[2], result.warning) == (1.3, "")
+
+
+def test_both_count_for_a_text_in_a_language_that_both_know(index: HybridIndex) -> None:
+    index.make_vectors()
+    told = similarities(found(index, "what is cooked"))
+    assert told[1] == 0.5 < told[2] < 1
+
+
+def test_the_first_counts_alone_where_the_second_does_not_know_the_language(index: HybridIndex) -> None:
+    index.make_vectors()
+    assert similarities(found(index, "Qué se cuece"))[1] == 1.3
+
+
+def test_a_second_that_fails_leaves_the_first(index: HybridIndex, second: Known) -> None:
+    index.make_vectors()
+    second.is_broken = True
+    result = found(index, "what is cooked")
+    assert (similarities(result)[2], result.warning) == (1.3, "")
+
+
+def test_a_first_that_fails_leaves_the_second(index: HybridIndex, first: Known) -> None:
+    index.make_vectors()
+    first.is_broken = True
+    assert similarities(found(index, "what is cooked"))[1] == 1.0
+
+
+def test_one_vector_of_a_short_text_holds_both(tmp_path: Path) -> None:
+    embedder = open_embedder(LOCAL, home=tmp_path)
+    assert isinstance(embedder, LocalEmbedder)
+    with closing(embedder):
+        english, same, german, other = embedder.embed(
+            ["Who borrowed the ladder?", "Who took our ladder?", "Wer hat die Leiter geliehen?", "The ferry is late."]
+        )
+    assert english @ same > english @ german > 0.5 > english @ other
+
+
+def test_words_count_only_as_far_as_they_cover_the_question(tmp_path: Path, first: Known) -> None:
+    """A name alone does not bring a note to the top of a question in another language."""
+    index = HybridIndex(tmp_path / "s.db", lambda: first, lambda _: {}, timeout_s=60, keeps_texts=True)
+    with closing(index):
+        index.keywords.add({"a": [IndexItem(n, text, n, branch=n) for n, text in enumerate(TEXTS)]})
+        finder = Finder(index.keywords)
+        assert [hit.passage.item for hit in finder.find(Query("mast", "a", spreads=False)).hits] == [0]

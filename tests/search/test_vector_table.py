@@ -83,7 +83,7 @@ def test_the_nearest_of_very_many_are_found_by_their_signs_and_compared_exactly(
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     matrix = VectorMatrix(width)
     for part in np.array_split(random.permutation(many), 3):
-        matrix.put_rows(part * 10, rows[part].astype(np.float16))
+        matrix.put((part * 10).tolist(), [row.tobytes() for row in rows[part].astype(np.float16)])
     found = matrix.nearest(asked)
     exact = rows @ asked
     assert set(list(found)[: len(near)]) == {number * 10 for number in near.tolist()}
@@ -93,7 +93,7 @@ def test_the_nearest_of_very_many_are_found_by_their_signs_and_compared_exactly(
 def test_neighbours_of_the_nearest_of_very_many_count() -> None:
     random, many = np.random.default_rng(3), 2 * MAX_PRECISE
     matrix = VectorMatrix(64)
-    matrix.put_rows(np.arange(many), random.standard_normal((many, 64)).astype(np.float16))
+    matrix.put(range(many), [row.tobytes() for row in random.standard_normal((many, 64)).astype(np.float16)])
     asked = random.standard_normal(64).astype(np.float32)
     for number, value in list(matrix.nearest(asked).items())[:50]:
         assert abs(value - exact(matrix, asked, number)) < 1e-3

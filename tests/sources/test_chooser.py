@@ -17,7 +17,7 @@ from tests.conftest import examples
 
 from recto.errors import NoVectors
 from recto.search.embedder import Embedder
-from recto.search.minilm import MiniLM
+from recto.search.onnx_embedder import MiniLM
 from recto.search.passages import split_sentences
 from recto.sources import candidates as candidates_module
 from recto.sources.chooser import MAX_BOOST, ChoiceLimits, Chooser, PastTurn

@@ -11,7 +11,7 @@ from tests.sources.test_use_detection import source
 
 from recto.errors import NoVectors
 from recto.search.embedder import normalize_vectors
-from recto.search.minilm import MiniLM
+from recto.search.onnx_embedder import MiniLM
 from recto.sources.source import SourceId
 from recto.sources.use_detection import MAX_PAIRS, SentSource, detect_by_meaning, detect_uses
 

@@ -18,7 +18,7 @@ from recto.providers.embedded import NAME as EMBEDDED
 from recto.providers.embedded import missing_parts
 from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.registry import split_name
-from recto.search.embedder import weights_of
+from recto.search.embedders import weights_of
 from recto.settings.file import set_setting
 from recto.settings.settings import Settings, load
 from recto.weights import Weights, chat_models, named, pull, suitable, table

@@ -210,8 +210,7 @@ def missing_parts(id: str) -> str | None:
         steps.append(f"recto models pull {weights.name}")
     if not lacks:
         return None
-    from recto.search.minilm import MiniLM  # only where something is missing
-    from recto.search.multilingual import MultilingualEncoder
+    from recto.search.onnx_embedder import MiniLM, MultilingualEncoder  # only where something is missing
 
     # who installs one part needs the others at the same time
     more = MultilingualEncoder.missing() if MiniLM.missing() else None

@@ -22,7 +22,7 @@ from recto.providers.model import Model, Provider
 from recto.providers.openai import GEMINI, GeminiProvider, OpenAIFormat, OpenAIProvider
 from recto.providers.remote import RemoteProvider, checked_key
 from recto.providers.scripted import ScriptedProvider
-from recto.search.embedder import EmbeddingAddress
+from recto.search.embedding_endpoint import EmbeddingAddress
 from recto.settings.keys import KeyedEnvironment
 from recto.weights import chat_models
 from recto.window.request import Format

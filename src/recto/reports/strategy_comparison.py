@@ -5,9 +5,7 @@ No model is asked and nothing is stored: `Simulation` plans each request, and th
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 
 from recto.base.text import kept_text_caches
 from recto.chat.blocks import Compaction
@@ -34,8 +32,6 @@ NOTES = (
     "what comes first again counts as read from a cache, as if no cache expired",
     TODAY,
 )
-# From so many requests on it is worth the import of numpy, which takes a tenth of a second.
-MANY_SEARCHES = 50
 STANDS_IN = "chosen sentences stand in for summaries that a model would write"
 
 
@@ -88,9 +84,6 @@ class StrategyPlayer:
         replies = sum(message.role == "assistant" for message in self._path)
         if not replies:
             raise Invalid("nothing was answered in this conversation yet: there is no turn to plan again")
-        if replies * len(names) > MANY_SEARCHES:
-            with suppress(ImportError):
-                await asyncio.to_thread(import_module, "numpy")  # with it a search takes two thirds of the time
         self._facts = await asyncio.to_thread(_facts_in, self._path)
         runs, resolved = [], await self._engine.resolve(self._session, self._options(names[0]))
         players = [SimulatedRun(name, Simulation(self._engine, self._session, self._options(name))) for name in names]

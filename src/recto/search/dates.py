@@ -60,68 +60,53 @@ class DatePart(Struct, frozen=True):
 
 
 DateMention = DayRange | DatePart
+ONE_DAY = timedelta(days=1)
 
 
 def find_dates(folded: str, today: date) -> list[DateMention]:
     """Finds the dates in a normalized text, each once. A day also counts as its month and its year."""
-    dates: dict[DateMention, None] = {}
-    for match in _ISO.finditer(folded):
-        dates |= dict.fromkeys(_iso_ranges(match[1], match[2], match[3]))
+    found: list[DateMention] = []
+    for year, month, day in _ISO.findall(folded):
+        found += [_period(f"{year}-{month}"), *([_period(f"{year}-{month}-{day}")] if day else [])]
     for match in _NAMED_MONTH.finditer(folded):
-        dates |= dict.fromkeys(_named_month(match, folded))
-    for match in _YEAR.finditer(folded):
-        dates |= {DayRange(match[0], match[0]): None}
-    for match in _AGO.finditer(folded):
-        dates |= {_days_ago(match, today): None}
-    for match in _RELATIVE.finditer(folded):
-        dates |= {_relative_days(match[1], today): None}
-    return list(dates)
+        name, day = match["month"], match["before"] or match["after"]
+        is_month = name not in _AMBIGUOUS_MONTHS or day or match["year"]
+        if is_month or _BEFORE_MONTH.search(folded[: match.start("month")]):
+            parts = [DatePart(MONTHS[name]), *([DatePart(MONTHS[name], int(day))] if day and 0 < int(day) < 32 else [])]
+            found += parts
+    found += map(_period, _YEAR.findall(folded))
+    for number, unit in _AGO.findall(folded):
+        size = _UNIT_DAYS[unit]
+        count, slack = _COUNTS.get(number) or int(number), timedelta(days=size // 2)
+        middle = today - timedelta(days=min(count * size, 36_000))
+        found.append(DayRange(str(middle - slack), str(middle + slack)))
+    found += [_relative_days(phrase, today) for phrase in _RELATIVE.findall(folded)]
+    return list(dict.fromkeys(found))
 
 
-def _iso_ranges(year: str, month: str, day: str | None) -> list[DateMention]:
-    out: list[DateMention] = [DayRange(f"{year}-{month}", f"{year}-{month}")]
-    return [*out, DayRange(f"{year}-{month}-{day}", f"{year}-{month}-{day}")] if day else out
+def _period(prefix: str) -> DayRange:
+    return DayRange(prefix, prefix)
 
 
-def _named_month(match: re.Match[str], text: str) -> list[DateMention]:
-    month, day = MONTHS[match["month"]], match["before"] or match["after"]
-    if match["month"] in _AMBIGUOUS_MONTHS and not (
-        day or match["year"] or _BEFORE_MONTH.search(text[: match.start("month")])
-    ):
-        return []
-    return [DatePart(month), DatePart(month, int(day))] if day and 0 < int(day) < 32 else [DatePart(month)]
-
-
-def _days_ago(match: re.Match[str], today: date) -> DateMention:
-    count = _COUNTS.get(match[1]) or int(match[1])
-    size = _UNIT_DAYS[match[2]]
-    middle, slack = today - timedelta(days=min(count * size, 36_000)), max(0, size // 2)
-    return DayRange(str(middle - timedelta(days=slack)), str(middle + timedelta(days=slack)))
-
-
-def _relative_days(phrase: str, today: date) -> DateMention:
+def _relative_days(phrase: str, today: date) -> DayRange:
     if phrase in ("today", "this morning"):
-        return DayRange(str(today), str(today))
+        return _period(str(today))
     if phrase in ("yesterday", "last night"):
-        return DayRange(str(today - timedelta(days=1)), str(today - timedelta(days=1)))
+        return _period(str(today - ONE_DAY))
     which, span = phrase.split()
+    monday = today - timedelta(days=today.weekday())
+    first = {"week": monday, "month": today.replace(day=1), "year": today.replace(month=1, day=1)}[span]
     if which == "this":
-        first = {"week": today - timedelta(days=today.weekday()), "month": today.replace(day=1)}
-        return DayRange(str(first.get(span, today.replace(month=1, day=1))), str(today))
+        return DayRange(str(first), str(today))
     if span == "week":
-        start = today - timedelta(days=today.weekday() + 7)
-        return DayRange(str(start), str(start + timedelta(days=6)))
-    end = today.replace(day=1) if span == "month" else today.replace(month=1, day=1)
-    last = end - timedelta(days=1)
-    return DayRange(str(last)[:7], str(last)[:7]) if span == "month" else DayRange(str(last.year), str(last.year))
+        return DayRange(str(first - 7 * ONE_DAY), str(first - ONE_DAY))
+    return _period(str(first - ONE_DAY)[: 7 if span == "month" else 4])
 
 
 # Normalizing removes this character from texts, so no word can be mistaken for a label.
 LABEL_MARK = "\u00b6"
-_DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _DATE_PREFIX = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 _FIRST_DAY, _LAST_DAY = date(1900, 1, 1), date(2099, 12, 31)
-ONE_DAY = timedelta(days=1)
 
 
 def passage_labels(kind: str, time: str) -> str:
@@ -130,10 +115,10 @@ def passage_labels(kind: str, time: str) -> str:
     return _labels_of_day(kind, time[:10])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # a third of the time that it takes to cut a message into passages
 def _labels_of_day(kind: str, day: str) -> str:
     found = [kind_label(kind)] if kind else []
-    if match := _DAY.match(day):
+    if (match := _DATE_PREFIX.match(day)) and match[3]:
         year, month, day = match.groups()
         found += [joint_label(found[0], f"{LABEL_MARK}{year[:size]}") for size in (3, 4) if found]
         found += [f"{LABEL_MARK}{(year + month + day)[:size]}" for size in (3, 4, 6, 8)]
@@ -187,13 +172,13 @@ def _first_day(time: str) -> date | None:
 def _last_day(time: str) -> date | None:
     """The day of a time; the last day where it names only a month or a year."""
     day = _first_day(time)
-    if day is None or len(time) >= 10:
-        return day
-    return _period_end(day, 6 if len(time) == 7 else 4)
+    return day if day is None or len(time) >= 10 else _period_end(day, 6 if len(time) == 7 else 4)
 
 
 def _period_end(day: date, digits: int) -> date:
-    """The last day of the decade (3 digits), year (4) or month (6) that begins with a day."""
+    """The last day of the decade (3 digits), year (4), month (6) or day (8) that begins with a day."""
+    if digits == 8:
+        return day
     if digits == 6:
         return (day.replace(day=28) + 4 * ONE_DAY).replace(day=1) - ONE_DAY
     return date(day.year + (9 if digits == 3 else 0), 12, 31)
@@ -204,14 +189,9 @@ def _cover(first: date, last: date) -> list[str]:
     found = []
     first, last = max(first, _FIRST_DAY), min(last, _LAST_DAY)
     while first <= last:
-        digits = next(
-            (size for size in (3, 4, 6) if _starts_period(first, size) and _period_end(first, size) <= last), 8
-        )
+        begins = [(3, first.year % 10 == 0 and first.month == first.day == 1), (4, first.month == first.day == 1)]
+        begins += [(6, first.day == 1), (8, True)]
+        digits = next(size for size, does in begins if does and _period_end(first, size) <= last)
         found.append(f"{LABEL_MARK}{f'{first:%Y%m%d}'[:digits]}")
-        first = (_period_end(first, digits) if digits < 8 else first) + ONE_DAY
+        first = _period_end(first, digits) + ONE_DAY
     return found
-
-
-def _starts_period(day: date, digits: int) -> bool:
-    """Whether a decade (3 digits), year (4) or month (6) begins with a day."""
-    return day.day == 1 and (digits == 6 or (day.month == 1 and (digits == 4 or day.year % 10 == 0)))

@@ -22,22 +22,9 @@ log = logging.getLogger(__name__)
 BUSY_S = 5.0
 # A file that fails again sooner than this was not damaged by chance.
 MIN_LIFE_S = 600.0
-SUFFIXES = ("-wal", "-shm", "")
 # Kinds of errors that say nothing about the content of a file.
-_NOT_DAMAGE = {
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_AUTH,
-    sqlite3.SQLITE_NOMEM,
-    sqlite3.SQLITE_INTERRUPT,
-    sqlite3.SQLITE_PROTOCOL,
-    sqlite3.SQLITE_MISUSE,
-    sqlite3.SQLITE_NOLFS,
-}
+_HARMLESS = "BUSY LOCKED FULL IOERR CANTOPEN PERM AUTH NOMEM INTERRUPT PROTOCOL MISUSE NOLFS"
+_NOT_DAMAGE = frozenset(getattr(sqlite3, f"SQLITE_{name}") for name in _HARMLESS.split())
 _MARK = "rebuilt for"
 
 
@@ -105,7 +92,10 @@ class DisposableFile:
         except (sqlite3.Error, OSError) as why:
             if not self._is_damage(why):
                 raise self.error(why) from why
-            self._delete()
+            try:
+                self._delete()
+            except OSError as again:
+                raise self.error(again) from again
         self.rebuild_reason = reason
         self.rebuilds += 1
 
@@ -115,7 +105,7 @@ class DisposableFile:
 
         def check_time(status: int, _left: int, _total: int) -> None:
             if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and time.monotonic() > until:
-                raise Busy(self._sentence("is busy because another process is writing to it; try again"))
+                raise self._busy
 
         create_private_file(self.path)
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
@@ -131,15 +121,15 @@ class DisposableFile:
 
     def _delete(self) -> None:
         """For what SQLite cannot open as a database: nobody else uses it either."""
-        try:
-            for suffix in SUFFIXES:
-                path = Path(f"{self.path}{suffix}")
-                if path.is_dir() and not path.is_symlink():
-                    path.rename(f"{path}.{new_id()}.old")  # somebody else made it, and may want it back
-                else:
-                    path.unlink(missing_ok=True)
-        except OSError as why:
-            raise self.error(why) from why
+        for path in self._paths:
+            if path.is_dir() and not path.is_symlink():
+                path.rename(f"{path}.{new_id()}.old")  # somebody else made it, and may want it back
+            else:
+                path.unlink(missing_ok=True)
+
+    @property
+    def _paths(self) -> list[Path]:
+        return [Path(f"{self.path}{suffix}") for suffix in ("-wal", "-shm", "")]
 
     def _is_damage(self, why: Exception) -> bool:
         if not isinstance(why, sqlite3.Error) or isinstance(why, sqlite3.ProgrammingError | sqlite3.InterfaceError):
@@ -147,7 +137,7 @@ class DisposableFile:
         code = getattr(why, "sqlite_errorcode", None) or 0
         if code & 0xFF == sqlite3.SQLITE_READONLY:  # a damaged header makes a file read-only that is not
             return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
-        if any(_is_no_file(Path(f"{self.path}{suffix}")) for suffix in SUFFIXES):
+        if any(map(_is_no_file, self._paths)):
             return code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)
         return code == sqlite3.SQLITE_IOERR_SHORT_READ or code & 0xFF not in _NOT_DAMAGE
 
@@ -167,16 +157,17 @@ class DisposableFile:
             return why
         code = (getattr(why, "sqlite_errorcode", None) or 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return Busy(self._sentence("is busy because another process is writing to it; try again"))
+            return self._busy
         if isinstance(why, OSError):
             return StoreError(
                 f"{self.name} {self.path} cannot be written: {why.strerror or why}; change the permissions of its "
                 "folder or set RECTO_HOME"
             )
-        return StoreError(self._sentence(f"cannot be used: {why or type(why).__name__}"))
+        return StoreError(f"{self.name} {self.path.name} cannot be used: {why or type(why).__name__}")
 
-    def _sentence(self, problem: str) -> str:
-        return f"{self.name} {self.path.name} {problem}"
+    @property
+    def _busy(self) -> Busy:
+        return Busy(f"{self.name} {self.path.name} is busy because another process is writing to it; try again")
 
 
 def _is_no_file(path: Path) -> bool:

@@ -5,11 +5,12 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from recto.base.text import clean, without_key
 from recto.errors import NoVectors
-from recto.search.embedder import EmbeddingAddress, load_numpy, normalize_vectors
+from recto.search.embedder import normalize_vectors
 
 if TYPE_CHECKING:
     from httpx2 import Client, Response
@@ -25,6 +26,15 @@ MAX_RETRY_WAIT_S = 20.0
 RETRY_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 TOO_LONG = re.compile(r"too (long|large|many)|exceed|max(imum)?[ _](context|input|token|length)|context.length", re.I)
 LOCAL_URL = re.compile(r"http://(localhost|127\.[\d.]+|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingAddress:
+    """The root of a provider's OpenAI-compatible endpoint, its key, and the variable that the key comes from."""
+
+    url: str
+    key: str | None = field(default=None, repr=False)
+    key_variable: str | None = None
 
 
 class _Retryable(Exception):
@@ -49,12 +59,12 @@ class EmbeddingEndpoint:
         self._address, self._timeout_s, self._tries = address, timeout_s, tries
         self._lock, self._closed = threading.Lock(), threading.Event()
         self._http: Client | None = None
-        self._requests = 0
-        self._width = 0
+        self._requests = self._width = 0
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """A text without content gets zeros. If the width is still unknown, a full stop is sent to learn it."""
-        np = load_numpy()
+        import numpy as np  # takes a tenth of a second
+
         filled = [at for at, text in enumerate(texts) if text.strip()]
         sent = [clean(texts[at])[0] for at in filled] or ["."] * (not self._width)
         rows = [self._embed_batch(batch) for batch in _batches(sent)]
@@ -112,7 +122,10 @@ class EmbeddingEndpoint:
     def _client(self) -> "Iterator[Client]":
         """A client that is closed during a request would leave its connection open: the last request closes it."""
         with self._lock:
-            client, self._requests = self._opened(), self._requests + 1
+            if self._closed.is_set():
+                raise NoVectors(f"{self._provider} cannot be called: its embedder was closed.")
+            client = self._http = self._http or self._open_client()
+            self._requests += 1
         try:
             yield client
         finally:
@@ -124,19 +137,16 @@ class EmbeddingEndpoint:
         if self._http is not None and self._closed.is_set() and not self._requests:
             self._http.close()
 
-    def _opened(self) -> "Client":
+    def _open_client(self) -> "Client":
         import httpx2  # slow to import, and only needed to send
 
-        if self._closed.is_set():
-            raise NoVectors(f"{self._provider} cannot be called: its embedder was closed.")
-        if self._http is None:
-            headers = {"user-agent": "recto", **_authorization(self._address.key)}
-            # a proxy from the environment must not be used for a server on this machine
-            direct = dict.fromkeys(("all://localhost", "all://127.0.0.0/8", "all://[::1]"))
-            # without TLS there is nothing to verify, and loading the certificates takes a quarter of a second
-            secure = not LOCAL_URL.match(self._address.url)
-            self._http = httpx2.Client(timeout=self._timeout_s, headers=headers, mounts=direct, verify=secure)
-        return self._http
+        key = self._address.key
+        headers = {"user-agent": "recto"} | ({"authorization": f"Bearer {key}"} if key else {})
+        # a proxy from the environment must not be used for a server on this machine
+        direct = dict.fromkeys(("all://localhost", "all://127.0.0.0/8", "all://[::1]"))
+        # without TLS there is nothing to verify, and loading the certificates takes a quarter of a second
+        secure = not LOCAL_URL.match(self._address.url)
+        return httpx2.Client(timeout=self._timeout_s, headers=headers, mounts=direct, verify=secure)
 
     def _failure(self, response: "Response") -> Exception:
         status, message = response.status_code, self._error_text(response.content)
@@ -163,7 +173,10 @@ class EmbeddingEndpoint:
     def _rows(self, answer: Any, count: int) -> list[Any]:
         """The vectors in the order of the texts, whatever order they arrived in."""
         try:
-            found = {_entry_index(entry, place): entry["embedding"] for place, entry in enumerate(answer["data"])}
+            # some servers leave out the index; they keep the order
+            indexes = (entry.get("index") for entry in answer["data"])
+            places = [place if index is None else index for place, index in enumerate(indexes)]
+            found = {place: entry["embedding"] for place, entry in zip(places, answer["data"], strict=True)}
         except (TypeError, KeyError, AttributeError) as why:
             raise NoVectors(f"{self._provider} did not answer with vectors; check its address.") from why
         if sorted(found, key=str) != sorted(range(count), key=str) or None in found.values():
@@ -180,21 +193,15 @@ class EmbeddingEndpoint:
         return vectors
 
 
-def _batches(texts: list[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    room = MAX_BATCH_CHARS
+def _batches(texts: list[str]) -> list[list[str]]:
+    batches, room = list[list[str]](), 0
     for text in texts:
-        if batch and (len(batch) == MAX_BATCH_TEXTS or len(text) > room):
-            yield batch
-            batch, room = [], MAX_BATCH_CHARS
-        batch.append(text)
+        if not batches or len(batches[-1]) == MAX_BATCH_TEXTS or len(text) > room:
+            batches.append([])
+            room = MAX_BATCH_CHARS
+        batches[-1].append(text)
         room -= len(text)
-    if batch:
-        yield batch
-
-
-def _authorization(key: str | None) -> dict[str, str]:
-    return {"authorization": f"Bearer {key}"} if key else {}
+    return batches
 
 
 def _json(content: bytes) -> Any:
@@ -203,12 +210,6 @@ def _json(content: bytes) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError):
         return None
-
-
-def _entry_index(entry: Any, place: int) -> Any:
-    """Some servers leave out the index; they keep the order."""
-    index = entry.get("index")
-    return place if index is None else index
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -1,4 +1,4 @@
-"""HybridIndex: a keyword index with its finder, plus a vector index if there is an embedder."""
+"""HybridIndex: a keyword index with its finder, and with vectors and translations as far as there are embedders."""
 
 import os
 import threading
@@ -9,12 +9,11 @@ from pathlib import Path
 from recto.base.background import in_background
 from recto.errors import RectoError
 from recto.search.embedder import MULTILINGUAL, Embedder
+from recto.search.embedders import LocalEmbedder
 from recto.search.finder import Finder
 from recto.search.keyword_index import KeywordIndex
 from recto.search.lexicon import Lexicon
-from recto.search.local_embedder import LocalEmbedder
 from recto.search.vector_index import ReadTexts, VectorIndex
-from recto.search.vector_pair import VectorPair
 
 PROGRESS_INTERVAL_S = 0.1
 # On so many processors vectors are made at once; they stand back from turns.
@@ -34,16 +33,15 @@ class HybridIndex:
         self.problem = ""
         """Why there is no embedder."""
         self._embedder, self._read, self._timeout_s = embedder, read, timeout_s
-        self._vectors: VectorIndex | VectorPair | None = None
         self._multilingual: Embedder | None = None
         self._lexicon: Lexicon | None = None
         self._is_open = False
         self._opening = threading.Lock()
 
     @property
-    def vectors(self) -> VectorIndex | VectorPair | None:
+    def vectors(self) -> VectorIndex | None:
         self.open()
-        return self._vectors
+        return self.finder.vectors
 
     def open(self) -> None:
         """Opens the embedder once. Without one only words are searched, and `problem` says why."""
@@ -58,21 +56,22 @@ class HybridIndex:
         except RectoError as why:
             self.problem = f"{why.message.rstrip('.')}: words alone are searched"
             return
-        if embedder is not None:
-            parts = embedder.parts if isinstance(embedder, LocalEmbedder) else (embedder,)
-            self._multilingual = next((each for each in parts if each.name == MULTILINGUAL), None)
-            if self._multilingual and self.keywords.keeps_texts:
-                self._lexicon = Lexicon(self.keywords, self._multilingual)
-            made = [VectorIndex(self.keywords, each, self._read, timeout_s=self._timeout_s) for each in parts]
-            self._vectors = self.finder.vectors = VectorPair(*made) if len(made) == 2 else made[0]
+        if embedder is None:
+            return
+        parts = embedder.parts if isinstance(embedder, LocalEmbedder) else (embedder,)
+        self._multilingual = next((each for each in parts if each.name == MULTILINGUAL), None)
+        if self._multilingual and self.keywords.keeps_texts:
+            self._lexicon = Lexicon(self.keywords, self._multilingual)
+        vectors: VectorIndex | None = None
+        for part in reversed(parts):
+            vectors = VectorIndex(self.keywords, part, self._read, timeout_s=self._timeout_s, beside=vectors)
+        self.finder.vectors = vectors
 
     def translations(self, words: Sequence[str], likely: Sequence[str], within_s: float) -> dict[str, str]:
         """The words of the index that say the same in its language; empty without the multilingual encoder."""
         self.open()
-        if self._lexicon is None:
-            return {}
         try:
-            return self._lexicon.translations(words, likely, within_s)
+            return self._lexicon.translations(words, likely, within_s) if self._lexicon else {}
         except RectoError:  # the search says why
             return {}
 
@@ -109,8 +108,8 @@ class HybridIndex:
     def stop(self) -> None:
         """Makes no more vectors. A running batch stops after its current text."""
         self.finder.close()
-        if self._vectors:
-            self._vectors.close()
+        if self.finder.vectors:
+            self.finder.vectors.close()
 
     def close(self) -> None:
         self.stop()

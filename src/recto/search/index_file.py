@@ -9,7 +9,7 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -63,7 +63,7 @@ _SUMS = (
             WHERE block = OLD.n >> {SUM_BITS};
     END""",
 )
-_SUM_NAMES = '["lane_sums", "lane_replaced", "lane_deleted"]'
+_SUM_NAMES = "('lane_sums', 'lane_replaced', 'lane_deleted')"
 
 # Every addition leaves a segment, and a search opens all of them for each of its words. FTS5 merges some at once; more
 # than this are merged in the background, so many pages at a time.
@@ -78,6 +78,7 @@ class _Use(NamedTuple):
 class IndexFile:
     def __init__(self, path: Path) -> None:
         self._file = DisposableFile(path, "the search index", self._prepare)
+        self.interpreting = self._file.interpreting
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         """Where the file is while its folder cannot be written."""
         self._local = threading.local()
@@ -108,36 +109,24 @@ class IndexFile:
                 if self._file.rebuilds == before:
                     return result
             except Exception as why:
-                if self._file.rebuilds == before:
-                    self._recover(why)
+                with self._lock:
+                    if self._file.rebuilds == before:
+                        self._close_idle()
+                        self._file.recover(why)
             return work()
         except (sqlite3.Error, OSError) as why:
             raise self._file.error(why) from why
         finally:
             self._local.is_running = False
 
-    def interpreting(self) -> AbstractContextManager[None]:
-        """Around code that works with rows of the file and nothing else: if it fails, the file is damaged."""
-        return self._file.interpreting()
-
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows; none of a file that was damaged."""
-        return self.run(lambda: self._read(query, values))
 
-    def _read(self, query: str, values: Sequence[Any]) -> list[Any]:
-        with self.in_use() as db, self.interpreting():
-            return db.execute(query, values).fetchall()
+        def rows() -> list[Any]:
+            with self.in_use() as db, self.interpreting():
+                return db.execute(query, values).fetchall()
 
-    def channels_from(self, number: int) -> tuple[int, list[Any]]:
-        """How many passages the channels hold that begin at a number or later; and the one before them, as
-        `KeywordIndex.channels` gives it. Reads few others: a hundred thousand conversations have as many."""
-        block = number >> SUM_BITS
-        later = self.read(
-            "SELECT (SELECT coalesce(sum(passages), 0) FROM lane_sums WHERE block > ?) "
-            "+ (SELECT coalesce(sum(passages), 0) FROM lanes WHERE n >= ? AND n < ?)",
-            (block, number, (block + 1) << SUM_BITS),
-        )[0][0]
-        return later, self.read("SELECT n, last, passages FROM lanes WHERE n < ? ORDER BY n DESC LIMIT 1", (number,))
+        return self.run(rows)
 
     @contextmanager
     def in_use(self) -> Iterator[sqlite3.Connection]:
@@ -163,25 +152,21 @@ class IndexFile:
     def write(self, work: Callable[[sqlite3.Connection], T], *, changes: bool = True) -> T:
         """Runs work in one transaction. `changes` tells all readers that there is something new."""
 
-        def run() -> T:
-            with self.interpreting(), self._transaction(changes=changes) as db:
-                return work(db)
+        def transaction() -> T:
+            with self.interpreting(), self.in_use() as db:
+                db.execute("BEGIN IMMEDIATE")
+                try:
+                    result = work(db)
+                    if changes:
+                        db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
+                    db.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        db.execute("ROLLBACK")
+                    raise
+                return result
 
-        return self.run(run)
-
-    @contextmanager
-    def _transaction(self, *, changes: bool) -> Iterator[sqlite3.Connection]:
-        with self.in_use() as db:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                if changes:
-                    db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
-                db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    db.execute("ROLLBACK")
-                raise
+        return self.run(transaction)
 
     def optimize(self) -> None:
         """Joins the parts that words were written in: they are then found in two thirds of the time."""
@@ -206,11 +191,6 @@ class IndexFile:
             self._close_idle()
             self._file.empty(reason)
 
-    def _recover(self, why: Exception) -> None:
-        with self._lock:
-            self._close_idle()
-            self._file.recover(why)
-
     def close(self) -> None:
         self._close_idle()
         if self._copy is not None:
@@ -225,46 +205,43 @@ class IndexFile:
     def _open_connection(self) -> sqlite3.Connection:
         there = next(folder for folder in self.path.absolute().parents if folder.exists())
         if not os.access(there, os.W_OK):
-            self._move_to_copy()
+            # the index is used and completed elsewhere, as long as this is open
+            self._copy = tempfile.TemporaryDirectory(prefix="recto-")
+            copy = Path(self._copy.name) / self.path.name
+            for suffix in ("", "-wal"):
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(f"{self.path}{suffix}", f"{copy}{suffix}")
+            self._file.path = copy
         return self._file.connect()
-
-    def _move_to_copy(self) -> None:
-        """In a home that cannot be written, the index is used and completed elsewhere, as long as this is open."""
-        self._copy = tempfile.TemporaryDirectory(prefix="recto-")
-        copy = Path(self._copy.name) / self.path.name
-        for suffix in ("", "-wal"):
-            with suppress(FileNotFoundError):
-                shutil.copyfile(f"{self.path}{suffix}", f"{copy}{suffix}")
-        self._file.path = copy
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         if not self._is_current(db):
-            self._create_tables(db)
-        _check_sums(db)
+            db.execute("BEGIN IMMEDIATE")
+            if not self._is_current(db):  # another process may have been quicker
+                _create_tables(db)
+            db.execute("COMMIT")
+        if db.execute(f"SELECT count(*) FROM sqlite_master WHERE name IN {_SUM_NAMES}").fetchone()[0] != len(_SUMS):
+            raise sqlite3.DatabaseError("a table or a trigger is missing")
 
     def _is_current(self, db: sqlite3.Connection) -> bool:
-        version = _version(db)
-        if version is None:
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'marks'").fetchone():
             return False
-        if version != VERSION:
-            self._file.rebuild_reason = "the search index was made by another version of Recto and is being rebuilt"
-            return False
-        return True
+        if db.execute("SELECT value FROM marks WHERE name = 'version'").fetchone() == (VERSION,):
+            return True
+        self._file.rebuild_reason = "the search index was made by another version of Recto and is being rebuilt"
+        return False
 
-    def _create_tables(self, db: sqlite3.Connection) -> None:
-        db.execute("BEGIN IMMEDIATE")
-        if not self._is_current(db):  # another process may have been quicker
-            for (name,) in db.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'").fetchall():
-                db.execute(f'DROP TABLE "{name}"')
-            tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-            for (name,) in db.execute(tables).fetchall():
-                db.execute(f'DROP TABLE "{name}"')
-            for statement in (*_TABLES.split(";"), *_SUMS):
-                db.execute(statement)
-            # by `removed` whoever holds passages in memory notices that they are gone
-            marks = [("version", VERSION), ("removed", new_id()), ("changes", new_id())]
-            db.executemany("INSERT INTO marks VALUES (?, ?)", marks)
-        db.execute("COMMIT")
+
+def _create_tables(db: sqlite3.Connection) -> None:
+    """In place of any others. Those of a virtual table go with it."""
+    for condition in ("sql LIKE 'CREATE VIRTUAL%'", "type = 'table' AND name NOT LIKE 'sqlite_%'"):
+        for (name,) in db.execute(f"SELECT name FROM sqlite_master WHERE {condition}").fetchall():
+            db.execute(f'DROP TABLE "{name}"')
+    for statement in (*_TABLES.split(";"), *_SUMS):
+        db.execute(statement)
+    # by `removed` whoever holds passages in memory notices that they are gone
+    marks = [("version", VERSION), ("removed", new_id()), ("changes", new_id())]
+    db.executemany("INSERT INTO marks VALUES (?, ?)", marks)
 
 
 def _merge(db: sqlite3.Connection) -> bool:
@@ -273,20 +250,3 @@ def _merge(db: sqlite3.Connection) -> bool:
     configured = db.total_changes
     db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (MERGED_PAGES,))
     return db.total_changes - configured > configured - before
-
-
-def _check_sums(db: sqlite3.Connection) -> None:
-    """Raises sqlite3.Error where something of what keeps the sums is missing."""
-    found = db.execute(
-        "SELECT count(*) FROM sqlite_master WHERE name IN (SELECT value FROM json_each(?))", (_SUM_NAMES,)
-    )
-    if found.fetchone()[0] != len(_SUMS):
-        raise sqlite3.DatabaseError("a table or a trigger is missing")
-
-
-def _version(db: sqlite3.Connection) -> str | None:
-    """None for a new file, empty for one that does not tell."""
-    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'marks'").fetchone():
-        return None
-    found = db.execute("SELECT value FROM marks WHERE name = 'version'").fetchone()
-    return str(found[0]) if found else ""

@@ -43,7 +43,7 @@ class IndexItem(Struct, frozen=True):
 
 
 class CutPassage(Struct, frozen=True, gc=False):
-    """A passage that has no number yet."""
+    """A passage of an item that has no number yet."""
 
     row: tuple[Any, ...]
     """The values of `COLUMNS` after the number."""
@@ -54,9 +54,7 @@ class CutPassage(Struct, frozen=True, gc=False):
     """Its text for a second look."""
 
 
-class CutItem(Struct, frozen=True, gc=False):
-    item: IndexItem
-    passages: Sequence[CutPassage]
+CutItem = tuple[IndexItem, Sequence[CutPassage]]
 
 
 def embedded_text(text: str, speaker: str) -> str:
@@ -73,7 +71,7 @@ def text_hash(text: str, speaker: str = "") -> bytes:
 
 def cut_item(item: IndexItem, *, keeps_text: bool) -> CutItem:
     """Everything about an item's passages that does not depend on what the index holds."""
-    return CutItem(item, [_cut_passage(item, *span, keeps_text=keeps_text) for span in split_passages(item.text)])
+    return item, [_cut_passage(item, *span, keeps_text=keeps_text) for span in split_passages(item.text)]
 
 
 def _cut_passage(item: IndexItem, start: int, end: int, *, keeps_text: bool) -> CutPassage:
@@ -97,11 +95,17 @@ def write_items(db: sqlite3.Connection, partitions: Mapping[str, Sequence[CutIte
     for number, key in sorted((_partition(db, key), key) for key in partitions):
         items = partitions[key]
         count = "INSERT INTO people VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
-        db.executemany(count, [(number, each.item.speaker) for each in items if each.item.speaker])
-        for channel in sorted({each.item.channel for each in items}):
-            own = [each for each in items if each.item.channel == channel]
+        db.executemany(count, [(number, item.speaker) for item, _ in items if item.speaker])
+        for channel in sorted({item.channel for item, _ in items}):
+            own = [each for each in items if each[0].channel == channel]
             written += _number_passages(db, (number << PARTITION_BITS) + (channel << CHANNEL_BITS), own)
-    _write_passages(db, written)
+    rows = [(number, *passage.row) for number, passage in written]
+    db.executemany(f"INSERT INTO passages ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", rows)
+    terms = [(number, passage.terms) for number, passage in written]
+    db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", terms)
+    packed = [(number, passage.packed) for number, passage in written if passage.packed is not None]
+    db.executemany("INSERT INTO texts VALUES (?, ?)", packed)
+    db.executemany("INSERT INTO queue (passage) VALUES (?)", [(number,) for number, _ in written])
 
 
 def _partition(db: sqlite3.Connection, key: str) -> int:
@@ -114,26 +118,15 @@ def _number_passages(db: sqlite3.Connection, channel: int, items: Sequence[CutIt
     known = db.execute("SELECT passages, words, last, branch, at FROM lanes WHERE n = ?", (channel,)).fetchone()
     count, total, last, branch, time = known or (0, 0, channel, 0, "")
     numbered: list[tuple[int, CutPassage]] = []
-    for each in items:
-        item = each.item
+    for item, passages in items:
         step = GAP if item.branch != branch or _is_new_session(time, item.time) else 1
         branch, time = item.branch, item.time or time
-        for passage in each.passages:
+        for passage in passages:
             last, step, total = last + step, 1, total + passage.words
             numbered.append((last, passage))
     row = (channel, count + len(numbered), total, last, branch, time)
     db.execute("INSERT OR REPLACE INTO lanes VALUES (?,?,?,?,?,?)", row)
     return numbered
-
-
-def _write_passages(db: sqlite3.Connection, numbered: Sequence[tuple[int, CutPassage]]) -> None:
-    rows = [(number, *passage.row) for number, passage in numbered]
-    db.executemany(f"INSERT INTO passages ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", rows)
-    terms = [(number, passage.terms) for number, passage in numbered]
-    db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", terms)
-    packed = [(number, passage.packed) for number, passage in numbered if passage.packed is not None]
-    db.executemany("INSERT INTO texts VALUES (?, ?)", packed)
-    db.executemany("INSERT INTO queue (passage) VALUES (?)", [(number,) for number, _ in numbered])
 
 
 def _is_new_session(before: str, now: str) -> bool:

@@ -4,6 +4,7 @@ Holds no texts unless it is asked to keep their words: the owner of an item can 
 call partitions shelves and channels lanes.
 """
 
+import math
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,11 +16,15 @@ from msgspec.json import Decoder
 
 from recto.base.ids import new_id
 from recto.search.dates import is_of_years, joint_label, kind_label, time_range_labels
-from recto.search.index_file import IndexFile
+from recto.search.index_file import SUM_BITS, IndexFile
 from recto.search.index_item import COLUMNS, PARTITION_BITS, IndexItem, cut_item, write_items
 
 _NUMBERS = Decoder(list[int])
+K = TypeVar("K")
 T = TypeVar("T")
+TEXTS_AT_ONCE = 500
+# How many partitions, that is conversations, stay in memory.
+MAX_CACHED_PARTITIONS = 8
 
 
 class Passage(Struct, frozen=True):
@@ -77,7 +82,6 @@ class Filter(Struct, frozen=True):
 
 
 NO_FILTER = Filter()
-TEXTS_AT_ONCE = 500
 
 
 class KeywordIndex:
@@ -99,8 +103,7 @@ class KeywordIndex:
         nothing if another process has changed a mark that is `expected` to have a certain value."""
         # before the transaction: no other process waits for it
         cut = {
-            partition: [cut_item(item, keeps_text=self.keeps_texts) for item in items]
-            for partition, items in partitions.items()
+            key: [cut_item(item, keeps_text=self.keeps_texts) for item in items] for key, items in partitions.items()
         }
 
         def write(db: sqlite3.Connection) -> None:
@@ -119,7 +122,7 @@ class KeywordIndex:
         """Removes everything except the vectors of `kept_items`, which will be added again, and the marks that do not
         begin with `forgotten_prefix`."""
         kept = "SELECT sha FROM passages WHERE item IN (SELECT value FROM json_each(?))"
-        numbers = f"[{','.join(map(str, kept_items))}]"
+        numbers = _listed(kept_items)
 
         def write(db: sqlite3.Connection) -> None:
             db.execute(f"DELETE FROM vectors WHERE sha NOT IN ({kept})", (numbers,))
@@ -160,13 +163,9 @@ class KeywordIndex:
         return int(rows[0][0]) if rows else None
 
     def extent(self, partition: int | None) -> Extent:
-        if partition is None:
-            rows = self.file.read("SELECT sum(passages), sum(words) FROM lane_sums")
-        else:
-            rows = self.file.read(
-                "SELECT sum(passages), sum(words) FROM lanes WHERE n BETWEEN ? AND ?", _bounds(partition)
-            )
-        passages, words = rows[0]
+        table = "lane_sums" if partition is None else "lanes WHERE n BETWEEN ? AND ?"
+        values = () if partition is None else _bounds(partition)
+        passages, words = self.file.read(f"SELECT sum(passages), sum(words) FROM {table}", values)[0]
         return Extent(passages or 0, words or 0)
 
     def matching(
@@ -206,30 +205,42 @@ class KeywordIndex:
         parts = [_any_of(years)] if years else []
         return _either([*parts, f"({_quote(kind)} AND {_any_of(days)})"] if days else parts)
 
-    def channels(self, partition: int | None) -> list[tuple[int, int, int]]:
-        """Of each channel the number before its first passage, that of its last one, and how many there are."""
-        query = "SELECT n, last, passages FROM lanes WHERE n BETWEEN ? AND ? AND last > n"
-        return self.file.read(query, _bounds(partition))
+    def count_from(self, number: int, partition: int | None) -> float:
+        """About how many passages have at least this number."""
+        later = 0.0
+        if partition is not None:
+            query = "SELECT n, last, passages FROM lanes WHERE n BETWEEN ? AND ? AND last > n"
+            channels = self.file.read(query, _bounds(partition))
+        else:  # a hundred thousand conversations have as many channels: few are read
+            block = number >> SUM_BITS
+            (later,) = self.file.read(
+                "SELECT (SELECT coalesce(sum(passages), 0) FROM lane_sums WHERE block > ?) "
+                "+ (SELECT coalesce(sum(passages), 0) FROM lanes WHERE n >= ? AND n < ?)",
+                (block, number, (block + 1) << SUM_BITS),
+            )[0]
+            last = "SELECT n, last, passages FROM lanes WHERE n < ? ORDER BY n DESC LIMIT 1"
+            channels = self.file.read(last, (number,))
+        return later + math.fsum(
+            passages * (1.0 if before >= number else (last - number + 1.0) / (last - before))
+            for before, last, passages in channels
+            if last >= number
+        )
 
     def passages(self, numbers: Iterable[int]) -> dict[int, Passage]:
-        return read_passages(self.file, numbers)
+        query = f"SELECT {COLUMNS} FROM passages WHERE n IN (SELECT value FROM json_each(?))"
+        return {row[0]: Passage(*row) for row in self.file.read(query, (_listed(numbers),))}
 
     def said_by(self, speaker: str, kind: str, numbers: Iterable[int]) -> list[int]:
         """Those of the passages that this speaker said, or that are of this kind."""
-        wanted = (f"[{','.join(map(str, numbers))}]", speaker or None, kind or None)
         query = "SELECT n FROM passages WHERE n IN (SELECT value FROM json_each(?)) AND (who = ? OR kind = ?)"
-        return _NUMBERS.decode(self.file.read(f"SELECT json_group_array(n) FROM ({query})", wanted)[0][0])
-
-    def in_partition(self, partition: int | None) -> dict[int, Passage]:
-        """All passages of a partition, in order."""
-        query = f"SELECT {COLUMNS} FROM passages WHERE n BETWEEN ? AND ? ORDER BY n"
-        return {row[0]: Passage(*row) for row in self.file.read(query, _bounds(partition))}
+        return [number for (number,) in self.file.read(query, (_listed(numbers), speaker or None, kind or None))]
 
     def texts(self, numbers: Iterable[int]) -> dict[int, str]:
         """The texts of passages as `folded_text` gives them, if they are kept."""
-        wanted = f"[{','.join(map(str, numbers))}]"
-        rows = self.file.read("SELECT n, text FROM texts WHERE n IN (SELECT value FROM json_each(?))", (wanted,))
-        return {number: zlib.decompress(packed).decode() for number, packed in rows}
+        query = "SELECT n, text FROM texts WHERE n IN (SELECT value FROM json_each(?))"
+        return {
+            number: zlib.decompress(packed).decode() for number, packed in self.file.read(query, (_listed(numbers),))
+        }
 
     def every_text(self) -> Iterator[str]:
         """The texts of all passages, if they are kept."""
@@ -240,45 +251,22 @@ class KeywordIndex:
 
     @property
     def queue_end(self) -> int:
-        """The number of the last queue entry: grows with every passage that is added."""
+        """The number of the last queue entry: grows with every passage that is added. Passage numbers cannot tell what
+        is new: a later one may be smaller, in another channel."""
         return int(self.file.read("SELECT coalesce(max(n), 0) FROM queue")[0][0])
-
-    def added_since(self, partition: int, queue_end: int) -> dict[int, Passage]:
-        """Passages of a partition that were added after a queue entry. Passage numbers cannot tell: a later one may be
-        smaller, in another channel."""
-        query = (
-            f"SELECT {', '.join('passages.' + name for name in COLUMNS.split(', '))} FROM queue "
-            "JOIN passages ON passages.n = queue.passage WHERE queue.n > ? AND queue.passage BETWEEN ? AND ?"
-        )
-        return {row[0]: Passage(*row) for row in self.file.read(query, (queue_end, *_bounds(partition)))}
 
     def columns(self, partition: int, queue_end: int = 0) -> list[str]:
         """Numbers, positions, branches, word counts and questions (1) of passages that were added after a queue entry,
         separated by commas: as rows they would take five times as long to read."""
-        query = "SELECT n, place, branch, words, asks FROM passages WHERE n BETWEEN ? AND ?"
-        values: tuple[int, ...] = _bounds(partition)
-        if queue_end:
-            query += " AND n IN (SELECT passage FROM queue WHERE n > ?)"
-            values = (*values, queue_end)
         joined = ", ".join(f"group_concat({name})" for name in ("n", "place", "branch", "words", "asks"))
-        return [column or "" for column in self.file.read(f"SELECT {joined} FROM ({query})", values)[0]]
+        added, values = _added(partition, queue_end)
+        row = self.file.read(f"SELECT {joined} FROM (SELECT n, place, branch, words, asks {added})", values)[0]
+        return [column or "" for column in row]
 
     def hashes(self, partition: int | None, queue_end: int = 0) -> list[tuple[int, bytes]]:
         """Numbers and hashes of passages that were added after a queue entry."""
-        if not queue_end:
-            return self.file.read("SELECT n, sha FROM passages WHERE n BETWEEN ? AND ?", _bounds(partition))
-        query = (
-            "SELECT passages.n, sha FROM queue JOIN passages ON passages.n = queue.passage "
-            "WHERE queue.n > ? AND queue.passage BETWEEN ? AND ?"
-        )
-        return self.file.read(query, (queue_end, *_bounds(partition)))
-
-    def packed_hashes(self, partition: int | None) -> tuple[str, bytes]:
-        """The numbers of all passages, separated by commas, and their hashes, one after the other."""
-        query = "SELECT n, sha FROM passages WHERE n BETWEEN ? AND ? ORDER BY n"
-        joined = f"SELECT group_concat(n), CAST(group_concat(sha, '') AS BLOB) FROM ({query})"
-        numbers, hashes = self.file.read(joined, _bounds(partition))[0]
-        return numbers or "", hashes or b""
+        added, values = _added(partition, queue_end)
+        return self.file.read(f"SELECT n, sha {added}", values)
 
     def speakers(self, partition: int, min_messages: int = 2) -> list[str]:
         """The names of speakers with at least `min_messages` items."""
@@ -289,10 +277,12 @@ class KeywordIndex:
         self.file.close()
 
 
-def read_passages(file: IndexFile, numbers: Iterable[int]) -> dict[int, Passage]:
-    wanted = f"[{','.join(map(str, numbers))}]"
-    query = f"SELECT {COLUMNS} FROM passages WHERE n IN (SELECT value FROM json_each(?))"
-    return {row[0]: Passage(*row) for row in file.read(query, (wanted,))}
+def keep_recent(cache: dict[K, T], key: K, value: T, most: int = MAX_CACHED_PARTITIONS) -> None:
+    """Puts a value last into a cache and drops the first ones, which were not used for longest."""
+    cache.pop(key, None)
+    cache[key] = value
+    while len(cache) > most:
+        cache.pop(next(iter(cache)), None)
 
 
 def _remove(db: sqlite3.Connection, items: Sequence[int]) -> None:
@@ -310,8 +300,18 @@ def _write_marks(db: sqlite3.Connection, marks: Mapping[str, str]) -> None:
     db.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", list(marks.items()))
 
 
+def _listed(numbers: Iterable[int]) -> str:
+    return f"[{','.join(map(str, numbers))}]"
+
+
 def _bounds(partition: int | None) -> tuple[int, int]:
     return (0, 1 << 62) if partition is None else (partition << PARTITION_BITS, ((partition + 1) << PARTITION_BITS) - 1)
+
+
+def _added(partition: int | None, queue_end: int) -> tuple[str, tuple[int, ...]]:
+    """The end of a statement about passages that were added after a queue entry, and its values."""
+    since = " AND n IN (SELECT passage FROM queue WHERE n > ?)" if queue_end else ""
+    return f"FROM passages WHERE n BETWEEN ? AND ?{since}", (*_bounds(partition), *([queue_end] if queue_end else []))
 
 
 def _match(terms: Sequence[Sequence[str]], labels: str) -> str:

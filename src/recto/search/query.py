@@ -1,8 +1,7 @@
 """Query: what is looked for. `parse_query` looks up its words and dates in the index, and the speaker it names."""
 
 import re
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from datetime import date
 
@@ -48,11 +47,11 @@ class Query(Struct, frozen=True):
     """Where to search; None searches everywhere."""
     filter: Filter = NO_FILTER
     accepts: Callable[[Passage], bool] | None = None
-    """A condition that a filter cannot express."""
+    """A condition that nothing else can express; passages have to be read for it."""
     stretch: tuple[int, int, int] | None = None
-    """Only passages of this branch, from this position to that: as most recalls ask, and quicker than `accepts`."""
+    """Only passages of this branch, from this position to that."""
     branches: Collection[int] | None = None
-    """Only passages of these branches; None for all. As quick, if it is the same object each time."""
+    """Only passages of these branches; None for all."""
     spreads: bool = True
     """Whether neighbours share their words: on for recalling a chat, off for finding exact words."""
     until: int | None = None
@@ -60,32 +59,24 @@ class Query(Struct, frozen=True):
     today: date = field(default_factory=date.today)
     limit: int = 200
 
-    def accepted(self, numbers: Sequence[int], passages: Mapping[int, Passage]) -> Sequence[int]:
-        """The passages that count. This runs for thousands of them."""
+    @property
+    def is_plain(self) -> bool:
+        """Whether stretch and branches decide what counts: no passage has to be read."""
+        return self.filter == NO_FILTER and self.accepts is None
+
+    def accepts_passage(self, passage: Passage) -> bool:
         if self.stretch is not None:
             branch, first, last = self.stretch
-            numbers = [
-                number
-                for number in numbers
-                if first <= (passage := passages[number]).position <= last and passage.branch == branch
-            ]
-        if (branches := self.branches) is not None:
-            numbers = [number for number in numbers if passages[number].branch in branches]
-        predicate = self.predicate
-        return numbers if predicate is None else [number for number in numbers if predicate(passages[number])]
+            if passage.branch != branch or not first <= passage.position <= last:
+                return False
+        if self.branches is not None and passage.branch not in self.branches:
+            return False
+        return self.filter.matches(passage) and (self.accepts is None or self.accepts(passage))
 
     def has_words_of(self, other: "Query") -> bool:
         """Whether the same words, labels and days are looked up for both."""
         mine, others = ((each.text, each.partition, each.filter, each.spreads, each.today) for each in (self, other))
         return mine == others
-
-    @property
-    def predicate(self) -> Callable[[Passage], bool] | None:
-        """What else decides whether a passage counts; None if nothing does."""
-        condition, accepts = self.filter, self.accepts
-        if condition == NO_FILTER or accepts is None:
-            return accepts if condition == NO_FILTER else condition.matches
-        return lambda passage: condition.matches(passage) and accepts(passage)
 
 
 class NamedSpeaker(Struct, frozen=True):
@@ -125,56 +116,36 @@ def parse_query(
     index: KeywordIndex, query: Query, partition: int | None, speaker: NamedSpeaker, *, strict: bool = False
 ) -> ParsedQuery:
     """`strict` looks up only passages that the filter accepts, however long that takes."""
-    extent = index.extent(partition)
-    labels = [group for group in query.filter.labels if strict or not _is_dense(index, group, partition)]
-    scope = _Scope(index, partition, extent, index.label_expression(labels), _channels(index, partition))
-    postings = (*_word_postings(scope, query), *_date_postings(index, query, partition))
-    is_loose = len(labels) < len(query.filter.labels) and any(map(_is_truncated, postings))
+    extent, every = index.extent(partition), query.filter.labels
+    labels = [group for group in every if strict or not _is_dense(index, group, partition)]
+    look_up = _LookUp(index, partition, extent.passages, index.label_expression(labels), query.spreads)
+    postings = (*look_up.word_postings(query.text), *_date_postings(index, query, partition))
+    is_loose = len(labels) < len(every) and any(map(_is_truncated, postings))
     return ParsedQuery(postings, extent, speaker.name, _spoken_kind(query.text), is_loose)
 
 
-LookedUp = tuple[str, int | None, ParsedQuery]
-"""The state of the index and the partition that a query was looked up in."""
-# Strategies that are compared side by side ask the same one after the other.
-_RECENT = 4
-
-
 class QueryAhead:
-    """Looks up the words of a query in a thread of its own, before its search begins; remembers the last few."""
+    """Looks up the words of a query in a thread of its own, before its search begins."""
 
     def __init__(self, index: KeywordIndex) -> None:
         self._index, self._thread = index, WorkerThread("recto-words")
-        self._begun: tuple[Query, Future[LookedUp]] | None = None
-        self._recent: deque[tuple[Query, LookedUp]] = deque(maxlen=_RECENT)
+        self._begun: tuple[Query, Future[tuple[str, int | None, ParsedQuery]]] | None = None
         self._is_closed = False
 
     def begin(self, query: Query) -> bool:
         """Whether it begins now: another query with the same words may be on its way."""
         if self._is_closed or (self._begun and self._begun[0].has_words_of(query)):
             return False
-        self._begun = query, self._thread.submit(lambda: self._look_up(query))
+        self._begun = query, self._thread.submit(lambda: self._index.file.run(lambda: self._look_up(query)))
         return True
 
-    def _look_up(self, query: Query) -> LookedUp:
-        return self._index.file.run(lambda: self._look_up_now(query))
-
-    def _look_up_now(self, query: Query) -> LookedUp:
+    def _look_up(self, query: Query) -> tuple[str, int | None, ParsedQuery]:
+        """With the state of the index and the partition that it was looked up in."""
         index = self._index
         with index.file.in_use(), index.file.interpreting():
             change_id = index.file.change_id
             number = index.partition(query.partition) if query.partition is not None else None
-            if known := self._known(query, change_id, number):
-                return change_id, number, known
-            speaker = find_speaker(index, query.text, number)
-            found = change_id, number, parse_query(index, query, number, speaker)
-            self._recent.append((query, found))
-            return found
-
-    def _known(self, query: Query, change_id: str, partition: int | None) -> ParsedQuery | None:
-        for asked, (state, number, parsed) in list(self._recent):
-            if (state, number) == (change_id, partition) and asked.has_words_of(query):
-                return parsed
-        return None
+            return change_id, number, parse_query(index, query, number, find_speaker(index, query.text, number))
 
     def take(self, query: Query, partition: int | None) -> ParsedQuery | None:
         """Waits for what was begun; None where it was another query, or the index has changed since."""
@@ -189,44 +160,11 @@ class QueryAhead:
         self._thread.close()
 
 
-class _Scope(Struct, frozen=True):
-    """Where terms are looked up."""
-
-    index: KeywordIndex
-    partition: int | None
-    extent: Extent
-    labels: str
-    channels: Sequence[tuple[int, int, int]] | None
-
-    def matching(self, terms: Sequence[Sequence[str]], limit: int, after: int = -1) -> list[int]:
-        return self.index.matching(terms, self.partition, limit, after, self.labels)
-
-    def matching_each(self, terms: Sequence[Sequence[str]], limit: int) -> list[list[int]]:
-        return self.index.matching_each([[forms] for forms in terms], self.partition, limit, labels=self.labels)
-
-
-def _channels(index: KeywordIndex, partition: int | None) -> list[tuple[int, int, int]] | None:
-    """None for the whole index: a hundred thousand conversations have as many channels."""
-    return index.channels(partition) if partition is not None else None
-
-
-def _count_from(index: KeywordIndex, channels: Sequence[tuple[int, int, int]] | None, number: int) -> float:
-    """About how many passages have at least this number."""
-    later = 0
-    if channels is None:
-        later, channels = index.file.channels_from(number)
-    return later + sum(
-        passages * (1.0 if before >= number else (last - number + 1.0) / (last - before))
-        for before, last, passages in channels
-        if last >= number
-    )
-
-
 def _is_dense(index: KeywordIndex, label: Sequence[str], partition: int | None) -> bool:
     """Whether so many new passages have a label that it is faster to filter them when they are read: matching the label
     would walk through all of them to find the few with a rare word."""
     numbers = index.matching([label], partition, SAMPLE)
-    return len(numbers) == SAMPLE and _count_from(index, _channels(index, partition), numbers[-1]) <= SAMPLE * DENSITY
+    return len(numbers) == SAMPLE and index.count_from(numbers[-1], partition) <= SAMPLE * DENSITY
 
 
 def _spoken_kind(text: str) -> str:
@@ -235,29 +173,64 @@ def _spoken_kind(text: str) -> str:
     return _KINDS[found.pop()] if len(found) == 1 else ""
 
 
-def _word_postings(scope: _Scope, query: Query) -> list[Posting]:
-    terms = query_terms(query.text, MAX_TERMS if query.spreads else MAX_EXACT_TERMS)
-    total = MAX_OCCURRENCES if query.spreads else MAX_EXACT_OCCURRENCES
-    limit = min(MAX_PER_TERM, max(MIN_PER_TERM, total // max(1, len(terms))))
-    first = min(limit, MIN_PER_TERM) if query.spreads else limit
-    looked_up = zip(terms, scope.matching_each(list(map(word_forms, terms)), first), strict=True)
-    found = sorted(
-        (_posting(scope, *each, first, spreads=query.spreads) for each in looked_up), key=lambda each: each.frequency
-    )
-    used = list(_used(found, limit)) if query.spreads else found
-    # truncated ones once more, and the other forms of all
-    again = {each.name: word_forms(each.name) for each in used if first < limit and _is_truncated(each)}
-    inflected = {each.name: forms for each in used if (forms := start_forms(each.name))}
-    numbers = scope.matching_each([*again.values(), *inflected.values()], limit)
-    read = [
-        _posting(scope, *each, limit, spreads=query.spreads) for each in zip((*again, *inflected), numbers, strict=True)
-    ]
-    longer = {each.name: each for each in read[: len(again)]}
-    found = [longer.get(each.name, each) for each in found]
-    others = _other_forms(found, read[len(again) :])
-    if query.spreads:
-        return list(_limit_spread(sorted((*found, *others), key=lambda posting: posting.frequency)))
-    return [*(_add_joint_matches(scope, found) if len(found) > 1 else found), *others]
+class _LookUp(Struct, frozen=True):
+    """Looks up the words of a query, among passages with certain labels."""
+
+    index: KeywordIndex
+    partition: int | None
+    total: int
+    labels: str
+    spreads: bool
+
+    def word_postings(self, text: str) -> list[Posting]:
+        terms = query_terms(text, MAX_TERMS if self.spreads else MAX_EXACT_TERMS)
+        total = MAX_OCCURRENCES if self.spreads else MAX_EXACT_OCCURRENCES
+        limit = min(MAX_PER_TERM, max(MIN_PER_TERM, total // max(1, len(terms))))
+        first = min(limit, MIN_PER_TERM) if self.spreads else limit
+        found = self._postings([(term, word_forms(term)) for term in terms], first)
+        found.sort(key=lambda each: each.frequency)
+        used = list(_used(found, limit)) if self.spreads else found
+        # truncated ones once more, and the other forms of all
+        again = [(each.name, word_forms(each.name)) for each in used if first < limit and _is_truncated(each)]
+        inflected = [(each.name, forms) for each in used if (forms := start_forms(each.name))]
+        read = self._postings([*again, *inflected], limit)
+        longer = {each.name: each for each in read[: len(again)]}
+        found = [longer.get(each.name, each) for each in found]
+        others = _other_forms(found, read[len(again) :])
+        if self.spreads:
+            return list(_limit_spread(sorted((*found, *others), key=lambda posting: posting.frequency)))
+        return [*(self._with_joint_matches(found) if len(found) > 1 else found), *others]
+
+    def _postings(self, terms: Sequence[tuple[str, Sequence[str]]], limit: int) -> list[Posting]:
+        """The newest occurrences of each term in one of its forms."""
+        searches = [[forms] for _, forms in terms]
+        each_found = self.index.matching_each(searches, self.partition, limit, labels=self.labels)
+        return [self._posting(term, found, limit) for (term, _), found in zip(terms, each_found, strict=True)]
+
+    def _posting(self, term: str, numbers: list[int], limit: int) -> Posting:
+        frequency = float(len(numbers))
+        if len(numbers) == limit:
+            # extrapolated: older occurrences are assumed to be as dense as the newest
+            frequency *= max(1.0, self.total / max(1.0, self.index.count_from(numbers[-1], self.partition)))
+        return Posting(term, numbers, min(frequency, self.total), spreads=self.spreads)
+
+    def _with_joint_matches(self, postings: Sequence[Posting]) -> list[Posting]:
+        """Adds passages where truncated, common terms occur together with rare ones, or the least common together: a
+        search for exact words means those."""
+        rare = [each for each in postings if not _is_truncated(each)]
+        common = [each for each in postings if _is_truncated(each)]
+        if not rare:
+            first = postings[:MAX_JOINT_TERMS]
+            together = [word_forms(each.name) for each in first]
+            joint = self.index.matching(together, self.partition, MIN_PER_TERM, _scan_start(first[0]), self.labels)
+            return [*(_add_numbers(posting, joint) for posting in first), *postings[MAX_JOINT_TERMS:]]
+        if sum(len(posting.numbers) for posting in rare) > MAX_RARE_PASSAGES:
+            return list(postings)
+        forms = [form for posting in rare for form in word_forms(posting.name)]
+        pairs = [[forms, word_forms(each.name)] for each in common[:MAX_COMMON_TERMS]]
+        # in whatever order: there are not more of them
+        joints = self.index.matching_each(pairs, self.partition, MAX_RARE_PASSAGES, labels=self.labels, order="ASC")
+        return [*rare, *map(_add_numbers, common, joints), *common[MAX_COMMON_TERMS:]]
 
 
 def _used(postings: Sequence[Posting], limit: int) -> Iterator[Posting]:
@@ -269,22 +242,15 @@ def _used(postings: Sequence[Posting], limit: int) -> Iterator[Posting]:
         left -= min(limit, int(posting.frequency))
 
 
-def _other_forms(found: Sequence[Posting], inflected: Sequence[Posting]) -> list[Posting]:
+def _other_forms(found: Sequence[Posting], inflected: Sequence[Posting]) -> Iterator[Posting]:
     """Where only another form of a word is: the word itself counts already."""
     known = {posting.name: posting for posting in found}
-    others = []
     for posting in inflected:
         word = known[posting.name]
-        if numbers := _difference(posting.numbers, word.numbers):
+        own = set(word.numbers)
+        if numbers := [number for number in posting.numbers if number not in own]:
             frequency = max(posting.frequency, word.frequency)
-            form = replace(posting, numbers=numbers, frequency=frequency, weight=FORM_WEIGHT, is_other_form=True)
-            others.append(form)
-    return others
-
-
-def _difference(numbers: Sequence[int], without: Sequence[int]) -> list[int]:
-    known = set(without)
-    return [number for number in numbers if number not in known]
+            yield replace(posting, numbers=numbers, frequency=frequency, weight=FORM_WEIGHT, is_other_form=True)
 
 
 def _limit_spread(postings: Sequence[Posting]) -> Iterator[Posting]:
@@ -294,35 +260,9 @@ def _limit_spread(postings: Sequence[Posting]) -> Iterator[Posting]:
         left -= len(posting.numbers)
 
 
-def _posting(scope: _Scope, term: str, numbers: list[int], limit: int, *, spreads: bool) -> Posting:
-    frequency, total = float(len(numbers)), scope.extent.passages
-    if len(numbers) == limit:
-        # extrapolated: older occurrences are assumed to be as dense as the newest
-        frequency *= max(1.0, total / max(1.0, _count_from(scope.index, scope.channels, numbers[-1])))
-    return Posting(term, numbers, min(frequency, total), spreads=spreads)
-
-
 def _is_truncated(posting: Posting) -> bool:
     """Whether only the newest occurrences were read."""
     return posting.frequency > len(posting.numbers)
-
-
-def _add_joint_matches(scope: _Scope, postings: Sequence[Posting]) -> list[Posting]:
-    """Adds passages where truncated, common terms occur together with rare ones, or the least common together: a search
-    for exact words means those."""
-    rare = [each for each in postings if not _is_truncated(each)]
-    common = [each for each in postings if _is_truncated(each)]
-    if not rare:
-        first = postings[:MAX_JOINT_TERMS]
-        joint = scope.matching([word_forms(each.name) for each in first], MIN_PER_TERM, _scan_start(first[0]))
-        return [*(_add_numbers(posting, joint) for posting in first), *postings[MAX_JOINT_TERMS:]]
-    if sum(len(posting.numbers) for posting in rare) > MAX_RARE_PASSAGES:
-        return list(postings)
-    forms = [form for posting in rare for form in word_forms(posting.name)]
-    together = [[forms, word_forms(each.name)] for each in common[:MAX_COMMON_TERMS]]
-    # in whatever order: there are not more of them
-    joints = scope.index.matching_each(together, scope.partition, MAX_RARE_PASSAGES, labels=scope.labels, order="ASC")
-    return [*rare, *map(_add_numbers, common, joints), *common[MAX_COMMON_TERMS:]]
 
 
 def _scan_start(posting: Posting) -> int:

@@ -6,7 +6,7 @@ these passages: it costs nothing, and tells them apart.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from recto.search.ranking import K1, B, idf
@@ -21,12 +21,10 @@ COMMON_WEIGHT = 0.3
 _QUESTION_VERBS = """
     become began begin bring called change choose chose chosen come decide decided does done found get give given got
     happen happened hold keep kept made make mean meant need put said say set show take taken tell told took use used
-    want went work allowed may might must often shall should usually
-"""
-
+    want went work allowed may might must often shall should usually"""
 QUESTION_VERBS = frozenset(_QUESTION_VERBS.split())
 
-Needles = Mapping[str, float]
+Needles = dict[str, float]
 """What is looked for in texts, with its weight."""
 
 
@@ -36,14 +34,27 @@ class SecondLook:
 
     def __init__(self, question: str) -> None:
         terms = query_terms(question)
-        self._groups = _groups(terms)
-        by_kind = [
-            (WORD_SHARE, _words(terms)),
-            (START_SHARE, _starts(terms)),
-            (GROUP_SHARE, self._groups),
-            (PAIR_SHARE, _pairs(question, terms)),
-        ]
-        self._kinds = [(share, needles) for share, needles in by_kind if needles]
+        words, starts, self._groups, pairs = Needles(), Needles(), Needles(), Needles()
+        for term in terms:
+            weight, bare = _weight(term), term.removesuffix("*")
+            if is_spaced(term):
+                words[f" {term} "] = weight
+                # with the spaces around a word: those of its beginning and its end count as such
+                spaced = f" {term} "
+                groups = [spaced[at : at + GROUP_LETTERS] for at in range(max(1, len(spaced) - GROUP_LETTERS + 1))]
+                found = {f" {word_start(stem_word(form)) or stem_word(form)}" for form in word_forms(term)}
+            else:
+                words[bare], groups, found = weight, [bare], {bare}
+            for start in found:
+                starts[start] = max(starts.get(start, 0.0), weight)
+            for group in groups:
+                self._groups[group] = self._groups.get(group, 0.0) + weight
+        known = set(terms)
+        for one, other in pairwise(folded_text(question).split()):
+            if one in known and other in known:
+                pairs[f" {one} {other} "] = max(_weight(one), _weight(other))
+        shares = ((WORD_SHARE, words), (START_SHARE, starts), (GROUP_SHARE, self._groups), (PAIR_SHARE, pairs))
+        self._kinds = [(share, needles) for share, needles in shares if needles]
         self._longer = {needle for _, needles in self._kinds for needle in needles} - self._groups.keys()
         self._counts: dict[str, dict[int, int]] = {needle: {} for needle in (*self._groups, *self._longer)}
         """How often each text holds a needle; without the texts that do not."""
@@ -51,9 +62,9 @@ class SecondLook:
 
     def read(self, texts: Mapping[int, str]) -> None:
         """`texts` are given as `folded_text` does."""
-        fresh = {group: _counts(group, texts, texts) for group in self._groups}
+        fresh = {group: _count(group, texts, texts) for group in self._groups}
         # a text without the first group of a needle does not hold the needle either
-        fresh |= {needle: _counts(needle, texts, fresh.get(needle[:GROUP_LETTERS], texts)) for needle in self._longer}
+        fresh |= {needle: _count(needle, texts, fresh.get(needle[:GROUP_LETTERS], texts)) for needle in self._longer}
         for needle, counts in fresh.items():
             self._counts[needle].update(counts)
         self._lengths.update({number: text.count(" ") for number, text in texts.items()})
@@ -80,46 +91,8 @@ class SecondLook:
         return {number: score / best for number, score in scores.items()}
 
 
-def _counts(needle: str, texts: Mapping[int, str], among: Iterable[int]) -> dict[int, int]:
+def _count(needle: str, texts: Mapping[int, str], among: Iterable[int]) -> dict[int, int]:
     return {number: count for number in among if (count := texts[number].count(needle))}
-
-
-def _words(terms: Sequence[str]) -> Needles:
-    return {f" {term} " if is_spaced(term) else term.removesuffix("*"): _weight(term) for term in terms}
-
-
-def _starts(terms: Sequence[str]) -> Needles:
-    found: dict[str, float] = {}
-    for term in terms:
-        forms = word_forms(term) if is_spaced(term) else ()
-        starts = {f" {(word_start(stem_word(form)) or stem_word(form))}" for form in forms}
-        for start in starts or {term.removesuffix("*")}:
-            found[start] = max(found.get(start, 0.0), _weight(term))
-    return found
-
-
-def _groups(terms: Sequence[str]) -> Needles:
-    found: dict[str, float] = {}
-    for term in terms:
-        for group in _groups_of(term) if is_spaced(term) else (term.removesuffix("*"),):
-            found[group] = found.get(group, 0.0) + _weight(term)
-    return found
-
-
-def _pairs(question: str, terms: Sequence[str]) -> Needles:
-    """Words of the question that stand side by side, both worth looking up."""
-    known = set(terms)
-    return {
-        f" {one} {other} ": max(_weight(one), _weight(other))
-        for one, other in pairwise(folded_text(question).split())
-        if one in known and other in known
-    }
-
-
-def _groups_of(word: str) -> list[str]:
-    """With the spaces around a word: those of its beginning and its end count as such."""
-    spaced = f" {word} "
-    return [spaced[at : at + GROUP_LETTERS] for at in range(max(1, len(spaced) - GROUP_LETTERS + 1))]
 
 
 def _weight(term: str) -> float:

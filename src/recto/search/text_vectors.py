@@ -1,7 +1,10 @@
-"""TextVectors: vectors of short texts, each made once and stored by its hash, and of recent questions."""
+"""TextVectors: vectors of short texts, each made once and stored by its hash, and of recent questions.
+
+Each embedder has its own range of cosines. A few questions and their answers show where that range begins and ends:
+Calibration puts the cosines of every embedder on one scale.
+"""
 
 import hashlib
-import logging
 import threading
 import time
 from collections import OrderedDict
@@ -9,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,19 +21,15 @@ from msgspec import Struct
 from recto.base.background import BackgroundWorker
 from recto.base.concurrency import FileLock, WorkerThread
 from recto.errors import NoVectors, RectoError, StoreError
-from recto.search.embedder import Embedder, familiarity
+from recto.search.embedder import Embedder, EmbedderPause, familiarity
 from recto.search.index_file import IndexFile
-from recto.search.vector_store import VectorStore
+from recto.search.vector_index import VectorStore
 
 if TYPE_CHECKING:
-    from recto.search.vector_table import Row, VectorTable
-
-log = logging.getLogger(__name__)
+    from recto.search.vector_table import Row, Rows, VectorTable
 
 # Texts per call of the embedder: a question waits for no more than these.
 BATCH = 8
-# The pause after a failure.
-RETRY_AFTER_S = 60.0
 # How many recent questions are remembered.
 MAX_QUESTIONS = 256
 # How many vectors are held in memory: sixty megabytes.
@@ -58,16 +57,15 @@ class HashedTexts(Struct, frozen=True):
 
 
 NO_TEXTS = HashedTexts()
-_Both = tuple[HashedTexts, HashedTexts]
 
 
 class Similarities(Struct, frozen=True):
     """How similar texts are to questions."""
 
-    cosines: "Row | None" = None
+    cosines: "Rows | None" = None
     """One row per text, one column per question, and one for their mean if there are several; NaN where a text has no
     vector yet. None if there are no vectors at all, or the embedder knows none of the questions' languages."""
-    others: "Row | None" = None
+    others: "Rows | None" = None
     """The same for the other texts."""
     missing: int = 0
     """How many of the texts have no vector yet; those that the embedder rejected do not count."""
@@ -77,20 +75,19 @@ class Similarities(Struct, frozen=True):
 class TextVectors:
     def __init__(self, path: Path, embedder: Callable[[], Embedder | None], *, timeout_s: float) -> None:
         self._file, self._file_lock = IndexFile(path), FileLock()
-        self._store = VectorStore(self._file)
         self._open, self._timeout_s = embedder, timeout_s
         self._embedder: Embedder | None = None
-        self._is_open = self._is_closed = False
+        self._pause: EmbedderPause | None = None
+        self._is_closed = False
         self._thread = WorkerThread("recto-sources")
         self._worker = BackgroundWorker(self._make_in_background, "recto-source-vectors")
-        self._stuck: Future[Row] | None = None
-        self._lock = threading.RLock()
+        self._stuck: Future[Rows] | None = None
+        self._lock, self._making = threading.RLock(), threading.Lock()
+        """`_making`: no text is embedded twice."""
         self._pending: dict[bytes, str] = {}
-        self._in_progress: dict[bytes, str] = {}
         self._failed: set[bytes] = set()
         self._table: VectorTable | None = None
         self._questions: OrderedDict[str, Row] = OrderedDict()
-        self._paused_until, self._problem = 0.0, ""
 
     @property
     def name(self) -> str:
@@ -103,47 +100,39 @@ class TextVectors:
         """Never raises. Makes missing vectors as long as there is time, and the rest in the background."""
         until = time.monotonic() + self._timeout_s
         try:
-            embedder = self._open_embedder()
+            opened = self._open_embedder()
         except RectoError as why:
             return Similarities(warning=why.message.rstrip("."))
-        if embedder is None:
+        if opened is None:
             return Similarities()
-        if time.monotonic() < self._paused_until:
-            return Similarities(warning=self._problem)
+        embedder, pause = opened
+        if problem := pause.problem:
+            return Similarities(warning=problem)
         if self._stuck is not None and not self._stuck.done():
             return Similarities(warning=f"{embedder.name} is still busy with an earlier question")
-        return self._compare(embedder, questions, (texts, others), until)
-
-    def _compare(self, embedder: Embedder, questions: Sequence[str], both: _Both, until: float) -> Similarities:
         embedding = self._thread.submit(lambda: self._embed_questions(embedder, questions))
         try:
             rows = embedding.result(_time_left(until))
             if not any(familiarity(embedder, question) for question in questions):
                 return Similarities()  # in an unknown language what is near means nothing
-            self._provide(embedder, both, until)
-            return self._similarities(embedder, rows, both)
+            self._provide(embedder, (texts, others), until)
+            return self._similarities(embedder, rows, texts, others)
         except TooLate:
             self._stuck = embedding
             return Similarities(warning=f"{embedder.name} did not answer within {self._timeout_s:g} s")
         except Exception as why:  # words still give an answer
-            self._pause(embedder, why)
-            return Similarities(warning=self._problem)
+            return Similarities(warning=pause.begin(why))
 
-    def _open_embedder(self) -> Embedder | None:
+    def _open_embedder(self) -> tuple[Embedder, EmbedderPause] | None:
         with self._lock:
-            if not self._is_open:
-                self._embedder, self._is_open = self._open(), True
-            return self._embedder
+            if self._embedder is None:
+                self._embedder = self._open()
+            if self._embedder is None:
+                return None
+            self._pause = self._pause or EmbedderPause(self._embedder)
+            return self._embedder, self._pause
 
-    def _pause(self, embedder: Embedder, why: Exception) -> None:
-        if isinstance(why, RectoError):
-            problem = why.message
-        else:
-            log.error("%s failed", embedder.name, exc_info=why)
-            problem = f"{embedder.name} failed ({type(why).__name__}: {why})"
-        self._paused_until, self._problem = time.monotonic() + RETRY_AFTER_S, problem.rstrip(".")
-
-    def _embed_questions(self, embedder: Embedder, questions: Sequence[str]) -> "Row":
+    def _embed_questions(self, embedder: Embedder, questions: Sequence[str]) -> "Rows":
         import numpy as np  # takes a tenth of a second
 
         new = [each for each in dict.fromkeys(questions) if each not in self._questions]
@@ -153,22 +142,27 @@ class TextVectors:
             self._questions.update(made)
             while len(self._questions) > MAX_QUESTIONS:
                 self._questions.popitem(last=False)
-        return np.stack(rows if len(rows) == 1 else [*rows, _mean_direction(rows)])
+        if len(rows) > 1:
+            total: Row = np.sum(rows, axis=0)
+            rows.append(total / max(float(np.linalg.norm(total)), 1e-9))
+        return np.stack(rows)
 
-    def _similarities(self, embedder: Embedder, questions: "Row", both: _Both) -> Similarities:
+    def _similarities(
+        self, embedder: Embedder, questions: "Rows", texts: HashedTexts, others: HashedTexts
+    ) -> Similarities:
         with self._lock:
             if self._table is None:
-                return Similarities(missing=len(both[0]))
+                return Similarities(missing=len(texts))
             if self._table.width != questions.shape[1]:
                 self._start_over(embedder)
             cosines = self._table.compare(questions)
-            texts, others = (self._table.select(cosines, each.hashes) for each in both)
-        rejected = sum(sha in self._failed for sha in both[0].hashes) if texts.missing and self._failed else 0
-        return Similarities(texts.cosines, others.cosines, texts.missing - rejected)
+            found, beside = (self._table.select(cosines, each.hashes) for each in (texts, others))
+        rejected = sum(sha in self._failed for sha in texts.hashes) if found.missing and self._failed else 0
+        return Similarities(found.cosines, beside.cosines, found.missing - rejected)
 
     # -- making vectors
 
-    def _provide(self, embedder: Embedder, both: _Both, until: float) -> None:
+    def _provide(self, embedder: Embedder, both: Sequence[HashedTexts], until: float) -> None:
         with self._lock:
             if not self._add_pending(both):
                 return
@@ -178,14 +172,17 @@ class TextVectors:
         if self._pending:
             self._worker.wake()
 
-    def _add_pending(self, both: _Both) -> bool:
+    def _add_pending(self, both: Sequence[HashedTexts]) -> bool:
         """Whether any vector has to be loaded or made."""
         if self._table is not None and len(self._table) > MAX_IN_MEMORY + sum(map(len, both)):
             self._table = None  # what is still needed is read again
-        unknown = [each for each in both if self._table is None or not self._table.has_all(each.hashes)]
-        pairs = ((sha, text) for each in unknown for sha, text in zip(each.hashes, each.texts, strict=True))
-        known = self._failed | self._in_progress.keys()
-        new = {sha: text for sha, text in pairs if sha not in known and (self._table is None or sha not in self._table)}
+        table, failed = self._table, self._failed
+        new = {
+            sha: text
+            for each in both
+            for sha, text in zip(each.hashes, each.texts, strict=True)
+            if (table is None or sha not in table) and sha not in failed
+        }
         self._pending |= new
         return bool(new)
 
@@ -195,13 +192,13 @@ class TextVectors:
             self._make_batch(embedder)
 
     def _make_in_background(self) -> bool:
-        embedder = self._embedder
-        if embedder is None or self._is_closed or time.monotonic() < self._paused_until:
+        embedder, pause = self._embedder, self._pause
+        if embedder is None or pause is None or self._is_closed or pause.problem:
             return False
         try:
             self._make_batch(embedder)
         except Exception as why:  # this runs in a background thread
-            self._pause(embedder, why)
+            pause.begin(why)
             return False
         return bool(self._pending)
 
@@ -211,60 +208,50 @@ class TextVectors:
             pending = list(self._pending)
         with self._file_lock as is_open, suppress(StoreError):
             if is_open:
-                self._put(self._file.run(lambda: self._stored(embedder, pending)))
+                found = self._file.run(lambda: self._stored(embedder, pending))
+                self._put(found, found)
 
     def _stored(self, embedder: Embedder, hashes: Sequence[bytes]) -> "dict[bytes, Row]":
         import numpy as np  # takes a tenth of a second
 
         with self._file.interpreting():
-            found = self._store.get(embedder.key, hashes, prefer_full_read=True)
+            found = VectorStore(self._file, embedder.key).get(hashes)
             rows = {sha: np.frombuffer(found[sha], np.float16).astype(np.float32) for sha in hashes if found.get(sha)}
             if len(set(map(len, rows.values()))) > 1:
                 raise ValueError("vectors of one embedder differ in length")
             return rows
 
     def _make_batch(self, embedder: Embedder) -> None:
-        with self._lock:
-            batch = dict(list(self._pending.items())[:BATCH])
-            for sha in batch:
-                del self._pending[sha]
-            self._in_progress |= batch
-        try:
-            made = self._embed(embedder, batch) if batch else {}
+        with self._making:
+            with self._lock:
+                batch = dict(islice(self._pending.items(), BATCH))
+            if not batch:
+                return
+            made = self._embed(embedder, batch)
             if made and self._table is not None and self._table.width != len(next(iter(made.values()))):
                 self._start_over(embedder)
-        except BaseException:
-            self._pending |= batch
-            raise
-        finally:
-            with self._lock:
-                for sha in batch:
-                    del self._in_progress[sha]
-        self._put(made)
-        self._failed |= batch.keys() - made.keys()
-        with self._file_lock as is_open, suppress(StoreError):
-            if is_open:
-                self._store.put(embedder.key, {sha: row.astype("float16").tobytes() for sha, row in made.items()}, 0)
+            self._failed |= batch.keys() - made.keys()
+            self._put(made, batch)
+            with self._file_lock as is_open, suppress(StoreError):
+                if is_open:
+                    packed = {sha: row.astype("float16").tobytes() for sha, row in made.items()}
+                    VectorStore(self._file, embedder.key).put(packed)
 
     def _embed(self, embedder: Embedder, batch: Mapping[bytes, str]) -> "dict[bytes, Row]":
         """Retries a failed batch text by text, so that one bad text does not hold up the others."""
-        known = {sha: row for sha, text in batch.items() if (row := self._questions.get(text)) is not None}
-        rest = {sha: text for sha, text in batch.items() if sha not in known}
-        try:
-            made = dict(zip(rest, _round_to_half(embedder.embed(list(rest.values()))), strict=True)) if rest else {}
-        except RectoError:
-            made = self._embed_one_by_one(embedder, rest)
-        return known | made
-
-    def _embed_one_by_one(self, embedder: Embedder, batch: Mapping[bytes, str]) -> "dict[bytes, Row]":
-        made: dict[bytes, Row] = {}
+        made = {sha: row for sha, text in batch.items() if (row := self._questions.get(text)) is not None}
+        rest = {sha: text for sha, text in batch.items() if sha not in made}
+        if not rest:
+            return made
+        with suppress(RectoError):
+            return made | dict(zip(rest, _round_to_half(embedder.embed(list(rest.values()))), strict=True))
         failure: RectoError | None = None
-        for sha, text in batch.items():
+        for sha, text in rest.items():
             try:
                 made[sha] = _round_to_half(embedder.embed([text]))[0]
             except RectoError as why:
                 failure = why
-        if failure is not None and not made:
+        if failure is not None and made.keys().isdisjoint(rest):
             raise failure
         return made
 
@@ -274,10 +261,10 @@ class TextVectors:
             self._questions.clear()
         with self._file_lock as is_open, suppress(StoreError):
             if is_open:
-                self._store.forget(embedder.key)
+                VectorStore(self._file, embedder.key).forget()
         raise NoVectors(f"{embedder.name} now makes vectors of another length; all are being made again")
 
-    def _put(self, made: "Mapping[bytes, Row]") -> None:
+    def _put(self, made: "Mapping[bytes, Row]", done: Iterable[bytes]) -> None:
         from recto.search.vector_table import VectorTable  # imports numpy: takes a tenth of a second
 
         with self._lock:
@@ -285,15 +272,15 @@ class TextVectors:
                 self._table = VectorTable(len(next(iter(made.values()))))
             if self._table is not None:
                 self._table.put(made)
-            for sha in made:
+            for sha in done:
                 self._pending.pop(sha, None)
 
     def settle(self, timeout_s: float) -> bool:
         """Waits until every requested vector is made. Returns whether that happened in time."""
         until = time.monotonic() + timeout_s
-        while (self._pending or self._in_progress) and max(time.monotonic(), self._paused_until) < until:
+        while self._pending and not (self._pause and self._pause.problem) and time.monotonic() < until:
             time.sleep(0.005)
-        return not self._pending and not self._in_progress
+        return not self._pending
 
     def close(self) -> None:
         self._is_closed = True
@@ -309,13 +296,59 @@ def _time_left(until: float) -> float:
     return max(0.0, until - time.monotonic())
 
 
-def _mean_direction(rows: "Sequence[Row]") -> "Row":
-    import numpy as np  # takes a tenth of a second
-
-    total: Row = np.sum(rows, axis=0)
-    return total / max(float(np.linalg.norm(total)), 1e-9)
-
-
-def _round_to_half(rows: "Row") -> "Row":
+def _round_to_half(rows: "Rows") -> "Rows":
     """Rounds to the stored precision, so that a vector is the same before and after it is stored."""
     return rows.astype("float16").astype("float32")
+
+
+# Each question is answered by the text at the same position, and by no other.
+SAMPLE_QUESTIONS = (
+    "How do I cancel my train ticket?",
+    "What is the temperature in the cellar?",
+    "Send the report to my boss.",
+    "Who painted the picture in the hall?",
+    "Delete the photos from last summer.",
+    "Which bus goes to the harbour?",
+    "Translate the letter into Italian.",
+    "How much sugar is in the jam?",
+)
+SAMPLE_TEXTS = (
+    "Tickets for the railway can be returned up to a day before departure.",
+    "Reads the thermometer of a room.",
+    "Sends a file by mail to a person.",
+    "Paintings of the collection, with the artist of each.",
+    "Removes images from the album for good.",
+    "Timetable of the buses with all stops at the port.",
+    "Renders a text in another language.",
+    "Recipes for preserves with the weight of each ingredient.",
+)
+# Embedders that hardly separate the samples are not rescaled.
+_MIN_SPAN = 0.05
+
+
+class Calibration(Struct, frozen=True):
+    unrelated: float
+    """The mean cosine of texts that have nothing in common."""
+    related: float
+    """The mean cosine of a question and its answer."""
+
+    def rescale(self, cosines: "Rows") -> "Rows":
+        """Maps cosines to the scale of MiniLM."""
+        span = self.related - self.unrelated
+        if span < _MIN_SPAN:
+            return cosines
+        stretch = (MINILM_CALIBRATION.related - MINILM_CALIBRATION.unrelated) / span
+        return (cosines - self.unrelated) * stretch + MINILM_CALIBRATION.unrelated
+
+
+def calibrate(cosines: "Rows") -> Calibration:
+    """Measures an embedder from its sample cosines: one row per text, one column per question."""
+    import numpy as np  # takes a tenth of a second
+
+    size = len(SAMPLE_TEXTS)
+    grid = cosines[:size, :size]
+    same = np.eye(size, dtype=bool)
+    return Calibration(float(grid[~same].mean()), float(grid[same].mean()))
+
+
+MINILM_CALIBRATION = Calibration(unrelated=0.0428, related=0.4336)

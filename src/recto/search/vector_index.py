@@ -1,40 +1,35 @@
 """VectorIndex: finds passages by meaning. Vectors are made in the background, batch by batch, and stored by hash.
 
-Nothing waits for them: while passages that match a query have no vector, words alone decide (finder.py). Numpy is
-imported only where vectors are compared.
+Nothing waits for them: while passages that match a query have no vector, words alone decide (finder.py). Of two
+embedders the first knows many languages and is fast, so its vectors come first. The second knows English better: while
+its vectors are missing, the first counts alone.
 """
 
-import logging
+import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.base.background import in_background
 from recto.base.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
-from recto.search.embedder import MINILM, MULTILINGUAL, Embedder, familiarity
-from recto.search.index_item import HASH_BYTES, embedded_text
-from recto.search.keyword_index import KeywordIndex, Passage
-from recto.search.nearest import Nearest, VectorAnswer
-from recto.search.partition import MAX_CACHED_PARTITIONS, keep_recent
+from recto.search.embedder import LOCAL, MINILM, MULTILINGUAL, Embedder, EmbedderPause, familiarity
+from recto.search.index_file import IndexFile
+from recto.search.index_item import embedded_text
+from recto.search.keyword_index import KeywordIndex, Passage, keep_recent
 from recto.search.ranking import MULTILINGUAL_STRETCH
-from recto.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from recto.search.vector_table import VectorMatrix
-
-log = logging.getLogger(__name__)
+    from recto.search.vector_table import Row, Rows, VectorMatrix
 
 # Texts per call of the embedder: a batch that fails or is stopped is all that is lost.
 BATCH = 32
-# The pause after a failure.
-RETRY_AFTER_S = 60.0
 # A search everywhere skips vectors beyond this: they would take more than 150 megabytes of memory.
 MAX_PASSAGES_EVERYWHERE = 100_000
 # One vector for so many passages is too few to read any.
@@ -43,9 +38,129 @@ MIN_SHARE = 4
 MANY_WAITING = 2000
 # A vector is stored in two bytes per number.
 BYTES_PER_NUMBER = 2
+# Every build of SQLite accepts this many parameters.
+_MAX_PARAMETERS = 500
+# If more are wanted, and they are most of all there are, reading all takes half as long as reading one by one.
+_MIN_FULL_READ, _READ_AT_ONCE = 2000, 4000
+_OWN = "FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)"
+_DONE = "coalesce((SELECT done FROM embedders WHERE key = ?), 0)"
 
 ReadTexts = Callable[[Sequence[Passage]], Mapping[int, str]]
 """Provides the texts of passages, by their numbers: an index holds none."""
+
+
+class VectorStore:
+    """The vectors of an embedder as bytes, by the hashes of their texts; none is ever made twice."""
+
+    def __init__(self, file: IndexFile, embedder: str) -> None:
+        """`embedder` is its key."""
+        self._file, self._key = file, embedder
+
+    def get(self, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The vectors of these hashes, and maybe others; empty bytes for a text that could not be embedded."""
+        return dict(chain.from_iterable(batch.items() for batch in self.batches(hashes)))
+
+    def batches(self, hashes: Sequence[bytes]) -> Iterator[dict[bytes, bytes]]:
+        """The same in parts: vectors that are kept in another form need not be held twice."""
+        if len(hashes) > _MIN_FULL_READ and len(hashes) * 2 > self.count:
+            query, last = f"SELECT sha, vector {_OWN} AND sha > ? ORDER BY sha LIMIT ?", b""
+            while rows := self._file.read(query, (self._key, last, _READ_AT_ONCE)):
+                yield dict(rows)
+                last = rows[-1][0]
+            return
+        for start in range(0, len(hashes), _MAX_PARAMETERS):
+            batch = hashes[start : start + _MAX_PARAMETERS]
+            query = f"SELECT sha, vector {_OWN} AND sha IN ({','.join('?' * len(batch))})"
+            yield dict(self._file.read(query, (self._key, *batch)))
+
+    @property
+    def count(self) -> int:
+        """How many vectors there are."""
+        return int(self._file.read(f"SELECT count(*) {_OWN}", (self._key,))[0][0])
+
+    def has_at_least(self, count: int) -> bool:
+        """Without counting all."""
+        return count <= 0 or bool(self._file.read(f"SELECT 1 {_OWN} LIMIT 1 OFFSET ?", (self._key, count - 1)))
+
+    @property
+    def waiting(self) -> int:
+        """How many passages the embedder has not seen yet."""
+        return max(0, int(self._file.read(f"SELECT coalesce(max(n), 0) - {_DONE} FROM queue", (self._key,))[0][0]))
+
+    def next_passages(self, limit: int) -> tuple[list[int], int]:
+        """The oldest passages that the embedder has not seen; and the queue number to pass to `put`, 0 if nothing is
+        waiting."""
+        query = f"SELECT n, passage FROM queue WHERE n > {_DONE} ORDER BY n LIMIT ?"
+        queued = self._file.read(query, (self._key, limit))
+        return [passage for _, passage in queued], queued[-1][0] if queued else 0
+
+    def put(self, vectors: Mapping[bytes, bytes], done: int = 0) -> None:
+        """Stores vectors by the hashes of their texts, and the queue number up to which the embedder is done."""
+
+        def write(db: sqlite3.Connection) -> None:
+            db.execute("INSERT OR IGNORE INTO embedders (key) VALUES (?)", (self._key,))
+            number = db.execute("SELECT n FROM embedders WHERE key = ?", (self._key,)).fetchone()[0]
+            rows = [(number, sha, vector) for sha, vector in vectors.items()]
+            db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+            db.execute("UPDATE embedders SET done = max(done, ?) WHERE n = ?", (done, number))
+
+        self._file.write(write)
+
+    def forget(self) -> None:
+        """Deletes all vectors."""
+
+        def write(db: sqlite3.Connection) -> None:
+            db.execute(f"DELETE {_OWN}", (self._key,))
+            db.execute("UPDATE embedders SET done = 0 WHERE key = ?", (self._key,))
+
+        self._file.write(write)
+
+
+class Nearest(Struct, frozen=True):
+    """What vectors say about a query."""
+
+    similarity: Mapping[int, float] = {}
+    """Of the nearest passages, the nearest first."""
+    warning: str = ""
+    """Why there is none."""
+    missing: Collection[int] = ()
+    """Passages that have no vector yet."""
+    progress: str = ""
+    """How many vectors are made, to be shown where the missing ones matter; empty while only a few are missing."""
+    known: float = 1.0
+    """How far the embedder knows the language of the query, from 0 to 1. The similarity holds it already."""
+    beside: "Nearest | None" = None
+    """The same by a second embedder, which knows fewer languages."""
+
+    def complete_for(self, passages: Collection[int]) -> "Nearest":
+        """Without the embedders that have not seen all of these: others would come first only because they were."""
+        beside = self.beside.complete_for(passages) if self.beside else None
+        if not self.similarity or not any(each in self.missing for each in passages):
+            return replace(self, beside=beside)
+        return beside if beside and beside.similarity else Nearest(warning=self.progress)
+
+    def in_language(self, known: float, unknown: Collection[int] = ()) -> Mapping[int, float]:
+        """The similarity among texts whose language the last embedder knows so far, the nearest first; `unknown` are
+        those of its passages whose language it does not know. The second one counts as far as it knows the languages
+        of query and texts."""
+        if self.beside is None:
+            if known == 1:
+                return self.similarity
+            return {each: known * near for each, near in self.similarity.items()} if known else {}
+        first, second, share = self.similarity, self.beside.similarity, known * self.beside.known
+        if not (share and second):
+            return first
+        # what is not among the nearest of one is at most as near as the last of them
+        lowest, lowest_second = min(first.values()), min(second.values())
+        joined = {
+            each: (first.get(each, lowest) + known * second.get(each, lowest_second)) / (1 + share)
+            for each in {**first, **second}
+        } | {each: first[each] for each in unknown}
+        return dict(sorted(joined.items(), key=lambda pair: -pair[1]))
+
+
+VectorAnswer = Callable[[], Nearest]
+"""Waits for the similarity of passages."""
 
 
 class PartitionVectors(Struct):
@@ -61,72 +176,96 @@ class PartitionVectors(Struct):
 
 
 class VectorIndex:
-    def __init__(self, index: KeywordIndex, embedder: Embedder, read: ReadTexts, *, timeout_s: float = 2.0) -> None:
+    """Counts and problems are those of the first embedder, which searches need."""
+
+    def __init__(
+        self,
+        index: KeywordIndex,
+        embedder: Embedder,
+        read: ReadTexts,
+        *,
+        timeout_s: float = 2.0,
+        beside: "VectorIndex | None" = None,
+    ) -> None:
+        """`beside` has the vectors of the second embedder."""
         self._index, self._embedder, self._read = index, embedder, read
-        self._store = VectorStore(index.file)
-        self._timeout_s = timeout_s
+        self._beside, self._timeout_s = beside, timeout_s
+        self._store, self._pause = VectorStore(index.file, embedder.key), EmbedderPause(embedder)
         self._thread = WorkerThread("recto-meaning")
         self._running: Future[Nearest] | None = None
-        self._prepared: Future[tuple[str, np.ndarray]] | None = None
+        self._prepared: Future[tuple[str, Row]] | None = None
         self._partitions: dict[int | None, PartitionVectors] = {}
-        self._paused_until = 0.0
-        self._problem = ""
 
     @property
     def name(self) -> str:
-        return self._embedder.name
+        return LOCAL if self._beside else self._embedder.name
 
     @property
     def waiting(self) -> int:
         """How many passages the embedder has not seen yet."""
-        return self._store.waiting_count(self._embedder.key)
+        return self._store.waiting
 
     @property
     def to_make(self) -> int:
         """How many vectors are left to make, whether searches wait for them or not."""
-        return self.waiting
+        return self.waiting + (self._beside.to_make if self._beside else 0)
 
     @property
     def count(self) -> int:
         """How many vectors there are."""
-        return self._store.counts().get(self._embedder.key, 0)
+        return self._store.count
 
     @property
     def problem(self) -> str:
         """The last failure; empty once the embedder may be called again."""
-        return self._problem if time.monotonic() < self._paused_until else ""
+        return self._pause.problem
 
     def check(self) -> str:
-        """Calls the embedder, whatever failed before. Returns the problem, or an empty text."""
+        """Calls all embedders, whatever failed before. Returns a problem, or an empty text."""
         try:
             self._embedder.embed(["."])
         except RectoError as why:
-            self._pause(why.message)
+            self._pause.begin(why)
         else:
-            self._paused_until = 0.0
-        return self.problem
+            self._pause.end()
+        beside = self._beside.check() if self._beside else ""
+        return self.problem or beside
 
     # -- searching
 
     def prepare(self, text: Callable[[], str]) -> None:
         """Embeds a question in the background, before its search begins."""
-        if time.monotonic() >= self._paused_until:
+        if not self._pause.problem:
             self._prepared = self._thread.submit(lambda: self._embedded_ahead(text))
+        if self._beside:
+            self._beside.prepare(text)
 
-    def _embedded_ahead(self, text: Callable[[], str]) -> "tuple[str, np.ndarray]":
+    def _embedded_ahead(self, text: Callable[[], str]) -> "tuple[str, Row]":
         if self._waits_for_many(None):
-            raise NoVectors("most passages wait for their vectors")
-        return self._embedded(text())
-
-    def _embedded(self, text: str) -> "tuple[str, np.ndarray]":
-        return text, self._embedder.embed([text])[0]
+            raise NoVectors("Most passages wait for their vectors.")
+        question = text()
+        return question, self._embedder.embed([question])[0]
 
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
         """Starts at once; the answer waits for the similarity of the nearest passages, or says why there is none."""
-        if time.monotonic() < self._paused_until:
-            return lambda: _by_words(self._problem)
+        answer = self._nearest(text, partition)
+        if self._beside is None:
+            return answer
+        beside = self._beside.nearest(text, partition)
+
+        def both() -> Nearest:
+            found, other = answer(), beside()
+            if found.similarity:
+                return replace(found, beside=other)
+            return other if other.similarity else found
+
+        return both
+
+    def _nearest(self, text: str, partition: int | None) -> VectorAnswer:
+        if problem := self._pause.problem:
+            return lambda: _by_words(problem)
         if self._running is not None and not self._running.done():
-            return lambda: _by_words(f"{self.name} is still busy with an earlier question")
+            return lambda: _by_words(f"{self._embedder.name} is still busy with an earlier question")
         if partition is None and self._index.queue_end > MAX_PASSAGES_EVERYWHERE:
             return lambda: _by_words(f"there are more than {MAX_PASSAGES_EVERYWHERE:,} passages")
         began = time.monotonic()
@@ -134,24 +273,16 @@ class VectorIndex:
         return lambda: self._wait(running, self._timeout_s - (time.monotonic() - began))
 
     def familiarity(self, text: str) -> float:
-        """How far the embedder knows the language of a text, from 0 to 1."""
-        return familiarity(self._embedder, text)
+        """How far similarity counts among texts in the language of this one; of two embedders, that of the second."""
+        return self._beside.familiarity(text) if self._beside else familiarity(self._embedder, text)
 
     def _wait(self, running: "Future[Nearest]", timeout_s: float) -> Nearest:
         try:
             return running.result(max(0.0, timeout_s))
         except TooLate:
-            return _by_words(f"{self.name} did not answer within {self._timeout_s:g} s")
-        except RectoError as why:
-            self._pause(why.message)
+            return _by_words(f"{self._embedder.name} did not answer within {self._timeout_s:g} s")
         except Exception as why:  # words still give an answer
-            log.exception("searching by meaning failed")
-            self._pause(f"{self.name} failed ({type(why).__name__}: {why})")
-        return _by_words(self._problem)
-
-    def _pause(self, problem: str) -> None:
-        self._paused_until = time.monotonic() + RETRY_AFTER_S
-        self._problem = problem.rstrip(".")
+            return _by_words(self._pause.begin(why))
 
     @property
     def progress(self) -> str:
@@ -162,13 +293,11 @@ class VectorIndex:
         return f"search uses words only until vectors are ready: {max(0, count - waiting):,} of {count:,}"
 
     def _find_nearest(self, text: str, partition: int | None) -> Nearest:
-        import numpy as np  # takes a tenth of a second
-
         known = familiarity(self._embedder, text)
         if self._waits_for_many(partition):
             return Nearest(warning=self.progress if known else "")
         # the embedder before the vectors: its failure should show even if there is nothing to compare yet
-        question = np.asarray(self._question(text), dtype=np.float32)
+        question = self._question(text)
         if not known:
             return Nearest()
         progress = self.progress
@@ -178,12 +307,13 @@ class VectorIndex:
         if vectors.matrix is None:
             return Nearest(warning=progress)
         if vectors.matrix.length != len(question):
-            self._store.forget(self._embedder.key)
+            self._store.forget()
             self._partitions.clear()
-            raise NoVectors(f"{self.name} now makes vectors of another length; all are being made again")
+            name = self._embedder.name
+            raise NoVectors(f"{name} now makes vectors of another length; all are being made again")
         # in a language that the embedder does not know, what is near means nothing
-        stretch = MULTILINGUAL_STRETCH if self.name == MULTILINGUAL else 1.0
-        near = vectors.matrix.nearest(question * np.float32(known * stretch))
+        stretch = MULTILINGUAL_STRETCH if self._embedder.name == MULTILINGUAL else 1.0
+        near = vectors.matrix.nearest((question * (known * stretch)).astype("float32"))
         return Nearest(near, missing=vectors.missing, progress=progress, known=known)
 
     def _waits_for_many(self, partition: int | None) -> bool:
@@ -195,48 +325,31 @@ class VectorIndex:
         if partition in self._partitions:
             return False
         count = self._index.extent(partition).passages
-        return 2 * self.waiting > count and not self._store.has_at_least(self._embedder.key, count // MIN_SHARE)
+        return 2 * self.waiting > count and not self._store.has_at_least(count // MIN_SHARE)
 
-    def _question(self, text: str) -> "np.ndarray":
+    def _question(self, text: str) -> "Row":
         prepared, self._prepared = self._prepared, None
         # made in this thread, so it is done
         if prepared is not None and prepared.exception() is None and prepared.result()[0] == text:
-            return prepared.result()[1]
-        return self._embedded(text)[1]
+            row: Row = prepared.result()[1]
+            return row
+        question: Row = self._embedder.embed([text])[0]
+        return question
 
     def _read_partition(self, partition: int | None) -> PartitionVectors:
         """The vectors in memory, extended by what was added or got its vector since the last time."""
         change_id, cached = self._index.file.change_id, self._partitions.get(partition) or PartitionVectors()
-        keep_recent(self._partitions, partition, cached, MAX_CACHED_PARTITIONS)
-        if cached.change_id == change_id:
-            return cached
-        removal_id, queue_end = self._index.mark("removed"), self._index.queue_end
-        if cached.queue_end and removal_id != cached.removal_id:
-            cached = self._partitions[partition] = PartitionVectors()
-        with self._index.file.interpreting():
-            if cached.queue_end or not self._load(cached, partition):
+        if cached.change_id != change_id:
+            removal_id, queue_end = self._index.mark("removed"), self._index.queue_end
+            if cached.change_id and removal_id != cached.removal_id:
+                cached = PartitionVectors()
+            with self._index.file.interpreting():
                 # a new one: an answer may hold the other
                 cached.missing = cached.missing | dict(self._index.hashes(partition, cached.queue_end))
-            self._extend(cached)
-        cached.change_id, cached.queue_end, cached.removal_id = change_id, queue_end, removal_id
+                self._extend(cached)
+            cached.change_id, cached.queue_end, cached.removal_id = change_id, queue_end, removal_id
+        keep_recent(self._partitions, partition, cached)
         return cached
-
-    def _load(self, cached: PartitionVectors, partition: int | None) -> bool:
-        """Reads all vectors at once. False where single ones are faster: most of the vectors belong elsewhere."""
-        from recto.search.vector_table import HashTable, VectorMatrix, unpack  # imports numpy
-
-        numbers, hashes = self._index.packed_hashes(partition)
-        count = numbers.count(",") + 1
-        is_most = 2 * count > self._index.queue_end
-        if not numbers or not is_most or len(hashes) != count * HASH_BYTES:
-            return False
-        table = HashTable(numbers, hashes)
-        for found in self._store.packed(self._embedder.key):
-            cached.matrix = cached.matrix or VectorMatrix(found.size // BYTES_PER_NUMBER, count)
-            own, places = table.take(found.hashes)
-            cached.matrix.put_rows(own, unpack(found.vectors, cached.matrix.length)[places])
-        cached.missing = table.left
-        return True
 
     def _extend(self, cached: PartitionVectors) -> None:
         """Adds the vectors of the passages without one, as far as there are any."""
@@ -245,15 +358,16 @@ class VectorIndex:
         numbers: dict[bytes, list[int]] = {}
         for number, sha in cached.missing.items():
             numbers.setdefault(sha, []).append(number)
-        for found in self._store.batches(self._embedder.key, list(numbers), prefer_full_read=cached.matrix is None):
+        for found in self._store.batches(list(numbers)):
             vectors = [(sha, vector) for sha, vector in found.items() if vector and sha in numbers]
             if vectors and cached.matrix is None:
-                cached.matrix = VectorMatrix(max(len(vector) for _, vector in vectors) // BYTES_PER_NUMBER)
+                length = max(len(vector) for _, vector in vectors) // BYTES_PER_NUMBER
+                cached.matrix = VectorMatrix(length, len(cached.missing))
             if cached.matrix is not None:
                 size = cached.matrix.length * BYTES_PER_NUMBER
-                ready = [(number, vec) for sha, vec in vectors if len(vec) == size for number in numbers[sha]]
-                cached.matrix.put([number for number, _ in ready], [vector for _, vector in ready])
-                for number, _ in ready:
+                ready = {number: vec for sha, vec in vectors if len(vec) == size for number in numbers[sha]}
+                cached.matrix.put(list(ready), list(ready.values()))
+                for number in ready:
                     del cached.missing[number]
             # a text that the embedder rejects never gets a vector: waiting for it would turn similarity off for good
             for number in (each for sha, vector in found.items() if not vector for each in numbers.get(sha, ())):
@@ -262,18 +376,15 @@ class VectorIndex:
     # -- making vectors
 
     def make_batch(self, threads: int = 1) -> int:
-        """Makes one batch of vectors, on several processors if somebody waits for it. Returns 0 if nothing is left, or
-        if the embedder fails. Never raises."""
-        if time.monotonic() < self._paused_until:
-            return 0
-        try:
-            return self._make_batch(threads)
-        except RectoError as why:
-            self._pause(why.message)
-        except Exception as why:  # this runs in a background thread
-            log.exception("making vectors failed")
-            self._pause(f"{self.name} failed ({type(why).__name__}: {why})")
-        return 0
+        """Makes one batch of vectors, on several processors if somebody waits for it; of the second embedder once the
+        first has seen everything. Returns 0 if nothing is left, or if the embedder fails. Never raises."""
+        made = 0
+        if not self._pause.problem:
+            try:
+                made = self._make_batch(threads)
+            except Exception as why:  # this runs in a background thread
+                self._pause.begin(why)
+        return made or (self._beside.make_batch(threads) if self._beside else 0)
 
     def _make_batch(self, threads: int) -> int:
         passages, done = self._index.file.run(self._waiting)
@@ -281,12 +392,16 @@ class VectorIndex:
             return 0
         read = self._read(passages)
         texts = {each.sha: embedded_text(read[each.number], each.speaker) for each in passages if each.number in read}
-        self._store.put(self._embedder.key, self._embed(texts, threads), done)
+        self._store.put(self._embed(texts, threads), done)
         return max(1, len(texts))
 
     def _waiting(self) -> tuple[list[Passage], int]:
+        """The oldest passages that the embedder has not seen, without those that have a vector already."""
         with self._index.file.interpreting():
-            return self._store.waiting(self._embedder.key, BATCH)
+            numbers, done = self._store.next_passages(BATCH)
+            passages = self._index.passages(numbers).values()
+            known = self._store.get(list({passage.sha for passage in passages}))
+            return [each for each in passages if each.sha not in known], done
 
     def _embed(self, texts: Mapping[bytes, str], threads: int) -> dict[bytes, bytes]:
         """Retries a failed batch text by text, so that one bad text does not hold up the others."""
@@ -298,16 +413,16 @@ class VectorIndex:
             return self._embed_one_by_one(texts)
         return {sha: _pack(row) for sha, row in zip(texts, rows, strict=True)}
 
-    def _rows(self, texts: Sequence[str], threads: int) -> "Sequence[np.ndarray]":
+    def _rows(self, texts: Sequence[str], threads: int) -> "Sequence[Row]":
         """A server is asked once: it divides the work itself."""
         threads = min(threads, len(texts))
-        if threads == 1 or self.name not in (MINILM, MULTILINGUAL):
+        if threads == 1 or self._embedder.name not in (MINILM, MULTILINGUAL):
             return list(self._embedder.embed(texts))
         with ThreadPoolExecutor(threads) as pool:
             parts = list(pool.map(self._part, (texts[start::threads] for start in range(threads))))
         return [parts[place % threads][place // threads] for place in range(len(texts))]
 
-    def _part(self, texts: Sequence[str]) -> "np.ndarray":
+    def _part(self, texts: Sequence[str]) -> "Rows":
         with in_background():
             return self._embedder.embed(texts)
 
@@ -320,19 +435,23 @@ class VectorIndex:
                 made[sha] = _pack(self._embedder.embed([text])[0])
             except RectoError:
                 made[sha] = b""
-                if problem := self.check():
-                    self._store.put(self._embedder.key, {key: row for key, row in made.items() if row}, 0)
-                    raise NoVectors(problem) from None
+                try:
+                    self._embedder.embed(["."])
+                except RectoError:
+                    self._store.put({key: row for key, row in made.items() if row})
+                    raise
         return made
 
     def close(self) -> None:
         self._thread.close()
         self._embedder.close()
+        if self._beside:
+            self._beside.close()
 
 
 def _by_words(why: str) -> Nearest:
     return Nearest(warning=f"{why}: words alone were searched")
 
 
-def _pack(row: "np.ndarray") -> bytes:
+def _pack(row: "Row") -> bytes:
     return row.astype("float16").tobytes()

@@ -1,6 +1,5 @@
 """Vectors in memory: a table of texts by hash, and a matrix of passages in order. Imported late for numpy."""
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,17 +7,16 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from recto.search.index_item import HASH_BYTES
 from recto.search.ranking import SIMILARITY_WEIGHTS
 
 Row = NDArray[np.float32]
+Rows = NDArray[np.float32]
+Numbers = NDArray[np.int64]
 
-TABLE_GROWTH = 1.5
+GROWTH = 1.5
 # BLAS does this many multiplications in one thread. It splits up more, and on a busy machine each part waits for the
 # slowest thread, a hundred times as long as the work takes.
 MAX_SINGLE_THREAD_PRODUCTS = 64 * 64 * 64
-# The rows of this many texts or more are remembered, for this many of the latest sequences.
-_MIN_REMEMBERED, _MAX_REMEMBERED = 32, 4
 
 
 class Cosines(Struct, frozen=True):
@@ -32,19 +30,14 @@ class VectorTable:
 
     def __init__(self, width: int) -> None:
         self.width = width
-        self._matrix: Row = np.zeros((64, width), np.float32)
+        self._matrix: Rows = np.zeros((64, width), np.float32)
         self._row_of: dict[bytes, int] = {}
-        self._remembered: OrderedDict[int, tuple[Sequence[bytes], NDArray[np.int64]]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._row_of)
 
     def __contains__(self, sha: bytes) -> bool:
         return sha in self._row_of
-
-    def has_all(self, hashes: Sequence[bytes]) -> bool:
-        """Whether all of these are here; False also if unknown. Recognizes only the same sequence object."""
-        return id(hashes) in self._remembered
 
     def put(self, vectors: Mapping[bytes, Row]) -> None:
         """Adds vectors that are new and of the right width."""
@@ -53,46 +46,31 @@ class VectorTable:
                 continue
             at = len(self._row_of)
             if at == len(self._matrix):
-                grown = np.zeros((int(at * TABLE_GROWTH), self.width), np.float32)
-                grown[:at] = self._matrix
-                self._matrix = grown
+                self._matrix = np.resize(self._matrix, (int(at * GROWTH), self.width))
             self._matrix[at], self._row_of[sha] = vector, at
 
-    def compare(self, questions: Row) -> Row:
+    def compare(self, questions: Rows) -> Rows:
         """Cosines: one row per text in the table, one column per question."""
         # a single column would use another routine, which splits its work sooner
         columns = np.ascontiguousarray(np.vstack([questions] * (1 + (len(questions) == 1))).T)
-        cosines: Row = np.empty((len(self._row_of), columns.shape[1]), np.float32)
+        cosines: Rows = np.empty((len(self._row_of), columns.shape[1]), np.float32)
         step = max(1, MAX_SINGLE_THREAD_PRODUCTS // columns.size)
         for at in range(0, len(cosines), step):
             np.dot(self._matrix[at : min(at + step, len(cosines))], columns, out=cosines[at : at + step])
         return cosines[:, : len(questions)]
 
-    def select(self, cosines: Row, hashes: Sequence[bytes]) -> Cosines:
+    def select(self, cosines: Rows, hashes: Sequence[bytes]) -> Cosines:
         """The rows of `compare` for these texts, in their order."""
-        if (remembered := self._remembered.get(id(hashes))) is not None:
-            return Cosines(cosines[remembered[1]], 0)
         rows = np.fromiter((self._row_of.get(sha, -1) for sha in hashes), np.int64, len(hashes))
-        missing = int((rows < 0).sum())
         selected = cosines[rows] if len(cosines) else np.zeros((len(hashes), cosines.shape[1]), np.float32)
         selected[rows < 0] = np.nan
-        if not missing and len(hashes) > _MIN_REMEMBERED:
-            # the sequence is stored too, so that its id stays its own
-            self._remembered[id(hashes)] = hashes, rows
-            if len(self._remembered) > _MAX_REMEMBERED:
-                self._remembered.popitem(last=False)
-        return Cosines(selected, missing)
+        return Cosines(selected, int((rows < 0).sum()))
 
 
-Numbers = NDArray[np.int64]
-Rows = NDArray[np.float32]
-
-MATRIX_GROWTH = 1.25
 # How many of the nearest passages are returned, and how many are smoothed with their neighbours to find those: what is
 # farther off does not get near enough by smoothing.
 MAX_NEAREST, MAX_SMOOTHED = 1500, 6000
-# Up to so many vectors are held in the precision that they are stored in, more as bytes: that takes a quarter of the
-# memory that numpy needs to multiply them, and changes a similarity by 0.0005.
+# More vectors than this are held as bytes: that takes a quarter of the memory, and changes a similarity by 0.0005.
 MAX_PRECISE, MAX_BYTE = 10_000, 127
 # Very many are compared by their signs first. Those with the most signs in common are compared as they are: one in so
 # many, and at least so many. Of the nearest 0.6 % that misses one in forty, of the nearest 0.2 % hardly any.
@@ -102,12 +80,6 @@ MAX_NEAREST_OF_MANY = 600
 _CODE_BITS = 64
 # Rows that are compared at once: few enough for one thread of BLAS, and for the cache of a processor.
 _BLOCK_PRODUCTS, _SORTED_COLUMNS = 100_000, 64
-# A half-precision number, moved by 13 bits, is a single-precision one divided by 2 ** 112, with copies of its sign.
-_MOVED_BITS, _SIGN_COPIES, _SCALE = 13, ~0x70000000, np.float32(2.0**112)
-
-
-# A hash as two numbers, in an order that numpy can sort quickly.
-_HASH = np.dtype([("head", ">u8"), ("tail", f"V{HASH_BYTES - 8}")])
 
 
 class VectorMatrix:
@@ -117,8 +89,8 @@ class VectorMatrix:
         """`expected` is how many vectors will most likely be put."""
         self.length, self._expected = length, expected
         self._numbers: Numbers = np.empty(0, np.int64)
-        self._rows: NDArray[Any] = np.empty((0, length), np.float16)
-        self._scales: Rows = np.empty(0, np.float32)
+        self._rows: NDArray[Any] = np.empty((0, length), np.float32)
+        self._scales: Row = np.empty(0, np.float32)
         """What a row of bytes is multiplied by."""
         self._codes: NDArray[np.uint64] = np.empty((-(-length // _CODE_BITS), 0), np.uint64)
         """The signs of rows of bytes, a column for each."""
@@ -138,16 +110,19 @@ class VectorMatrix:
         self._sort()
         return self._rows[: self._size] * self._scales[: self._size, None]
 
+    @property
+    def _is_bytes(self) -> bool:
+        return self._rows.dtype == np.int8
+
     def put(self, numbers: Sequence[int], packed: Sequence[bytes]) -> None:
         """Adds vectors, packed as they are stored."""
-        if numbers:
-            self.put_rows(np.array(numbers, np.int64), unpack(b"".join(packed), self.length))
-
-    def put_rows(self, numbers: Numbers, fresh: NDArray[np.float16]) -> None:
+        if not numbers:
+            return
+        fresh = np.frombuffer(b"".join(packed), np.float16).reshape(-1, self.length)
         size, end = self._size, self._size + len(numbers)
         self._reserve(end)
         self._numbers[size:end] = numbers
-        if self._rows.dtype == np.int8:
+        if self._is_bytes:
             self._rows[size:end], self._scales[size:end] = _to_bytes(fresh)
             self._codes[:, size:end] = _signs(fresh)
         else:
@@ -159,27 +134,21 @@ class VectorMatrix:
     def _reserve(self, size: int) -> None:
         if size <= len(self._numbers):
             return
-        capacity = self._expected if MAX_PRECISE < size <= self._expected else int(size * MATRIX_GROWTH) + 1
-        old, kind = slice(0, self._size), self._rows.dtype
-        if size > MAX_PRECISE and kind != np.int8:
-            kind = np.dtype(np.int8)
-            self._codes = _signs(self._rows[old])
-            self._rows, self._scales = _to_bytes(self._rows[old])
-        if kind == np.int8:
-            codes = np.empty((len(self._codes), capacity), np.uint64)
-            codes[:, old] = self._codes[:, old]
-            self._codes = codes
-        numbers, scales = np.empty(capacity, np.int64), np.empty(capacity, np.float32)
-        rows = np.empty((capacity, self.length), kind)
-        numbers[old], scales[old], rows[old] = self._numbers[old], self._scales[old], self._rows[old]
-        self._numbers, self._scales, self._rows = numbers, scales, rows
+        capacity = self._expected if MAX_PRECISE < size <= self._expected else int(size * GROWTH) + 1
+        if size > MAX_PRECISE and not self._is_bytes:
+            self._codes = _signs(self._rows[: self._size])
+            self._rows, self._scales = _to_bytes(self._rows[: self._size])
+        if self._is_bytes:
+            self._codes = _resized(self._codes.T, self._size, capacity).T
+        self._numbers, self._scales, self._rows = (
+            _resized(each, self._size, capacity) for each in (self._numbers, self._scales, self._rows)
+        )
 
     def _sort(self) -> None:
         if self._is_sorted:
             return
         order = np.argsort(self._numbers[: self._size], kind="stable")
-        is_coded = self._rows.dtype == np.int8
-        for values in (self._numbers, self._scales, *(self._codes if is_coded else ())):
+        for values in (self._numbers, self._scales, *(self._codes if self._is_bytes else ())):
             values[: self._size] = values[order]
         # a few columns at a time: a copy of all rows would take as much memory again
         for start in range(0, self.length, _SORTED_COLUMNS):
@@ -187,12 +156,11 @@ class VectorMatrix:
             columns[:] = columns[order]
         self._is_sorted = True
 
-    def nearest(self, question: Rows) -> dict[int, float]:
+    def nearest(self, question: Row) -> dict[int, float]:
         """The similarity of the nearest passages, smoothed with their neighbours: the nearest first, among equals the
         newest."""
         numbers, similarity = self.numbers, np.empty(self._size, np.float32)
-        every = np.arange(self._size)
-        top = every if self._rows.dtype == np.float16 else self._candidates(question)
+        top = self._candidates(question) if self._is_bytes else np.arange(self._size)
         similarity[top] = self._compare(question, top)
         if len(top) < self._size:
             top = top[_top(similarity[top], MAX_NEAREST_OF_MANY)]
@@ -205,7 +173,7 @@ class VectorMatrix:
         best = nearest[np.argsort(-smooth[nearest], kind="stable")]
         return dict(zip(numbers[top[best]].tolist(), smooth[best].tolist(), strict=True))
 
-    def _candidates(self, question: Rows) -> NDArray[np.int64]:
+    def _candidates(self, question: Row) -> Numbers:
         """The rows with the most signs in common with the question, in order."""
         enough = max(MIN_CANDIDATES, self._size // CANDIDATE_SHARE)
         if self._size <= enough:
@@ -216,55 +184,26 @@ class VectorMatrix:
         most = np.searchsorted(np.cumsum(np.bincount(different)), enough)
         return np.flatnonzero(different <= most)
 
-    def _compare(self, question: Rows, at: NDArray[np.int64]) -> Rows:
+    def _compare(self, question: Row, at: Numbers) -> Row:
         """The similarity of the rows at these places."""
         step = max(1, _BLOCK_PRODUCTS // self.length)
-        similarity: Rows = np.empty(len(at), np.float32)
-        factor = question if self._rows.dtype == np.int8 else question * _SCALE
-        buffer: NDArray[np.int32] = np.empty((min(step, len(at)), self.length), np.int32)
+        similarity: Row = np.empty(len(at), np.float32)
         is_all = len(at) == self._size
         for start in range(0, len(at), step):
             end = min(start + step, len(at))
             rows = self._rows[start:end] if is_all else self._rows[at[start:end]]
-            np.dot(_to_floats(rows, buffer[: end - start]), factor, out=similarity[start:end])
+            np.dot(rows.astype(np.float32, copy=False), question, out=similarity[start:end])
         return similarity * self._scales[at]
 
 
-def unpack(packed: bytes, length: int) -> NDArray[np.float16]:
-    return np.frombuffer(packed, np.float16).reshape(-1, length)
+def _resized(values: NDArray[Any], size: int, capacity: int) -> NDArray[Any]:
+    """A longer array that begins with the first of these values."""
+    longer = np.empty((capacity, *values.shape[1:]), values.dtype)
+    longer[:size] = values[:size]
+    return longer
 
 
-class HashTable:
-    """Passages by the hashes of their texts."""
-
-    def __init__(self, numbers: str, hashes: bytes) -> None:
-        self._numbers: Numbers = np.fromstring(numbers, np.int64, sep=",")
-        self._hashes = np.frombuffer(hashes, _HASH)
-        self._order = np.argsort(self._hashes["head"], kind="stable")
-        self._heads = self._hashes["head"][self._order]
-        self._is_left = np.ones(len(self._numbers), bool)
-
-    def take(self, hashes: bytes) -> tuple[Numbers, NDArray[np.int64]]:
-        """The passages with these hashes, in order, and the position of the hash of each."""
-        wanted = np.frombuffer(hashes, _HASH)
-        by_head = np.argsort(wanted["head"], kind="stable")
-        heads = wanted["head"][by_head]
-        # only the passages between the first and the last of these hashes
-        first, last = np.searchsorted(self._heads, heads[0]), np.searchsorted(self._heads, heads[-1], side="right")
-        at = np.sort(self._order[first:last])
-        near = by_head[np.minimum(np.searchsorted(heads, self._hashes["head"][at]), len(heads) - 1)]
-        is_same = self._hashes[at] == wanted[near]
-        self._is_left[at[is_same]] = False
-        return self._numbers[at[is_same]], near[is_same]
-
-    @property
-    def left(self) -> dict[int, bytes]:
-        """The passages that were not taken."""
-        left = self._hashes[self._is_left]
-        return dict(zip(self._numbers[self._is_left].tolist(), [each.tobytes() for each in left], strict=True))
-
-
-def _to_bytes(rows: NDArray[np.float16]) -> tuple[NDArray[np.int8], Rows]:
+def _to_bytes(rows: NDArray[Any]) -> tuple[NDArray[np.int8], Row]:
     """Each row as bytes, and what they have to be multiplied by."""
     floats = rows.astype(np.float32)
     scales = np.abs(floats).max(1, initial=0) / np.float32(MAX_BYTE)
@@ -279,7 +218,7 @@ def _signs(rows: NDArray[Any]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(np.packbits(bits, axis=1).view(np.uint64).T)
 
 
-def _around(at: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def _around(at: Numbers, count: int) -> Numbers:
     """These places and those that may be neighbours, in order."""
     reach = len(SIMILARITY_WEIGHTS) - 1
     is_near = np.zeros(count + 2 * reach, bool)
@@ -288,27 +227,14 @@ def _around(at: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     return np.flatnonzero(is_near[reach : reach + count])
 
 
-def _to_floats(rows: NDArray[Any], buffer: NDArray[np.int32]) -> Rows:
-    """The rows in the buffer; those in half precision divided by _SCALE."""
-    floats = buffer.view(np.float32)
-    if rows.dtype == np.int8:
-        np.copyto(floats, rows)
-        return floats
-    # numpy's own conversion takes five times as long
-    np.copyto(buffer, rows.view(np.int16))
-    buffer <<= _MOVED_BITS
-    buffer &= _SIGN_COPIES
-    return floats
-
-
-def _top(values: NDArray[Any], limit: int) -> NDArray[np.int64]:
+def _top(values: NDArray[Any], limit: int) -> Numbers:
     """The positions of the largest values, in order."""
     if len(values) <= limit:
         return np.arange(len(values))
     return np.sort(np.argpartition(values, len(values) - limit)[len(values) - limit :])
 
 
-def _smooth(numbers: Numbers, similarity: Rows, at: NDArray[np.int64]) -> NDArray[np.float64]:
+def _smooth(numbers: Numbers, similarity: Row, at: Numbers) -> NDArray[np.float64]:
     """The mean similarity of the passages at these positions and of their neighbours, weighted by distance."""
     own, total = numbers[at], similarity[at].astype(np.float64)
     weights = np.full(len(at), SIMILARITY_WEIGHTS[0])

@@ -8,9 +8,8 @@ same messages give the same numbers everywhere. What they are worth is fitted (`
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
-from itertools import chain
 
 from msgspec import Struct
 
@@ -36,7 +35,7 @@ _UNIT = re.compile(
 _NAME = re.compile(r"[A-ZÀ-ÞА-ЯЁ](?:(?:(?<=[^\W\d_] .)|(?<=[^\W\d_][,;:)] .))[^\W\d_]+|(?<!\w.)[A-ZÀ-ÞА-ЯЁ]+\b)")
 _PATH = re.compile(r"[/.:_@](?:(?<=[\w.-]/)[\w./-]|(?<=\w\.)[a-z]{2,5}\b|(?<=:)//|(?<=\w_)\w|(?<=\w@)\w)")
 _KEY = re.compile(r"\b[A-Z]+-\d")
-_SHAPE, _LETTERS, _DIGITS = re.compile(r"\d+|[^\W\d_]+"), re.compile("[A-Za-z]+"), re.compile("[0-9]+")
+_SHAPE = re.compile(r"\d+|[^\W\d_]+")
 _COMMAS = ",，、;；"
 _ANNOUNCES = (":", "：")
 _KINDS = ("prose", "item", "heading", "row", "code", "output")
@@ -88,31 +87,28 @@ class Sentence(Struct):
 
 def read_conversation(messages: Sequence[PlainMessage]) -> tuple[list[Sentence], list[list[float]]]:
     """Every segment of the messages, in order, and its features in the order of FEATURES."""
-    said = [_sentence(at, segment) for at, message in enumerate(messages) for segment in message.segments]
-    conversation = _Conversation(messages, said)
-    return said, list(conversation.rows())
-
-
-def _sentence(message: int, segment: Segment) -> Sentence:
-    words, terms, figures = _read(segment.text)
-    return Sentence(message, segment, words, terms, figures)
+    said = [
+        Sentence(at, segment, *_read(segment.text))
+        for at, message in enumerate(messages)
+        for segment in message.segments
+    ]
+    return said, list(_Conversation(messages, said).rows())
 
 
 @text_cache(8192)
 def _read(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """Its words; the beginnings of these, or pairs of characters where words have no spaces; its figures."""
-    words = words_in(text)
-    if text.isascii() or not UNSPACED.search(text):
-        terms = {word[:_TERM_LETTERS] for word in words if len(word) >= _LEAST_LETTERS}
-    else:
-        terms = set(chain.from_iterable(map(_parts, words)))
+    words, terms = words_in(text), set[str]()
+    for word in words:
+        if _is_unspaced(word):
+            terms.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
+        elif len(word) >= _LEAST_LETTERS:
+            terms.add(word[:_TERM_LETTERS])
     return words, frozenset(terms), frozenset(_FIGURE.findall(text))
 
 
-def _parts(word: str) -> Sequence[str]:
-    if UNSPACED.search(word):
-        return [word[at : at + 2] for at in range(max(1, len(word) - 1))]
-    return (word[:_TERM_LETTERS],) if len(word) >= _LEAST_LETTERS else ()
+def _is_unspaced(text: str) -> bool:
+    return not text.isascii() and UNSPACED.search(text) is not None
 
 
 def terms_of(text: str) -> frozenset[str]:
@@ -124,16 +120,16 @@ def _look(text: str) -> tuple[float, ...]:
     """How a text looks: the features from its length to the words of closed classes, without the user's negation."""
     words, terms, figures = _read(text)
     return (
-        math.log1p(len(text) * (1 if text.isascii() or not UNSPACED.search(text) else 2)),
+        math.log1p(len(text) * (2 if _is_unspaced(text) else 1)),
         math.log1p(len(terms)),
         min(len(text) / (text.count(" ") + 1), 12),
         min(sum(map(text.count, _COMMAS)), 6),
         "(" in text or "（" in text,
         is_question(text),
         text.endswith(_ANNOUNCES),
-        _count(text, str.isupper, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ") / len(text),
+        sum(map(str.isupper, text)) / len(text),
         min(len(figures), 6),
-        _count(text, str.isdigit, b"0123456789") / len(text) if figures else 0.0,
+        sum(map(str.isdigit, text)) / len(text) if figures else 0.0,
         bool(_UNIT.search(text)),
         min(len(_NAME.findall(text)), 4),
         bool(_PATH.search(text) or (figures and _KEY.search(text))),
@@ -141,11 +137,6 @@ def _look(text: str) -> tuple[float, ...]:
         word_class("questions").is_in(words, text),
         word_class("months", "weekdays").is_in(words, text),
     )
-
-
-def _count(text: str, is_counted: Callable[[str], bool], plain: bytes) -> int:
-    """How many characters are so; those of ASCII that are so, `plain`, are counted at once."""
-    return len(text) - len(text.encode().translate(None, plain)) if text.isascii() else sum(map(is_counted, text))
 
 
 class _Conversation:
@@ -157,10 +148,8 @@ class _Conversation:
         for sentence in said:
             self.inside[sentence.message].append(sentence)
         self.terms = [frozenset[str]().union(*[each.terms for each in found]) for found in self.inside]
-        places: dict[str, list[int]] = {}
-        last_by_user: dict[str, int] = {}
-        self.first_figure: dict[str, int] = {}
-        self.last_figure: dict[str, int] = {}
+        places, last_by_user = dict[str, list[int]](), dict[str, int]()
+        self.first_figure, self.last_figure = dict[str, int](), dict[str, int]()
         for at, terms in enumerate(self.terms):
             if messages[at].role == "user":
                 last_by_user |= dict.fromkeys(terms, at)
@@ -170,8 +159,7 @@ class _Conversation:
                 for figure in sentence.figures:
                     self.first_figure.setdefault(figure, at)
                     self.last_figure[figure] = at
-        idf = [math.log((self.number + 1) / (times + 0.5)) for times in range(self.number + 1)]
-        self.idf = {term: idf[len(found)] for term, found in places.items()}
+        self.idf = {term: math.log((self.number + 1) / (len(found) + 0.5)) for term, found in places.items()}
         # its idf; the first and the last message that have it, and how many; the last one by the user
         self.known = {
             term: (self.idf[term], found[0], found[-1], len(found), last_by_user.get(term, -1))
@@ -179,7 +167,8 @@ class _Conversation:
         }
         self.shapes = list(map(shape_of, said))
         self.alike = Counter(self.shapes)
-        self.before, self.after = _neighbours(messages)
+        self.before = _nearest_other(messages, range(self.number))
+        self.after = _nearest_other(messages, range(self.number - 1, -1, -1))
         self.asks = [is_question(message.text.rstrip()) for message in messages]
         self.task = next((self.terms[at] for at, each in enumerate(messages) if each.role == "user"), frozenset())
         self._find_superseded()
@@ -193,10 +182,10 @@ class _Conversation:
             around = (math.log1p(size), math.log1p(len(inside)), message.after_gap)
             for sentence in inside:
                 *look, denies, asks, dates = _look(sentence.segment.text)
-                yield [
-                    *(*speaker, *_IS_KIND[sentence.segment.kind], *look, denies, denies and is_user, asks, dates),
-                    *(*place, sentence is inside[-1], *around, *self._relations(sentence, next(shapes))),
-                ]
+                words = (denies, denies and is_user, asks, dates)
+                relations = self._relations(sentence, next(shapes))
+                kind, is_last = _IS_KIND[sentence.segment.kind], sentence is inside[-1]
+                yield [*speaker, *kind, *look, *words, *place, is_last, *around, *relations]
 
     def _relations(self, sentence: Sentence, shape: str) -> tuple[float, ...]:
         """How it stands to the rest of the conversation."""
@@ -268,26 +257,20 @@ class _Conversation:
         return sum(map(self.idf.__getitem__, terms))
 
 
-def _neighbours(messages: Sequence[PlainMessage]) -> tuple[list[int], list[int]]:
-    """For each message, the nearest of another speaker before and after it, tools aside; -1 where there is none."""
-
-    def nearest(order: Sequence[int]) -> list[int]:
-        found, last = [-1] * len(messages), dict[str, int]()
-        for at in order:
-            role = messages[at].role
-            found[at] = last.get("assistant" if role == "user" else "user", -1)
-            if role != "tool" and not messages[at].is_call:
-                last[role] = at
-        return found
-
-    return nearest(range(len(messages))), nearest(range(len(messages) - 1, -1, -1))
+def _nearest_other(messages: Sequence[PlainMessage], order: Sequence[int]) -> list[int]:
+    """For each message, the last before it in this order of another speaker, tools aside; -1 where there is none."""
+    found, last = [-1] * len(messages), dict[str, int]()
+    for at in order:
+        role = messages[at].role
+        found[at] = last.get("assistant" if role == "user" else "user", -1)
+        if role != "tool" and not messages[at].is_call:
+            last[role] = at
+    return found
 
 
 @text_cache(8192)
 def _shape_of(text: str) -> str:
     start = text[: 4 * _SHAPE_LETTERS]
-    if start.isascii():
-        return _DIGITS.sub("0", _LETTERS.sub("a", start))[:_SHAPE_LETTERS]
     return _SHAPE.sub(lambda found: "0" if found[0][0].isdigit() else "a", start)[:_SHAPE_LETTERS]
 
 

@@ -4,8 +4,6 @@ Compactions, instructions and results of tools have fixed ones. What people and 
 fitted on how bad readers found it to lose a message. Knows no conversation.
 """
 
-import re
-
 from recto.base.text import text_cache
 from recto.chat.message import Message, Role
 from recto.sentences.features import FEATURES, PlainMessage, Sentence, read_conversation
@@ -23,7 +21,6 @@ _STEP = 2.5
 # found 87 % of these unimportant (3 or less).
 _FEW_WORDS, _FEWEST_WORDS, _LOW = 4, 2, -0.4
 _MARKS = tuple(FEATURES.index(mark) for mark in ("asks", "announces", "figures", "names", "path"))
-_SAYS = re.compile(r"[^\W_]")
 
 
 def priority_of(message: Message, *, is_first: bool = False) -> int:
@@ -39,20 +36,24 @@ def priority_of(message: Message, *, is_first: bool = False) -> int:
         return MINOR if message.calls else SMALL
     if is_first and message.role == "user" and (len(message.blocks) > 1 or not is_small_talk(text, _FEWEST_WORDS)):
         return TASK
-    if not _SAYS.search(text[:_EXAMINED]):
+    if not _says_something(text):
         return NOTHING if text or not message.blocks else NORMAL
     return min(max(round(NORMAL + _STEP * _rated(message.role, text)), LEAST), TASK)
 
 
 def is_small_talk(text: str, most_words: int = _FEW_WORDS) -> bool:
     """Whether a user's text is a greeting, thanks, applause or the like, after which nothing need be looked up."""
-    if not _SAYS.search(text[:_EXAMINED]):
+    if not _says_something(text):
         return True
     if _word_count(text[:_EXAMINED]) > most_words:
         return False
     is_order = _word_count(text) > 1 and not word_class("courtesies").is_in(words_in(text), text)
     rows = read_alone("user", text)[1]
     return not is_order and not any(row[mark] for row in rows for mark in _MARKS) and _rated("user", text) < _LOW
+
+
+def _says_something(text: str) -> bool:
+    return any(map(str.isalnum, text[:_EXAMINED]))
 
 
 def read_alone(role: Role, text: str, *, is_call: bool = False) -> tuple[list[Sentence], list[list[float]]]:
@@ -67,9 +68,9 @@ def _rated(role: Role, text: str) -> float:
 
 
 def _of_results(message: Message) -> int:
-    texts = [result.text for result in message.results] or [message.text]
+    size = sum(len(result.text) for result in message.results) or len(message.text)
     has_failed = any(result.is_error for result in message.results)
-    return SMALL if has_failed or sum(map(len, texts)) > _LONG_RESULT else MINOR
+    return SMALL if has_failed or size > _LONG_RESULT else MINOR
 
 
 def _word_count(text: str) -> int:

@@ -16,12 +16,16 @@ from recto.base.text import text_cache
 
 Kind = Literal["prose", "item", "heading", "row", "code", "output", "quote"]
 
-UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+UNSPACED_SCRIPTS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-"""Scripts without spaces between words."""
+"""Scripts without spaces between words, for a set of characters in a pattern."""
+HANGUL = "\uac00-\ud7af"
+"""Korean has spaces, but words are looked up within its words, too."""
+UNSPACED = re.compile(f"[{UNSPACED_SCRIPTS}]")
 
-_FENCE = re.compile(r"\s*+(```|~~~)")
+_FENCES = ("```", "~~~")
 _HEADING = re.compile(r"#{1,6} ++(?=\S)")
 _ITEM = re.compile(r"\A\s*+(?:(?:[-*+•–—·]|\(?\d{1,3}[.)、]|\(?[a-zA-Z][.)])(?: ++|\t++)(?=\S)|\[[ xX]\] ++(?=\S))")
 _ROW = re.compile(r"\s*+\|.*\||[^|\n]*+\|[^|\n]*+\|")
@@ -38,15 +42,14 @@ _NEXT = re.compile(r"\s++(\S)")
 _TIMED = re.compile(r"\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:)")
 # Links and addresses are no symbols of a program: "See [[Harbour]] and [the prices](https://a.org/x)."
 _LINK = re.compile(r"\[\[|\]\]|\]\([^\s()]{1,400}\)|https?://[^\s()]{1,400}")
-_SYMBOL = re.compile(r"[{}\[\]<>=|\\;$/_]")
+_SYMBOLS = "{}[]<>=|\\;$/_"
 _CLOSING = {"„": "“", "“": "”", "«": "»", "»": "«", "「": "」", "『": "』", '"': '"'}
 _QUOTES = re.compile('[„“”«»「」『』"]')
-_LETTERS = re.compile(r"[^\W\d_]+")
 # A line of prose that may go on in the next one is at least so long.
 _MIN_WRAPPED, _MAX_WRAPPED = 50, 1000
 _MAX_HEADING, _LONGEST, _MAX_LOOKED_AT = 80, 600, 400
-# Of a line of a program, so many characters are symbols.
-_SYMBOLS = 0.12
+# Of a line of a program, so many characters are symbols; of one by a program, so few are letters.
+_MANY_SYMBOLS, _FEW_LETTERS = 0.12, 0.3
 # So many letters before a full stop may be an abbreviation; so many digits an ordinal number.
 _SHORT_WORD, _SHORT_NUMBER = 2, 2
 _BEFORE_NUMBER = 4
@@ -117,7 +120,7 @@ def _segments(text: str, is_output: bool) -> Iterator[Segment]:
     in_fence = False
     quoted = ""
     for start, line in _lines(text):
-        if _FENCE.match(line):
+        if line.lstrip().startswith(_FENCES):
             in_fence = not in_fence
         elif in_fence:
             yield from _whole("code", line, start)
@@ -174,9 +177,13 @@ def _is_output(line: str) -> bool:
         return True
     looked_at = line[:_MAX_LOOKED_AT]
     looked_at = _LINK.sub("", looked_at) if "[" in looked_at or "://" in looked_at else looked_at
-    if len(_SYMBOL.findall(looked_at)) > max(2, len(looked_at) * _SYMBOLS):
+    if _symbols(looked_at) > max(2, len(looked_at) * _MANY_SYMBOLS):
         return True
-    return len(looked_at) > 12 and sum(map(len, _LETTERS.findall(looked_at))) < len(looked_at) * 0.3
+    return len(looked_at) > 12 and sum(map(str.isalpha, looked_at)) < len(looked_at) * _FEW_LETTERS
+
+
+def _symbols(text: str) -> int:
+    return sum(map(text.count, _SYMBOLS))
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -201,7 +208,7 @@ def _goes_on(line: str, following: str) -> bool:
     last = line.rstrip("\r\n").rpartition("\n")[2]
     if len(last) < _MIN_WRAPPED or not (last[-1].isalpha() or last[-1] in ",;"):
         return False
-    return not _SYMBOL.search(last) and not _SYMBOL.search(following)
+    return not _symbols(last) and not _symbols(following)
 
 
 def split_line(line: str) -> Iterator[tuple[int, str]]:

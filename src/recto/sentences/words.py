@@ -5,8 +5,10 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from recto.sentences.segments import HANGUL, UNSPACED_SCRIPTS
+
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_UNSPACED = re.compile(f"[{UNSPACED_SCRIPTS}{HANGUL}]")
 
 
 @cache

@@ -16,9 +16,9 @@ from typing import Any
 from msgspec import Struct
 
 from recto.search.index_item import text_hash
-from recto.search.keyword_index import Passage
+from recto.search.keyword_index import Passage, keep_recent
 from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_passages
-from recto.search.ranking import RADIUS, Posting, posting_scores, word_scores
+from recto.search.ranking import K1, B, idf
 from recto.search.terms import query_terms, stem_word, topic_words, word_forms, words
 from recto.vault.document import Document, NoteSection, note_name
 
@@ -224,8 +224,6 @@ OMISSION = "\n\n…\n\n"
 """Stands for text that is left out."""
 # How many of the best chunks are tried; and the share of the best score below which a chunk is about something else.
 MAX_TRIED, MIN_SCORE_SHARE = 300, 0.3
-# A distance at which neighbours share nothing: room is scarce, and a search has found the note already.
-_APART = 2 * RADIUS + 1
 # If not even the best chunk fits, this many characters of it are tried.
 _SHORTER_CHARS = (600, 300, 150, 75)
 # With less than this fraction of the room left, no more chunks are tried.
@@ -266,17 +264,19 @@ def parts_text(document: Document, parts: Sequence[NotePart]) -> str:
 
 
 def _scores(question: QuestionWords, chunks: Sequence[NoteChunk]) -> dict[int, float]:
+    """BM25, without a share for neighbours: room is scarce, and a search has found the note already."""
     occurrences: dict[str, list[int]] = {}
     for at, chunk in enumerate(chunks):
         for word in question.found_in(f"{' '.join(chunk.headings)}\n{chunk.text}"):
-            occurrences.setdefault(word, []).append(at * _APART)
-    if not occurrences:
-        return {}
-    postings = [Posting(word, numbers, len(numbers)) for word, numbers in occurrences.items()]
-    lengths = {at * _APART: float(len(topic_words(chunk.text))) for at, chunk in enumerate(chunks)}
-    mean = sum(lengths.values()) / len(lengths)
-    scores = word_scores(posting_scores(postings, len(chunks)), lengths, max(1.0, mean))
-    return {number // _APART: score for number, score in scores.items()}
+            occurrences.setdefault(word, []).append(at)
+    lengths = [len(topic_words(chunk.text)) for chunk in chunks] if occurrences else []
+    mean = max(1.0, sum(lengths) / max(1, len(lengths)))
+    scores: dict[int, float] = {}
+    for found in occurrences.values():
+        weight = idf(len(found), len(chunks)) * (1 + K1)
+        for at in found:
+            scores[at] = scores.get(at, 0.0) + weight / (1 + K1 * (1 - B) + K1 * B / mean * lengths[at])
+    return scores
 
 
 def _fit(

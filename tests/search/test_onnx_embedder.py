@@ -1,6 +1,8 @@
-"""MiniLM itself, with the installed weights."""
+"""The embedders that run here, with their real weights."""
 
+import base64
 import gc
+import json
 import math
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import time
 import weakref
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,15 +27,12 @@ from recto.search.minilm import (
     GRAPH_FILE,
     HEADS,
     LAYERS,
-    MAX_TOKENS,
     WIDTH,
-    MiniLM,
     WordPiece,
     make_graph,
     read_weights,
 )
-from recto.search.multilingual import MultilingualEncoder
-from recto.search.onnx_embedder import _loaded, release_idle
+from recto.search.onnx_embedder import MAX_TOKENS, MiniLM, MultilingualEncoder, _loaded, release_idle
 from recto.weights import named
 
 Array = NDArray[np.float32]
@@ -60,6 +60,11 @@ def model_folder() -> Path:
 @pytest.fixture(scope="module")
 def minilm() -> MiniLM:
     return MiniLM()
+
+
+@pytest.fixture(scope="module")
+def encoder() -> MultilingualEncoder:
+    return MultilingualEncoder()
 
 
 @pytest.fixture(scope="module")
@@ -129,31 +134,6 @@ def test_int8_vectors_are_close_to_float32_vectors(
 def test_related_texts_are_nearer_than_unrelated_ones(minilm: MiniLM, text: str, near: str, far: str) -> None:
     asked, related, unrelated = minilm.embed([text, near, far])
     assert asked @ related > asked @ unrelated + 0.1
-
-
-def test_a_vector_does_not_depend_on_the_batch(minilm: MiniLM) -> None:
-    together = minilm.embed(SENTENCES)
-    assert (minilm.embed(SENTENCES[::-1])[::-1] == together).all()
-    assert all((minilm.embed([text])[0] == vector).all() for text, vector in zip(SENTENCES, together, strict=True))
-
-
-def test_an_empty_text_gets_zeros(minilm: MiniLM) -> None:
-    assert not minilm.embed(["", "  \n\t", "\u200b"]).any()
-    assert minilm.embed([]).shape == (0, WIDTH)
-
-
-def test_only_the_beginning_of_a_megabyte_counts(minilm: MiniLM) -> None:
-    long = "All the harbours were frozen that winter. " * 25_000
-    whole, beginning = minilm.embed([long, long[:5_000]])
-    assert (whole == beginning).all()
-
-
-@settings(max_examples=examples(60))
-@given(st.text(max_size=400))
-def test_any_text_has_a_vector_of_length_one_or_none(minilm: MiniLM, text: str) -> None:
-    (vector,) = minilm.embed([text])
-    assert vector.shape == (WIDTH,)
-    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5) or not vector.any()
 
 
 def test_threads_may_embed_at_once(minilm: MiniLM) -> None:
@@ -259,7 +239,7 @@ def test_a_folder_that_cannot_be_written_is_no_problem(kept: Path) -> None:
 
 
 def test_two_processes_may_make_the_graph_at_once(kept: Path) -> None:
-    code = "from recto.search.minilm import MiniLM; MiniLM().embed(['a'])"
+    code = "from recto.search.onnx_embedder import MiniLM; MiniLM().embed(['a'])"
     both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
     assert sorted(path.name for path in kept.parent.iterdir()) == [GRAPH_FILE, "model.safetensors", "vocab.txt"]
@@ -277,7 +257,8 @@ def test_a_turn_does_not_stand_back_from_what_it_waits_for_itself(
 def test_a_background_text_is_stopped_by_a_turn_and_made_after_it(
     minilm: MiniLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected, model, calls = minilm.embed(["one"]), minilm._open_model(), list[object]()
+    model: Any = minilm._open_model()
+    expected, calls = minilm.embed(["one"]), list[object]()
     run = model._session.run
 
     class Session:
@@ -294,17 +275,10 @@ def test_a_background_text_is_stopped_by_a_turn_and_made_after_it(
     assert len(calls) == 2
 
 
-@pytest.mark.parametrize("name", ["numpy", "onnxruntime"])
-def test_missing_packages_are_named_with_the_command_to_install_them(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_missing_package_is_named_with_the_command_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MiniLM.missing() is None
-    monkeypatch.setitem(sys.modules, name, None)
-    lack = MiniLM.missing()
-    assert lack is not None
-    assert name in lack
-    assert "pip install 'recto-context[meaning]'" in lack
-    with pytest.raises(NoVectors, match=r"Searching by meaning needs"):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(NoVectors, match=r"Searching by meaning needs onnxruntime; run .*recto-context\[meaning\]"):
         MiniLM().embed(["one"])
 
 
@@ -391,7 +365,7 @@ def test_ids_are_never_more_than_the_limit(pieces: WordPiece, text: str, limit: 
 ENDS = """
 import sys, threading, time
 from recto.errors import NoVectors
-from recto.search.minilm import MiniLM
+from recto.search.onnx_embedder import MiniLM
 
 minilm = MiniLM()
 begun = threading.Event()
@@ -452,3 +426,84 @@ def test_an_english_sentence_may_quote_another_language(minilm: MiniLM) -> None:
 
 def test_a_long_text_in_another_language_is_not_known_either(minilm: MiniLM) -> None:
     assert minilm.familiarity("Valmistaja toimitti moottorin keväällä laivatelakalle. " * 60) == 0.0
+
+
+# -- the multilingual encoder
+
+
+KNOWN = json.loads(Path(__file__).with_name("multilingual_vectors.json").read_text("utf-8"))
+
+
+def test_fifty_sentences_in_sixteen_languages_have_their_vectors_on_any_machine(encoder: MultilingualEncoder) -> None:
+    known = np.array([np.frombuffer(base64.b64decode(each), np.int8) for each in KNOWN["vectors"]], np.float32)
+    known /= np.linalg.norm(known, axis=1, keepdims=True)
+    assert ((encoder.embed(KNOWN["sentences"]) * known).sum(1) > 0.99).all()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Wer hat die Leiter ausgeliehen?",
+        "¿Quién tiene la escalera?",
+        "Кто взял лестницу?",
+        "谁借走了梯子？",
+        "梯子は誰が借りた？",
+    ],
+)
+def test_a_question_in_another_language_finds_its_answer(encoder: MultilingualEncoder, question: str) -> None:
+    texts = ["Tom from number 9 has our ladder.", "The hens lay nine eggs a day.", "The ferry leaves at noon."]
+    asked, *found = encoder.embed([question, *texts])
+    assert int(np.argmax([asked @ each for each in found])) == 0
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "onnxruntime_extensions"])
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    assert MultilingualEncoder.missing() is None
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(NoVectors, match=rf"needs {name}; run .*recto models pull multilingual"):
+        MultilingualEncoder().embed(["one"])
+
+
+def test_where_a_package_is_not_published_another_embedder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 14, 0))
+    monkeypatch.setitem(sys.modules, "onnxruntime_extensions", None)
+    with pytest.raises(NoVectors, match=r"not published for Python 3\.14: .*search\.embedder = minilm"):
+        MultilingualEncoder().embed(["one"])
+
+
+# -- both
+
+
+def both(minilm: MiniLM, encoder: MultilingualEncoder) -> tuple[MiniLM | MultilingualEncoder, ...]:
+    return minilm, encoder
+
+
+def test_a_vector_does_not_depend_on_the_batch(minilm: MiniLM, encoder: MultilingualEncoder) -> None:
+    for each in both(minilm, encoder):
+        together = each.embed(SENTENCES)
+        assert (each.embed(SENTENCES[::-1])[::-1] == together).all()
+        assert all((each.embed([text])[0] == vector).all() for text, vector in zip(SENTENCES, together, strict=True))
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "\u200b", "\ud800"])
+def test_a_text_without_words_gets_zeros(minilm: MiniLM, encoder: MultilingualEncoder, text: str) -> None:
+    for each in both(minilm, encoder):
+        assert not each.embed([text]).any()
+        assert each.embed([]).shape == (0, each.width)
+    assert not encoder.embed(["—…!?"]).any()
+
+
+def test_only_the_beginning_of_a_megabyte_counts(minilm: MiniLM, encoder: MultilingualEncoder) -> None:
+    long = "All the harbours were frozen that winter. " * 25_000
+    for each in both(minilm, encoder):
+        whole, beginning = each.embed([long, long[:5_000]])
+        assert (whole == beginning).all()
+
+
+@settings(max_examples=examples(60))
+@given(st.text(max_size=400))
+def test_any_text_has_a_vector_of_length_one_or_none(minilm: MiniLM, encoder: MultilingualEncoder, text: str) -> None:
+    for each in both(minilm, encoder):
+        (vector,) = each.embed([text])
+        assert vector.shape == (each.width,)
+        assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-3) or not vector.any()
