@@ -109,8 +109,9 @@ def test_what_anthropics_format_has_no_place_for_is_lost() -> None:
 
 def test_the_blocks_of_anthropics_stream_are_numbered_opened_and_closed() -> None:
     writer = AnthropicReplyWriter(HEAD)
-    calls = [CallPart(0, "a", "look"), CallPart(0, arguments="{}"), CallPart(1, "b", "look")]
-    events = [loads(event.data) for part in (TextPart("Hi"), *calls, Done("stop")) for event in writer.write(part)]
+    parts: list[ReplyPart] = [TextPart("Hi"), CallPart(0, "a", "look"), CallPart(0, arguments="{}")]
+    parts += [CallPart(1, "b", "look"), Done("stop")]
+    events = [loads(event.data) for part in parts for event in writer.write(part)]
     assert [(event["type"].removeprefix("content_block_"), event.get("index")) for event in events] == [
         ("message_start", None),
         *[("start", 0), ("delta", 0), ("stop", 0)],

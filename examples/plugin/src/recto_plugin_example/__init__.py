@@ -5,8 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from recto.providers.families import VocabularyCounter
-from recto.providers.model import Done, Model, ReplyPart, TextPart
+from recto.providers.model import Done, Model, ReplyPart, TextPart, VocabularyCounter
 from recto.providers.openai import OpenAIFormat
 from recto.settings.strategy import RecallPolicy, Strategy
 from recto.sources.source import Tool
