@@ -34,8 +34,7 @@ from recto.errors import Invalid, RectoError, TooNew
 from recto.store.check import check_store
 from recto.store.store import Store
 from recto.transfer.importer import Importer
-from recto.transfer.lines import VERSION
-from recto.transfer.recto_json import RectoFile
+from recto.transfer.recto_json import VERSION, RectoFile
 
 HASH = "a" * 64
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -317,7 +316,7 @@ DAMAGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], str]] = {
     "an unknown field": (changed(3, mood="good"), "line 3: Object contains unknown field `mood`"),
     "a missing field": (changed(3, created=None), "line 3: Object missing required field `created`"),
     "no time": (changed(3, created="yesterday"), "line 3: 'yesterday' is not a time"),
-    "no such day": (changed(3, created="2026-02-31T00:00:00.000Z"), "line 3: day is out of range"),
+    "no such day": (changed(3, created="2026-02-31T00:00:00.000Z"), "line 3: '2026-02-31T00:00:00.000Z' is not a time"),
     "no id": (changed(3, id="x" * 26), "line 3: 'xxxxxxxxxxxxxxxxxxxxxxxxxx' is not an id"),
     "an unknown parent": (changed(3, parent="0" * 26), "does not come before it - at `$.parent`"),
     "an unknown request": (changed(3, request="0" * 26), "does not come before it - at `$.request`"),

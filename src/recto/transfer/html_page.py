@@ -13,7 +13,6 @@ from markdown_it.rules_core import StateCore
 
 from recto.chat.blocks import (
     Block,
-    Compaction,
     File,
     Image,
     References,
@@ -29,8 +28,7 @@ from recto.transfer.reading import (
     ReadContext,
     ReadMessage,
     compaction_line,
-    ended_in_words,
-    facts,
+    error_line,
     headline,
     reference_words,
     shown_summary,
@@ -82,7 +80,7 @@ def _set_directions(state: StateCore) -> None:
 _markdown.core.ruler.push("directions", _set_directions)
 
 
-def html_chunks(store: Store, ids: Sequence[str]) -> Iterator[bytes]:
+def html_chunks(store: Store, ids: Sequence[str]) -> Iterator[str]:
     texts = [ConversationText(store, id) for id in ids]
     title = texts[0].conversation.title if len(texts) == 1 else f"{len(texts)} conversations"
     yield (
@@ -91,76 +89,69 @@ def html_chunks(store: Store, ids: Sequence[str]) -> Iterator[bytes]:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n<meta name="generator" content="Recto">\n'
         f"<title>{escape(title or 'Conversation')}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-    ).encode()
+    )
     for text in texts:
-        yield from (part.encode() for part in _HtmlConversation(store, text).parts())
-    yield b"</body>\n</html>\n"
+        facts = " · ".join(f"{name}: {escape(value)}" for name, value in text.facts())
+        named = escape(text.conversation.title or "Conversation")
+        yield f'<h1 dir="auto">{named}</h1>\n<header>{facts}</header>\n'
+        for part in text.parts():
+            yield f"<h1>{part}</h1>\n" if isinstance(part, str) else _message(store, part)
+    yield "</body>\n</html>\n"
 
 
-class _HtmlConversation:
-    def __init__(self, store: Store, text: ConversationText) -> None:
-        self._store, self._text = store, text
+def _message(store: Store, entry: ReadMessage) -> str:
+    message = entry.message
+    if block := message.compaction:
+        summary = shown_summary(block)
+        folded = _details("Summary", _rendered(summary)) if summary else ""
+        return f'<div class="compaction">{escape(compaction_line(block))}{folded}</div>\n'
+    parts = [f'<div class="head">{escape(headline(message))}</div>', *(_block(store, each) for each in message.blocks)]
+    if message.error:
+        parts.append(f"<p><em>{escape(error_line(message))}</em></p>")
+    if entry.context:
+        parts.append(_context(entry.context))
+    begin = f'<article class="{escape(message.role)}" id="m-{escape(message.id)}">\n'
+    return begin + "\n".join(filter(None, parts)) + "\n</article>\n"
 
-    def parts(self) -> Iterator[str]:
-        home = self._text.conversation
-        told = " · ".join(f"{name}: {escape(value)}" for name, value in facts(home))
-        title = escape(home.title or "Conversation")
-        yield f'<h1 dir="auto">{title}</h1>\n<header>{told}</header>\n'
-        for entry in self._text.messages():
-            yield self._message(entry)
-        for branch in self._text.branches():
-            where = f"after #{branch.after}" if branch.after else "from the beginning"
-            yield f"<h1>Another branch, {where}</h1>\n"
-            for entry in branch.messages:
-                yield self._message(entry)
 
-    def _message(self, entry: ReadMessage) -> str:
-        message = entry.message
-        if block := message.compaction:
-            summary = shown_summary(block)
-            told = _details("Summary", _rendered(summary)) if summary else ""
-            return f'<div class="compaction">{escape(compaction_line(block))}{told}</div>\n'
-        parts = [f'<div class="head">{escape(headline(message))}</div>', *map(self._block, message.blocks)]
-        if message.error:
-            parts.append(f"<p><em>{ended_in_words(message)}: {escape(message.error)}</em></p>")
-        if entry.context:
-            parts.append(_context(entry.context))
-        anchor = f' id="m-{escape(message.id)}"'
-        return f'<article class="{escape(message.role)}"{anchor}>\n' + "\n".join(filter(None, parts)) + "\n</article>\n"
+def _block(store: Store, block: Block) -> str:
+    match block:
+        case Text(text=text):
+            return _rendered(text)
+        case Thinking(text=text):
+            return _details("Thought", _rendered(text)) if text else ""
+        case ToolCall():
+            called = f'<pre class="call"><code>{escape(block.arguments)}</code></pre>'
+            return f"<p>→ <code>{escape(block.name)}</code></p>{called}"
+        case ToolResult():
+            failed = " failed" if block.is_error else ""
+            files = "".join(_block(store, each) for each in block.attachments)
+            return _details(f"← {block.name}{failed}, {len(block.text):,} characters", _code(block.text)) + files
+        case File():
+            return _details(f"File {block.name}", _code(block.text)) if block.text else _named("File", block.name)
+        case Image():
+            return _image(store, block)
+        case References(references=references, quotes=quotes) if references or quotes:
+            named = "".join(f'<li dir="auto">{escape(reference_words(each))}</li>' for each in references)
+            quoted = "".join(
+                f'<blockquote dir="auto">{escape(each.sentence)}<br><small>{escape(each.wikilink)}</small></blockquote>'
+                for each in quotes
+            )
+            return f"<p>📚 Referenced documents</p><ul>{named}</ul>{quoted}"
+    return ""
 
-    def _block(self, block: Block) -> str:
-        match block:
-            case Text(text=text):
-                return _rendered(text)
-            case Thinking(text=text):
-                return _details("Thought", _rendered(text)) if text else ""
-            case ToolCall():
-                called = f'<pre class="call"><code>{escape(block.arguments)}</code></pre>'
-                return f"<p>→ <code>{escape(block.name)}</code></p>{called}"
-            case ToolResult():
-                failed = " failed" if block.is_error else ""
-                files = "".join(self._block(each) for each in block.attachments)
-                return _details(f"← {block.name}{failed}, {len(block.text):,} characters", _code(block.text)) + files
-            case File():
-                return _details(f"File {block.name}", _code(block.text)) if block.text else _named("File", block.name)
-            case Image():
-                return self._image(block)
-            case References():
-                return _references(block)
-            case Compaction():
-                return ""
 
-    def _image(self, block: Image) -> str:
-        data = block.base64
-        if block.sha256 and block.media_type in IMAGE_KINDS:
-            try:
-                stored = self._store.blobs.get(block.sha256)
-            except (NotFound, Altered):
-                stored = b""
-            data = base64.b64encode(stored).decode() if len(stored) <= MAX_IMAGE_BYTES else ""
-        if block.media_type not in IMAGE_KINDS or not _BASE64.fullmatch(data):
-            return _named("Image", block.name or block.url or block.media_type)
-        return f'<p><img alt="{escape(block.name)}" src="data:{block.media_type};base64,{data}"></p>'
+def _image(store: Store, block: Image) -> str:
+    data = block.base64
+    if block.sha256 and block.media_type in IMAGE_KINDS:
+        try:
+            stored = store.blobs.get(block.sha256)
+        except (NotFound, Altered):
+            stored = b""
+        data = base64.b64encode(stored).decode() if len(stored) <= MAX_IMAGE_BYTES else ""
+    if block.media_type not in IMAGE_KINDS or not _BASE64.fullmatch(data):
+        return _named("Image", block.name or block.url or block.media_type)
+    return f'<p><img alt="{escape(block.name)}" src="data:{block.media_type};base64,{data}"></p>'
 
 
 def _rendered(text: str) -> str:
@@ -180,23 +171,11 @@ def _details(title: str, body: str) -> str:
     return f"<details><summary>{escape(title)}</summary>{body}</details>"
 
 
-def _references(block: References) -> str:
-    named = "".join(f'<li dir="auto">{escape(reference_words(each))}</li>' for each in block.references)
-    quotes = "".join(
-        f'<blockquote dir="auto">{escape(quote.sentence)}<br><small>{escape(quote.wikilink)}</small></blockquote>'
-        for quote in block.quotes
-    )
-    return f"<p>📚 Referenced documents</p><ul>{named}</ul>{quotes}" if named or quotes else ""
-
-
 def _context(context: ReadContext) -> str:
     rows = []
     for section in context.sections:
-        always = ", ".join(pick.name for pick in section.picks if not pick.is_chosen)
-        chosen = [pick for pick in section.picks if pick.is_chosen]
-        picks = "".join(f"<li>{escape(pick.name)} <small>({escape(pick.about)})</small></li>" for pick in chosen)
-        told = f"{escape(section.name)} {section.tokens:,}" + (f": {escape(always)}" if always else "")
-        rows.append(f"<li>{told}<ul>{picks}</ul></li>" if picks else f"<li>{told}</li>")
+        picks = "".join(f"<li>{escape(name)} <small>({escape(about)})</small></li>" for name, about in section.picks)
+        rows.append(f"<li>{escape(section.line)}{f'<ul>{picks}</ul>' if picks else ''}</li>")
     rows += [f"<li>note: {escape(note)}</li>" for note in context.notes]
-    told = _details(f"Context: {context.line}", f"<ul>{''.join(rows)}</ul>")
-    return f'<div class="context">{told}</div>'
+    folded = _details(f"Context: {context.line}", f"<ul>{''.join(rows)}</ul>")
+    return f'<div class="context">{folded}</div>'
