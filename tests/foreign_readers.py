@@ -39,7 +39,7 @@ from recto.sentences.features import read_conversation
 from recto.sentences.priority import priority_of
 from recto.sentences.segments import readable, segments
 from recto.sources.advice import forbids
-from recto.sources.mentions import find_mentions, without_mentions
+from recto.sources.documents import find_mentions, without_mentions
 from recto.sources.server_config import without_secret_address, without_secrets
 from recto.sources.source import Rule, SourceId
 from recto.sources.use_detection import SentSource, detect_uses

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.sources.chunk_index import ChunkIndex, SourceChunk, name_weight, question_stems, text_stems
+from recto.sources.candidates import ChunkIndex, SourceChunk, name_weight, question_stems, text_stems
 
 
 def chunk(name: str, text: str) -> SourceChunk:

@@ -1,18 +1,28 @@
 """Candidates: the sources that may be chosen for a message, split into chunks; and the score of each chunk, by its
-words and by its meaning."""
+words and by its meaning. In memory; nothing is stored on disk.
+
+A tool is one chunk, from its name, description and parameters; a text has one chunk for its name and one for each
+section.
+"""
 
 import math
+import re
 from collections import OrderedDict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from heapq import nlargest
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from itertools import accumulate, chain, islice
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_sentences
+from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, words
 from recto.search.text_vectors import HashedTexts
-from recto.sources.chunk_index import ChunkIndex, ChunkMatch, SourceChunk, name_weight, question_stems, source_chunks
-from recto.sources.source import Source, SourceId
+from recto.sources.source import Source, SourceId, TextSource, Tool
+from recto.vault.document import Document
+from recto.vault.note_chunks import NoteChunk, note_chunks
+from recto.vault.relevant_parts import question_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,16 +32,197 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.float64]
 
-
+# This many parameters of a tool are read, and so deep: schemas may be endless.
+MAX_PARAMETERS, MAX_SCHEMA_DEPTH = 40, 3
+# A text up to this length is one chunk; one with headings covers several topics sooner.
+MAX_SINGLE_CHUNK, MAX_SINGLE_CHUNK_WITH_HEADINGS = MAX_PASSAGE_CHARS + MIN_PASSAGE_CHARS, 400
+# A section up to this length is sent whole; of a longer one, what fits best.
+MAX_PART_CHARS = 4000
+OMISSION = "\n\n…\n\n"
 TYPICAL_CHUNK_WORDS = 30
+# Added to the number of chunks: among three sources no word is common or rare.
+SMOOTHING_CHUNKS = 100
 # The weight of one rare word: a message with less has no topic that a source could share.
 MIN_QUERY_WEIGHT = 0.8
+# Words of any request: they count, but little.
+COMMON_STEMS = frozenset(map(stem_word, COMMON_WORDS))
+COMMON_WEIGHT = 0.25
 # Unused sources are dropped from the cache when there are this many more than candidates.
 MAX_UNUSED_SOURCES = 1000
 # Choosing and filtering use different candidates, so those of the last few messages stay.
 MAX_CACHED_CANDIDATES = 4
 _MAX_QUOTE_CHARS = 60
 _MIN_SHOWN_SIMILARITY = 0.2
+_WORD_BOUNDARIES = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Short forms of words that names and descriptions write out.
+_ABBREVIATIONS = {
+    "repo": "repository", "repos": "repositories", "pr": "pull request", "prs": "pull requests", "db": "database",
+    "mail": "email", "mails": "emails", "k8s": "kubernetes", "msg": "message", "dm": "direct message",
+    "dir": "directory", "folder": "directory", "doc": "document", "docs": "documents", "config": "configuration",
+    "env": "environment", "pic": "image", "picture": "image", "ticket": "issue", "website": "page", "site": "page",
+    "ls": "list", "rm": "delete remove", "mkdir": "create directory", "ci": "workflow", "auth": "authentication",
+    "login": "authentication", "pwd": "password", "vm": "machine", "todo": "task", "app": "application",
+}  # fmt: skip
+
+
+# -- chunks
+
+
+class SourceChunk(Struct, frozen=True):
+    texts: tuple[str, ...]
+    """The texts to embed; the chunk's vector is their mean."""
+    name: frozenset[str]
+    """The stems of its source's name."""
+    stems: frozenset[str]
+    """The stems of all its words, including the name."""
+    part: str | None = None
+    """The section, verbatim with its heading, of a source with several."""
+
+
+def source_chunks(source: Source) -> tuple[SourceChunk, ...]:
+    """Splits a source into at least one chunk."""
+    return (_tool_chunk(source),) if isinstance(source, Tool) else tuple(_text_chunks(source))
+
+
+def split_identifier(name: str) -> str:
+    """Splits a name into words: `getUserInfo`, `get_user-info` and `get.user.info` are "get user info"."""
+    return " ".join(filter(None, _WORD_BOUNDARIES.split(name))).lower()
+
+
+def text_stems(text: str) -> frozenset[str]:
+    return frozenset(stem_word(word) for word in words(text) if word not in STOP_WORDS)
+
+
+def _tool_chunk(tool: Tool) -> SourceChunk:
+    own_name = split_identifier(tool.own_name or tool.name)
+    server = split_identifier(tool.server)
+    description = " ".join(tool.description.split())
+    parameters = [
+        f"{split_identifier(name)} {about}" for name, about in islice(_parameters(tool.schema), MAX_PARAMETERS)
+    ]
+    # people who do not know the name describe what the tool does: its first sentence alone counts as much
+    texts = (f"{server} {own_name}: {description}"[:MAX_PASSAGE_CHARS], *split_sentences(description)[:1])
+    all_words = " ".join([server, own_name, description, *parameters])
+    return SourceChunk(texts, text_stems(own_name), text_stems(all_words))
+
+
+def _parameters(schema: Mapping[str, Any], depth: int = MAX_SCHEMA_DEPTH) -> Iterator[tuple[str, str]]:
+    """Names and descriptions; none for an invalid schema."""
+    properties = schema.get("properties")
+    for name, parameter in properties.items() if isinstance(properties, Mapping) else ():
+        if not isinstance(parameter, Mapping):
+            continue
+        description, items = parameter.get("description"), parameter.get("items")
+        yield str(name), description if isinstance(description, str) else ""
+        if depth:
+            yield from _parameters(items if isinstance(items, Mapping) else parameter, depth - 1)
+
+
+def _text_chunks(source: TextSource) -> Iterator[SourceChunk]:
+    title = split_identifier(source.name)
+    head = f"{title}: {source.description}" if source.description else title
+    name = text_stems(f"{title} {source.description}")
+    document = Document(f"{source.name}.md", source.text)
+    text = source.text.strip()
+    longest = MAX_SINGLE_CHUNK_WITH_HEADINGS if "\n#" in source.text else MAX_SINGLE_CHUNK
+    sections = [chunk for chunk in note_chunks(document) if chunk.text] if len(text) > longest else []
+    if len(sections) < 2:
+        whole = f"{head}\n{text}"[:MAX_SINGLE_CHUNK]
+        yield SourceChunk((whole,), name, name | text_stems(source.text))
+        return
+    yield SourceChunk((head,), name, name)
+    for section in sections:
+        text = f"{head}\n{section.text}"
+        stems = name | text_stems(f"{' '.join(section.headings)} {text}")
+        yield SourceChunk((text,), name, stems, _section_text(document, section))
+
+
+def _section_text(document: Document, chunk: NoteChunk) -> str:
+    """The section that contains a chunk; of a very long one, its heading and the chunk."""
+    text, starts = document.text, [heading.start for heading in document.parsed.headings]
+    start = max((other for other in starts if other <= chunk.start), default=document.parsed.body_start)
+    end = min((other for other in starts if other > chunk.start), default=len(text))
+    section = text[start:end].strip()
+    if len(section) <= MAX_PART_CHARS:
+        return section
+    heading = text[start:].lstrip().partition("\n")[0].strip()
+    has_heading = not chunk.headings or chunk.text.startswith(heading)
+    return chunk.text if has_heading else f"{heading}{OMISSION}{chunk.text}"
+
+
+# -- finding them by words
+
+
+class ChunkMatch(Struct):
+    """The words of a question that a chunk contains, by weight."""
+
+    weight: float = 0.0
+    name: float = 0.0
+    """How many words of its source's name the question contains."""
+    words: list[str] = field(default_factory=list)
+
+
+@lru_cache(maxsize=1024)  # earlier messages are compared with every new one
+def question_stems(question: str) -> Mapping[str, str]:
+    """The words of a question: each stem with its word."""
+    stems = question_words(question).stems
+    used = [(short, long) for short, long in _ABBREVIATIONS.items() if stem_word(short) in stems]
+    written_out = ((stem_word(word), short) for short, long in used for word in long.split())
+    return dict(stems) | {stem: short for stem, short in written_out if stem not in stems}
+
+
+class ChunkIndex:
+    """Chunks by their number."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[int, SourceChunk] = {}
+        self._postings: dict[str, set[int]] = {}
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    def add(self, chunk: SourceChunk) -> int:
+        number, self._next = self._next, self._next + 1
+        self._chunks[number] = chunk
+        for stem in chunk.stems:
+            self._postings.setdefault(stem, set()).add(number)
+        return number
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            for stem in self._chunks.pop(number).stems:
+                self._postings[stem].discard(number)
+                if not self._postings[stem]:
+                    del self._postings[stem]
+
+    def match(self, question: Mapping[str, str], numbers: set[int]) -> tuple[dict[int, ChunkMatch], float]:
+        """The matches among these chunks, and the weight of all words of the question."""
+        by_word: dict[str, list[str]] = {}
+        for stem, word in question.items():
+            by_word.setdefault(word, []).append(stem)
+        matches: dict[int, ChunkMatch] = {}
+        total = 0.0
+        size = len(numbers) + SMOOTHING_CHUNKS
+        for word, stems in by_word.items():
+            matching = set(chain.from_iterable(self._postings.get(stem, ()) for stem in stems)) & numbers
+            commonness = COMMON_WEIGHT if any(stem in COMMON_STEMS for stem in stems) else 1.0
+            # the fewer chunks contain a word, the more it weighs
+            weight = math.log(size / (len(matching) + 1)) / math.log(size) * commonness
+            total += weight
+            for number in matching:
+                match = matches.setdefault(number, ChunkMatch())
+                match.weight += weight
+                match.words.append(word)
+                match.name += commonness * len(self._chunks[number].name.intersection(stems))
+        return matches, total
+
+
+@lru_cache(maxsize=16384)
+def name_weight(name: frozenset[str]) -> float:
+    """The number of words in a name; common ones count less."""
+    return sum(COMMON_WEIGHT if stem in COMMON_STEMS else 1.0 for stem in name)
+
 
 QueryMatches = tuple[Mapping[int, ChunkMatch], float]
 """The matches of a query by chunk number, and the weight of all its words."""
@@ -109,15 +300,13 @@ class Candidates:
         ]
         self.positions = {number: position for position, (_, _, number) in enumerate(self.chunks)}
         self._numbers = set(self.positions)
-        texts = [chunk_texts for entry in entries for chunk_texts in entry.texts]
+        texts = [each for entry in entries for each in entry.texts]
         self.texts = HashedTexts.join(texts)
-        self.sizes = [len(chunk_texts) for chunk_texts in texts]
+        self.sizes = [len(each) for each in texts]
         self.starts = [0, *accumulate(self.sizes)][:-1]
-        counts = [len(entry.chunks) for entry in entries]
-        firsts = [0, *accumulate(counts)][:-1]
+        ends = list(accumulate(len(entry.chunks) for entry in entries))
         self._ranges = {
-            id(source): range(first, first + count)
-            for source, first, count in zip(sources, firsts, counts, strict=True)
+            id(source): range(first, end) for source, first, end in zip(sources, [0, *ends], ends, strict=False)
         }
 
     def positions_of(self, source: Source) -> range:
@@ -147,7 +336,7 @@ class CandidateCache:
             self._candidates.move_to_end(objects)
             return cached
         self._drop_unused(sources)
-        ordered = sorted(sources, key=_sort_key)
+        ordered = sorted(sources, key=lambda source: source.id)
         entries = [self._entry(source) for source in ordered]
         candidates = self._candidates[objects] = Candidates(self._index, ordered, entries)
         if len(self._candidates) > MAX_CACHED_CANDIDATES:
@@ -155,10 +344,9 @@ class CandidateCache:
         return candidates
 
     def _entry(self, source: Source) -> ChunkedSource:
-        known = self._entries.get(source.id)
-        if known is not None and (known[0] is source or known[0] == source):
-            return known[1]
-        if known is not None:
+        if known := self._entries.get(source.id):
+            if known[0] == source:
+                return known[1]
             self._drop(source.id)
         chunks = source_chunks(source)
         entry = ChunkedSource(
@@ -177,12 +365,6 @@ class CandidateCache:
         self._candidates.clear()
 
 
-def _sort_key(source: Source) -> tuple[str, str, str]:
-    """The order of ids."""
-    id = source.id
-    return id.kind, id.name, id.server
-
-
 # -- scores
 
 
@@ -199,8 +381,8 @@ class ChunkScore(Struct, frozen=True):
     def because(self) -> str:
         reasons = []
         if self.similarity is not None and self.similarity >= _MIN_SHOWN_SIMILARITY:
-            query = self.query
-            quote = query if len(query) <= _MAX_QUOTE_CHARS else f"{query[:_MAX_QUOTE_CHARS].rstrip()}…"
+            is_short = len(self.query) <= _MAX_QUOTE_CHARS
+            quote = self.query if is_short else f"{self.query[:_MAX_QUOTE_CHARS].rstrip()}…"
             reasons.append(f"near in meaning ({self.similarity:.2f}) to '{quote}'")
         if self.words:
             reasons.append(f"holds {', '.join(sorted(self.words))}")
@@ -273,11 +455,10 @@ class ChunkScores:
         self.scores = dict(enumerate(np.maximum(combined, alone).tolist()))
         self._best_query = dict(enumerate(best.tolist()))
         self._similarity = dict(enumerate(mean[rows, best].tolist()))
-        if unknown.any():
-            without_vectors = np.flatnonzero(unknown).tolist()
+        if without_vectors := frozenset(np.flatnonzero(unknown).tolist()):
             for position in without_vectors:
                 del self.scores[position], self._best_query[position], self._similarity[position]
-            self.score_by_words(frozenset(without_vectors))
+            self.score_by_words(without_vectors)
 
     def _combined_evidence(self, similarity: "Rows") -> "Rows":
         """The evidence for each chunk by each query."""

@@ -15,8 +15,7 @@ from recto.search.embedder import LOCAL, MINILM, Embedder
 from recto.search.passages import key_sentences, shorten_message
 from recto.search.ranking import SAMPLE_QUESTIONS, SAMPLE_TEXTS, Calibration, calibrate
 from recto.search.text_vectors import HashedTexts, Similarities, TextVectors
-from recto.sources.candidates import CandidateCache, ChunkScore, ChunkScores
-from recto.sources.chunk_index import QuestionStems, question_stems
+from recto.sources.candidates import CandidateCache, ChunkScore, ChunkScores, question_stems
 from recto.sources.source import Source, SourceId
 
 if TYPE_CHECKING:
@@ -213,12 +212,12 @@ def _learn(
     return found
 
 
-def _likeness(stems: QuestionStems, question: str, similarity: float | None) -> float:
+def _likeness(stems: Mapping[str, str], question: str, similarity: float | None) -> float:
     """How similar two messages are, from 0 to 1."""
     if similarity is not None and similarity == similarity:  # NaN stands for a vector that is not ready yet
         scaled = (similarity - MIN_SIMILARITY) / (1 - MIN_SIMILARITY)
         return scaled * 0.5 + 0.5 if similarity >= MIN_SIMILARITY else 0.0
     other = question_stems(question)
-    union = stems.stems.keys() | other.stems.keys()
-    share = len(stems.stems.keys() & other.stems.keys()) / len(union) if union else 0.0
+    union = stems.keys() | other.keys()
+    share = len(stems.keys() & other.keys()) / len(union) if union else 0.0
     return share if share >= MIN_WORD_OVERLAP else 0.0

@@ -24,7 +24,7 @@ from recto.errors import RectoError
 from recto.mcp.servers import McpServers, ToolOffer
 from recto.settings.settings import FIXED, ContextSettings, ToolSettings
 from recto.sources.chooser import ChoiceLimits, Chooser, PastTurn, ScoredSource, SourceChoice
-from recto.sources.mentions import mentioned_sources, without_mentions
+from recto.sources.documents import mentioned_sources, without_mentions
 from recto.sources.overrides import SourceList, SourceOverrides, SourceState, SourceStatus, overrides_from_json
 from recto.sources.selection import FITTING, OfferedTool, Selection, StablePicks, session_selection, sources_text
 from recto.sources.source import (

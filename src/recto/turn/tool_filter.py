@@ -14,9 +14,8 @@ from recto.base.text import counted
 from recto.settings.settings import ToolSettings
 from recto.sources.selection import OfferedTool
 from recto.sources.server_config import ServerConfig
-from recto.sources.short_tool import short_form
 from recto.sources.source import BUILT_IN_SERVER, Pick, SourceId
-from recto.sources.tools import LocalTool
+from recto.sources.tools import LocalTool, short_form
 from recto.sources.vault_tools import FIND_EXCERPTS, READ_DOCUMENT, RESOLVE_WIKILINK, reading_tools, writing_tools
 from recto.turn.context import ResolvedModel
 from recto.turn.preamble import build_preamble
