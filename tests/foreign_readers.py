@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from tests.hostile_texts import Read
 
-from recto.agents.source_file import read_source_file
+from recto.agents.agent_file import read_source_file
 from recto.api.client_turn import differing_parts
 from recto.base.text import clean, closest_key, without_key
 from recto.chat.blocks import Text, ToolResult

@@ -16,8 +16,7 @@ from recto.chat.message import Message
 from recto.compaction.simulated_compaction import SimulatedCompaction
 from recto.engine import Engine
 from recto.store.store import Store
-from recto.tasks.history import read_run, run_entry
-from recto.tasks.run import TaskRun
+from recto.tasks.run import TaskRun, read_run, run_entry
 from recto.turn.assembly import Turn
 from recto.turn.context import CallOptions, ResolvedModel, TurnContext
 from recto.turn.loaded_view import LoadedView, grown_view, load_view, view_after_cut

@@ -77,10 +77,12 @@ def detect_uses(reply: str, called: Collection[str], sent: Sequence[SentSource],
     text = _ReplyText(reply, _KnownText(known), [each for each in traces if each is not None])
     found = []
     for source, each in zip(sent, traces, strict=True):
-        sign, detail = ("called", source.call_name) if source.call_name and source.call_name in called else ("", "")
         if each is not None:
-            sign, detail = text.use_of(each)
-        found.append(UseEvidence(source.id, sign, _shortened(detail) if each else detail))
+            found.append(UseEvidence(source.id, *text.use_of(each)))
+        elif source.call_name and source.call_name in called:
+            found.append(UseEvidence(source.id, "called", source.call_name))
+        else:
+            found.append(UseEvidence(source.id, ""))
     return found
 
 
@@ -183,7 +185,7 @@ class _ReplyText:
     def use_of(self, source: _Traces) -> tuple[Sign, str]:
         """How the reply uses a source, and the words that show it."""
         if quote := self._quote(source):
-            return "quoted", quote
+            return "quoted", _shortened(quote)
         novelty = self.new_terms(source)
         best, items, text = 0.0, "", ""
         for sentence, other, weight in self.close_pairs(source, novelty):
@@ -193,7 +195,9 @@ class _ReplyText:
                     best, text = new_weight, sentence.text
                     # terms with a spelling of their own: numbers, names, addresses
                     items = ", ".join(term for term, own in new.items() if own >= ITEM_WEIGHT)
-        return ("quoted", items) if items else ("paraphrased" if text else "", text)
+        if items:
+            return "quoted", _shortened(items)
+        return ("paraphrased", _shortened(text)) if text else ("", "")
 
     def _quote(self, source: _Traces) -> str:
         """Words in a row that the reply takes from the source; empty where there are none."""

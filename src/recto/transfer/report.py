@@ -1,5 +1,5 @@
-"""The names of the formats, what an import reads, and ImportReport: its outcome. Light: every command that opens a store
-needs the names."""
+"""The names of the formats, what an import reads, and ImportReport: its outcome. Light, because every command that
+opens a store needs it."""
 
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path

@@ -13,7 +13,7 @@ from recto.agents.agent import Agent
 from recto.errors import NotFound, StoreError
 from recto.sources.source import Pick, Reference, Rule, SourceId
 from recto.store.store import Store
-from recto.tasks.plan_tool import FOR_A_RUN
+from recto.tasks.plan import FOR_A_RUN
 
 TEXTS: dict[str, type[Rule] | type[Reference]] = {"rule": Rule, "reference": Reference}
 S = TypeVar("S", Rule, Reference)
