@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_sentences
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, words
 from recto.search.text_vectors import HashedTexts
+from recto.sentences.words import tables
 from recto.sources.source import Source, SourceId, TextSource, Tool
 from recto.vault.document import Document
 from recto.vault.note_chunks import NoteChunk, note_chunks
@@ -54,15 +55,6 @@ MAX_CACHED_CANDIDATES = 4
 _MAX_QUOTE_CHARS = 60
 _MIN_SHOWN_SIMILARITY = 0.2
 _WORD_BOUNDARIES = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# Short forms of words that names and descriptions write out.
-_ABBREVIATIONS = {
-    "repo": "repository", "repos": "repositories", "pr": "pull request", "prs": "pull requests", "db": "database",
-    "mail": "email", "mails": "emails", "k8s": "kubernetes", "msg": "message", "dm": "direct message",
-    "dir": "directory", "folder": "directory", "doc": "document", "docs": "documents", "config": "configuration",
-    "env": "environment", "pic": "image", "picture": "image", "ticket": "issue", "website": "page", "site": "page",
-    "ls": "list", "rm": "delete remove", "mkdir": "create directory", "ci": "workflow", "auth": "authentication",
-    "login": "authentication", "pwd": "password", "vm": "machine", "todo": "task", "app": "application",
-}  # fmt: skip
 
 
 # -- chunks
@@ -166,8 +158,9 @@ class ChunkMatch(Struct):
 def question_stems(question: str) -> Mapping[str, str]:
     """The words of a question: each stem with its word."""
     stems = question_words(question).stems
-    used = [(short, long) for short, long in _ABBREVIATIONS.items() if stem_word(short) in stems]
-    written_out = ((stem_word(word), short) for short, long in used for word in long.split())
+    pairs = (pair.split("/") for pair in tables()["abbreviations"]["en"])
+    used = ((short, long) for short, long in pairs if stem_word(short) in stems)
+    written_out = ((stem_word(word), short) for short, long in used for word in long.split("_"))
     return dict(stems) | {stem: short for stem, short in written_out if stem not in stems}
 
 

@@ -7,6 +7,7 @@ import base64
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
+from pathlib import Path
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
@@ -39,34 +40,6 @@ IMAGE_KINDS = ("image/png", "image/jpeg", "image/gif", "image/webp")
 MAX_IMAGE_BYTES = 4 << 20
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-STYLE = """
-:root { color-scheme: light dark; --ink: #1d1d1f; --paper: #fdfdfb; --soft: #6b6b70; --line: #e2e2de; --user: #f0f4fa;
-  --code: #f5f5f2; --mark: #8a6d1a; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e3; --paper: #18191b; --soft: #9a9aa0; --line: #333538;
-  --user: #1f2732; --code: #232528; --mark: #d8b75a; } }
-body { margin: 0 auto; padding: 2rem 1.25rem 5rem; max-width: 46rem; background: var(--paper); color: var(--ink);
-  font: 1.05rem/1.6 Charter, Georgia, "Noto Serif", serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 2.5rem 0 .5rem; }
-article h1, article h2, article h3 { font-size: 1.1rem; margin: 1rem 0 .3rem; }
-header, .head, .context, .compaction, footer { font: .82rem/1.5 system-ui, sans-serif; color: var(--soft); }
-article { margin: 1.5rem 0; padding: .1rem 0; border-top: 1px solid var(--line); }
-article.user { background: var(--user); border: 0; border-radius: .5rem; padding: .6rem 1rem; }
-article.user > :last-child { margin-bottom: .2rem; }
-.head { margin: .5rem 0; font-weight: 600; }
-.compaction { margin: 2rem 0; padding: .6rem 1rem; border-left: 3px solid var(--mark); }
-pre { background: var(--code); border-radius: .4rem; padding: .7rem .9rem; overflow-x: auto; font-size: .85rem;
-  line-height: 1.45; }
-pre.call, details pre { white-space: pre-wrap; }
-code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .9em; }
-table { display: block; max-width: 100%; overflow-x: auto; border-collapse: collapse; overflow-wrap: normal; }
-td, th { border: 1px solid var(--line); padding: .2rem .5rem; min-width: 3rem; vertical-align: top; }
-@media (max-width: 40rem) { body { padding: 1rem .9rem 3rem; } td, th { min-width: 6rem; } }
-blockquote { margin: .6rem 0; padding-inline-start: 1rem; border-inline-start: 3px solid var(--line);
-  color: var(--soft); }
-img { max-width: 100%; height: auto; border-radius: .4rem; } a { color: inherit; }
-details { margin: .6rem 0; } summary { cursor: pointer; }
-@media print { pre { white-space: pre-wrap; } article { break-inside: avoid-page; } }
-"""
 _markdown = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
 
 
@@ -82,13 +55,14 @@ _markdown.core.ruler.push("directions", _set_directions)
 
 def html_chunks(store: Store, ids: Sequence[str]) -> Iterator[str]:
     texts = [ConversationText(store, id) for id in ids]
+    style = Path(__file__).with_name("page.css").read_text("utf-8")
     title = texts[0].conversation.title if len(texts) == 1 else f"{len(texts)} conversations"
     yield (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n<meta name="generator" content="Recto">\n'
-        f"<title>{escape(title or 'Conversation')}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title or 'Conversation')}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
     )
     for text in texts:
         facts = " · ".join(f"{name}: {escape(value)}" for name, value in text.facts())

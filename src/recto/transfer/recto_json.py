@@ -345,15 +345,17 @@ class RectoFile:
     def conversations(self) -> Generator[IncomingConversation, None, None]:
         with self._path.open("rb") as file:
             reader = _LineReader(file, self._path.name)
-            header = reader.header()
-            for number in range(1, header.conversations + 1):
-                items = _Items(reader, f"conversation {number} of {header.conversations}")
+            count = reader.header().conversations
+            for number in range(1, count + 1):
+                items = _Items(reader, f"conversation {number} of {count}")
                 found, place = items.conversation, f"{reader.name}, line {reader.number:,}"
                 notes = _rights(found)
                 yield IncomingConversation(found, items, place, reader.position, is_complete=True, notes=notes)
-                for _ in items:  # whoever got it may not have read it to its end
+                for _ in items:  # the importer may not have read it to its end
                     pass
-            reader.finish()
+            if file.readline(1):
+                reader.number += 1
+                raise reader.error("there are more conversations than the first line says")
 
 
 def _rights(conversation: Conversation) -> tuple[str, ...]:
@@ -366,6 +368,12 @@ def _rights(conversation: Conversation) -> tuple[str, ...]:
     if vault:
         notes.append(f"its messages are sent with notes of {vault}")
     return tuple(notes)
+
+
+class _FirstLine(Struct, tag_field="type", tag=FORMAT):
+    """Of any version."""
+
+    version: Any = 0
 
 
 class _LineReader:
@@ -401,27 +409,19 @@ class _LineReader:
     def header(self) -> HeaderLine:
         """The first line. Its version is read before anything else: a newer one may have other fields."""
         try:
-            first = msgspec.json.decode(self._file.readline(MAX_LINE_BYTES + 1))
+            first = msgspec.json.decode(self._file.readline(MAX_LINE_BYTES + 1), type=_FirstLine)
         except (ValueError, RecursionError):
-            first = None
-        self._file.seek(0)
-        if not isinstance(first, dict) or first.get("type") != FORMAT:
             self.number = 1
-            raise self.error("it is not the first line of an export of Recto")
-        version = first.get("version")
-        if isinstance(version, int) and version > VERSION:
-            newer = f"version {version}, this one knows {VERSION}"
+            raise self.error("it is not the first line of an export of Recto") from None
+        self._file.seek(0)
+        if isinstance(first.version, int) and first.version > VERSION:
+            newer = f"version {first.version}, this one knows {VERSION}"
             raise TooNew(f"{self.name} was written by a newer Recto ({newer}); upgrade Recto to import it")
         _, line = self.read("its header")
         assert isinstance(line, HeaderLine)
         if line.version != VERSION:
             raise self.error(f"the version {line.version} is unknown - at `$.version`")
         return line
-
-    def finish(self) -> None:
-        if self._file.readline(1):
-            self.number += 1
-            raise self.error("there are more conversations than the first line says")
 
     def error(self, why: str, *, after: bool = False) -> Invalid:
         where = f"after line {self.number:,}" if after else f"line {self.number:,}"
