@@ -8,13 +8,14 @@ section.
 import math
 import re
 from collections import OrderedDict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import nlargest
-from itertools import accumulate, chain, islice
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_sentences
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, words
@@ -164,53 +165,6 @@ def question_stems(question: str) -> Mapping[str, str]:
     return dict(stems) | {stem: short for stem, short in written_out if stem not in stems}
 
 
-class ChunkIndex:
-    """Chunks by their number."""
-
-    def __init__(self) -> None:
-        self._chunks: dict[int, SourceChunk] = {}
-        self._postings: dict[str, set[int]] = {}
-        self._next = 0
-
-    def __len__(self) -> int:
-        return len(self._chunks)
-
-    def add(self, chunk: SourceChunk) -> int:
-        number, self._next = self._next, self._next + 1
-        self._chunks[number] = chunk
-        for stem in chunk.stems:
-            self._postings.setdefault(stem, set()).add(number)
-        return number
-
-    def remove(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            for stem in self._chunks.pop(number).stems:
-                self._postings[stem].discard(number)
-                if not self._postings[stem]:
-                    del self._postings[stem]
-
-    def match(self, question: Mapping[str, str], numbers: set[int]) -> tuple[dict[int, ChunkMatch], float]:
-        """The matches among these chunks, and the weight of all words of the question."""
-        by_word: dict[str, list[str]] = {}
-        for stem, word in question.items():
-            by_word.setdefault(word, []).append(stem)
-        matches: dict[int, ChunkMatch] = {}
-        total = 0.0
-        size = len(numbers) + SMOOTHING_CHUNKS
-        for word, stems in by_word.items():
-            matching = set(chain.from_iterable(self._postings.get(stem, ()) for stem in stems)) & numbers
-            commonness = COMMON_WEIGHT if any(stem in COMMON_STEMS for stem in stems) else 1.0
-            # the fewer chunks contain a word, the more it weighs
-            weight = math.log(size / (len(matching) + 1)) / math.log(size) * commonness
-            total += weight
-            for number in matching:
-                match = matches.setdefault(number, ChunkMatch())
-                match.weight += weight
-                match.words.append(word)
-                match.name += commonness * len(self._chunks[number].name.intersection(stems))
-        return matches, total
-
-
 @lru_cache(maxsize=16384)
 def name_weight(name: frozenset[str]) -> float:
     """The number of words in a name; common ones count less."""
@@ -218,7 +172,7 @@ def name_weight(name: frozenset[str]) -> float:
 
 
 QueryMatches = tuple[Mapping[int, ChunkMatch], float]
-"""The matches of a query by chunk number, and the weight of all its words."""
+"""The matches of a query by the position of a chunk, and the weight of all its words."""
 
 
 # -- weights
@@ -275,51 +229,61 @@ def word_overlap(match: ChunkMatch, query_weight: float, chunk: SourceChunk) -> 
 
 
 class ChunkedSource(Struct, frozen=True):
+    source: Source
     chunks: tuple[SourceChunk, ...]
-    numbers: tuple[int, ...]
     texts: tuple[HashedTexts, ...]
     """The texts to embed, for each chunk."""
 
 
 class Candidates:
-    """Sources by their chunks, in the order of the sources' ids. A chunk is known here by its position."""
+    """Sources by their chunks, in the order of the sources' ids. A chunk is known by its position."""
 
-    def __init__(self, index: ChunkIndex, sources: Sequence[Source], entries: Sequence[ChunkedSource]) -> None:
-        self._index = index
-        self.chunks = [
-            (source, chunk, number)
-            for source, entry in zip(sources, entries, strict=True)
-            for chunk, number in zip(entry.chunks, entry.numbers, strict=True)
-        ]
-        self.positions = {number: position for position, (_, _, number) in enumerate(self.chunks)}
-        self._numbers = set(self.positions)
+    def __init__(self, entries: Sequence[ChunkedSource]) -> None:
+        self.chunks = [(entry.source, chunk) for entry in entries for chunk in entry.chunks]
+        self._postings: dict[str, set[int]] = {}
+        self._by_source: dict[SourceId, list[int]] = {}
+        for position, (source, chunk) in enumerate(self.chunks):
+            self._by_source.setdefault(source.id, []).append(position)
+            for stem in chunk.stems:
+                self._postings.setdefault(stem, set()).add(position)
         texts = [each for entry in entries for each in entry.texts]
         self.texts = HashedTexts.join(texts)
         self.sizes = [len(each) for each in texts]
         self.starts = [0, *accumulate(self.sizes)][:-1]
-        ends = list(accumulate(len(entry.chunks) for entry in entries))
-        self._ranges = {
-            id(source): range(first, end) for source, first, end in zip(sources, [0, *ends], ends, strict=False)
-        }
 
-    def positions_of(self, source: Source) -> range:
-        return self._ranges[id(source)]
+    def positions_of(self, source: Source) -> list[int]:
+        return self._by_source[source.id]
 
-    def match(self, queries: Sequence[str]) -> list[QueryMatches]:
-        return [self._index.match(question_stems(query), self._numbers) for query in queries]
+    def match(self, query: str) -> QueryMatches:
+        by_word: dict[str, list[str]] = {}
+        for stem, word in question_stems(query).items():
+            by_word.setdefault(word, []).append(stem)
+        matches: dict[int, ChunkMatch] = {}
+        total = 0.0
+        size = len(self.chunks) + SMOOTHING_CHUNKS
+        for word, stems in by_word.items():
+            matching = set().union(*(self._postings.get(stem, ()) for stem in stems))
+            commonness = COMMON_WEIGHT if any(stem in COMMON_STEMS for stem in stems) else 1.0
+            # the fewer chunks contain a word, the more it weighs
+            weight = math.log(size / (len(matching) + 1)) / math.log(size) * commonness
+            total += weight
+            for position in matching:
+                match = matches.setdefault(position, ChunkMatch())
+                match.weight += weight
+                match.words.append(word)
+                match.name += commonness * len(self.chunks[position][1].name.intersection(stems))
+        return matches, total
 
     def best_weight(self, sentence: str) -> float:
         """The weight of the best match for a sentence: how much it is about these sources."""
-        matches, _ = self._index.match(question_stems(sentence), self._numbers)
-        return max((match.weight for match in matches.values()), default=0.0)
+        return max((match.weight for match in self.match(sentence)[0].values()), default=0.0)
 
 
 class CandidateCache:
     """Recent candidates, so that each source is split only once."""
 
     def __init__(self) -> None:
-        self._index = ChunkIndex()
-        self._entries: dict[SourceId, tuple[Source, ChunkedSource]] = {}
+        self._entries: dict[SourceId, ChunkedSource] = {}
         # by object identity: hashing five hundred texts for every message would take longer than choosing
         self._candidates: OrderedDict[tuple[int, ...], Candidates] = OrderedDict()
 
@@ -328,34 +292,24 @@ class CandidateCache:
         if (cached := self._candidates.get(objects)) is not None:
             self._candidates.move_to_end(objects)
             return cached
-        self._drop_unused(sources)
-        ordered = sorted(sources, key=lambda source: source.id)
-        entries = [self._entry(source) for source in ordered]
-        candidates = self._candidates[objects] = Candidates(self._index, ordered, entries)
+        if len(self._entries) > 2 * len(sources) + MAX_UNUSED_SOURCES:
+            wanted = {source.id for source in sources}
+            self._entries = {id: entry for id, entry in self._entries.items() if id in wanted}
+        candidates = Candidates([self._entry(source) for source in sorted(sources, key=lambda source: source.id)])
+        self._candidates[objects] = candidates
         if len(self._candidates) > MAX_CACHED_CANDIDATES:
             self._candidates.popitem(last=False)
         return candidates
 
     def _entry(self, source: Source) -> ChunkedSource:
-        if known := self._entries.get(source.id):
-            if known[0] == source:
-                return known[1]
-            self._drop(source.id)
-        chunks = source_chunks(source)
-        entry = ChunkedSource(
-            chunks, tuple(map(self._index.add, chunks)), tuple(HashedTexts.of(chunk.texts) for chunk in chunks)
-        )
-        self._entries[source.id] = source, entry
-        return entry
-
-    def _drop_unused(self, sources: Sequence[Source]) -> None:
-        if len(self._entries) > 2 * len(sources) + MAX_UNUSED_SOURCES:
-            for id in self._entries.keys() - {source.id for source in sources}:
-                self._drop(id)
-
-    def _drop(self, id: SourceId) -> None:
-        self._index.remove(self._entries.pop(id)[1].numbers)
-        self._candidates.clear()
+        known = self._entries.get(source.id)
+        if known is None or known.source != source:
+            chunks = source_chunks(source)
+            known = ChunkedSource(source, chunks, tuple(HashedTexts.of(chunk.texts) for chunk in chunks))
+        elif known.source is not source:  # its candidates are known by this object, and keep it
+            known = replace(known, source=source)
+        self._entries[source.id] = known
+        return known
 
 
 # -- scores
@@ -403,9 +357,9 @@ class ChunkScores:
         return self._candidates.chunks[position][0]
 
     def chunk_score(self, position: int) -> ChunkScore:
-        source, chunk, number = self._candidates.chunks[position]
+        source, chunk = self._candidates.chunks[position]
         query = self._best_query[position]
-        match = self._matches[query][0].get(number)
+        match = self._matches[query][0].get(position)
         words = tuple(match.words) if match else ()
         part = chunk.part or self._best_part(source)
         similarity = self._similarity.get(position)
@@ -419,11 +373,9 @@ class ChunkScores:
         return None if best is None else chunks[best][1].part
 
     def score_by_words(self, only: Container[int] | None = None) -> None:
-        positions = self._candidates.positions
         best: dict[int, float] = {}
         for query, (matches, query_weight) in enumerate(self._matches):
-            for number, match in matches.items():
-                position = positions[number]
+            for position, match in matches.items():
                 overlap = word_overlap(match, query_weight, self._candidates.chunks[position][1])
                 evidence = KEYWORD_WEIGHTS.of_words(overlap)
                 if evidence > best.get(position, -1e9) and (only is None or position in only):
@@ -457,9 +409,8 @@ class ChunkScores:
         """The evidence for each chunk by each query."""
         evidence: Rows = COMBINED_WEIGHTS.similarity * similarity
         for query, (matches, query_weight) in enumerate(self._matches):
-            positions = [self._candidates.positions[number] for number in matches]
-            evidence[positions, query] += [
+            evidence[[*matches], query] += [
                 COMBINED_WEIGHTS.of_words(word_overlap(match, query_weight, self._candidates.chunks[position][1]))
-                for position, match in zip(positions, matches.values(), strict=True)
+                for position, match in matches.items()
             ]
         return evidence

@@ -114,7 +114,7 @@ class Chooser:
             candidates = self._candidates.get(sources)
             sentences = key_sentences(message, candidates.best_weight)
             queries = [*sentences, message] if len(sentences) > 1 else sentences
-            chunks = ChunkScores(candidates, queries, candidates.match(queries))
+            chunks = ChunkScores(candidates, queries, list(map(candidates.match, queries)))
         if not sentences or not sources:
             return chunks, {}, ""
         questions = HashedTexts.of(turn.question[:MAX_PAST_CHARS] for turn in past)
