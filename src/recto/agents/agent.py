@@ -182,18 +182,17 @@ def merge_layers(name: str, layers: Sequence[AgentLayer]) -> Agent:
     for file in (*(layer.mcp_file for layer in layers), *(layer.file for layer in layers)):
         for table in file.servers:
             merge_server_table(servers, table, notes)
-    modes = _IncludeModes(rules, references, servers, notes)
     for layer in layers:
-        modes.apply(layer.file)
+        _apply_include(layer.file, {"rule": rules, "reference": references}, servers, notes)
     return Agent(
         name,
         values.get("description", ""),
         values.get("model", ""),
         values.get("system_prompt"),
         {key: value for key, value in values.items() if key.startswith("context.")},
-        _by_priority(modes.rules.values()),
-        _by_priority(modes.references.values()),
-        tuple(modes.servers.values()),
+        _by_priority(rules.values()),
+        _by_priority(references.values()),
+        tuple(servers.values()),
         tuple(dict.fromkeys(map(_shorten, notes))),
         tuple(Path(layer.file.path) for layer in layers if layer.file.path),
         origins,
@@ -248,50 +247,36 @@ def _by_priority(sources: Iterable[TextSourceT]) -> tuple[TextSourceT, ...]:
     return tuple(sorted(sources, key=lambda source: (-source.priority, source.name.casefold(), source.name)))
 
 
-class _IncludeModes:
-    """Applies the include modes of agent.toml to sources."""
-
-    def __init__(
-        self,
-        rules: dict[str, Rule],
-        references: dict[str, Reference],
-        servers: dict[str, ServerConfig],
-        notes: list[str],
-    ) -> None:
-        self.rules, self.references, self.servers = rules, references, servers
-        self._notes = notes
-
-    def apply(self, file: AgentFile) -> None:
-        for key, include in file.include.items():
-            id = parse_include_key(key, {BUILT_IN_SERVER, *self.servers})
-            known = self._set(id, include)
-            if known is not None:
-                near = get_close_matches(id.name if id.server in ("", BUILT_IN_SERVER) else id.server, known, 1)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                self._notes.append(f"{file.path}: include: there is no {key}{hint}")
-
-    def _set(self, id: SourceId, include: Include) -> list[str] | None:
-        """Returns None on success, else the names that exist."""
-        if id.kind == "rule":
-            return _set_include(self.rules, id.name, include)
-        if id.kind == "reference":
-            return _set_include(self.references, id.name, include)
-        if id.server != BUILT_IN_SERVER and id.server not in self.servers:
-            return list(self.servers)
-        if id.server == BUILT_IN_SERVER and id.name and id.name not in BUILT_IN_TOOLS:
-            return [*BUILT_IN_TOOLS, *self.servers]
-        server = self.servers.get(id.server) or ServerConfig(id.server)
-        if id.name:
-            tool = replace(server.tool(id.name), include=include)
-            self.servers[id.server] = replace(server, tools={**server.tools, id.name: tool})
+def _apply_include(
+    file: AgentFile, texts: Mapping[str, dict[str, Any]], servers: dict[str, ServerConfig], notes: list[str]
+) -> None:
+    """Applies the include modes of an agent.toml to sources; `texts` are rules and references by kind and key."""
+    for key, include in file.include.items():
+        id = parse_include_key(key, {BUILT_IN_SERVER, *servers})
+        if id.kind == "tool":
+            known = _include_tool(id, include, servers)
         else:
-            self.servers[id.server] = replace(server, include=include)
-        return None
+            own, name = texts[id.kind], name_key(id.name)
+            known = [source.name for source in own.values()]
+            if name in own:
+                own[name] = replace(own[name], include=include)
+                continue
+        if known is not None:
+            near = get_close_matches(id.name if id.server in ("", BUILT_IN_SERVER) else id.server, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            notes.append(f"{file.path}: include: there is no {key}{hint}")
 
 
-def _set_include(sources: dict[str, TextSourceT], name: str, include: Include) -> list[str] | None:
-    key = name_key(name)
-    if key not in sources:
-        return [source.name for source in sources.values()]
-    sources[key] = replace(sources[key], include=include)
+def _include_tool(id: SourceId, include: Include, servers: dict[str, ServerConfig]) -> list[str] | None:
+    """Returns None on success, else the names that exist."""
+    if id.server != BUILT_IN_SERVER and id.server not in servers:
+        return list(servers)
+    if id.server == BUILT_IN_SERVER and id.name and id.name not in BUILT_IN_TOOLS:
+        return [*BUILT_IN_TOOLS, *servers]
+    server = servers.get(id.server) or ServerConfig(id.server)
+    if id.name:
+        tool = replace(server.tool(id.name), include=include)
+        servers[id.server] = replace(server, tools={**server.tools, id.name: tool})
+    else:
+        servers[id.server] = replace(server, include=include)
     return None

@@ -43,20 +43,9 @@ AGENT_SPECS = (
     Spec("system_prompt_file", "", "a file in its folder that holds the prompt, read at every turn", None, None, ()),
 )
 BUILT_IN_TOOLS = (
-    "read_document",
-    "find_excerpts",
-    "find_documents",
-    "list_documents",
-    "find_backlinks",
-    "find_forward_links",
-    "resolve_wikilink",
-    "write_document",
-    "rename_document",
-    "delete_document",
-    "recall",
-    "remember",
-    "recall_facts",
-    "forget_fact",
+    *("read_document", "find_excerpts", "find_documents", "list_documents", "find_backlinks", "find_forward_links"),
+    *("resolve_wikilink", "write_document", "rename_document", "delete_document"),
+    *("recall", "remember", "recall_facts", "forget_fact"),
 )
 
 
@@ -123,7 +112,7 @@ def read_agent_file(path: str, raw: bytes | str, *, is_yours: bool) -> AgentFile
         data = tomllib.loads(_decode(path, raw))
     except Invalid as why:
         return AgentFile(path, notes=(why.message,))
-    except (tomllib.TOMLDecodeError, RecursionError) as why:
+    except (ValueError, RecursionError) as why:
         return AgentFile(path, notes=(f"{path} is not valid TOML: {why}",))
     notes: list[str] = []
     values = _read_values(path, data, notes)
