@@ -187,7 +187,7 @@ def attachment(name: str, data: bytes) -> Image | File:
     if not data:
         raise Invalid(f"{name} is empty: there is nothing to attach", name=name)
     encoded = base64.b64encode(data).decode
-    if media_type := _image_type(data):
+    if media_type := image_type(data):
         return Image(media_type, encoded(), name=name)
     if data.startswith(b"%PDF-"):
         return File(name, "", PDF, base64=encoded())
@@ -197,7 +197,8 @@ def attachment(name: str, data: bytes) -> Image | File:
         raise Invalid(f"{name} is neither text nor an image nor a PDF: it cannot be attached", name=name) from why
 
 
-def _image_type(data: bytes) -> str:
+def image_type(data: bytes) -> str:
+    """By the first bytes; empty for what is no image."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in _IMAGES.items() if data.startswith(start)), "")

@@ -20,6 +20,7 @@ from recto.chat.blocks import Block, File, Image, Made, Text, Thinking, ToolCall
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message, Role, Status, Usage, stored_time
 from recto.errors import Invalid
+from recto.sources.documents import PDF, image_type
 from recto.store.conversation_copy import StoredBytes
 from recto.store.paths import title_of
 from recto.transfer.report import ImportFormat, IncomingConversation
@@ -41,12 +42,6 @@ ROLES: dict[str, Role] = {
 # Parts that say nothing to a reader: marks of the program itself.
 _SILENT = ("token_budget", "flag", "step_start", "agent_update", "redacted_thinking")
 _DATA = "data:"
-_BEGINNINGS = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"%PDF-": "application/pdf",
-}
 
 
 def text_of(value: Json) -> str:
@@ -188,16 +183,15 @@ class ForeignConversation(Struct):
     def _document(self, name: str, source: Object) -> Block:
         if source.get("type") == "text":
             return File(name, text_of(source.get("data")))
-        kind = text_of(source.get("media_type")) or "application/pdf"
+        kind = text_of(source.get("media_type")) or PDF
         _, data = _data_of(f"{_DATA}{kind};base64,{source.get('data')}")
         return self._file(name, kind, data or None)
 
     def media(self, name: str, kind: str, data: bytes) -> Block:
         """An image or a file with these bytes; a text file is kept as its text."""
         # by the first bytes: exports name many types wrongly
-        found = next((kind for beginning, kind in _BEGINNINGS.items() if data.startswith(beginning)), "")
-        is_webp = data[:4] == b"RIFF" and data[8:12] == b"WEBP"
-        kind = "image/webp" if is_webp else found or kind or "application/octet-stream"
+        found = image_type(data) or (PDF if data.startswith(b"%PDF-") else "")
+        kind = found or kind or "application/octet-stream"
         if not kind.startswith("image/"):
             try:
                 return File(name or "file", data.decode(), kind if kind.startswith("text/") else "text/plain")
