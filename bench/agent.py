@@ -24,8 +24,7 @@ from bench.table import judged, show
 from bench.turn import apart
 from bench.wire import Limits, Wire, weight
 from recto.api.blocking import open_desk
-from recto.tasks.plan import TaskPlan, plan_from
-from recto.tasks.plan_tool import UPDATE_PLAN
+from recto.tasks.plan import UPDATE_PLAN, TaskPlan, plan_from
 from recto.window.plan import reserve_of
 
 WINDOW, STEPS, QUICK_STEPS = 8_192, 500, 80

@@ -77,9 +77,8 @@ def _case(candidates: Candidates, vectors: TextVectors, message: Message) -> Cas
     cosines = np.add.reduceat(near.cosines, candidates.starts, axis=0) / np.asarray(candidates.sizes)[:, None]
     evidence = np.zeros((*cosines.shape, len(NAMES)))
     evidence[..., 0] = np.maximum(cosines, 0.0)
-    for saying, (matches, total) in enumerate(candidates.match([*said, message.text] if len(said) > 1 else said)):
-        for number, match in matches.items():
-            at = candidates.positions[number]
+    for saying, (matches, total) in enumerate(map(candidates.match, [*said, message.text] if len(said) > 1 else said)):
+        for at, match in matches.items():
             words = word_overlap(match, total, candidates.chunks[at][1])
             evidence[at, saying, 1:] = words.share, words.name, words.density
     return Case(message, evidence)
@@ -90,7 +89,7 @@ def _best(candidates: Candidates, case: Case, kept: Sequence[int], weights: Rows
     found: dict[object, tuple[float, Rows]] = {}
     summed = case.evidence[..., kept] @ weights
     by = summed.argmax(1)
-    for at, (source, _, _) in enumerate(candidates.chunks):
+    for at, (source, _) in enumerate(candidates.chunks):
         value = float(summed[at, by[at]])
         if source.id not in case.message.harmless and (source.id not in found or value > found[source.id][0]):
             found[source.id] = value, case.evidence[at, by[at]][list(kept)]

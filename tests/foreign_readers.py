@@ -12,7 +12,7 @@ from recto.vault.rename_plan import RenamePlan, rewrite_links
 from rich.console import Console
 from tests.hostile_texts import Read
 
-from recto.agents.source_file import read_source_file
+from recto.agents.agent_file import read_source_file
 from recto.api.client_turn import differing_parts
 from recto.base.text import clean, closest_key, without_key
 from recto.chat.blocks import Text, ToolResult
@@ -40,7 +40,7 @@ from recto.sentences.priority import priority_of
 from recto.sentences.segments import readable, segments
 from recto.sources.advice import forbids
 from recto.sources.memory_files import imported_paths
-from recto.sources.mentions import find_mentions, without_mentions
+from recto.sources.documents import find_mentions, without_mentions
 from recto.sources.server_config import without_secret_address, without_secrets
 from recto.sources.source import Rule, SourceId
 from recto.sources.use_detection import SentSource, detect_uses

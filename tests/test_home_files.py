@@ -205,7 +205,7 @@ WRITE_ELSEWHERE = {
     "memory/memory_files.py": "the memory of a project",
     "providers/scripted.py": "the log that a variable names",
     "toml_file.py": "settings of a project or of the home: as private as their folder",
-    "transfer/archive.py": "a temporary folder",
+    "transfer/formats.py": "a temporary folder",
     "transfer/exporter.py": "an export",
     "vault/folder.py": "notes",
 }

@@ -10,7 +10,6 @@ from tests.conftest import Script
 
 from recto.agents.agent_file import agent_specs
 from recto.agents.agents import Agents
-from recto.agents.project_trust import trust_settings
 from recto.api.blocking import open_desk
 from recto.errors import Invalid, NotFound
 from recto.settings import settings
@@ -47,7 +46,7 @@ def load(home: Path, project: Path, **flags: Any) -> settings.Settings:
 
 
 def trust(home: Path, project: Path, *names: str) -> list[str]:
-    return [each.name for each in trust_settings(Agents(home, project), names)]
+    return [each.name for each in Agents(home, project).trust_settings(names)]
 
 
 def test_every_setting_says_whether_a_project_may_set_it() -> None:
@@ -281,4 +280,4 @@ def test_a_name_that_needs_no_trust_is_told(home: Path, project: Path) -> None:
     with pytest.raises(NotFound, match="sets no system_prompt that needs trust; what needs trust: model"):
         trust(home, project, "system_prompt")
     with pytest.raises(NotFound, match="there is no project here"):
-        trust_settings(Agents(home, None))
+        Agents(home, None).trust_settings()

@@ -11,8 +11,8 @@ from recto.providers import model
 from recto.settings import settings
 from recto.sources import documents, vault_tools
 from recto.store import backup, database
-from recto.transfer import archive, media
-from recto.turn import context, source_picker
+from recto.turn import context, source_picker, tool_filter
+from recto.transfer import formats
 from recto.vault import folder, graph
 from recto.window import count, plan
 
@@ -24,8 +24,8 @@ SIZES = (
     ("a template", templates.MAX_BYTES, "a larger one is refused"),
     ("an attached file", documents.LARGEST, "a larger one is refused"),
     ("the answer of an MCP server", stdio.MAX_MESSAGE_BYTES, "the call fails, and the model is told"),
-    ("a picture in an imported archive", media.MAX_FILE_BYTES, "a larger one is left out"),
-    ("conversations in an imported zip file, unpacked", archive.MAX_UNPACKED_BYTES, "the file is refused"),
+    ("a picture in an imported archive", formats.MAX_FILE_BYTES, "a larger one is left out"),
+    ("conversations in an imported zip file, unpacked", formats.MAX_UNPACKED_BYTES, "the file is refused"),
 )
 COUNTS = (
     ("window of a model that nobody knows", f"{model.ASSUMED_WINDOW:,} tokens", "`window` in models.toml"),

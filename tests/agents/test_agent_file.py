@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents.conftest import Write, only_note
 
-from recto.agents import agent_file, layers
+from recto.agents import agent_file
+from recto.agents.agent import AgentLayer, merge_layers
 from recto.agents.agent_file import BUILT_IN_TOOLS
 from recto.agents.agents import Agents
-from recto.agents.project_trust import trust_settings
 from recto.settings import settings
 from recto.sources.tools import FORGET_FACT, RECALL, RECALL_FACTS, REMEMBER
 from recto.sources.vault_tools import reading_tools, writing_tools
@@ -54,7 +54,7 @@ def test_the_project_overrides_the_user_key_by_key(agents: Agents, yours: Write,
         'model = "a:b"\ndescription = "mine"\n[context]\nthreshold = 0.7\nuse_agent_memory = false\n',
     )
     other = theirs("agent.toml", 'model = "c:d"\n[context]\nlow_water = 0.4\nuse_facts = false\n')
-    trust_settings(agents)
+    agents.trust_settings()
     agent = agents.read("clerk")
     assert (agent.model, agent.description) == ("c:d", "mine")
     switched = {"context.use_agent_memory": False, "context.use_facts": False}
@@ -239,7 +239,7 @@ tables = st.dictionaries(
 def test_whatever_agent_toml_says_there_is_an_agent_and_its_notes_name_the_file(table: dict[str, Any]) -> None:
     text = tomlkit.dumps(table)
     file = agent_file.read_agent_file("x/agent.toml", text.encode("utf-8", "replace"), is_yours=False)
-    agent = layers.merge_layers("clerk", [layers.AgentLayer(), layers.AgentLayer(file)])
+    agent = merge_layers("clerk", [AgentLayer(), AgentLayer(file)])
     assert all("x/agent.toml" in note for note in agent.notes)
     assert set(agent.context) <= {spec.key for spec in settings.specs()}
     json.dumps([agent.notes, [server.to_json() for server in agent.servers]], ensure_ascii=False).encode()

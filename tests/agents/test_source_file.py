@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents.conftest import Write, only_note, refusing, settle
 
-from recto.agents import source_file
+from recto.agents import agent_file
 from recto.agents.agents import Agents
 from recto.base import file_cache
 from recto.sources.source import Reference, Rule
@@ -158,7 +158,7 @@ def test_a_folder_that_cannot_be_listed_is_noted(agents: Agents, yours: Write, m
 @given(st.binary(max_size=400))
 def test_any_file_is_a_source_or_a_note(raw: bytes) -> None:
     for text in (raw, b"---\n" + raw + b"\n---\nbody"):
-        sheet = source_file.read_source_file(Rule, "/x/rules/style.md", text)
+        sheet = agent_file.read_source_file(Rule, "/x/rules/style.md", text)
         assert sheet.source or sheet.notes
         if sheet.source:
             assert sheet.source.text.strip()

@@ -26,7 +26,7 @@ from recto.cli.completers import (
 )
 from recto.cli.slash import COMMANDS
 from recto.errors import Invalid
-from recto.sources.mentions import mentioned_sources
+from recto.sources.documents import mentioned_sources
 from recto.sources.overrides import SourceOverrides, SourceStatus
 from recto.sources.source import Reference, Rule, Source, SourceKind, Tool
 from recto.vault.links import find_links

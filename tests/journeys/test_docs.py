@@ -21,10 +21,9 @@ from tests.conftest import Open, Script
 from tests.journeys.boat import ASKED, REPLY, last_text, tell, write_script
 from tests.journeys.commands import in_a_process, in_this_process
 
-from recto.agents.agent_file import AGENT_SPECS, TABLES, read_agent_file
+from recto.agents.agent_file import AGENT_SPECS, FRONT_MATTER_KEYS, TABLES, read_agent_file, read_source_file
 from recto.agents.agents import Agents
 from recto.agents.server_table import SERVER_KEYS, TOOL_KEYS
-from recto.agents.source_file import FRONT_MATTER_KEYS, read_source_file
 from recto.api.blocking import open_desk
 from recto.chat.blocks import Compaction, ToolResult
 from recto.cli.main import recto
@@ -35,8 +34,7 @@ from recto.sources.advice import SIGNS
 from recto.sources.source import APPROVALS, INCLUDES, Pick, Rule
 from recto.sources.tools import RECALL_TOOL
 from recto.sources.vault_tools import reading_tools, writing_tools
-from recto.tasks.plan import STATUSES
-from recto.tasks.plan_tool import PLAN_TOOL
+from recto.tasks.plan import PLAN_TOOL, STATUSES
 from recto.tasks.run import RunStatus
 from recto.turn.tool_round import Verdict
 from recto.vault.vault import Vault

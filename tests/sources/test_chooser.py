@@ -20,8 +20,8 @@ from recto.search.embedder import Embedder
 from recto.search.onnx_embedder import MiniLM
 from recto.search.passages import split_sentences
 from recto.sources import candidates as candidates_module
+from recto.sources.candidates import SourceChunk, source_chunks
 from recto.sources.chooser import MAX_BOOST, ChoiceLimits, Chooser, PastTurn
-from recto.sources.chunk_index import SourceChunk, source_chunks
 from recto.sources.source import Reference, Rule, Source, SourceId, Tool
 
 SMALL_TALK = (

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.sources.mentions import find_mentions, mentioned_sources
+from recto.sources.documents import find_mentions, mentioned_sources
 from recto.sources.source import Reference, Rule
 
 SOURCES: list[Rule | Reference] = [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.sources.chunk_index import MAX_PART_CHARS, source_chunks, split_identifier, text_stems
+from recto.sources.candidates import MAX_PART_CHARS, source_chunks, split_identifier, text_stems
 from recto.sources.source import Reference, Rule, Tool
 
 LONG = """# The greenhouse

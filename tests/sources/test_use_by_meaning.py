@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.sources import used_cases, used_fresh
 from tests.sources.test_use_detection import source
+from tests.sources.used import CASES, FRESH
 
 from recto.errors import NoVectors
 from recto.search.embedder import normalize_vectors
@@ -59,7 +59,7 @@ def test_sentences_that_share_nothing_new_are_not_embedded() -> None:
 def test_tools_and_scripts_that_the_model_hardly_knows_are_left_alone() -> None:
     tool = SentSource(SourceId("tool", "paint", "yard"), TEXT, "paint")
     assert detect_by_meaning("Every spring the hull gets new paint.", [tool], "", Alike())[0].sign == ""
-    russian = source("r", used_fresh.SOURCES["russian"])
+    russian = source("r", FRESH.sources["russian"])
     assert detect_by_meaning("Гости оставляют пропуск дома.", [russian], "", Alike())[0].sign == ""
 
 
@@ -78,8 +78,8 @@ def test_an_embedder_that_fails_says_so() -> None:
 @pytest.mark.skipif(MiniLM.missing() is not None, reason="the embedder's weights are not installed")
 def test_meaning_finds_more_and_nothing_wrong(tmp_path: Path) -> None:
     embedder, more, wrong = MiniLM(), 0, []
-    texts = {**used_cases.SOURCES, **used_fresh.SOURCES}
-    for turn in (*used_cases.TURNS, *used_fresh.TURNS):
+    texts = {**CASES.sources, **FRESH.sources}
+    for turn in (*CASES.turns, *FRESH.turns):
         given = [source(name, texts[name]) for name in (*turn.used, *turn.unused)]
         words = detect_uses(turn.reply, (), given, turn.asked)
         rest = [each for each, use in zip(given, words, strict=True) if not use.sign]

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sources import used_cases, used_fresh
-from tests.sources.used_cases import SOURCES, Turn
+from tests.sources.used import CASES, FRESH, Turn
 
 from recto.sources.advice import SIGNS
 from recto.sources.source import SourceId
@@ -37,7 +36,7 @@ def rates(turns: Sequence[Turn], texts: Mapping[str, str], *, among_all: bool = 
 
 
 def test_the_set_is_large_and_mostly_near_misses() -> None:
-    turns = (*used_cases.TURNS, *used_fresh.TURNS)
+    turns = (*CASES.turns, *FRESH.turns)
     assert sum(len(turn.used) for turn in turns) >= 80
     assert sum(len(turn.unused) for turn in turns) >= 300
     assert not any(set(turn.used) & set(turn.unused) for turn in turns)
@@ -45,15 +44,15 @@ def test_the_set_is_large_and_mostly_near_misses() -> None:
 
 @pytest.mark.parametrize("among_all", [False, True])
 def test_detection_is_precise_and_finds_most_uses(among_all: bool) -> None:
-    precision, recall = rates(used_cases.TURNS, SOURCES, among_all=among_all)
+    precision, recall = rates(CASES.turns, CASES.sources, among_all=among_all)
     assert precision >= 0.98
     assert recall >= 0.95
 
 
 @pytest.mark.parametrize("among_all", [False, True])
 def test_detection_holds_for_texts_that_were_not_used_for_tuning(among_all: bool) -> None:
-    texts = {**SOURCES, **used_fresh.SOURCES} if among_all else used_fresh.SOURCES
-    precision, recall = rates(used_fresh.TURNS, texts, among_all=among_all)
+    texts = {**CASES.sources, **FRESH.sources} if among_all else FRESH.sources
+    precision, recall = rates(FRESH.turns, texts, among_all=among_all)
     assert precision >= 0.95
     assert recall >= 0.8
 
@@ -80,7 +79,7 @@ def test_a_tool_without_a_name_to_call_was_not_called() -> None:
 
 
 def test_a_quote_is_shown_as_the_reply_writes_it() -> None:
-    use = only("As agreed, **Receipts** are due _within_ 30 days of the purchase.", SOURCES["expenses"])
+    use = only("As agreed, **Receipts** are due _within_ 30 days of the purchase.", CASES.sources["expenses"])
     assert (use.sign, use.detail) == ("quoted", "Receipts** are due _within_ 30 days of the purchase")
 
 
@@ -90,13 +89,13 @@ def test_case_punctuation_and_markdown_make_no_difference() -> None:
 
 
 def test_accents_make_no_difference() -> None:
-    assert only("les articles soldes ne sont ni repris ni echanges", SOURCES["french"]).sign == "quoted"
+    assert only("les articles soldes ne sont ni repris ni echanges", CASES.sources["french"]).sign == "quoted"
 
 
 def test_words_known_before_are_no_quote() -> None:
     said = "Receipts are due within 30 days of the purchase."
-    assert only(said, SOURCES["expenses"]).sign == "quoted"
-    assert only(said, SOURCES["expenses"], known=f"I know:\n{said}\nWhat else?").sign == ""
+    assert only(said, CASES.sources["expenses"]).sign == "quoted"
+    assert only(said, CASES.sources["expenses"], known=f"I know:\n{said}\nWhat else?").sign == ""
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ def test_number_words_are_numbers() -> None:
 @pytest.mark.parametrize("rule", ["r_french", "r_metric", "r_short", "r_question", "r_tables", "r_polite"])
 def test_a_rule_about_manner_leaves_no_signs(rule: str) -> None:
     reply = "C'est à 384 400 kilomètres en moyenne. Que voulez-vous savoir de plus ?\n\n| a | b |\n|---|---|\n| 1 | 2 |"
-    (use,) = detect_uses(reply, (), [source(rule, SOURCES[rule])], "How far is the moon?")
+    (use,) = detect_uses(reply, (), [source(rule, CASES.sources[rule])], "How far is the moon?")
     assert use.sign == ""
 
 
@@ -161,7 +160,7 @@ def test_a_word_that_many_sources_share_tells_little_about_each() -> None:
 
 
 def test_scripts_without_spaces_are_quoted_too() -> None:
-    use = only("您好，商品签收后三十天内可以申请退货。", SOURCES["chinese"])
+    use = only("您好，商品签收后三十天内可以申请退货。", CASES.sources["chinese"])
     assert (use.sign, use.detail) == ("quoted", "商品签收后三十天内可以申请退货")
 
 
@@ -172,11 +171,11 @@ def test_a_long_detail_is_shortened() -> None:
 
 def test_the_order_is_that_of_the_sources_and_none_is_missing() -> None:
     names = ["boat", "api", "harbour"]
-    uses = detect_uses("Nothing of it.", (), [source(name, SOURCES[name]) for name in names], "")
+    uses = detect_uses("Nothing of it.", (), [source(name, CASES.sources[name]) for name in names], "")
     assert [use.id.name for use in uses] == names
 
 
-WILD = st.text(max_size=300) | st.sampled_from([*SOURCES.values()])
+WILD = st.text(max_size=300) | st.sampled_from([*CASES.sources.values()])
 
 
 @given(WILD, WILD, WILD)
@@ -186,11 +185,11 @@ def test_any_texts_can_be_compared(reply: str, text: str, known: str) -> None:
     assert bool(use.sign) == bool(use.detail)
 
 
-@given(st.sampled_from([*SOURCES.values()]), WILD)
+@given(st.sampled_from([*CASES.sources.values()]), WILD)
 def test_a_reply_that_only_repeats_what_was_known_shows_nothing(text: str, other: str) -> None:
     assert only(text, text, known=f"{other}\n{text}").sign == ""
 
 
-@given(st.sampled_from([name for name in SOURCES if not name.startswith("r_")]))
+@given(st.sampled_from([name for name in CASES.sources if not name.startswith("r_")]))
 def test_a_reference_read_out_is_quoted(name: str) -> None:
-    assert only(f"Here it is:\n{SOURCES[name]}", SOURCES[name]).sign == "quoted"
+    assert only(f"Here it is:\n{CASES.sources[name]}", CASES.sources[name]).sign == "quoted"

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from recto.chat.blocks import Text, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.sources.tools import CANCELLED
-from recto.tasks.history import rebuilt_run
 from recto.tasks.plan import plan_from
-from recto.tasks.run import FileUse, TaskRun
+from recto.tasks.run import FileUse, TaskRun, rebuilt_run
 
 Round = tuple[ToolCall, ToolResult]
 

@@ -22,7 +22,7 @@ from recto.chat.message import Message
 from recto.errors import Invalid, NotFound, RectoError
 from recto.store.check import check_store
 from recto.store.store import Store
-from recto.transfer import archive, json_items
+from recto.transfer import formats
 from recto.transfer.report import ImportFormat
 
 
@@ -236,6 +236,14 @@ def test_an_old_function_call_keeps_its_result(store: Store, write: Write) -> No
     ]
     bring(store, write(said))
     assert [result.call_id for result in path_of(store)[2].results] == ["clock"]
+
+
+def test_parts_of_the_wrong_type_are_passed_over(store: Store, write: Write) -> None:
+    parts = [{"type": {"a": []}}, {"type": ["b"], "text": "Kept."}, {"type": 5}, 7, None]
+    done = bring(store, write([{"role": "user", "content": parts, "model": {}, "created": []}]))
+    lost = "[a part of type unknown is not in the export]"
+    assert path_of(store)[0].text == f"{lost}Kept.{lost}7"
+    assert done.conversations[0].notes == ("a part of type unknown is not in the export",)
 
 
 def test_a_result_without_its_call_becomes_a_text(store: Store, write: Write) -> None:
@@ -467,10 +475,10 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "cut in an item": (json.dumps(samples.claude())[:700], "has no end, so the file was cut off"),
     "cut in a text": ('[{"role": "user", "content": "half', "has no end, so the file was cut off"),
     "cut between items": ('[{"role": "user", "content": "a"},', "the list has no end, so the file was cut off"),
-    "bad JSON": ('[{"role": "user", "content": }]', "message 1: it is no valid JSON (expecting value) near “"),
+    "bad JSON": ('[{"role": "user", "content": }]', "message 1: it is not valid JSON (expecting value) near “"),
     "bad JSON in a conversation": (
         '[{"title": "Apples", "mapping": {}},\n{"title": "Pears",\n"mapping" {}}]',
-        "line 3, conversation 2 (“Pears”): it is no valid JSON",
+        "line 3, conversation 2 (“Pears”): it is not valid JSON",
     ),
     "cut in a conversation": (
         '[{"title": "Apples", "mapping": {}}, {"title": "Pears", "mapping": {',
@@ -522,13 +530,13 @@ def test_an_empty_file_a_folder_and_a_missing_file_are_told(store: Store, tmp_pa
 
 
 def test_a_zip_bomb_is_not_unpacked(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "HARMLESS_BYTES", 1 << 16)
+    monkeypatch.setattr(formats, "HARMLESS_BYTES", 1 << 16)
     file = tmp_path / "bomb.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("conversations.json", "[" + " " * (1 << 22) + "]")
     with pytest.raises(Invalid, match="would unpack to"):
         bring(store, file)
-    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 100)
+    monkeypatch.setattr(formats, "MAX_UNPACKED_BYTES", 100)
     with pytest.raises(Invalid, match="would unpack to"):
         bring(store, file)
 
@@ -551,7 +559,7 @@ def test_a_zip_that_is_cut_off_damaged_or_of_something_else_is_refused(store: St
 
 
 def test_an_item_that_is_too_long_is_refused(store: Store, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_items, "MAX_ITEM_BYTES", 100)
+    monkeypatch.setattr(formats, "MAX_ITEM_BYTES", 100)
     with pytest.raises(Invalid, match="longer than 100 bytes"):
         bring(store, write(samples.claude()))
 
@@ -560,10 +568,7 @@ def test_texts_that_cannot_be_stored_are_repaired(store: Store, write: Write, tm
     file = tmp_path / "talk.json"
     file.write_bytes(b'[{"role": "user", "content": "half \\ud83d, NUL \\u0000, bytes \xff"}]')
     bring(store, file)
-    assert (
-        path_of(store)[0].text
-        == "half \N{REPLACEMENT CHARACTER}, NUL \N{REPLACEMENT CHARACTER}, bytes \N{REPLACEMENT CHARACTER}"
-    )
+    assert path_of(store)[0].text == "half \ufffd, NUL \ufffd, bytes \ufffd"
 
 
 def test_the_format_can_be_named(store: Store, write: Write) -> None:
@@ -593,4 +598,4 @@ def test_items_of_a_file_are_those_that_json_knows(
     file = tmp_path_factory.mktemp("items") / "a.json"
     lines = "\n".join(json.dumps(value, indent=indent) for value in values)
     file.write_text(json.dumps(values, indent=indent) if is_list or not values else lines)
-    assert [item.value for item in json_items.JsonFile(file).items()] == values
+    assert [item.value for item in formats.JsonFile(file).items()] == values

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from tests.conftest import Open, Script
 from tests.transfer.samples import DOT
 
 from recto.api.blocking import Desk
@@ -40,19 +39,7 @@ ALLOWED = {
     *("summary", "table", "thead", "tbody", "tr", "th", "td"),
 }
 ATTRIBUTES = {
-    "class",
-    "id",
-    "href",
-    "title",
-    "src",
-    "alt",
-    "start",
-    "content",
-    "name",
-    "charset",
-    "http-equiv",
-    "lang",
-    "dir",
+    *("class", "id", "href", "title", "src", "alt", "start", "content", "name", "charset", "http-equiv", "lang", "dir"),
 }
 
 
@@ -155,26 +142,6 @@ def test_an_open_fence_does_not_swallow_what_follows(store: Store) -> None:
         tokens[place + 1].content for place, token in enumerate(tokens) if token.tag == "h2" and token.nesting == 1
     ]
     assert [heading[:6] for heading in headings] == ["#1 You", "#2 You"]
-
-
-@pytest.fixture
-def talked(desk: Open, script: Script, tmp_path: Path) -> Desk:
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    (vault / "Sorrel.md").write_text("# Sorrel\n\nThe boat Sorrel was built in 1934.\n")
-    read = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Sorrel.md"}}]}
-    answers = [{"text": f"Answer {n} about the boat."} for n in range(9)]
-    model = script(read, *answers, {"text": "They spoke of a boat.", "when": "summary"}, limit=4000)
-    opened = desk(model, vault=vault)
-    talk = opened.conversation()
-    talk.ask("How old is [[Sorrel]]?")
-    for number in range(3):
-        talk.ask(f"Question {number}?")
-    talk.compact()
-    talk.ask("And after that?")
-    talk.undo()
-    talk.ask("Rather this.")
-    return opened
 
 
 @pytest.mark.parametrize("format", ["markdown", "html"])

@@ -10,7 +10,7 @@ import pytest
 from recto.chat.blocks import BLOCKS
 from recto.cli.main import recto
 from recto.store.schema import metadata
-from recto.transfer import lines
+from recto.transfer import recto_json
 from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS, Outcome
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "transfer.md").read_text()
 
 
 def test_every_field_of_a_line_is_explained() -> None:
-    kinds = get_args(lines.AnyLine)
+    kinds = get_args(recto_json.AnyLine)
     assert len(kinds) == 8
     missing = [
         f"{kind.__struct_config__.tag}.{name}"
@@ -27,7 +27,7 @@ def test_every_field_of_a_line_is_explained() -> None:
         if f"`{name}`" not in PAGE
     ]
     assert missing == []
-    assert [name for name in (*BLOCKS, *lines.UsedSource.__struct_fields__) if f"`{name}`" not in PAGE] == []
+    assert [name for name in (*BLOCKS, *recto_json.UsedSource.__struct_fields__) if f"`{name}`" not in PAGE] == []
 
 
 def test_every_format_and_every_table_of_the_store_is_explained() -> None:

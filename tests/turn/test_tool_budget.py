@@ -12,9 +12,8 @@ from tests.conftest import Open, Script
 from recto.api.blocking import Desk, Talk
 from recto.events import Noticed, Replied
 from recto.sources.selection import OfferedTool, Selection
-from recto.sources.short_tool import short_form
 from recto.sources.source import Tool
-from recto.sources.tools import LocalTool
+from recto.sources.tools import LocalTool, short_form
 from recto.turn.session import LastTools
 from recto.turn.source_picker import MOST_TOOLS, ToolFilter, sized_tools
 

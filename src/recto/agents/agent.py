@@ -1,23 +1,35 @@
-"""Agent: a model, instructions, settings and the sources a conversation may use.
+"""Agent: a model, instructions, settings and the sources a conversation may use. A plain value, read by
+`agents.py`.
 
-A plain value. `agents.py` reads it from files.
-
-An agent's settings laid over the user's. Settings that conflict are ignored with a note, so that no agent file can
-end a chat.
+Its settings are laid over the user's. Settings that conflict are ignored with a note, so that no agent file can end a
+chat. What the user's home and the project say about an agent are its layers: the project overrides the user key by key
+and source by source.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.agents.agent_file import (
+    BUILT_IN_TOOLS,
+    EMPTY_FILE,
+    PROMPT_KEYS,
+    AgentFile,
+    SourceFile,
+    name_key,
+    parse_include_key,
+)
+from recto.agents.server_table import merge_server_table
+from recto.base.text import clean
 from recto.errors import Invalid
 from recto.settings import settings as configuration
 from recto.settings.settings import Settings
 from recto.sources.server_config import ServerConfig
-from recto.sources.source import DEFAULT_AGENT, Reference, Rule, SourceId
+from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, Include, Reference, Rule, SourceId, TextSource
 
 
 class Agent(Struct, frozen=True):
@@ -139,3 +151,132 @@ def _describe(settings: Settings, agent: Agent, own: Mapping[str, Any], key: str
 
 def _without(own: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in own.items() if name != key}
+
+
+# -- layers
+
+TextSourceT = TypeVar("TextSourceT", bound=TextSource)
+_MAX_NOTE_CHARS = 800
+
+
+class AgentLayer(Struct, frozen=True):
+    """What one place says: the user's home, or the project."""
+
+    file: AgentFile = EMPTY_FILE
+    mcp_file: AgentFile = EMPTY_FILE
+    """The .mcp.json of the place, which applies to all agents."""
+    prompt: str | None = None
+    """The content of its system_prompt_file."""
+    rules: tuple[SourceFile, ...] = ()
+    references: tuple[SourceFile, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def merge_layers(name: str, layers: Sequence[AgentLayer]) -> Agent:
+    """Merges layers into an agent; later layers override earlier ones."""
+    notes = [note for layer in layers for note in _layer_notes(layer)]
+    values, origins = _merge_values(layers)
+    rules = _merge_sources(Rule, [layer.rules for layer in layers], notes)
+    references = _merge_sources(Reference, [layer.references for layer in layers], notes)
+    servers: dict[str, ServerConfig] = {}
+    for file in (*(layer.mcp_file for layer in layers), *(layer.file for layer in layers)):
+        for table in file.servers:
+            merge_server_table(servers, table, notes)
+    for layer in layers:
+        _apply_include(layer.file, {"rule": rules, "reference": references}, servers, notes)
+    return Agent(
+        name,
+        values.get("description", ""),
+        values.get("model", ""),
+        values.get("system_prompt"),
+        {key: value for key, value in values.items() if key.startswith("context.")},
+        _by_priority(rules.values()),
+        _by_priority(references.values()),
+        tuple(servers.values()),
+        tuple(dict.fromkeys(map(_shorten, notes))),
+        tuple(Path(layer.file.path) for layer in layers if layer.file.path),
+        origins,
+    )
+
+
+def _layer_notes(layer: AgentLayer) -> Iterable[str]:
+    source_notes = (note for file in (*layer.rules, *layer.references) for note in file.notes)
+    return (*layer.file.notes, *layer.mcp_file.notes, *layer.notes, *source_notes)
+
+
+def _shorten(note: str) -> str:
+    """A note may quote a whole file; its beginning and its end say what is wrong."""
+    text = clean(note)[0]
+    return text if len(text) <= _MAX_NOTE_CHARS else f"{text[: _MAX_NOTE_CHARS - 200]} … {text[-200:]}"
+
+
+def _merge_values(layers: Sequence[AgentLayer]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Values by dotted key, and the file that sets each. The two prompt keys set the same value."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for layer in layers:
+        own = {key: value for key, value in layer.file.values.items() if key != "system_prompt_file"}
+        if layer.prompt is not None:
+            own["system_prompt"] = layer.prompt
+        values |= own
+        origins |= dict.fromkeys(own, layer.file.path)
+        if layer.prompt is not None:
+            origins["system_prompt_file"] = layer.file.path
+        elif "system_prompt" in own:
+            origins.pop(PROMPT_KEYS[1], None)
+    return values, origins
+
+
+def _merge_sources(
+    kind: type[TextSourceT], layers: Sequence[Sequence[SourceFile]], notes: list[str]
+) -> dict[str, TextSourceT]:
+    """Sources by case-insensitive name. Of two in one folder the first is used."""
+    merged: dict[str, TextSourceT] = {}
+    for files in layers:
+        own: dict[str, TextSourceT] = {}
+        found = [file.source for file in files if isinstance(file.source, kind)]
+        for source in sorted(found, key=lambda source: (source.name.casefold(), source.name)):
+            first = own.setdefault(name_key(source.name), source)
+            if first is not source:
+                notes.append(f"{source.path} is ignored: {first.path} is already the {kind.kind} {first.name}")
+        merged |= own
+    return merged
+
+
+def _by_priority(sources: Iterable[TextSourceT]) -> tuple[TextSourceT, ...]:
+    return tuple(sorted(sources, key=lambda source: (-source.priority, source.name.casefold(), source.name)))
+
+
+def _apply_include(
+    file: AgentFile, texts: Mapping[str, dict[str, Any]], servers: dict[str, ServerConfig], notes: list[str]
+) -> None:
+    """Applies the include modes of an agent.toml to sources; `texts` are rules and references by kind and key."""
+    for key, include in file.include.items():
+        id = parse_include_key(key, {BUILT_IN_SERVER, *servers})
+        if id.kind == "tool":
+            known = _include_tool(id, include, servers)
+        else:
+            own, name = texts[id.kind], name_key(id.name)
+            known = [source.name for source in own.values()]
+            if name in own:
+                own[name] = replace(own[name], include=include)
+                continue
+        if known is not None:
+            near = get_close_matches(id.name if id.server in ("", BUILT_IN_SERVER) else id.server, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            notes.append(f"{file.path}: include: there is no {key}{hint}")
+
+
+def _include_tool(id: SourceId, include: Include, servers: dict[str, ServerConfig]) -> list[str] | None:
+    """Returns None on success, else the names that exist."""
+    if id.server != BUILT_IN_SERVER and id.server not in servers:
+        return list(servers)
+    if id.server == BUILT_IN_SERVER and id.name and id.name not in BUILT_IN_TOOLS:
+        return [*BUILT_IN_TOOLS, *servers]
+    server = servers.get(id.server) or ServerConfig(id.server)
+    if id.name:
+        tool = replace(server.tool(id.name), include=include)
+        servers[id.server] = replace(server, tools={**server.tools, id.name: tool})
+    else:
+        servers[id.server] = replace(server, include=include)
+    return None

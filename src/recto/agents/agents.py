@@ -5,7 +5,7 @@ Unchanged files are not read again, and a problem in a file becomes a note inste
 
 import os
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.agents.agent import Agent, apply_agent, with_agent_settings, without_conflicts
+from recto.agents.agent import Agent, AgentLayer, apply_agent, merge_layers, with_agent_settings, without_conflicts
 from recto.agents.agent_file import (
     BUILT_IN_TOOLS,
     EMPTY_FILE,
@@ -22,10 +22,12 @@ from recto.agents.agent_file import (
     AgentFile,
     agent_spec,
     agent_specs,
+    name_key,
     parse_agent_setting,
     parse_include_key,
     read_agent_file,
     read_mcp_file,
+    read_source_file,
     with_include,
     with_setting,
     without_setting,
@@ -42,14 +44,12 @@ from recto.agents.agents_folder import (
     is_agent_name,
     make_agent,
 )
-from recto.agents.layers import AgentLayer, merge_layers
-from recto.agents.project_trust import accept_setting, admitted_settings
-from recto.agents.source_file import name_key, read_source_file
 from recto.base import toml_file
 from recto.base.file_cache import FileCache, FileEntry, stat_file
 from recto.base.home_files import TRUST_FILE, private_home
 from recto.errors import Invalid, NotFound
 from recto.settings import settings as configuration
+from recto.settings.project_access import ProjectAccess, ProjectSetting
 from recto.settings.settings import Settings
 from recto.settings.spec import Spec
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Include, Reference, Rule, SourceId
@@ -223,12 +223,45 @@ class Agents:
     def _read_agent_file(self, place: AgentsFolder, entry: FileEntry, name: str) -> AgentFile:
         """The file; of a project's only what the project may set."""
         file = self._file_cache.get(entry, AGENT_FILE, partial(read_agent_file, is_yours=place.is_yours))
-        return file if place.is_yours else admitted_settings(file, place, name, self.home)
+        if place.is_yours:
+            return file
+        access = ProjectAccess(self.home, place.root)
+        refused = {each.key: access.refusal(each) for each in _project_settings(file, place, name, access)}
+        values = {key: value for key, value in file.values.items() if not refused[key]}
+        return replace(file, values=values, notes=(*file.notes, *filter(None, refused.values())))
 
     def _read_prompt(self, entry: FileEntry, notes: list[str]) -> str | None:
         text, problem = self._file_cache.get(entry, "prompt", _parse_prompt)
         notes += [problem] if problem else []
         return text
+
+    # -- trust in what the project and its agents set
+
+    def trust_settings(self, names: Sequence[str] = (), *, trusted: bool = True) -> list[ProjectSetting]:
+        """Trusts everything that needs trust, or these names alone, or stops to. An agent's setting is named
+        AGENT/KEY."""
+        if self.project is None:
+            raise NotFound("there is no project here: a folder with a .recto folder, or one inside of it")
+        access = ProjectAccess(self.home, self.project)
+        settings = configuration.project_settings(self.home, self.project)
+        for place in self.folders[1:]:
+            for agent in filter(is_agent_name, place.names()):
+                if entry := stat_file(place.agent_folder(agent) / AGENT_FILE):
+                    file = self._file_cache.get(entry, AGENT_FILE, partial(read_agent_file, is_yours=False))
+                    settings += _project_settings(file, place, agent, access)
+        found = {each.name: each for each in settings if each.asks}
+        for name in names:
+            if name not in found:
+                known = ", ".join(found) or "nothing"
+                raise NotFound(f"the project sets no {name} that needs trust; what needs trust: {known}", name=name)
+        chosen = [found[name] for name in names] or [each for each in found.values() if not access.forbidden(each)]
+        (access.accept if trusted else access.distrust)(chosen)
+        return chosen
+
+    def _accept(self, project: Path, name: str, key: str, value: Any, path: Path) -> None:
+        """Who sets a value trusts it. Invalid for one that no project may set."""
+        access = ProjectAccess(self.home, project)
+        access.accept([access.setting(key, value, path, path.parent, name)])
 
     # -- writing
 
@@ -253,13 +286,10 @@ class Agents:
             base = configuration.load(self.home, self.project)
             context = {**without_conflicts(base, agent).context, key: typed}
             with_agent_settings(base, replace(agent, context=context, origins={**agent.origins, key: str(path)}))
-        self._accept(name, key, typed, path)
+        if self.project and self.scope_of(path) == "project":
+            self._accept(self.project, name, key, typed, path)
         self._write(path, text)
         return path
-
-    def _accept(self, name: str, key: str, value: Any, path: Path) -> None:
-        if self.project and self.scope_of(path) == "project":
-            accept_setting(self.home, self.project, path, name, key, value)
 
     def _write(self, path: Path, text: str) -> None:
         with private_home(self.home):
@@ -274,7 +304,7 @@ class Agents:
         with private_home(self.home):
             make_agent(folder, name, model, description)
         if in_project:
-            accept_setting(self.home, project, folder / AGENT_FILE, name, "model", model)
+            self._accept(project, name, "model", model, folder / AGENT_FILE)
         return NewAgent(folder, others)
 
     def text(self, name: str) -> str:
@@ -341,6 +371,11 @@ def _setting(spec: Spec, said: dict[str, tuple[Any, str]], below: Settings, gene
     if spec.key in general:
         return AgentSetting(spec, below.get(spec.key), below.origin(spec.key))
     return AgentSetting(spec, spec.default, "default")
+
+
+def _project_settings(file: AgentFile, place: AgentsFolder, name: str, access: ProjectAccess) -> list[ProjectSetting]:
+    folder = place.agent_folder(name)
+    return [access.setting(key, value, file.path, folder, name) for key, value in file.values.items()]
 
 
 def _is_built_in(id: SourceId) -> bool:

@@ -15,6 +15,8 @@ from recto.errors import Invalid
 AGENTS_FOLDER, AGENT_FILE, MCP_FILE = "agents", "agent.toml", ".mcp.json"
 MAX_NAME_LENGTH = 64
 NAME_RULE = f"use letters, digits, _, . and -, at most {MAX_NAME_LENGTH} characters"
+# Lines behind a # are defaults or examples: uncommented they make a valid file.
+_TOML, _RULE = (Path(__file__).with_name(name) for name in ("new_agent.toml", "new_rule.md"))
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{MAX_NAME_LENGTH - 1}}}")
 
 
@@ -90,60 +92,6 @@ class AgentFiles(Struct, frozen=True):
         return (*filter(None, files), *self.rules, *self.references)
 
 
-# Lines behind a # are defaults or examples: uncommented they make a valid file.
-_TOML = """\
-# The agent {name}. Lines behind a # are examples; what is in force: `recto agent show {name}`
-{description}
-
-# Who answers, as provider:model; without it the settings say.
-{model}
-
-# What the model is told first. With system_prompt_file = "prompt.md" in its place it is a file of this folder, which is
-# read at every turn.
-# system_prompt = "You answer letters, politely and in the language of the letter."
-
-# Any setting of the group `context`; `recto config show` lists them.
-# [context]
-# strategy = "summarize"
-# threshold = 0.85
-# use_agent_memory = true
-# use_facts = true
-
-# How sources come in: always, manual (you add them) or agent (when a message needs them).
-# This wins over what rules, references and servers say themselves. A server's name alone means all of its tools.
-# [include]
-# "rule:example" = "always"
-# "tool:files" = "agent"
-# "tool:files/write_file" = "manual"
-
-# Servers of tools that speak MCP. Whether a tool runs: approval = ask (the default), allow or deny.
-# [mcpServers.files]
-# command = "npx"
-# args = ["-y", "@modelcontextprotocol/server-filesystem", "."]
-# env = {{ LOG_LEVEL = "${{LOG_LEVEL:-info}}" }}
-# include = "agent"
-# approval = "ask"
-# timeout_s = 60
-#
-# [mcpServers.files.tools.write_file]
-# approval = "deny"
-#
-# [mcpServers.elsewhere]
-# url = "https://tools.example.com/mcp"
-# headers = {{ Authorization = "Bearer ${{TOOLS_TOKEN:-}}" }}
-# enabled = false
-"""
-_RULE = """\
----
-description: How answers are written.
-include: manual
-priority: 500
-enabled: true
----
-Answer in plain words and short sentences. Name the source of every number.
-"""
-
-
 def agent_toml(name: str, model: str = "", description: str = "") -> str:
     import tomlkit  # only to write a file
 
@@ -152,7 +100,7 @@ def agent_toml(name: str, model: str = "", description: str = "") -> str:
         return f"{key} = {shown}" if value else f"# {key} = {shown}"
 
     said = line("description", " ".join(description.split()), "What it is for, in a sentence.")
-    return _TOML.format(name=name, description=said, model=line("model", model, "openai:gpt-4o"))
+    return _TOML.read_text("utf-8").format(name=name, description=said, model=line("model", model, "openai:gpt-4o"))
 
 
 def make_agent(folder: Path, name: str, model: str = "", description: str = "") -> None:
@@ -162,7 +110,7 @@ def make_agent(folder: Path, name: str, model: str = "", description: str = "") 
         for part in ("rules", "references"):
             (folder / part).mkdir()
         (folder / "agent.toml").write_text(agent_toml(name, model, description), "utf-8")
-        (folder / "rules" / "example.md").write_text(_RULE, "utf-8")
+        (folder / "rules" / "example.md").write_bytes(_RULE.read_bytes())
     except FileExistsError as why:
         raise Invalid(f"there is an agent {name} already: {folder}", name=name) from why
     except OSError as why:

@@ -28,7 +28,7 @@ from recto.api.suggestions import (
 from recto.cli.show import shortened, visible
 from recto.cli.slash_commands import NAMED
 from recto.errors import RectoError
-from recto.sources.mentions import mentioned_sources
+from recto.sources.documents import mentioned_sources
 from recto.sources.source import INCLUDES, Reference, Rule, SourceKind
 from recto.vault.link_resolver import fold_name
 

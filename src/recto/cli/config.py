@@ -182,10 +182,9 @@ def distrust(keys: tuple[str, ...], as_json: bool) -> None:
 
 def _trust(keys: tuple[str, ...], *, trusted: bool) -> list["ProjectSetting"]:
     from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
-    from recto.agents.project_trust import trust_settings
 
     home = locations.find_home()
-    return trust_settings(Agents(home, locations.find_project(Path.cwd(), home)), keys, trusted=trusted)
+    return Agents(home, locations.find_project(Path.cwd(), home)).trust_settings(keys, trusted=trusted)
 
 
 def _tell_trust(found: list["ProjectSetting"], said: str, as_json: bool, *, trusted: bool) -> None:

@@ -32,7 +32,7 @@ from recto.events import (
     TextDelta,
     ToolFinished,
 )
-from recto.tasks.plan_tool import UPDATE_PLAN
+from recto.tasks.plan import UPDATE_PLAN
 
 ARGUMENTS_WIDTH = 60
 KEPT = "stopped; what came is kept"

@@ -19,8 +19,7 @@ from recto.engine import Engine
 from recto.errors import RectoError
 from recto.events import CompactionProposed, Event
 from recto.store.store import Store
-from recto.tasks.history import read_run, run_entry
-from recto.tasks.run import TaskRun
+from recto.tasks.run import TaskRun, read_run, run_entry
 from recto.turn.context import CallOptions, ResolvedModel, TurnContext
 from recto.turn.loaded_view import LoadedView, grown_view, load_view, view_after_cut
 from recto.turn.planned_request import PlannedRequest

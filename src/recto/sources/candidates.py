@@ -1,18 +1,30 @@
 """Candidates: the sources that may be chosen for a message, split into chunks; and the score of each chunk, by its
-words and by its meaning."""
+words and by its meaning. In memory; nothing is stored on disk.
+
+A tool is one chunk, from its name, description and parameters; a text has one chunk for its name and one for each
+section.
+"""
 
 import math
+import re
 from collections import OrderedDict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import lru_cache
 from heapq import nlargest
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
+from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_sentences
+from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, words
 from recto.search.text_vectors import HashedTexts
-from recto.sources.chunk_index import ChunkIndex, ChunkMatch, SourceChunk, name_weight, question_stems, source_chunks
-from recto.sources.source import Source, SourceId
+from recto.sentences.words import tables
+from recto.sources.source import Source, SourceId, TextSource, Tool
+from recto.vault.document import Document
+from recto.vault.note_chunks import NoteChunk, note_chunks
+from recto.vault.relevant_parts import question_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,19 +34,145 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.float64]
 
-
+# This many parameters of a tool are read, and so deep: schemas may be endless.
+MAX_PARAMETERS, MAX_SCHEMA_DEPTH = 40, 3
+# A text up to this length is one chunk; one with headings covers several topics sooner.
+MAX_SINGLE_CHUNK, MAX_SINGLE_CHUNK_WITH_HEADINGS = MAX_PASSAGE_CHARS + MIN_PASSAGE_CHARS, 400
+# A section up to this length is sent whole; of a longer one, what fits best.
+MAX_PART_CHARS = 4000
+OMISSION = "\n\n…\n\n"
 TYPICAL_CHUNK_WORDS = 30
+# Added to the number of chunks: among three sources no word is common or rare.
+SMOOTHING_CHUNKS = 100
 # The weight of one rare word: a message with less has no topic that a source could share.
 MIN_QUERY_WEIGHT = 0.8
+# Words of any request: they count, but little.
+COMMON_STEMS = frozenset(map(stem_word, COMMON_WORDS))
+COMMON_WEIGHT = 0.25
 # Unused sources are dropped from the cache when there are this many more than candidates.
 MAX_UNUSED_SOURCES = 1000
 # Choosing and filtering use different candidates, so those of the last few messages stay.
 MAX_CACHED_CANDIDATES = 4
 _MAX_QUOTE_CHARS = 60
 _MIN_SHOWN_SIMILARITY = 0.2
+_WORD_BOUNDARIES = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+# -- chunks
+
+
+class SourceChunk(Struct, frozen=True):
+    texts: tuple[str, ...]
+    """The texts to embed; the chunk's vector is their mean."""
+    name: frozenset[str]
+    """The stems of its source's name."""
+    stems: frozenset[str]
+    """The stems of all its words, including the name."""
+    part: str | None = None
+    """The section, verbatim with its heading, of a source with several."""
+
+
+def source_chunks(source: Source) -> tuple[SourceChunk, ...]:
+    """Splits a source into at least one chunk."""
+    return (_tool_chunk(source),) if isinstance(source, Tool) else tuple(_text_chunks(source))
+
+
+def split_identifier(name: str) -> str:
+    """Splits a name into words: `getUserInfo`, `get_user-info` and `get.user.info` are "get user info"."""
+    return " ".join(filter(None, _WORD_BOUNDARIES.split(name))).lower()
+
+
+def text_stems(text: str) -> frozenset[str]:
+    return frozenset(stem_word(word) for word in words(text) if word not in STOP_WORDS)
+
+
+def _tool_chunk(tool: Tool) -> SourceChunk:
+    own_name = split_identifier(tool.own_name or tool.name)
+    server = split_identifier(tool.server)
+    description = " ".join(tool.description.split())
+    parameters = [
+        f"{split_identifier(name)} {about}" for name, about in islice(_parameters(tool.schema), MAX_PARAMETERS)
+    ]
+    # people who do not know the name describe what the tool does: its first sentence alone counts as much
+    texts = (f"{server} {own_name}: {description}"[:MAX_PASSAGE_CHARS], *split_sentences(description)[:1])
+    all_words = " ".join([server, own_name, description, *parameters])
+    return SourceChunk(texts, text_stems(own_name), text_stems(all_words))
+
+
+def _parameters(schema: Mapping[str, Any], depth: int = MAX_SCHEMA_DEPTH) -> Iterator[tuple[str, str]]:
+    """Names and descriptions; none for an invalid schema."""
+    properties = schema.get("properties")
+    for name, parameter in properties.items() if isinstance(properties, Mapping) else ():
+        if not isinstance(parameter, Mapping):
+            continue
+        description, items = parameter.get("description"), parameter.get("items")
+        yield str(name), description if isinstance(description, str) else ""
+        if depth:
+            yield from _parameters(items if isinstance(items, Mapping) else parameter, depth - 1)
+
+
+def _text_chunks(source: TextSource) -> Iterator[SourceChunk]:
+    title = split_identifier(source.name)
+    head = f"{title}: {source.description}" if source.description else title
+    name = text_stems(f"{title} {source.description}")
+    document = Document(f"{source.name}.md", source.text)
+    text = source.text.strip()
+    longest = MAX_SINGLE_CHUNK_WITH_HEADINGS if "\n#" in source.text else MAX_SINGLE_CHUNK
+    sections = [chunk for chunk in note_chunks(document) if chunk.text] if len(text) > longest else []
+    if len(sections) < 2:
+        whole = f"{head}\n{text}"[:MAX_SINGLE_CHUNK]
+        yield SourceChunk((whole,), name, name | text_stems(source.text))
+        return
+    yield SourceChunk((head,), name, name)
+    for section in sections:
+        text = f"{head}\n{section.text}"
+        stems = name | text_stems(f"{' '.join(section.headings)} {text}")
+        yield SourceChunk((text,), name, stems, _section_text(document, section))
+
+
+def _section_text(document: Document, chunk: NoteChunk) -> str:
+    """The section that contains a chunk; of a very long one, its heading and the chunk."""
+    text, starts = document.text, [heading.start for heading in document.parsed.headings]
+    start = max((other for other in starts if other <= chunk.start), default=document.parsed.body_start)
+    end = min((other for other in starts if other > chunk.start), default=len(text))
+    section = text[start:end].strip()
+    if len(section) <= MAX_PART_CHARS:
+        return section
+    heading = text[start:].lstrip().partition("\n")[0].strip()
+    has_heading = not chunk.headings or chunk.text.startswith(heading)
+    return chunk.text if has_heading else f"{heading}{OMISSION}{chunk.text}"
+
+
+# -- finding them by words
+
+
+class ChunkMatch(Struct):
+    """The words of a question that a chunk contains, by weight."""
+
+    weight: float = 0.0
+    name: float = 0.0
+    """How many words of its source's name the question contains."""
+    words: list[str] = field(default_factory=list)
+
+
+@lru_cache(maxsize=1024)  # earlier messages are compared with every new one
+def question_stems(question: str) -> Mapping[str, str]:
+    """The words of a question: each stem with its word."""
+    stems = question_words(question).stems
+    pairs = (pair.split("/") for pair in tables()["abbreviations"]["en"])
+    used = ((short, long) for short, long in pairs if stem_word(short) in stems)
+    written_out = ((stem_word(word), short) for short, long in used for word in long.split("_"))
+    return dict(stems) | {stem: short for stem, short in written_out if stem not in stems}
+
+
+@lru_cache(maxsize=16384)
+def name_weight(name: frozenset[str]) -> float:
+    """The number of words in a name; common ones count less."""
+    return sum(COMMON_WEIGHT if stem in COMMON_STEMS else 1.0 for stem in name)
+
 
 QueryMatches = tuple[Mapping[int, ChunkMatch], float]
-"""The matches of a query by chunk number, and the weight of all its words."""
+"""The matches of a query by the position of a chunk, and the weight of all its words."""
 
 
 # -- weights
@@ -91,53 +229,61 @@ def word_overlap(match: ChunkMatch, query_weight: float, chunk: SourceChunk) -> 
 
 
 class ChunkedSource(Struct, frozen=True):
+    source: Source
     chunks: tuple[SourceChunk, ...]
-    numbers: tuple[int, ...]
     texts: tuple[HashedTexts, ...]
     """The texts to embed, for each chunk."""
 
 
 class Candidates:
-    """Sources by their chunks, in the order of the sources' ids. A chunk is known here by its position."""
+    """Sources by their chunks, in the order of the sources' ids. A chunk is known by its position."""
 
-    def __init__(self, index: ChunkIndex, sources: Sequence[Source], entries: Sequence[ChunkedSource]) -> None:
-        self._index = index
-        self.chunks = [
-            (source, chunk, number)
-            for source, entry in zip(sources, entries, strict=True)
-            for chunk, number in zip(entry.chunks, entry.numbers, strict=True)
-        ]
-        self.positions = {number: position for position, (_, _, number) in enumerate(self.chunks)}
-        self._numbers = set(self.positions)
-        texts = [chunk_texts for entry in entries for chunk_texts in entry.texts]
+    def __init__(self, entries: Sequence[ChunkedSource]) -> None:
+        self.chunks = [(entry.source, chunk) for entry in entries for chunk in entry.chunks]
+        self._postings: dict[str, set[int]] = {}
+        self._by_source: dict[SourceId, list[int]] = {}
+        for position, (source, chunk) in enumerate(self.chunks):
+            self._by_source.setdefault(source.id, []).append(position)
+            for stem in chunk.stems:
+                self._postings.setdefault(stem, set()).add(position)
+        texts = [each for entry in entries for each in entry.texts]
         self.texts = HashedTexts.join(texts)
-        self.sizes = [len(chunk_texts) for chunk_texts in texts]
+        self.sizes = [len(each) for each in texts]
         self.starts = [0, *accumulate(self.sizes)][:-1]
-        counts = [len(entry.chunks) for entry in entries]
-        firsts = [0, *accumulate(counts)][:-1]
-        self._ranges = {
-            id(source): range(first, first + count)
-            for source, first, count in zip(sources, firsts, counts, strict=True)
-        }
 
-    def positions_of(self, source: Source) -> range:
-        return self._ranges[id(source)]
+    def positions_of(self, source: Source) -> list[int]:
+        return self._by_source[source.id]
 
-    def match(self, queries: Sequence[str]) -> list[QueryMatches]:
-        return [self._index.match(question_stems(query), self._numbers) for query in queries]
+    def match(self, query: str) -> QueryMatches:
+        by_word: dict[str, list[str]] = {}
+        for stem, word in question_stems(query).items():
+            by_word.setdefault(word, []).append(stem)
+        matches: dict[int, ChunkMatch] = {}
+        total = 0.0
+        size = len(self.chunks) + SMOOTHING_CHUNKS
+        for word, stems in by_word.items():
+            matching = set().union(*(self._postings.get(stem, ()) for stem in stems))
+            commonness = COMMON_WEIGHT if any(stem in COMMON_STEMS for stem in stems) else 1.0
+            # the fewer chunks contain a word, the more it weighs
+            weight = math.log(size / (len(matching) + 1)) / math.log(size) * commonness
+            total += weight
+            for position in matching:
+                match = matches.setdefault(position, ChunkMatch())
+                match.weight += weight
+                match.words.append(word)
+                match.name += commonness * len(self.chunks[position][1].name.intersection(stems))
+        return matches, total
 
     def best_weight(self, sentence: str) -> float:
         """The weight of the best match for a sentence: how much it is about these sources."""
-        matches, _ = self._index.match(question_stems(sentence), self._numbers)
-        return max((match.weight for match in matches.values()), default=0.0)
+        return max((match.weight for match in self.match(sentence)[0].values()), default=0.0)
 
 
 class CandidateCache:
     """Recent candidates, so that each source is split only once."""
 
     def __init__(self) -> None:
-        self._index = ChunkIndex()
-        self._entries: dict[SourceId, tuple[Source, ChunkedSource]] = {}
+        self._entries: dict[SourceId, ChunkedSource] = {}
         # by object identity: hashing five hundred texts for every message would take longer than choosing
         self._candidates: OrderedDict[tuple[int, ...], Candidates] = OrderedDict()
 
@@ -146,41 +292,24 @@ class CandidateCache:
         if (cached := self._candidates.get(objects)) is not None:
             self._candidates.move_to_end(objects)
             return cached
-        self._drop_unused(sources)
-        ordered = sorted(sources, key=_sort_key)
-        entries = [self._entry(source) for source in ordered]
-        candidates = self._candidates[objects] = Candidates(self._index, ordered, entries)
+        if len(self._entries) > 2 * len(sources) + MAX_UNUSED_SOURCES:
+            wanted = {source.id for source in sources}
+            self._entries = {id: entry for id, entry in self._entries.items() if id in wanted}
+        candidates = Candidates([self._entry(source) for source in sorted(sources, key=lambda source: source.id)])
+        self._candidates[objects] = candidates
         if len(self._candidates) > MAX_CACHED_CANDIDATES:
             self._candidates.popitem(last=False)
         return candidates
 
     def _entry(self, source: Source) -> ChunkedSource:
         known = self._entries.get(source.id)
-        if known is not None and (known[0] is source or known[0] == source):
-            return known[1]
-        if known is not None:
-            self._drop(source.id)
-        chunks = source_chunks(source)
-        entry = ChunkedSource(
-            chunks, tuple(map(self._index.add, chunks)), tuple(HashedTexts.of(chunk.texts) for chunk in chunks)
-        )
-        self._entries[source.id] = source, entry
-        return entry
-
-    def _drop_unused(self, sources: Sequence[Source]) -> None:
-        if len(self._entries) > 2 * len(sources) + MAX_UNUSED_SOURCES:
-            for id in self._entries.keys() - {source.id for source in sources}:
-                self._drop(id)
-
-    def _drop(self, id: SourceId) -> None:
-        self._index.remove(self._entries.pop(id)[1].numbers)
-        self._candidates.clear()
-
-
-def _sort_key(source: Source) -> tuple[str, str, str]:
-    """The order of ids."""
-    id = source.id
-    return id.kind, id.name, id.server
+        if known is None or known.source != source:
+            chunks = source_chunks(source)
+            known = ChunkedSource(source, chunks, tuple(HashedTexts.of(chunk.texts) for chunk in chunks))
+        elif known.source is not source:  # its candidates are known by this object, and keep it
+            known = replace(known, source=source)
+        self._entries[source.id] = known
+        return known
 
 
 # -- scores
@@ -199,8 +328,8 @@ class ChunkScore(Struct, frozen=True):
     def because(self) -> str:
         reasons = []
         if self.similarity is not None and self.similarity >= _MIN_SHOWN_SIMILARITY:
-            query = self.query
-            quote = query if len(query) <= _MAX_QUOTE_CHARS else f"{query[:_MAX_QUOTE_CHARS].rstrip()}…"
+            is_short = len(self.query) <= _MAX_QUOTE_CHARS
+            quote = self.query if is_short else f"{self.query[:_MAX_QUOTE_CHARS].rstrip()}…"
             reasons.append(f"near in meaning ({self.similarity:.2f}) to '{quote}'")
         if self.words:
             reasons.append(f"holds {', '.join(sorted(self.words))}")
@@ -228,9 +357,9 @@ class ChunkScores:
         return self._candidates.chunks[position][0]
 
     def chunk_score(self, position: int) -> ChunkScore:
-        source, chunk, number = self._candidates.chunks[position]
+        source, chunk = self._candidates.chunks[position]
         query = self._best_query[position]
-        match = self._matches[query][0].get(number)
+        match = self._matches[query][0].get(position)
         words = tuple(match.words) if match else ()
         part = chunk.part or self._best_part(source)
         similarity = self._similarity.get(position)
@@ -244,11 +373,9 @@ class ChunkScores:
         return None if best is None else chunks[best][1].part
 
     def score_by_words(self, only: Container[int] | None = None) -> None:
-        positions = self._candidates.positions
         best: dict[int, float] = {}
         for query, (matches, query_weight) in enumerate(self._matches):
-            for number, match in matches.items():
-                position = positions[number]
+            for position, match in matches.items():
                 overlap = word_overlap(match, query_weight, self._candidates.chunks[position][1])
                 evidence = KEYWORD_WEIGHTS.of_words(overlap)
                 if evidence > best.get(position, -1e9) and (only is None or position in only):
@@ -273,19 +400,17 @@ class ChunkScores:
         self.scores = dict(enumerate(np.maximum(combined, alone).tolist()))
         self._best_query = dict(enumerate(best.tolist()))
         self._similarity = dict(enumerate(mean[rows, best].tolist()))
-        if unknown.any():
-            without_vectors = np.flatnonzero(unknown).tolist()
+        if without_vectors := frozenset(np.flatnonzero(unknown).tolist()):
             for position in without_vectors:
                 del self.scores[position], self._best_query[position], self._similarity[position]
-            self.score_by_words(frozenset(without_vectors))
+            self.score_by_words(without_vectors)
 
     def _combined_evidence(self, similarity: "Rows") -> "Rows":
         """The evidence for each chunk by each query."""
         evidence: Rows = COMBINED_WEIGHTS.similarity * similarity
         for query, (matches, query_weight) in enumerate(self._matches):
-            positions = [self._candidates.positions[number] for number in matches]
-            evidence[positions, query] += [
+            evidence[[*matches], query] += [
                 COMBINED_WEIGHTS.of_words(word_overlap(match, query_weight, self._candidates.chunks[position][1]))
-                for position, match in zip(positions, matches.values(), strict=True)
+                for position, match in matches.items()
             ]
         return evidence

@@ -13,16 +13,8 @@ from msgspec.structs import replace
 
 from recto.search.embedder import LOCAL, MINILM, Embedder
 from recto.search.passages import key_sentences, shorten_message
-from recto.search.text_vectors import (
-    SAMPLE_QUESTIONS,
-    SAMPLE_TEXTS,
-    Calibration,
-    HashedTexts,
-    Similarities,
-    TextVectors,
-    calibrate,
-)
-from recto.sources.candidates import CandidateCache, ChunkScore, ChunkScores
+from recto.search.text_vectors import SAMPLE_QUESTIONS, SAMPLE_TEXTS, Calibration, HashedTexts, Similarities, TextVectors, calibrate
+from recto.sources.candidates import CandidateCache, ChunkScore, ChunkScores, question_stems
 from recto.sources.chunk_index import QuestionStems, question_stems
 from recto.sources.source import Source, SourceId
 
@@ -122,7 +114,7 @@ class Chooser:
             candidates = self._candidates.get(sources)
             sentences = key_sentences(message, candidates.best_weight)
             queries = [*sentences, message] if len(sentences) > 1 else sentences
-            chunks = ChunkScores(candidates, queries, candidates.match(queries))
+            chunks = ChunkScores(candidates, queries, list(map(candidates.match, queries)))
         if not sentences or not sources:
             return chunks, {}, ""
         questions = HashedTexts.of(turn.question[:MAX_PAST_CHARS] for turn in past)
@@ -220,12 +212,12 @@ def _learn(
     return found
 
 
-def _likeness(stems: QuestionStems, question: str, similarity: float | None) -> float:
+def _likeness(stems: Mapping[str, str], question: str, similarity: float | None) -> float:
     """How similar two messages are, from 0 to 1."""
     if similarity is not None and similarity == similarity:  # NaN stands for a vector that is not ready yet
         scaled = (similarity - MIN_SIMILARITY) / (1 - MIN_SIMILARITY)
         return scaled * 0.5 + 0.5 if similarity >= MIN_SIMILARITY else 0.0
     other = question_stems(question)
-    union = stems.stems.keys() | other.stems.keys()
-    share = len(stems.stems.keys() & other.stems.keys()) / len(union) if union else 0.0
+    union = stems.keys() | other.keys()
+    share = len(stems.keys() & other.keys()) / len(union) if union else 0.0
     return share if share >= MIN_WORD_OVERLAP else 0.0

@@ -1,12 +1,15 @@
-"""Documents that a message names by [[link]] or @path: finds and reads them, and fences their text, so that a model
-can tell it from the chat.
+"""What a message names: documents by [[link]] or @path, which are found, read and fenced, so that a model can tell them
+from the chat; rules and references by `@rule:name` or `@ref:name`. The text of the message stays as typed.
 
 Attachments: files that a user gives with a message, as blocks: images, PDFs, and everything that is text.
 """
 
 import base64
 import hashlib
+import re
 import stat
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,11 +17,12 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import File, Image
 from recto.errors import Invalid, NotFound, RectoError
+from recto.sources.source import Reference, Rule, SourceKind
 from recto.vault.decoding import decode_text
 from recto.vault.document import Document, block_text, section_text
 from recto.vault.folder import Folder
 from recto.vault.imports import Import, exists_under, find_imports, resolve_import
-from recto.vault.links import Link, find_links
+from recto.vault.links import Link, find_links, mask_code
 from recto.vault.vault import Vault
 
 UNREADABLE_TEXT = "[This document could not be read.]"
@@ -96,22 +100,17 @@ def _find_names(text: str, vault: Vault | None, roots: ImportRoots) -> list[Link
 def _resolve_link(vault: Vault, link: Link) -> NamedDocument:
     link = vault.disambiguate(link)
     path = vault.resolve(link) if link.target else None
-    if path is None and (refused := vault.folder.refusal(link.target)):
-        return NamedDocument(link.wikilink, None, f"{link.wikilink}: {refused}", refused=refused)
     if path is None:
-        return NamedDocument(
-            link.wikilink, None, f"{link.wikilink} leads to no document of the vault{_hint(vault, link)}"
-        )
+        if refused := vault.folder.refusal(link.target):
+            return NamedDocument(link.wikilink, None, f"{link.wikilink}: {refused}", refused=refused)
+        near = vault.closest(link.target, 1) if link.target else []
+        hint = f"; did you mean {near[0]}?" if near else ""
+        return NamedDocument(link.wikilink, None, f"{link.wikilink} leads to no document of the vault{hint}")
     try:
         document = vault.read(path)
     except RectoError as why:
         return NamedDocument(link.wikilink, None, f"{link.wikilink}: {why.message}", path, root=vault.root)
     return _select_part(link.wikilink, document, link.heading, link.block, vault.root)
-
-
-def _hint(vault: Vault, link: Link) -> str:
-    near = vault.closest(link.target, 1) if link.target else []
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _select_part(name: str, document: Document, heading: str | None, block: str | None, root: Path) -> NamedDocument:
@@ -127,7 +126,10 @@ def _resolve_import(name: Link | Import, roots: ImportRoots) -> NamedDocument:
     try:
         place = resolve_import(name, roots.folders, roots.outside)
         base = roots.base(place)
-        if refused := _refusal_in_vault(place, roots):
+        # files of the project alone are read also where they are hidden
+        vault = roots.vault.resolve() if roots.vault else None
+        inside = place.relative_to(vault).as_posix() if vault and place.is_relative_to(vault) else ""
+        if vault and inside and (refused := Folder(vault).refusal(inside)):
             return NamedDocument(name.raw, None, f"{name.raw}: {refused}", refused=refused)
         shown = place if base == Path(place.anchor) else place.relative_to(base)
         document = Document(shown.as_posix(), decode_text(place.read_bytes(), name.raw))
@@ -141,18 +143,13 @@ def _resolve_import(name: Link | Import, roots: ImportRoots) -> NamedDocument:
     return _select_part(name.raw, document, name.section, None, base)
 
 
-def _refusal_in_vault(place: Path, roots: ImportRoots) -> str:
-    """Why a file of the vault is not read. Files of the project alone are read also where they are hidden."""
-    if roots.vault is None or not place.is_relative_to(root := roots.vault.resolve()):
-        return ""
-    return Folder(root).refusal(place.relative_to(root).as_posix())
-
-
 def fenced_document(path: str, text: str) -> str:
     """Fences a document. A text that contains an end of the fence gets one with a hash, which it cannot contain."""
     mark = f" {hashlib.sha256(text.encode()).hexdigest()[:8]}" if "END DOCUMENT" in text else ""
     return f"BEGIN DOCUMENT {path}{mark}\n{text.strip()}\nEND DOCUMENT {path}{mark}"
 
+
+# -- attachments
 
 # Providers refuse more; a larger file is a document to search, not to attach.
 LARGEST = 20_000_000
@@ -190,7 +187,7 @@ def attachment(name: str, data: bytes) -> Image | File:
     if not data:
         raise Invalid(f"{name} is empty: there is nothing to attach", name=name)
     encoded = base64.b64encode(data).decode
-    if media_type := _image_type(data):
+    if media_type := image_type(data):
         return Image(media_type, encoded(), name=name)
     if data.startswith(b"%PDF-"):
         return File(name, "", PDF, base64=encoded())
@@ -200,7 +197,92 @@ def attachment(name: str, data: bytes) -> Image | File:
         raise Invalid(f"{name} is neither text nor an image nor a PDF: it cannot be attached", name=name) from why
 
 
-def _image_type(data: bytes) -> str:
+def image_type(data: bytes) -> str:
+    """By the first bytes; empty for what is no image."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in _IMAGES.items() if data.startswith(start)), "")
+
+
+# -- rules and references
+
+# A backslash escapes a mention, as everywhere in Markdown.
+_MENTION = re.compile(r'(?<![\w@/.\\])@(rule|ref|reference):(?:"([^"\n]{1,200})"|([^\s"`<>|@]{1,200}))', re.IGNORECASE)
+_TRAILING = ".,;:!?'*_…。，；：！？、”“’»)]}）】」"
+_GENITIVE = ("'s", "’s")
+# This many unknown names get a sentence each: looking for similar names takes time.
+MAX_PROBLEMS = 10
+# This much of the line after a name may belong to it.
+_MAX_REST_CHARS = 200
+
+NamedSource = Rule | Reference
+
+
+class Mention(Struct, frozen=True):
+    kind: SourceKind
+    names: tuple[str, ...]
+    """Possible names, the longest first: punctuation at the end may belong to the name or to the sentence."""
+    rest: str = ""
+    """The rest of the line, where the name has no quotes: it may be part of the name."""
+
+
+def find_mentions(text: str) -> list[Mention]:
+    """Mentions in order of appearance, except those in code."""
+    prose = mask_code(text) if "@" in text else ""
+    found = []
+    for match in _MENTION.finditer(prose):
+        kind: SourceKind = "rule" if match[1].lower() == "rule" else "reference"
+        line = prose[match.end() : match.end() + _MAX_REST_CHARS].partition("\n")[0]
+        quoted = match[2]
+        found.append(Mention(kind, (quoted.strip(),)) if quoted else Mention(kind, (*_possible_names(match[3]),), line))
+    return found
+
+
+def without_mentions(text: str) -> str:
+    """The message without mentions: a mentioned name must not influence which other sources are chosen."""
+    return _MENTION.sub(" ", text) if "@" in text else text
+
+
+def _possible_names(written: str) -> Iterator[str]:
+    while written:
+        yield written
+        if written.lower().endswith(_GENITIVE):
+            written = written[:-2]
+        elif written[-1] in _TRAILING:
+            written = written[:-1]
+        else:
+            break
+
+
+def mentioned_sources(text: str, sources: Iterable[NamedSource]) -> tuple[list[NamedSource], list[str]]:
+    """The enabled sources that a text mentions, each once; and a sentence for each unknown or disabled one, up to a
+    limit."""
+    known = {(source.kind, source.name.casefold()): source for source in sources}
+    found: dict[tuple[SourceKind, str], NamedSource] = {}
+    unknown: dict[tuple[SourceKind, str], Mention] = {}
+    for mention in find_mentions(text):
+        keys = [(mention.kind, name.casefold()) for name in mention.names]
+        if key := next((key for key in keys if key in known), None):
+            found[key] = known[key]
+        else:
+            unknown.setdefault(keys[-1], mention)
+    problems = [f"{source.kind} {source.name} is not enabled" for source in found.values() if not source.enabled]
+    total = len(problems) + len(unknown)
+    problems += [_unknown_text(mention, known) for mention in list(unknown.values())[: MAX_PROBLEMS - len(problems)]]
+    if total > MAX_PROBLEMS:
+        problems = [*problems[:MAX_PROBLEMS], f"and {total - MAX_PROBLEMS} more are unknown"]
+    return [source for source in found.values() if source.enabled], problems
+
+
+def _unknown_text(mention: Mention, known: Mapping[tuple[SourceKind, str], NamedSource]) -> str:
+    names = {key: source.name for (kind, key), source in known.items() if kind == mention.kind}
+    named = mention.names[-1]
+    problem = f"there is no {mention.kind} {named}"
+    # the longest name of several words with which the line continues
+    line = f"{mention.names[0]}{mention.rest}".casefold()
+    whole = [key for key in names if " " in key and line.startswith(key) and not line[len(key) :][:1].isalnum()]
+    if whole:
+        prefix = "rule" if mention.kind == "rule" else "ref"
+        return f'{problem}; put a name of several words in quotes: @{prefix}:"{names[max(whole, key=len)]}"'
+    near = get_close_matches(named.casefold(), names, 1)
+    return f"{problem}; did you mean {names[near[0]]}?" if near else problem

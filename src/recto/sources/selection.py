@@ -68,15 +68,8 @@ class StablePicks(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
     def __add__(self, other: "StablePicks") -> "StablePicks":
-        return StablePicks(
-            (*self.rules, *other.rules),
-            (*self.references, *other.references),
-            (*self.memory, *other.memory),
-            (*self.tools, *other.tools),
-            (*self.forbidden, *other.forbidden),
-            (*self.passed, *other.passed),
-            (*self.notes, *other.notes),
-        )
+        names = self.__struct_fields__
+        return StablePicks(*((*getattr(self, name), *getattr(other, name)) for name in names))
 
     def without_tools(self, names: Collection[str]) -> "StablePicks":
         """Without tools that the model would call by these names."""

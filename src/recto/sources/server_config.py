@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from recto.sources.source import Approval, Include
@@ -21,7 +21,7 @@ TARGET_FIELDS = ("command", "args", "env", "cwd", "url", "headers")
 """How a server is reached."""
 
 
-class ToolConfig(Struct, frozen=True):
+class ToolConfig(Struct, frozen=True, omit_defaults=True):
     """The settings of one tool; None uses those of its server."""
 
     include: Include | None = None
@@ -75,43 +75,25 @@ class ServerConfig(Struct, frozen=True):
         place = self.origin if self.is_yours or project is None else str(project.resolve())
         data = self.to_json()
         reached = ["" if self.is_yours else place, {name: data[name] for name in TARGET_FIELDS if name in data}]
-        return ServerIdentity(
-            place, self.runs, hashlib.sha256(json.dumps(reached, sort_keys=True).encode()).hexdigest()
-        )
+        digest = hashlib.sha256(json.dumps(reached, sort_keys=True).encode()).hexdigest()
+        return ServerIdentity(place, self.runs, digest)
 
     def to_json(self) -> dict[str, Any]:
         """The settings that are not empty, without the origin."""
-        out: dict[str, Any] = {}
-        for name in ("command", "cwd", "url", "include", "approval", "timeout_s"):
-            if value := getattr(self, name):
-                out[name] = value
-        if self.args:
-            out["args"] = list(self.args)
-        for name in ("env", "headers"):
-            if value := getattr(self, name):
-                out[name] = dict(value)
-        if not self.enabled:
-            out["enabled"] = False
-        if self.tools:
-            out["tools"] = {name: _tool_to_json(tool) for name, tool in self.tools.items()}
-        return out
+        names = ("command", "cwd", "url", "include", "approval", "timeout_s", "args", "env", "headers")
+        values: dict[str, Any] = {name: value for name in names if (value := getattr(self, name))}
+        values |= {} if self.enabled else {"enabled": False}
+        told: dict[str, Any] = to_builtins(values | ({"tools": self.tools} if self.tools else {}))
+        return told
 
     @property
     def sha256(self) -> str:
         """The hash that the user trusts. Include modes are not part of it, because they grant no rights."""
-        bare = replace(self, include=None, tools=_permissions(self.tools))
+        tools = {name: replace(tool, include=None) for name, tool in self.tools.items()}
+        permissions = {name: tool for name, tool in tools.items() if tool != ToolConfig()}
+        bare = replace(self, include=None, tools=permissions)
         text = json.dumps([self.name, bare.to_json()], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _permissions(tools: Mapping[str, ToolConfig]) -> dict[str, ToolConfig]:
-    bare = {name: replace(tool, include=None) for name, tool in tools.items()}
-    return {name: tool for name, tool in bare.items() if tool != ToolConfig()}
-
-
-def _tool_to_json(config: ToolConfig) -> dict[str, Any]:
-    out = {"include": config.include, "approval": config.approval, "enabled": None if config.enabled else False}
-    return {name: value for name, value in out.items() if value is not None}
 
 
 HIDDEN = "…"

@@ -4,67 +4,57 @@ the model can read."""
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.base.text import clean
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.errors import RectoError
-from recto.sources.source import Approval, Tool
+from recto.sources.source import Approval, Include, Tool
 from recto.sources.tool_definition import ServerIdentity, ToolDefinition
 
-RECALL = "recall"
-"""The tool that brings archived messages back."""
-RECALL_TOOL = Tool(
+# The tools of `recall/`: an agent's list of tools names them without knowing the archive.
+RECALL, REMEMBER, RECALL_FACTS, FORGET_FACT = "recall", "remember", "recall_facts", "forget_fact"
+
+
+def _tool(name: str, about: str, properties: dict[str, Any], *required: str, include: Include = "agent") -> Tool:
+    schema = {"type": "object", "properties": properties}
+    return Tool(name, about, schema | ({"required": [*required]} if required else {}), include)
+
+
+RECALL_TOOL = _tool(
     RECALL,
     "Bring back archived messages of this conversation, verbatim.",
     {
-        "type": "object",
-        "properties": {
-            "query": {"type": "string", "description": "what to look for"},
-            "messages": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "their numbers, such as #57",
-            },
-            "offset": {"type": "integer", "description": "where to go on in a long one"},
-        },
+        "query": {"type": "string", "description": "what to look for"},
+        "messages": {"type": "array", "items": {"type": "string"}, "description": "their numbers, such as #57"},
+        "offset": {"type": "integer", "description": "where to go on in a long one"},
     },
+    include="always",
 )
-
-REMEMBER, RECALL_FACTS, FORGET_FACT = "remember", "recall_facts", "forget_fact"
-REMEMBER_TOOL = Tool(
+REMEMBER_TOOL = _tool(
     REMEMBER,
     "Remember one lasting fact for later conversations, in the user's own words and language. What a document says "
     "only if the user asks for that, in its words. Nothing that rules say.",
     {
-        "type": "object",
-        "properties": {
-            "text": {"type": "string", "description": "one statement that can be understood alone"},
-            "kind": {"type": "string", "enum": ["preference", "person", "project", "decision", "reference", "other"]},
-            "replaces": {"type": "integer", "description": "the number of a fact that is no longer true"},
-        },
-        "required": ["text"],
+        "text": {"type": "string", "description": "one statement that can be understood alone"},
+        "kind": {"type": "string", "enum": ["preference", "person", "project", "decision", "reference", "other"]},
+        "replaces": {"type": "integer", "description": "the number of a fact that is no longer true"},
     },
-    include="agent",
+    "text",
 )
-RECALL_FACTS_TOOL = Tool(
-    RECALL_FACTS,
-    "Look up what is remembered from earlier conversations.",
-    {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
-    include="agent",
+RECALL_FACTS_TOOL = _tool(
+    RECALL_FACTS, "Look up what is remembered from earlier conversations.", {"query": {"type": "string"}}, "query"
 )
-FORGET_FACT_TOOL = Tool(
-    FORGET_FACT,
-    "Forget a remembered fact, when the user asks for it.",
-    {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
-    include="agent",
+FORGET_FACT_TOOL = _tool(
+    FORGET_FACT, "Forget a remembered fact, when the user asks for it.", {"number": {"type": "integer"}}, "number"
 )
 
 log = logging.getLogger(__name__)
-"""Lives here, not in `recall/`: an agent's list of tools names it without knowing the archive."""
 CANCELLED = "cancelled: the call was stopped before a result came"
 
 Arguments = Mapping[str, Any]
@@ -103,6 +93,7 @@ class LocalTool(Struct, frozen=True):
 class RemoteTool(Struct, frozen=True):
     """A tool of a server, which runs wherever that is. Being cancelled, it tells its server so."""
 
+    writes: ClassVar[bool] = False
     tool: Tool
     call: Callable[[Arguments], Awaitable[ToolOutput]]
     """Fails without running anything if the server describes the tool differently by now."""
@@ -118,10 +109,6 @@ class RemoteTool(Struct, frozen=True):
     """What may pass before a call begins to run, such as the start of its server; `call` itself keeps the time then."""
 
     @property
-    def writes(self) -> bool:
-        return False
-
-    @property
     def definition(self) -> ToolDefinition:
         tool = self.tool
         return ToolDefinition(tool.server, tool.id.name, tool.description, tool.schema, self.reached)
@@ -130,12 +117,9 @@ class RemoteTool(Struct, frozen=True):
 class CallerTool(Struct, frozen=True):
     """A tool that the caller of one turn runs: its calls are handed back, and the next message carries the results."""
 
+    writes: ClassVar[bool] = False
     tool: Tool
     approval: Approval = "allow"
-
-    @property
-    def writes(self) -> bool:
-        return False
 
     @property
     def definition(self) -> ToolDefinition:
@@ -222,11 +206,11 @@ class Toolbox:
         return (runnable.timeout_s if isinstance(runnable, RemoteTool) else None) or self._timeout_s
 
     def _ran(self, call: ToolCall, outcome: ToolOutput) -> ToolRun:
-        text = clean(outcome.text)[0]
-        if self._longest is None or len(text) <= self._longest:
-            return ToolRun(ToolResult(call.id, call.name, text, outcome.is_error), None, outcome.media)
-        cut = f"{text[: self._longest]}\n[cut here: {len(text):,} characters in all, which are kept]"
-        return ToolRun(ToolResult(call.id, call.name, cut, outcome.is_error), text, outcome.media)
+        text, whole = clean(outcome.text)[0], None
+        if self._longest is not None and len(text) > self._longest:
+            whole = text
+            text = f"{text[: self._longest]}\n[cut here: {len(text):,} characters in all, which are kept]"
+        return ToolRun(ToolResult(call.id, call.name, text, outcome.is_error), whole, outcome.media)
 
 
 def arguments_of(call: ToolCall, tool: Tool) -> Arguments:
@@ -255,3 +239,46 @@ def _mended(given: dict[str, Any]) -> Arguments:
     except RecursionError as why:
         raise RectoError("the arguments are nested too deeply; send an object as the schema says") from why
     return given
+
+
+# -- short forms
+
+LONGEST_DESCRIPTION, LONGEST_FIELD = 160, 60
+_BY_NAME = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+"""Their keys are names, not keywords: a property may be called `title`."""
+_LEFT_OUT = ("title", "examples", "$schema", "$comment")
+_DATA = ("enum", "const", "default", "required")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
+
+
+def short_form(tool: Tool) -> Tool:
+    """What a model needs to call the tool, without the rest of its description; equal where nothing can be left out. It
+    depends on the tool alone, so that a request with it begins with the same bytes as the one before."""
+    description = _shortened(tool.description, LONGEST_DESCRIPTION)
+    return replace(tool, description=description, schema=_short_schema(tool.schema))
+
+
+def _short_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _short_value(key, value) for key, value in schema.items() if key not in _LEFT_OUT}
+
+
+def _short_value(key: str, value: Any) -> Any:
+    if key == "description" and isinstance(value, str):
+        return _shortened(value, LONGEST_FIELD)
+    if key in _BY_NAME and isinstance(value, Mapping):
+        return {name: _short_item(item) for name, item in value.items()}
+    if key in _DATA:
+        return value
+    return [_short_item(item) for item in value] if isinstance(value, list) else _short_item(value)
+
+
+def _short_item(value: Any) -> Any:
+    return _short_schema(value) if isinstance(value, Mapping) else value
+
+
+def _shortened(text: str, longest: int) -> str:
+    """The first sentence, as much of it as is allowed."""
+    first = " ".join(_SENTENCE_END.split(text.strip(), maxsplit=1)[0].split())
+    if len(first) <= longest:
+        return first
+    return f"{first[: longest - 1].rpartition(' ')[0] or first[: longest - 1]}…"

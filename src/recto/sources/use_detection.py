@@ -1,54 +1,55 @@
 """Detects which sources a reply used: a tool that was called, words that were quoted, a sentence that was paraphrased.
 
-A source only counts for what the conversation did not contain before.
+A source counts only for what the conversation did not contain before. Texts are compared by their traces: words in a
+row, and the terms of each sentence. A term weighs more the less likely two texts share it by chance: an address, a
+number or a special spelling more than a word, and a word that everybody uses next to nothing.
 """
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from recto.search.embedder import Embedder
-from recto.search.terms import words
+from recto.search.terms import STOP_WORDS, word_forms, words
+from recto.sentences.words import tables
 from recto.sources.advice import Sign
 from recto.sources.source import SourceId
-from recto.sources.text_traces import (
-    COMMON_WORD_WEIGHT,
-    NGRAM_SIZE,
-    TracedSentence,
-    Traces,
-    extract_traces,
-    is_common_phrase,
-    join_sentences,
-    ngrams,
-    phrase_weight,
-    term_of,
-    trace_sentences,
-)
 
-MIN_QUOTE_WEIGHT = 2.4
-"""The weight that makes words in a row a quote, and not a phrase that everybody uses."""
-DISCOUNT_PER_WORD = 0.25
-"""Lowers that weight for every word beyond the first n-gram."""
+# This many shared words in a row are no coincidence, unless all of them are common.
+NGRAM_SIZE = 6
+# SPECIAL is the weight of a spelling that two texts hardly share by chance.
+ADDRESS_WEIGHT, SPECIAL_WEIGHT = 4.0, 2.5
+WORD_WEIGHT, NAME_WEIGHT, COMMON_WORD_WEIGHT, NUMBER_PAIR_WEIGHT = 1.0, 1.4, 0.3, 0.6
+# The weight that makes words in a row a quote, not a phrase that everybody uses; each word beyond the n-gram lowers it.
+MIN_QUOTE_WEIGHT, DISCOUNT_PER_WORD = 2.4, 0.25
+# The same for texts that the source itself puts in quotation marks.
 MIN_LITERAL_WEIGHT = 1.6
-"""The same for texts that the source itself puts in quotation marks."""
+# The new weight that two sentences must share; with the higher one, the smaller share is enough.
 MIN_NEW_WEIGHT, HIGH_NEW_WEIGHT = 2.7, 4.2
-"""The new weight that two sentences must share; with the higher one, the smaller share is enough."""
 MIN_SHARE, MIN_SHARE_WHEN_STRONG = 0.5, 0.33
+# Two sentences taken together need this much more weight.
 JOINED_PENALTY = 0.6
-"""Two sentences taken together need this much more weight."""
+# The weight of a number, name or address; of a strong one; and of one that is enough by itself.
 ITEM_WEIGHT, STRONG_WEIGHT, DECISIVE_WEIGHT = 1.5, 2.0, 2.4
-"""The weight of a number, name or address; of a strong one; and of one that is enough by itself."""
+# A common word in more sentences of a source than this distinguishes none of them.
 MAX_COMMON_SENTENCES = 8
-"""A common word in more sentences of a source than this distinguishes none of them."""
 MAX_DETAIL_CHARS = 80
+# The new weight that two sentences must share before their meaning is compared.
 MIN_SHARED_WEIGHT = 1.5
-"""The new weight that two sentences must share before their meaning is compared."""
+# By all-MiniLM-L6-v2; unrelated sentences never scored above 0.62.
 MIN_COSINE = 0.68
-"""By all-MiniLM-L6-v2; unrelated sentences never scored above 0.62."""
 MAX_PAIRS = 24
+
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]*_`]*\s+|(?<=[。！？])|\n+")
+_TOKEN = re.compile(r"[^\s`\"'“”‘’«»()\[\]{}<>,;|*=!?…。！？、，：；「」]+(?:[,.:]\d+)*")
+_NUMBER = re.compile(r"[€$£]?\d+(?:[.,:]\d+)*[€$£%]?")
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_CODE_NAME = re.compile(r"[a-z][A-Z]|\w_\w|\w::\w|^--\w[\w-]+$|^[A-Z]{2,}-[A-Z0-9]+$|^#\w[\w-]+$")
+_PATH = re.compile(r"^(?:~?\.?/)[\w.-]+|\w/[\w.-]+/\w|\w\.(?:py|md|toml|json|ya?ml|txt|csv|js|ts|sh|sql|html|cfg|ini)$")
+_LITERAL = re.compile(r"[\"“«„]([^\"“”«»„\n]{4,80})[\"”»]|`([^`\s]+(?: [^`\s]+)+)`")
 
 
 class SentSource(Struct, frozen=True):
@@ -72,30 +73,65 @@ class UseEvidence(Struct, frozen=True):
 
 def detect_uses(reply: str, called: Collection[str], sent: Sequence[SentSource], known: str) -> list[UseEvidence]:
     """The evidence for each source, in their order. `known` is what the conversation contained before."""
-    traces = [extract_traces(source.text) if source.id.kind != "tool" else None for source in sent]
-    texts = [each for each in traces if each is not None]
-    text = ReplyText(reply, KnownText(known), texts) if texts else None
-    return [
-        _detect_use(source, each, text) if each and text else _detect_call(source, called)
-        for source, each in zip(sent, traces, strict=True)
-    ]
+    traces = [_traces(source.text) if source.id.kind != "tool" else None for source in sent]
+    text = _ReplyText(reply, _KnownText(known), [each for each in traces if each is not None])
+    found = []
+    for source, each in zip(sent, traces, strict=True):
+        if each is not None:
+            found.append(UseEvidence(source.id, *text.use_of(each)))
+        elif source.call_name and source.call_name in called:
+            found.append(UseEvidence(source.id, "called", source.call_name))
+        else:
+            found.append(UseEvidence(source.id, ""))
+    return found
 
 
-def _detect_call(source: SentSource, called: Collection[str]) -> UseEvidence:
-    was_called = bool(source.call_name) and source.call_name in called
-    return UseEvidence(source.id, "called", source.call_name) if was_called else UseEvidence(source.id, "")
+class _TracedSentence(Struct, frozen=True):
+    text: str
+    terms: Mapping[str, float]
+    """The weight of each term."""
+    weight: float
+    is_joined: bool = False
+    """It consists of two neighbouring sentences."""
 
 
-def _detect_use(source: SentSource, traces: Traces, reply: "ReplyText") -> UseEvidence:
-    if quote := reply.find_quote(traces):
-        return UseEvidence(source.id, "quoted", shorten_quote(quote))
-    if (pair := reply.best_pair(traces)) is None:
-        return UseEvidence(source.id, "")
-    sign: Sign = "quoted" if pair.items else "paraphrased"
-    return UseEvidence(source.id, sign, shorten_quote(", ".join(pair.items) or pair.sentence))
+class _Traces(Struct, frozen=True):
+    sentences: tuple[_TracedSentence, ...]
+    occurrences: Mapping[str, Sequence[int]]
+    """The indexes of the sentences that contain a term."""
+    ngrams: frozenset[str]
+    literals: frozenset[str]
+    """Texts in quotation marks or in code: a reply would repeat them verbatim."""
 
 
-class KnownText:
+@lru_cache(maxsize=128)
+def _traces(text: str) -> _Traces:
+    """Cached, because a source is in one window after another."""
+    sentences = tuple(_sentences(text))
+    occurrences: dict[str, list[int]] = {}
+    for index, sentence in enumerate(sentences):
+        for term in sentence.terms:
+            occurrences.setdefault(term, []).append(index)
+    literals = frozenset(" ".join(words(quoted or code)) for quoted, code in _LITERAL.findall(text))
+    return _Traces(sentences, occurrences, frozenset(_ngrams(words(text))), literals)
+
+
+def _ngrams(text_words: Sequence[str]) -> list[str]:
+    return [" ".join(text_words[start : start + NGRAM_SIZE]) for start in range(len(text_words) - NGRAM_SIZE + 1)]
+
+
+def _sentences(text: str) -> Iterator[_TracedSentence]:
+    for part in _SENTENCE_END.split(text):
+        if part and (terms := _weigh_terms(part)):
+            yield _TracedSentence(part.strip(), terms, sum(terms.values()))
+
+
+def _joined(first: _TracedSentence, second: _TracedSentence) -> _TracedSentence:
+    terms = {**first.terms, **second.terms}
+    return _TracedSentence(f"{first.text} {second.text}", terms, sum(terms.values()), is_joined=True)
+
+
+class _KnownText:
     """The conversation before the reply, parsed only as far as needed."""
 
     def __init__(self, text: str) -> None:
@@ -130,55 +166,60 @@ class KnownText:
 def _parse_line(line: str) -> tuple[str, frozenset[str]]:
     """Cached: every turn repeats the conversation with a few more lines."""
     line_words = words(line)
-    return " ".join(line_words), frozenset(map(term_of, line_words))
+    return " ".join(line_words), frozenset(_word_term(word)[0] for word in line_words)
 
 
-class SentencePair(Struct, frozen=True):
-    """A sentence of the reply and the closest sentence of a source."""
-
-    sentence: str
-    new_weight: float
-    """The weight of the shared terms that were not known before."""
-    items: tuple[str, ...]
-    """Those of them with a spelling of their own: numbers, names, addresses."""
-
-
-class ReplyText:
+class _ReplyText:
     """A reply, to be compared with one source after another."""
 
-    def __init__(self, reply: str, known: KnownText, sources: Sequence[Traces]) -> None:
+    def __init__(self, reply: str, known: _KnownText, sources: Sequence[_Traces]) -> None:
         self._reply, self._known, self._sources = reply, known, sources
-        self._words = tuple(words(reply))
-        self._ngrams = ngrams(self._words)
+        self._words = tuple(words(reply)) if sources else ()
+        self._ngrams = _ngrams(self._words)
         self._line = f" {' '.join(self._words)} "
-        single = tuple(trace_sentences(reply))
-        self._sentences = (*single, *map(join_sentences, single, single[1:]))
+        single = tuple(_sentences(reply)) if sources else ()
+        self._sentences = (*single, *map(_joined, single, single[1:]))
         self._terms = frozenset(term for sentence in single for term in sentence.terms)
         self._novelty_cache: dict[str, float] = {}
 
-    def find_quote(self, source: Traces) -> str:
+    def use_of(self, source: _Traces) -> tuple[Sign, str]:
+        """How the reply uses a source, and the words that show it."""
+        if quote := self._quote(source):
+            return "quoted", _shortened(quote)
+        novelty = self.new_terms(source)
+        best, items, text = 0.0, "", ""
+        for sentence, other, weight in self.close_pairs(source, novelty):
+            if weight >= DECISIVE_WEIGHT and (new := _enough_in_common(sentence, other, novelty)):
+                new_weight = sum(new.values())
+                if new_weight > best:
+                    best, text = new_weight, sentence.text
+                    # terms with a spelling of their own: numbers, names, addresses
+                    items = ", ".join(term for term, own in new.items() if own >= ITEM_WEIGHT)
+        if items:
+            return "quoted", _shortened(items)
+        return ("paraphrased", _shortened(text)) if text else ("", "")
+
+    def _quote(self, source: _Traces) -> str:
         """Words in a row that the reply takes from the source; empty where there are none."""
         for literal in source.literals:
-            phrase = tuple(literal.split())
-            is_strong = f" {literal} " in self._line and phrase_weight(phrase) >= MIN_LITERAL_WEIGHT
+            phrase = literal.split()
+            is_strong = f" {literal} " in self._line and _phrase_weight(phrase) >= MIN_LITERAL_WEIGHT
             if is_strong and not self._known.has_phrase(literal):
                 return self._as_written(phrase)
         for first, last in self._shared_runs(source.ngrams):
-            phrase = self._words[first : last + NGRAM_SIZE]
-            min_weight = MIN_QUOTE_WEIGHT - DISCOUNT_PER_WORD * (len(phrase) - NGRAM_SIZE)
-            if phrase_weight(phrase) >= min_weight and not is_common_phrase(phrase):
-                return self._as_written(phrase)
+            run = self._words[first : last + NGRAM_SIZE]
+            min_weight = MIN_QUOTE_WEIGHT - DISCOUNT_PER_WORD * (len(run) - NGRAM_SIZE)
+            is_common = all(word.isascii() and _word_term(word)[1] <= COMMON_WORD_WEIGHT for word in run)
+            if not is_common and _phrase_weight(run) >= min_weight:
+                return self._as_written(run)
         return ""
 
-    def _shared_runs(self, source_ngrams: frozenset[str]) -> Iterator[tuple[int, int]]:
+    def _shared_runs(self, ngrams: frozenset[str]) -> Iterator[tuple[int, int]]:
         """The first and last n-gram of each run that the source contains and that was not known before."""
-        if source_ngrams.isdisjoint(self._ngrams):
+        if ngrams.isdisjoint(self._ngrams):
             return
-        starts = [
-            start
-            for start, ngram in enumerate(self._ngrams)
-            if ngram in source_ngrams and not self._known.has_phrase(ngram)
-        ]
+        own = enumerate(self._ngrams)
+        starts = [start for start, ngram in own if ngram in ngrams and not self._known.has_phrase(ngram)]
         while starts:
             length = next((n for n, start in enumerate(starts) if start != starts[0] + n), len(starts))
             yield starts[0], starts[length - 1]
@@ -186,25 +227,20 @@ class ReplyText:
 
     def _as_written(self, phrase: Sequence[str]) -> str:
         match = re.search(r"[\W_]+".join(map(re.escape, phrase)), self._reply, re.IGNORECASE)
-        return match[0] if match else _join_words(phrase)
+        if match:
+            return match[0]
+        text = phrase[0]
+        for word in phrase[1:]:  # in a script without spaces they are overlapping pairs of characters
+            text += f" {word}" if word.isascii() or word[0] != text[-1] else word[1:]
+        return text
 
-    def best_pair(self, source: Traces) -> SentencePair | None:
-        """The pair of sentences that shares the most new terms, if that is enough evidence."""
-        novelty = self.new_terms(source)
-        pairs = (
-            _check_pair(sentence, other, novelty)
-            for sentence, other, weight in self.close_pairs(source, novelty)
-            if weight >= DECISIVE_WEIGHT
-        )
-        return max((pair for pair in pairs if pair), key=lambda pair: pair.new_weight, default=None)
-
-    def new_terms(self, source: Traces) -> dict[str, float]:
+    def new_terms(self, source: _Traces) -> dict[str, float]:
         """The terms that both contain and that were not known before, and how much each says about its origin."""
         return {term: novelty for term in self._terms & source.occurrences.keys() if (novelty := self._novelty(term))}
 
     def close_pairs(
-        self, source: Traces, novelty: Mapping[str, float]
-    ) -> Iterator[tuple[TracedSentence, TracedSentence, float]]:
+        self, source: _Traces, novelty: Mapping[str, float]
+    ) -> Iterator[tuple[_TracedSentence, _TracedSentence, float]]:
         """Sentences of reply and source with common terms, and the new weight that they share."""
         for sentence in self._sentences:
             weights: dict[int, float] = {}
@@ -225,33 +261,22 @@ class ReplyText:
         return self._novelty_cache[term]
 
 
-def _check_pair(sentence: TracedSentence, other: TracedSentence, novelty: Mapping[str, float]) -> SentencePair | None:
+def _enough_in_common(
+    sentence: _TracedSentence, other: _TracedSentence, novelty: Mapping[str, float]
+) -> dict[str, float]:
+    """The new terms that two sentences share, by weight, if they are enough evidence."""
     shared = {term: min(weight, other.terms[term]) for term, weight in sentence.terms.items() if term in other.terms}
     new = {term: weight * novelty[term] for term, weight in shared.items() if term in novelty}
     new_weight, largest = sum(new.values()), max(new.values(), default=0.0)
     share = sum(shared.values()) / min(sentence.weight, other.weight)
-    penalty = JOINED_PENALTY if sentence.is_joined else 0.0
-    if not _is_enough(new_weight - penalty, share - penalty / 4, largest):
-        return None
-    return SentencePair(sentence.text, new_weight, tuple(term for term, weight in new.items() if weight >= ITEM_WEIGHT))
-
-
-def _is_enough(new_weight: float, share: float, largest: float) -> bool:
-    if largest >= DECISIVE_WEIGHT:
-        return True
+    if sentence.is_joined:
+        new_weight, share = new_weight - JOINED_PENALTY, share - JOINED_PENALTY / 4
     is_strong = largest >= STRONG_WEIGHT or new_weight >= HIGH_NEW_WEIGHT
-    return new_weight >= MIN_NEW_WEIGHT and share >= (MIN_SHARE_WHEN_STRONG if is_strong else MIN_SHARE)
+    is_shared = new_weight >= MIN_NEW_WEIGHT and share >= (MIN_SHARE_WHEN_STRONG if is_strong else MIN_SHARE)
+    return new if largest >= DECISIVE_WEIGHT or is_shared else {}
 
 
-def _join_words(phrase: Sequence[str]) -> str:
-    """Joins words; in a script without spaces they are overlapping pairs of characters."""
-    text = phrase[0]
-    for word in phrase[1:]:
-        text += f" {word}" if word.isascii() or word[0] != text[-1] else word[1:]
-    return text
-
-
-def shorten_quote(text: str) -> str:
+def _shortened(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= MAX_DETAIL_CHARS else line[: MAX_DETAIL_CHARS - 1].rstrip() + "…"
 
@@ -259,40 +284,180 @@ def shorten_quote(text: str) -> str:
 # -- by meaning
 
 
-class CloseSentence(NamedTuple):
+class _CloseSentences(NamedTuple):
     shared: float
     source: int
     """The index of the source."""
-    sentence: TracedSentence
-    other: TracedSentence
+    sentence: str
+    other: str
 
 
 def detect_by_meaning(reply: str, sent: Sequence[SentSource], known: str, embedder: Embedder) -> list[UseEvidence]:
     """The paraphrases of each source, in their order. Raises NoVectors from an embedder that cannot be used."""
     pairs = sorted(_close_sentences(reply, sent, known), key=lambda pair: (-pair.shared, pair.source))[:MAX_PAIRS]
-    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.sentence.text, pair.other.text)))
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.sentence, pair.other)))
     vectors = dict(zip(texts, embedder.embed(texts), strict=True)) if texts else {}
     best: dict[int, tuple[float, str]] = {}
     for pair in pairs:
-        cosine = float(vectors[pair.sentence.text] @ vectors[pair.other.text])
+        cosine = float(vectors[pair.sentence] @ vectors[pair.other])
         if cosine >= MIN_COSINE:
-            best[pair.source] = max(best.get(pair.source, (0.0, "")), (cosine, pair.sentence.text))
+            best[pair.source] = max(best.get(pair.source, (0.0, "")), (cosine, pair.sentence))
     return [
-        UseEvidence(source.id, "paraphrased", shorten_quote(best[index][1]))
-        if index in best
-        else UseEvidence(source.id, "")
+        UseEvidence(source.id, "paraphrased" if index in best else "", _shortened(best.get(index, (0.0, ""))[1]))
         for index, source in enumerate(sent)
     ]
 
 
-def _close_sentences(reply: str, sent: Sequence[SentSource], known: str) -> list[CloseSentence]:
+def _close_sentences(reply: str, sent: Sequence[SentSource], known: str) -> Iterator[_CloseSentences]:
     """Pairs of sentences with common terms. ASCII terms only: the model hardly knows other scripts."""
-    traces = {index: extract_traces(source.text) for index, source in enumerate(sent) if source.id.kind != "tool"}
-    text = ReplyText(reply, KnownText(known), list(traces.values()))
-    found: list[CloseSentence] = []
+    traces = {index: _traces(source.text) for index, source in enumerate(sent) if source.id.kind != "tool"}
+    text = _ReplyText(reply, _KnownText(known), list(traces.values()))
     for index, source in traces.items():
         novelty = {term: value for term, value in text.new_terms(source).items() if term.isascii()}
         for sentence, other, shared in text.close_pairs(source, novelty):
             if shared >= MIN_SHARED_WEIGHT and not sentence.is_joined:
-                found.append(CloseSentence(shared, index, sentence, other))
-    return found
+                yield _CloseSentences(shared, index, sentence.text, other.text)
+
+
+# -- terms and their weights
+
+
+def _weigh_terms(sentence: str) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    previous = ""
+    for index, token in enumerate(_TOKEN.findall(sentence)):
+        terms = _token_terms(token, index > 0 and token[:1].isupper())
+        for term, weight in terms:
+            if weight > weights.get(term, 0.0):
+                weights[term] = weight
+        first = terms[0][0] if terms else ""
+        # "30 seconds" tells more than "30" and "seconds" apart
+        if first and previous[:1].isdigit():
+            weights[f"{previous} {first}"] = NUMBER_PAIR_WEIGHT
+        previous = first
+    return weights
+
+
+@lru_cache(maxsize=16384)
+def _token_terms(token: str, is_name: bool) -> tuple[tuple[str, float], ...]:
+    bare = token.rstrip(".:") if token.startswith("--") else token.strip(".-").rstrip(":/")
+    # each part of a qualified name such as `orders.due_on` is a term of its own
+    parts = bare.split(".")
+    is_dotted = all(part.isidentifier() and part[0].isascii() for part in parts) and not _PATH.search(bare)
+    special = {
+        each.casefold(): weight for each in (parts if is_dotted else [bare]) if (weight := _special_weight(each))
+    }
+    return tuple(special.items()) or tuple(_word_term(word, is_name) for word in words(bare))
+
+
+def _special_weight(token: str) -> float:
+    """The weight of an address, a number or an unusual spelling; 0 for a word."""
+    is_famous = token.casefold() in _famous()
+    if "://" in token or _ADDRESS.fullmatch(token):
+        return ADDRESS_WEIGHT if len(token) > 12 and not is_famous else WORD_WEIGHT
+    if _NUMBER.fullmatch(token):
+        return _number_weight(token)
+    if not token.isascii():
+        return 0.0
+    is_mixed = any(map(str.isdigit, token)) and any(map(str.isalpha, token))
+    if not (is_mixed or _CODE_NAME.search(token) or _PATH.search(token)):
+        return 0.0
+    return COMMON_WORD_WEIGHT if is_famous else SPECIAL_WEIGHT if len(token) > 3 else WORD_WEIGHT
+
+
+def _number_weight(number: str) -> float:
+    """More digits weigh more; years and round numbers less, because they are everywhere."""
+    digits = sum(map(str.isdigit, number))
+    if any(char in ".:," for char in number[1:-1]):
+        return 2.0 if digits > 2 else 1.5
+    if digits >= 4:
+        return 1.4 if len(number) == 4 and number[:2] in ("19", "20") else 2.0
+    return (0.2, 0.3, 0.7, 0.7 if number.endswith("0") else 1.2)[digits]
+
+
+def _word_term(word: str, is_name: bool = False) -> tuple[str, float]:
+    if not word.isascii() and (weight := _unspaced_weight(word)):
+        return word, weight
+    if word in STOP_WORDS or (len(word) == 1 and word.isascii()):
+        return word, 0.0
+    number = _number_words().get(word, word)  # "thirty seconds" matches "30 seconds"
+    if number.isdigit():
+        return number, _number_weight(number)
+    stem = _rough_stem(word)
+    common, stems = _common_words()
+    if word in common or stem in stems:
+        return stem, COMMON_WORD_WEIGHT
+    return stem, NAME_WEIGHT if is_name else WORD_WEIGHT
+
+
+def _phrase_weight(phrase: Sequence[str]) -> float:
+    """The weight of all different words."""
+    return sum(_word_term(word)[1] for word in dict.fromkeys(phrase))
+
+
+@cache
+def _common_words() -> tuple[frozenset[str], frozenset[str]]:
+    """Words that any two texts share, and their stems."""
+    listed = (word for name in ("everyday", "measures") for row in tables()[name].values() for word in row)
+    common = frozenset(listed) - STOP_WORDS
+    return common, frozenset(map(_rough_stem, common))
+
+
+@cache
+def _number_words() -> dict[str, str]:
+    values = (*range(21), *range(30, 110, 10))
+    return dict(zip((*tables()["numbers"]["en"], *tables()["tens"]["en"]), map(str, values), strict=True))
+
+
+@cache
+def _famous() -> frozenset[str]:
+    return frozenset(tables()["famous"]["names"])
+
+
+def _unspaced_weight(pair: str) -> float:
+    """The weight of a pair of characters in a script without spaces; 0 in scripts with spaces."""
+    first = pair[0]
+    if "\u0e00" <= first <= "\u0eff" or "\u1000" <= first <= "\u109f" or "\u1780" <= first <= "\u17ff":
+        return 0.25
+    if "\u3040" <= first <= "\u30ff" or "\u3400" <= first <= "\u9fff" or "\uac00" <= first <= "\ud7af":
+        if len(pair) == 1:
+            return 0.05
+        if all("\u3040" <= character <= "\u30ff" for character in pair):
+            return 0.15
+        everyday = tables()["everyday"]
+        return 0.2 if any(word in pair for word in (*everyday["zh"], *everyday["ko"])) else 0.6
+    return 0.0
+
+
+# Ending, what takes its place, and how long the rest of the word is at least.
+_ENDINGS = (
+    ("ies", "y", 3),
+    ("ied", "y", 3),
+    ("sses", "ss", 2),
+    ("ingly", "", 4),
+    ("ings", "", 3),
+    ("ing", "", 3),
+    ("edly", "", 4),
+    ("ed", "", 3),
+    ("ss", "ss", 1),
+    ("us", "us", 1),
+    ("is", "is", 1),
+    ("es", "", 3),
+    ("s", "", 3),
+    ("ly", "", 4),
+)
+
+
+@lru_cache(maxsize=8192)
+def _rough_stem(word: str) -> str:
+    """What the forms of a word have in common. Roughly: the stems of two texts are only compared with each other."""
+    group = word_forms(word)
+    if len(group) > 1:
+        return min(group)
+    for ending, replacement, min_length in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= min_length:
+            word = word.removesuffix(ending) + replacement
+            if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":
+                return word[:-1]
+            break
+    return word.removesuffix("e") if len(word) > 3 else word

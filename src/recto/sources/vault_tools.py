@@ -4,15 +4,17 @@ Every result is one JSON object; docs/vault.md lists its fields.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from recto.errors import NotFound, RectoError
 from recto.sources.source import Tool
 from recto.sources.tools import Arguments, LocalTool
-from recto.vault.catalog import ResolvedLink
-from recto.vault.document import Document, section_text
-from recto.vault.links import Link, find_links, link_to_json
+from recto.vault.document import section_text
+from recto.vault.links import find_links, link_to_json
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
 
@@ -20,170 +22,110 @@ READ_DOCUMENT, FIND_DOCUMENTS, FIND_EXCERPTS = "read_document", "find_documents"
 RESOLVE_WIKILINK = "resolve_wikilink"
 # The most of a document that one call returns: about 5,000 tokens of English. `offset` continues from there.
 PAGE_CHARS = 20_000
-MAX_LISTED, MAX_LINKS, MAX_NOTES = 100, 100, 50
+MAX_LISTED, MAX_LINKS, MAX_NOTES, MAX_HEADINGS = 100, 100, 50, 30
 DEFAULT_DOCUMENTS, DEFAULT_EXCERPTS, MAX_HITS = 3, 8, 50
 
 JsonObject = dict[str, Any]
 
 
-def reading_tools(vault: Vault, vault_search: VaultSearch) -> list[LocalTool]:
+def reading_tools(vault: Vault, search: VaultSearch) -> list[LocalTool]:
     """The tools that change nothing, the most useful first: a small window drops the last ones."""
-    path = _text_schema("path relative to the vault, or a note's name")
-    query = _text_schema("what to look for, in words or as a question")
+    path = {"path": "path relative to the vault, or a note's name"}
+    query = {"query": "what to look for, in words or as a question"}
+    link = {"wikilink": "with or without brackets"}
+    section, folder, tag = "only what stands under this heading", "only below this folder", "only with this tag"
+    links, note = "Find the links of a note, broken ones included.", "the note that it stands in"
+    excerpts, documents = partial(_excerpts, search), partial(_documents, search)
+    listed = partial(_list, vault)
     return [
-        _tool(
-            READ_DOCUMENT,
-            "Read a note of the vault.",
-            lambda arguments: _read(vault, arguments),
-            {
-                "path": path,
-                "section": _text_schema("only what stands under this heading"),
-                "offset": _number_schema("0"),
-            },
-            "path",
-        ),
-        _tool(
-            FIND_EXCERPTS,
-            "Find passages of notes, verbatim.",
-            lambda arguments: _excerpts(vault_search, arguments),
-            {"query": query, "limit": _number_schema(str(DEFAULT_EXCERPTS))},
-            "query",
-        ),
-        _tool(
-            FIND_DOCUMENTS,
-            "Find the notes that bear on something.",
-            lambda arguments: _documents(vault_search, arguments),
-            {"query": query, "limit": _number_schema(str(DEFAULT_DOCUMENTS))},
-            "query",
-        ),
-        _tool(
-            "list_documents",
-            "List notes of the vault.",
-            lambda arguments: _list(vault, arguments),
-            {
-                "folder": _text_schema("only below this folder"),
-                "tag": _text_schema("only with this tag"),
-                "offset": _number_schema("0"),
-            },
-        ),
-        _tool(
-            "find_backlinks",
-            "Find the links that lead to a note.",
-            lambda arguments: _links(vault.backlinks(_required_text(arguments, "path")), arguments, by="source"),
-            {"path": path, "offset": _number_schema("0")},
-            "path",
-        ),
-        _tool(
-            "find_forward_links",
-            "Find the links of a note, broken ones included.",
-            lambda arguments: _links(vault.outgoing_links(_required_text(arguments, "path")), arguments, by="target"),
-            {"path": path, "offset": _number_schema("0")},
-            "path",
-        ),
-        _tool(
-            RESOLVE_WIKILINK,
-            "Say which file a [[link]] means.",
-            lambda arguments: _resolve(vault, arguments),
-            {
-                "wikilink": _text_schema("with or without brackets"),
-                "source": _text_schema("the note that it stands in"),
-            },
-            "wikilink",
-        ),
+        _tool(READ_DOCUMENT, "Read a note of the vault.", partial(_read, vault), path, section=section, offset=0),
+        _tool(FIND_EXCERPTS, "Find passages of notes, verbatim.", excerpts, query, limit=DEFAULT_EXCERPTS),
+        _tool(FIND_DOCUMENTS, "Find the notes that bear on something.", documents, query, limit=DEFAULT_DOCUMENTS),
+        _tool("list_documents", "List notes of the vault.", listed, {}, folder=folder, tag=tag, offset=0),
+        _tool("find_backlinks", "Find the links that lead to a note.", partial(_backlinks, vault), path, offset=0),
+        _tool("find_forward_links", links, partial(_forward_links, vault), path, offset=0),
+        _tool(RESOLVE_WIKILINK, "Say which file a [[link]] means.", partial(_resolve, vault), link, source=note),
     ]
 
 
 def writing_tools(vault: Vault) -> list[LocalTool]:
     """The tools that change files of the user."""
-    path = _text_schema("path relative to the vault, ending in .md")
-    return [
+    path = {"path": "path relative to the vault, ending in .md"}
+    text, new_path = path | {"text": "all of it"}, path | {"new_path": path["path"]}
+    about = "Write a note. One that is there is left alone unless `replace` is true."
+    tools = [
+        _tool("write_document", about, partial(_write, vault), text, replace=True),
         _tool(
-            "write_document",
-            "Write a note. One that is there is left alone unless `replace` is true.",
-            lambda arguments: _write(vault, arguments),
-            {"path": path, "text": _text_schema("all of it"), "replace": {"type": "boolean"}},
-            "path",
-            "text",
-            writes=True,
+            "rename_document", "Rename or move a note; links to it are rewritten.", partial(_rename, vault), new_path
         ),
-        _tool(
-            "rename_document",
-            "Rename or move a note; links to it are rewritten.",
-            lambda arguments: _rename(vault, arguments),
-            {"path": path, "new_path": path},
-            "path",
-            "new_path",
-            writes=True,
-        ),
-        _tool(
-            "delete_document",
-            "Move a note to the vault's .trash.",
-            lambda arguments: {
-                "path": _required_text(arguments, "path"),
-                "trashed": vault.delete(_required_text(arguments, "path")),
-            },
-            {"path": path},
-            "path",
-            writes=True,
-        ),
+        _tool("delete_document", "Move a note to the vault's .trash.", partial(_delete, vault), path),
     ]
+    return [replace(tool, writes=True) for tool in tools]
 
 
 def _tool(
-    name: str,
-    about: str,
-    run: Callable[[Arguments], JsonObject],
-    properties: dict[str, Any],
-    *required: str,
-    writes: bool = False,
+    name: str, about: str, run: Callable[[Arguments], JsonObject], required: Mapping[str, str], **optional: str | int
 ) -> LocalTool:
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    """`required` texts have a description, `optional` ones too; numbers have their default."""
+    properties = {name: _property(about) for name, about in (*required.items(), *optional.items())}
+    schema: JsonObject = {"type": "object", "properties": properties}
     if required:
         schema["required"] = list(required)
-    return LocalTool(
-        Tool(name, about, schema), lambda arguments: json.dumps(run(arguments), ensure_ascii=False), writes
-    )
+    return LocalTool(Tool(name, about, schema), lambda arguments: json.dumps(run(arguments), ensure_ascii=False))
 
 
-def _text_schema(about: str) -> dict[str, str]:
-    return {"type": "string", "description": about}
+def _property(about: str | int) -> JsonObject:
+    if isinstance(about, str):
+        return {"type": "string", "description": about}
+    return {"type": "boolean"} if about is True else {"type": "integer", "description": f"default {about}"}
 
 
-def _number_schema(default: str) -> dict[str, str]:
-    return {"type": "integer", "description": f"default {default}"}
+# -- arguments and pages
 
 
-def _required_text(arguments: Arguments, name: str) -> str:
+def _text(arguments: Arguments, name: str) -> str:
     value = arguments.get(name)
     if not isinstance(value, str) or not value.strip():
         raise RectoError(f"{name} must be a text that is not empty")
     return value
 
 
-def _whole_number(arguments: Arguments, name: str, default: int, limit: int | None = None) -> int:
+def _number(arguments: Arguments, name: str) -> int:
     value = arguments.get(name)
     try:
-        number = default if value is None else int(value)
-    except (TypeError, ValueError):
+        return 0 if value is None else max(0, int(value))
+    except (TypeError, ValueError, OverflowError):
         raise RectoError(f"{name} must be a whole number") from None
-    return min(max(0, number), limit) if limit is not None else max(0, number)
+
+
+def _page(items: Sequence[Any], arguments: Arguments, most: int) -> tuple[Sequence[Any], JsonObject]:
+    """The part that is asked for, and where the next one begins."""
+    start = _number(arguments, "offset")
+    page = items[start : start + most]
+    end = start + len(page)
+    return page, {"next_offset": end} if end < len(items) else {}
+
+
+def _fields(value: object, *names: str) -> JsonObject:
+    return {name: getattr(value, name) for name in names}
+
+
+# -- reading
 
 
 def _read(vault: Vault, arguments: Arguments) -> JsonObject:
-    path, heading = _split_link(vault, _required_text(arguments, "path"))
+    path, heading = _split_link(vault, _text(arguments, "path"))
     document = vault.read(path)
-    text, section = document.text, arguments.get("section") or heading
-    if section:
-        found = section_text(document, str(section))
-        if found is None:
-            raise NotFound(f"{document.path} has no heading {section}; it has: {_headings(document)}")
-        text = found
-    start = _whole_number(arguments, "offset", 0)
-    page = text[start : start + PAGE_CHARS]
-    answer: JsonObject = {"path": document.path, "title": document.title, "text": page}
-    if start + len(page) < len(text):
-        answer |= {"next_offset": start + len(page), "characters_left": len(text) - start - len(page)}
-    return answer
+    text: str | None = document.text
+    if section := arguments.get("section") or heading:
+        text = section_text(document, str(section))
+    if text is None:
+        there = ", ".join(each.text for each in document.parsed.headings[:MAX_HEADINGS]) or "none"
+        raise NotFound(f"{document.path} has no heading {section}; it has: {there}")
+    page, more = _page(text, arguments, PAGE_CHARS)
+    if more:
+        more["characters_left"] = len(text) - more["next_offset"]
+    return {"path": document.path, "title": document.title, "text": page} | more
 
 
 def _split_link(vault: Vault, name: str) -> tuple[str, str]:
@@ -198,91 +140,67 @@ def _split_link(vault: Vault, name: str) -> tuple[str, str]:
     return path, heading
 
 
-def _headings(document: Document) -> str:
-    names = [heading.text for heading in document.parsed.headings[:30]]
-    return ", ".join(names) or "none"
-
-
 def _list(vault: Vault, arguments: Arguments) -> JsonObject:
     tag = arguments.get("tag")
     folder = str(arguments.get("folder") or "").strip("/")
     found = vault.documents(f"{folder}/" if folder else "", str(tag) if tag else None)
     if folder and not found and not vault.folder.locate(folder).is_dir():
         raise NotFound(f"there is no folder {folder} in the vault")
-    start = _whole_number(arguments, "offset", 0)
-    page = found[start : start + MAX_LISTED]
-    answer: JsonObject = {
-        "documents": [{"path": document.path, "title": document.title} for document in page],
-        "total": len(found),
-    }
-    return answer | {"next_offset": start + len(page)} if start + len(page) < len(found) else answer
+    page, more = _page(found, arguments, MAX_LISTED)
+    return {"documents": [_fields(each, "path", "title") for each in page], "total": len(found)} | more
 
 
-def _documents(vault_search: VaultSearch, arguments: Arguments) -> JsonObject:
-    found = vault_search.find_documents(
-        _required_text(arguments, "query"),
-        _whole_number(arguments, "limit", DEFAULT_DOCUMENTS, MAX_HITS) or DEFAULT_DOCUMENTS,
-    )
-    hits = [{"path": hit.path, "title": hit.title, "score": hit.score} for hit in found.hits]
-    return _with_note({"documents": hits}, found.warning)
+def _documents(search: VaultSearch, arguments: Arguments) -> JsonObject:
+    limit = min(_number(arguments, "limit"), MAX_HITS) or DEFAULT_DOCUMENTS
+    found = search.find_documents(_text(arguments, "query"), limit)
+    return _hits("documents", found.hits, found.warning, "path", "title", "score")
 
 
-def _excerpts(vault_search: VaultSearch, arguments: Arguments) -> JsonObject:
-    found = vault_search.find_excerpts(
-        _required_text(arguments, "query"),
-        _whole_number(arguments, "limit", DEFAULT_EXCERPTS, MAX_HITS) or DEFAULT_EXCERPTS,
-    )
-    hits = [
-        {"path": hit.path, "heading": hit.heading, "line": hit.line, "text": hit.text, "score": hit.score}
-        for hit in found.hits
-    ]
-    return _with_note({"excerpts": hits}, found.warning)
+def _excerpts(search: VaultSearch, arguments: Arguments) -> JsonObject:
+    limit = min(_number(arguments, "limit"), MAX_HITS) or DEFAULT_EXCERPTS
+    found = search.find_excerpts(_text(arguments, "query"), limit)
+    return _hits("excerpts", found.hits, found.warning, "path", "heading", "line", "text", "score")
 
 
-def _with_note(answer: JsonObject, note: str) -> JsonObject:
-    return answer | {"note": note} if note else answer
+def _hits(kind: str, hits: Sequence[object], warning: str | None, *names: str) -> JsonObject:
+    return {kind: [_fields(hit, *names) for hit in hits]} | ({"note": warning} if warning else {})
+
+
+def _backlinks(vault: Vault, arguments: Arguments) -> JsonObject:
+    found = vault.backlinks(_text(arguments, "path"))
+    page, more = _page(found, arguments, MAX_LINKS)
+    links = [{"wikilink": each.link.wikilink, "path": each.source, **_fields(each, "line", "context")} for each in page]
+    own = found[0].path if found else None
+    return {"path": own or _text(arguments, "path"), "links": links, "total": len(found)} | more
+
+
+def _forward_links(vault: Vault, arguments: Arguments) -> JsonObject:
+    found = vault.outgoing_links(_text(arguments, "path"))
+    page, more = _page(found, arguments, MAX_LINKS)
+    links = [{"wikilink": each.link.wikilink, **_fields(each, "path", "line", "context")} for each in page]
+    own = found[0].source if found else _text(arguments, "path")
+    return {"path": own, "links": links, "total": len(found)} | more
 
 
 def _resolve(vault: Vault, arguments: Arguments) -> JsonObject:
-    text = _required_text(arguments, "wikilink")
+    text = _text(arguments, "wikilink")
     found = find_links(text) or find_links(f"[[{text.strip('[]')}]]")
     if not found:
         raise NotFound(f"{text} is not a wikilink")
-    source = arguments.get("source")
-    return _resolve_link(vault, found[0], str(source) if source else None)
-
-
-def _resolve_link(vault: Vault, link: Link, source: str | None) -> JsonObject:
-    """The target of a link. Raises NotFound with similar names."""
-    link = vault.disambiguate(link, source)
-    path = vault.resolve(link, source)
-    if path is None:
+    source = str(arguments.get("source") or "") or None
+    link = vault.disambiguate(found[0], source)
+    if (path := vault.resolve(link, source)) is None:
         near = vault.closest(link.target)
-        raise NotFound(
-            f"{link.wikilink} leads to no document of the vault"
-            + (f"; did you mean {' or '.join(near)}?" if near else "")
-        )
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise NotFound(f"{link.wikilink} leads to no document of the vault{hint}")
     return dict(link_to_json(link, path))
 
 
-def _links(found: Sequence[ResolvedLink], arguments: Arguments, *, by: str) -> JsonObject:
-    start = _whole_number(arguments, "offset", 0)
-    links = [
-        {
-            "wikilink": link.link.wikilink,
-            "path": link.source if by == "source" else link.path,
-            "line": link.line,
-            "context": link.context,
-        }
-        for link in found[start : start + MAX_LINKS]
-    ]
-    own = (found[0].path if by == "source" else found[0].source) if found else None
-    answer: JsonObject = {"path": own or _required_text(arguments, "path"), "links": links, "total": len(found)}
-    return answer | {"next_offset": start + len(links)} if start + len(links) < len(found) else answer
+# -- writing
 
 
 def _write(vault: Vault, arguments: Arguments) -> JsonObject:
-    path, text = _required_text(arguments, "path"), arguments.get("text")
+    path, text = _text(arguments, "path"), arguments.get("text")
     if not isinstance(text, str):
         raise RectoError("text must be a text")
     existing = vault.find_existing(path)
@@ -292,11 +210,12 @@ def _write(vault: Vault, arguments: Arguments) -> JsonObject:
 
 
 def _rename(vault: Vault, arguments: Arguments) -> JsonObject:
-    renamed = vault.rename(_required_text(arguments, "path"), _required_text(arguments, "new_path"))
-    notes = sorted(renamed.links)
-    answer: JsonObject = {
-        "path": renamed.path,
-        "links_rewritten": sum(renamed.links.values()),
-        "notes": notes[:MAX_NOTES],
-    }
-    return answer | {"more_notes": len(notes) - MAX_NOTES} if len(notes) > MAX_NOTES else answer
+    renamed = vault.rename(_text(arguments, "path"), _text(arguments, "new_path"))
+    notes, count = sorted(renamed.links), sum(renamed.links.values())
+    more = {"more_notes": len(notes) - MAX_NOTES} if len(notes) > MAX_NOTES else {}
+    return {"path": renamed.path, "links_rewritten": count, "notes": notes[:MAX_NOTES]} | more
+
+
+def _delete(vault: Vault, arguments: Arguments) -> JsonObject:
+    path = _text(arguments, "path")
+    return {"path": path, "trashed": vault.delete(path)}

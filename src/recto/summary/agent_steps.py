@@ -21,7 +21,7 @@ from recto.sentences.segments import is_question, readable, segments
 from recto.sources.tools import RECALL
 from recto.summary.truncation import cut_text
 from recto.summary.work_log import NO_OUTPUT, LoggedStep, WorkLog, is_same_file, split_work_log, with_files
-from recto.tasks.history import run_entry
+from recto.tasks.run import run_entry
 
 _MAX_TASK, _MAX_EARLIER, _MAX_DONE, _MAX_STATE, _MAX_LEFT, _MAX_OUTCOME, _MAX_WHOLE = 400, 110, 170, 260, 240, 170, 80
 _MAX_TASKS, _MAX_STEPS, _MAX_READ, _MAX_COMMAND, _MAX_CALL, _MAX_PATH = 12, 60, 60, 300, 100, 200

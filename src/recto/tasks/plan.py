@@ -1,15 +1,18 @@
-"""TaskPlan: the steps toward a goal as a model keeps them. Read from the arguments of a tool call, with firm bounds:
-the plan is in every window of its run.
+"""TaskPlan: the steps toward a goal as a model keeps them. Read from the arguments of the tool `update_plan`, with firm
+bounds: the plan is in every window of its run. The tool changes nothing itself: `TaskRun.take` does, once the call has
+its result.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, cast, get_args
 
 from msgspec import Struct
 
 from recto.base.text import clean
 from recto.errors import RectoError
+from recto.sources.source import Rule, Tool
+from recto.sources.tools import LocalTool
 
 StepStatus = Literal["pending", "active", "done", "blocked", "dropped"]
 PlanOutcome = Literal["", "done", "blocked"]
@@ -145,3 +148,61 @@ def _line(text: str, most: int, what: str, notes: list[str]) -> str:
         return line
     notes.append(f"{what} has at most {most} characters: what is longer was cut")
     return line[: most - 1].rstrip() + "…"
+
+
+# -- the tool, and how to work in agent mode
+
+# Why the tool and the rule below are in a window.
+FOR_A_RUN = "a run toward a goal"
+HOW_TO_WORK = Rule(
+    "agent-mode",
+    """You work on the user's goal by yourself, over many rounds of tool calls. The user sees your plan.
+- First write a short plan with update_plan, then work on it: act through tools, look at what they give, check it.
+- Mark one step active, and call update_plan again as soon as a step is done or the plan changes.
+- If a call fails, find out why; do not repeat it unchanged.
+- When the goal is reached and checked, call update_plan with outcome done; if you cannot go on, with outcome blocked \
+and the reason in because. Then end with a short answer to the user, without calling a tool.""",
+    include="always",
+)
+UPDATE_PLAN = "update_plan"
+PLAN_TOOL = Tool(
+    UPDATE_PLAN,
+    "Write or change your plan toward the goal. Always give all of its steps. It stays in view however long you work.",
+    {
+        "type": "object",
+        "properties": {
+            "steps": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "text": {"type": "string"},
+                        "status": {"type": "string", "enum": list(STATUSES)},
+                        "files": {"type": "array", "items": {"type": "string"}},
+                    },
+                    "required": ["text", "status"],
+                },
+            },
+            "outcome": {
+                "type": "string",
+                "enum": ["done", "blocked"],
+                "description": "of the whole goal; leave it out while you work",
+            },
+            "because": {"type": "string", "description": "what shows that it is done, or what blocks it"},
+        },
+        "required": ["steps"],
+    },
+)
+
+
+def plan_tool(rounds_left: Callable[[], str]) -> LocalTool:
+    """`rounds_left` says how much work is left, for the model."""
+
+    def run(arguments: Mapping[str, Any]) -> str:
+        change = plan_from(arguments)
+        told = f"The plan is kept: {change.plan.in_words}. {rounds_left()}"
+        if not change.notes:
+            return told
+        return f"{told}\nNote: {'; '.join(change.notes)}. It is kept as:\n{change.plan.text}"
+
+    return LocalTool(PLAN_TOOL, run)

@@ -1,22 +1,23 @@
 """TaskRun: work toward one goal: its limits, its plan, the files it works on, the calls that repeat.
 
-What happens is told to it round by round, live or read back from the store: the same rounds give the same run.
+What happens is told to it round by round, live or read back from the messages of a path: the same rounds give the same
+run. Whatever a file from elsewhere says there, the worst is no run.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol, cast, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.chat.blocks import ToolCall, ToolResult
+from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.sources.tools import CANCELLED
-from recto.tasks.plan import LONGEST_PATH, TaskPlan, plan_from
-from recto.tasks.plan_tool import PLAN_TOOL, UPDATE_PLAN
+from recto.tasks.plan import LONGEST_PATH, UPDATE_PLAN, TaskPlan, plan_from
 
 RunStatus = Literal["running", "done", "blocked", "out of steps", "out of money", "stopped"]
 DEFAULT_STEPS, MOST_RUN_STEPS = 20, 10_000
@@ -216,7 +217,7 @@ def call_key(call: ToolCall) -> str:
 
 def _result_key(call: ToolCall, result: ToolResult) -> str:
     # the result of update_plan counts the rounds that are left, and a cancelled call has none
-    if call.name == PLAN_TOOL.name and not result.is_error:
+    if call.name == UPDATE_PLAN and not result.is_error:
         return "kept"
     text = result.text.partition(_REMARK)[0]
     return _hash(f"{text}\0{result.call_id if text == CANCELLED else ''}\0{' '.join(result.media)}")
@@ -254,3 +255,83 @@ def _is_path(name: str, value: str) -> bool:
     """A source or a document may be anything; there a path is what looks like one."""
     is_line = 0 < len(value) <= LONGEST_PATH and value.isprintable()
     return is_line and bool(_PATH_NAME.search(name) or _LIKE_A_PATH.search(value))
+
+
+# -- runs of stored messages
+
+# Messages read at a time on the way back to the one that began a run.
+PAGE = 256
+
+
+class StoredRun(Struct, frozen=True):
+    """A run with its messages, the oldest first."""
+
+    run: TaskRun
+    messages: tuple[Message, ...]
+
+
+class ReadPage(Protocol):
+    def __call__(self, head: str, /, *, most: int) -> Sequence[Message]:
+        """At most so many messages up to a head, the newest first."""
+
+
+def read_run(read: ReadPage, head: str | None) -> StoredRun | None:
+    """The last run on the path to `head`; other messages may follow it."""
+    found: list[Message] = []
+    run, at = None, head
+    while at:
+        page = read(at, most=PAGE)
+        for message in page:
+            entry = run_entry(message)
+            if entry is None or entry["run"] != (run or entry["run"]):
+                continue
+            run = entry["run"]
+            found.append(message)
+            if begins_run(message):
+                messages = tuple(reversed(found))
+                return StoredRun(rebuilt_run(messages), messages)
+        at = page[-1].parent if len(page) == PAGE else None
+    return None
+
+
+def run_entry(message: Message) -> Mapping[str, Any] | None:
+    """What a message says about the run that it belongs to; None for one that belongs to none."""
+    return next((each for each in reversed(message.task_runs) if isinstance(each.get("run"), str)), None)
+
+
+def begins_run(message: Message) -> bool:
+    entry = run_entry(message)
+    return entry is not None and isinstance(entry.get("goal"), str)
+
+
+def rebuilt_run(messages: Sequence[Message]) -> TaskRun:
+    """The run of these messages, the oldest first, of which the first begins it."""
+    first = run_entry(messages[0]) or {}
+    run = TaskRun(str(first["run"]), str(first["goal"]))
+    calls: Sequence[ToolCall] = ()
+    for message in messages:
+        entry = run_entry(message) or {}
+        if entry.get("status") in get_args(RunStatus):
+            run.end(cast(RunStatus, entry["status"]), str(entry.get("because") or ""))
+        if message.role == "user":
+            run.begin_turn(message.id)
+            _read_limits(run, entry)
+        elif message.role == "assistant":
+            calls = message.calls
+        elif message.role == "tool":
+            _take(run, calls, message)
+    return run.reopened()
+
+
+def _read_limits(run: TaskRun, entry: Mapping[str, Any]) -> None:
+    steps, cost = entry.get("max_steps"), entry.get("max_cost_usd")
+    run.max_steps = steps if isinstance(steps, int) and steps > 0 else DEFAULT_STEPS
+    run.max_cost = cost if isinstance(cost, int | float) and cost > 0 else None
+
+
+def _take(run: TaskRun, calls: Sequence[ToolCall], message: Message) -> None:
+    """A process that was killed may have left calls without a result."""
+    results = {result.call_id: result for result in message.results}
+    made = [call for call in calls if call.id in results]
+    if made:
+        run.take(made, [results[call.id] for call in made])

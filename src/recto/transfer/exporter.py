@@ -1,36 +1,33 @@
 """Exports conversations: in which form, and into which file."""
 
 import os
-import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from recto.base.ids import new_id
+from recto.base.text import REPLACEMENT
 from recto.errors import Invalid
 from recto.store.store import Store
 from recto.transfer.html_page import html_chunks
-from recto.transfer.markdown_form import markdown_chunks
+from recto.transfer.reading import markdown_chunks
 from recto.transfer.recto_json import json_lines
 from recto.transfer.report import ExportFormat
 
 # What steers a terminal or turns a line around: a file to read may be shown by any program. JSON writes it as numbers.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_FORMS: dict[ExportFormat, Callable[[Store, Sequence[str]], Iterator[bytes]]] = {
-    "json": lambda store, ids: json_lines(store.copies, ids),
-    "markdown": markdown_chunks,
-    "html": html_chunks,
-}
+_STEERING = dict.fromkeys(
+    (*range(9), *range(0xB, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), REPLACEMENT
+)
 
 
 def export_chunks(store: Store, ids: Sequence[str], format: ExportFormat) -> Iterator[bytes]:
     """These conversations in their order, in parts."""
-    chunks = _FORMS[format](store, ids)
     if format == "json":
-        return chunks
-    return (_STEERING.sub("\N{REPLACEMENT CHARACTER}", chunk.decode()).encode() for chunk in chunks)
+        return json_lines(store.copies, ids)
+    chunks = markdown_chunks(store, ids) if format == "markdown" else html_chunks(store, ids)
+    return (chunk.translate(_STEERING).encode() for chunk in chunks)
 
 
 def write_chunks(file: Path, chunks: Iterable[bytes]) -> None:

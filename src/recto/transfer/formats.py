@@ -1,36 +1,54 @@
-"""The formats that can be imported: which one a file has, told by its content, and what reads it."""
+"""The formats that can be imported: how a file is opened, which format it has, told by its content, and what reads it.
 
+JSON files of any size are read item by item: the elements of a list, or objects one after another. Ends of items are
+found by their brackets, and each item is decoded when it comes: a file of hundreds of megabytes takes hardly more
+memory than its largest item. The JSON files of a ZIP archive are unpacked into a temporary folder, within bounds.
+"""
+
+import json
+import lzma
+import mmap
+import os
+import re
+import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import cache
+from pathlib import Path, PurePosixPath
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from msgspec import Struct
+
+from recto.base.text import REPLACEMENT, clean
 from recto.chat.message import stored_time
 from recto.errors import Invalid, NotFound
-from recto.transfer import archive
 from recto.transfer.chatgpt import is_chatgpt, read_chatgpt
-from recto.transfer.claude import is_claude, read_claude
-from recto.transfer.foreign import ForeignConversation, ForeignTree
-from recto.transfer.incoming import ConversationSource, IncomingConversation
-from recto.transfer.json_items import JsonFile, JsonItem
-from recto.transfer.librechat import is_librechat, read_librechat
-from recto.transfer.lines import FORMAT
+from recto.transfer.foreign import FindMedia, ForeignConversation, ForeignTree
 from recto.transfer.llm_logs import MAGIC as SQLITE_MAGIC
 from recto.transfer.llm_logs import LlmLogs
-from recto.transfer.media import FindMedia, archive_media, folder_media
-from recto.transfer.openai_messages import is_list, is_message, read_lists
-from recto.transfer.recto_json import RectoFile
-from recto.transfer.report import IMPORT_FORMATS, ImportFormat
+from recto.transfer.message_lists import (
+    is_claude,
+    is_librechat,
+    is_message,
+    is_openai,
+    read_claude,
+    read_librechat,
+    read_openai,
+)
+from recto.transfer.recto_json import FORMAT, RectoFile
+from recto.transfer.report import IMPORT_FORMATS, ConversationSource, ImportFormat, IncomingConversation
 
-# So much of a file tells what it is.
+# This much of a file shows what it is.
 BEGINNING = 1 << 12
-Read = Callable[[Iterator[JsonItem], FindMedia], Iterator[tuple[ForeignConversation, JsonItem]]]
-_JSON: dict[ImportFormat, tuple[Callable[[Any], bool], Read]] = {
+_JSON: dict[ImportFormat, tuple[Callable[[Any], bool], Callable[[Any, str, FindMedia], ForeignConversation]]] = {
     "chatgpt": (is_chatgpt, read_chatgpt),
     "claude": (is_claude, read_claude),
-    "librechat": (is_librechat, lambda items, media: read_librechat(items)),
-    "openai": (lambda value: _is_openai(value), lambda items, media: read_lists(items)),
+    "librechat": (is_librechat, read_librechat),
+    "openai": (is_openai, read_openai),
 }
 
 
@@ -55,15 +73,15 @@ def open_source(path: Path, format: ImportFormat | None = None) -> Iterator[Conv
 @contextmanager
 def _opened(path: Path, beginning: bytes, format: ImportFormat | None) -> Iterator[ConversationSource]:
     changed = stored_time(datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat())
-    if beginning.startswith(archive.MAGIC):
-        with archive.unpacked(path) as (files, found):
-            yield JsonSource(files, format, archive_media(found), changed)
+    if beginning.startswith(ZIP_MAGIC):
+        with _unpacked(path) as (files, archive):
+            yield JsonSource(files, format, _archive_media(archive), changed)
     elif format == "llm" or (format is None and beginning.startswith(SQLITE_MAGIC)):
         yield LlmLogs(path, changed)
     elif format == "recto" or (format is None and f'"{FORMAT}"'.encode() in beginning.partition(b"\n")[0]):
         yield RectoFile(path)
     else:
-        yield JsonSource([path], format, folder_media(path.parent), changed)
+        yield JsonSource([path], format, _folder_media(path.parent), changed)
 
 
 class JsonSource:
@@ -76,15 +94,16 @@ class JsonSource:
         self.size = sum(file.size for file in self._files)
 
     def conversations(self) -> Generator[IncomingConversation, None, None]:
+        _, read = _JSON[self.name]
         before = 0
         for file in self._files:
-            _, read = _JSON[self.name]
-            for found, item in read(file.items(), self._media):
+            for item in _joined_messages(file):
+                found = read(item.value, item.place, self._media)
                 yield ForeignTree(self.name, found, item.place, self._changed).incoming(before + item.end)
             before += file.size
 
 
-def _sniffed(files: list[JsonFile]) -> ImportFormat:
+def _sniffed(files: list["JsonFile"]) -> ImportFormat:
     """The format of the first item that has one: an export may begin with an empty conversation."""
     for file in files:
         for item in file.items():
@@ -95,5 +114,199 @@ def _sniffed(files: list[JsonFile]) -> ImportFormat:
     raise Invalid(f"{files[0].name} is in no format that is known ({known}); nothing was imported")
 
 
-def _is_openai(value: Any) -> bool:
-    return is_message(value) or is_list(value) or (isinstance(value, list) and bool(value) and is_message(value[0]))
+# -- JSON
+
+MAX_ITEM_BYTES = 1 << 28
+_BOM = b"\xef\xbb\xbf"
+_SPACE = re.compile(rb"[\s,]*+")
+_PLAIN = rb'[^"\[\]{}]++|"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"'
+_SHALLOW = rb"[\[{](?>(?:" + _PLAIN + rb")*)[\]}]"
+_NESTED = rb"[\[{](?>(?:" + _PLAIN + rb"|" + _SHALLOW + rb")*)[\]}]"
+# Up to the next bracket that is not within a text. Small lists and objects are passed over as a whole.
+_BRACKET = re.compile(rb"(?>(?:" + _PLAIN + rb"|" + _NESTED + rb")*)([\[\]{}])", re.DOTALL)
+# Where the title of a conversation is in the exports that have one.
+_TITLE = re.compile(
+    rb'\{\s*(?:"(?:uuid|id|conversation_id|conversationId)"\s*:\s*"[^"]*"\s*,\s*)*"(?:title|name)"\s*:\s*"([^"\\]+)"'
+)
+LOOKED_AT, LONGEST_TITLE = 2_000, 60
+# Characters that are shown where JSON should be, and on both sides of a mistake.
+SHOWN, AROUND = 40, 20
+
+
+class JsonItem(Struct, frozen=True):
+    value: Any
+    place: str
+    """Where it is, for people."""
+    end: int
+    """How many bytes are read with it."""
+
+
+def _joined_messages(file: "JsonFile") -> Iterator[JsonItem]:
+    """The items of a file; those that are messages are one list, at the end."""
+    messages: list[Any] = []
+    end = 0
+    for item in file.items():
+        if is_message(item.value):
+            messages.append(item.value)
+            end = item.end
+        else:
+            yield item
+    if messages:
+        yield JsonItem(messages, file.name, end)
+
+
+class JsonFile:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.name = path.name
+        self.size = path.stat().st_size
+
+    def items(self) -> Iterator[JsonItem]:
+        """Raises Invalid, with the line, for what is not JSON or was cut off."""
+        with self._path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            start = _skip_space(data, len(_BOM) if data[:3] == _BOM else 0)
+            is_list = data[start : start + 1] == b"["
+            start = _skip_space(data, start + 1) if is_list else start
+            for number in range(1, self.size + 1):
+                if data[start : start + 1] in (b"", b"]"):
+                    break
+                place = _place(data[start : start + LOOKED_AT], number) if is_list else ""
+                end = self._end(data, start, place)
+                yield JsonItem(self._decoded(data, start, end, place), f"{self.name}, {place or 'item 1'}", end)
+                start = _skip_space(data, end)
+            if is_list and data[start : start + 1] != b"]":
+                raise self._error(data, self.size, "the list has no end, so the file was cut off")
+            if _skip_space(data, start + is_list) < self.size:
+                raise self._error(data, start, "nothing should follow here")
+
+    def _end(self, data: mmap.mmap, start: int, place: str) -> int:
+        """Where the object or list ends that starts here."""
+        if data[start : start + 1] not in (b"{", b"["):
+            begins = " ".join(data[start : start + SHOWN].decode("utf-8", "replace").split())
+            there = f"“{begins}”" if begins.isprintable() and REPLACEMENT not in begins else "something that is no text"
+            raise self._error(data, start, f"there should be JSON, and there is {there}", place)
+        depth, at = 1, start + 1
+        while (found := _BRACKET.match(data, at)) is not None:
+            depth += 1 if found[1] in b"[{" else -1
+            at = found.end()
+            if depth == 0:
+                return at
+            if at - start > MAX_ITEM_BYTES:
+                raise self._error(data, start, f"it is longer than {MAX_ITEM_BYTES:,} bytes", place)
+        raise self._error(data, start, "it has no end, so the file was cut off", place)
+
+    def _decoded(self, data: mmap.mmap, start: int, end: int, place: str) -> Any:
+        text = data[start:end].decode("utf-8", "surrogateescape")
+        try:
+            return json.loads(text, strict=False)
+        except RecursionError:
+            raise self._error(data, start, "it is nested too deeply", place) from None
+        except json.JSONDecodeError as why:
+            at = start + len(text[: why.pos].encode("utf-8", "surrogateescape"))
+            near = " ".join(text[max(0, why.pos - AROUND) : why.pos + AROUND].split())
+            problem = why.msg[:1].lower() + why.msg[1:]
+            raise self._error(data, at, f"it is not valid JSON ({problem}) near “{near}”", place) from why
+        except ValueError as why:  # a number of more than 4,300 digits
+            raise self._error(data, start, str(why), place) from why
+
+    def _error(self, data: mmap.mmap, at: int, why: str, place: str = "") -> Invalid:
+        line = 1 + data[:at].count(b"\n") if at < MAX_ITEM_BYTES else 0
+        where = ", ".join(filter(None, (self.name, f"line {line:,}" if line > 1 else "", place)))
+        return Invalid(clean(f"{where}: {why}; nothing was imported")[0], path=str(self._path))
+
+
+def _place(head: bytes, number: int) -> str:
+    """An item as a person finds it: a conversation by its title, in exports that have one."""
+    if title := _TITLE.search(head):
+        return f"conversation {number:,} (“{title[1].decode('utf-8', 'replace')[:LONGEST_TITLE]}”)"
+    return f"message {number:,}" if head[1:].lstrip().startswith(b'"role"') else f"item {number:,}"
+
+
+def _skip_space(data: mmap.mmap, start: int) -> int:
+    found = _SPACE.match(data, start)
+    return found.end() if found else start
+
+
+# -- ZIP archives
+
+ZIP_MAGIC = b"PK\x03\x04"
+MAX_UNPACKED_BYTES = 4 << 30
+# Text shrinks to a tenth; what shrinks more than this was made to fill a disk.
+MAX_RATIO = 200
+# Small files may shrink to nearly nothing.
+HARMLESS_BYTES = 16 << 20
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[tuple[list[Path], ZipFile]]:
+    """The files with conversations, and the archive itself for what they refer to."""
+    try:
+        with ZipFile(path) as archive, TemporaryDirectory(prefix="recto-import-") as folder:
+            files = []
+            for number, member in enumerate(_conversation_files(archive, path)):
+                # the name is ours: one from an archive may lead anywhere
+                files.append(Path(folder, f"{number}-{PurePosixPath(member.filename).name}"))
+                with archive.open(member) as source, files[-1].open("wb") as file:
+                    copyfileobj(source, file)
+            yield files, archive
+    except (BadZipFile, zlib.error, lzma.LZMAError, EOFError) as why:
+        raise Invalid(f"{path.name} is damaged or was cut off ({why}); nothing was imported") from why
+    except RuntimeError as why:  # an unknown compression, a password
+        raise Invalid(f"{path.name} cannot be unpacked ({why}); unpack it yourself") from why
+
+
+def _conversation_files(archive: ZipFile, path: Path) -> list[ZipInfo]:
+    found = [each for each in archive.infolist() if _holds_conversations(PurePosixPath(each.filename).name)]
+    if not found:
+        raise Invalid(f"{path.name} holds no conversations.json: it is not the export of a chat")
+    size, packed = sum(each.file_size for each in found), sum(each.compress_size for each in found)
+    if size > MAX_UNPACKED_BYTES or (size > HARMLESS_BYTES and size > MAX_RATIO * packed):
+        raise Invalid(f"{path.name} would unpack to {size:,} bytes from {packed:,}: that is no export of a chat")
+    return sorted(found, key=lambda each: each.filename)
+
+
+def _holds_conversations(name: str) -> bool:
+    """`conversations.json`, or `conversations-001.json` of several."""
+    number = name.removeprefix("conversations").removesuffix(".json")
+    return name == f"conversations{number}.json" and (not number or (number[0] in "-_" and number[1:].isdecimal()))
+
+
+# -- files that come with an export: found by the beginning of their name, in its folder or archive
+
+MAX_FILE_BYTES = 64 << 20
+SHORTEST_KEY = 4
+
+
+def _folder_media(folder: Path) -> FindMedia:
+    """Files beside an export. Their names come from the folder, never from the export."""
+
+    @cache
+    def listed() -> FindMedia:
+        with os.scandir(folder) as found:
+            sizes = {each.name: each.stat().st_size for each in found if each.is_file(follow_symlinks=False)}
+        return _finder(sizes, lambda name: (folder / name).read_bytes())
+
+    return lambda key: listed()(key)
+
+
+def _archive_media(archive: ZipFile) -> FindMedia:
+    sizes = {each.filename: each.file_size for each in archive.infolist() if not each.is_dir()}
+    return _finder(sizes, archive.read)
+
+
+def _finder(sizes: dict[str, int], read: Callable[[str], bytes]) -> FindMedia:
+    names: dict[str, str] = {}
+    for name in sizes:  # `file-abc-photo.png` and `file_abc.dat` by `file-abc` and `file_abc`
+        own = PurePosixPath(name).name
+        names.setdefault(own.partition(".")[0], name)
+        if key := re.match(r"file[-_][A-Za-z0-9]+", own):
+            names.setdefault(key[0], name)
+
+    def find(key: str) -> tuple[str, bytes] | None:
+        name = names.get(key) if len(key) >= SHORTEST_KEY else None
+        if name is None or sizes[name] > MAX_FILE_BYTES:
+            return None
+        own = PurePosixPath(name).name
+        return own.removeprefix(key).lstrip("-_") or own, read(name)
+
+    return find

@@ -7,13 +7,13 @@ import base64
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
+from pathlib import Path
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 
 from recto.chat.blocks import (
     Block,
-    Compaction,
     File,
     Image,
     References,
@@ -29,8 +29,7 @@ from recto.transfer.reading import (
     ReadContext,
     ReadMessage,
     compaction_line,
-    ended_in_words,
-    facts,
+    error_line,
     headline,
     reference_words,
     shown_summary,
@@ -41,34 +40,6 @@ IMAGE_KINDS = ("image/png", "image/jpeg", "image/gif", "image/webp")
 MAX_IMAGE_BYTES = 4 << 20
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-STYLE = """
-:root { color-scheme: light dark; --ink: #1d1d1f; --paper: #fdfdfb; --soft: #6b6b70; --line: #e2e2de; --user: #f0f4fa;
-  --code: #f5f5f2; --mark: #8a6d1a; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e3; --paper: #18191b; --soft: #9a9aa0; --line: #333538;
-  --user: #1f2732; --code: #232528; --mark: #d8b75a; } }
-body { margin: 0 auto; padding: 2rem 1.25rem 5rem; max-width: 46rem; background: var(--paper); color: var(--ink);
-  font: 1.05rem/1.6 Charter, Georgia, "Noto Serif", serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 2.5rem 0 .5rem; }
-article h1, article h2, article h3 { font-size: 1.1rem; margin: 1rem 0 .3rem; }
-header, .head, .context, .compaction, footer { font: .82rem/1.5 system-ui, sans-serif; color: var(--soft); }
-article { margin: 1.5rem 0; padding: .1rem 0; border-top: 1px solid var(--line); }
-article.user { background: var(--user); border: 0; border-radius: .5rem; padding: .6rem 1rem; }
-article.user > :last-child { margin-bottom: .2rem; }
-.head { margin: .5rem 0; font-weight: 600; }
-.compaction { margin: 2rem 0; padding: .6rem 1rem; border-left: 3px solid var(--mark); }
-pre { background: var(--code); border-radius: .4rem; padding: .7rem .9rem; overflow-x: auto; font-size: .85rem;
-  line-height: 1.45; }
-pre.call, details pre { white-space: pre-wrap; }
-code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .9em; }
-table { display: block; max-width: 100%; overflow-x: auto; border-collapse: collapse; overflow-wrap: normal; }
-td, th { border: 1px solid var(--line); padding: .2rem .5rem; min-width: 3rem; vertical-align: top; }
-@media (max-width: 40rem) { body { padding: 1rem .9rem 3rem; } td, th { min-width: 6rem; } }
-blockquote { margin: .6rem 0; padding-inline-start: 1rem; border-inline-start: 3px solid var(--line);
-  color: var(--soft); }
-img { max-width: 100%; height: auto; border-radius: .4rem; } a { color: inherit; }
-details { margin: .6rem 0; } summary { cursor: pointer; }
-@media print { pre { white-space: pre-wrap; } article { break-inside: avoid-page; } }
-"""
 _markdown = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
 
 
@@ -82,85 +53,79 @@ def _set_directions(state: StateCore) -> None:
 _markdown.core.ruler.push("directions", _set_directions)
 
 
-def html_chunks(store: Store, ids: Sequence[str]) -> Iterator[bytes]:
+def html_chunks(store: Store, ids: Sequence[str]) -> Iterator[str]:
     texts = [ConversationText(store, id) for id in ids]
+    style = Path(__file__).with_name("page.css").read_text("utf-8")
     title = texts[0].conversation.title if len(texts) == 1 else f"{len(texts)} conversations"
     yield (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n<meta name="generator" content="Recto">\n'
-        f"<title>{escape(title or 'Conversation')}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-    ).encode()
+        f"<title>{escape(title or 'Conversation')}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+    )
     for text in texts:
-        yield from (part.encode() for part in _HtmlConversation(store, text).parts())
-    yield b"</body>\n</html>\n"
+        facts = " · ".join(f"{name}: {escape(value)}" for name, value in text.facts())
+        named = escape(text.conversation.title or "Conversation")
+        yield f'<h1 dir="auto">{named}</h1>\n<header>{facts}</header>\n'
+        for part in text.parts():
+            yield f"<h1>{part}</h1>\n" if isinstance(part, str) else _message(store, part)
+    yield "</body>\n</html>\n"
 
 
-class _HtmlConversation:
-    def __init__(self, store: Store, text: ConversationText) -> None:
-        self._store, self._text = store, text
+def _message(store: Store, entry: ReadMessage) -> str:
+    message = entry.message
+    if block := message.compaction:
+        summary = shown_summary(block)
+        folded = _details("Summary", _rendered(summary)) if summary else ""
+        return f'<div class="compaction">{escape(compaction_line(block))}{folded}</div>\n'
+    parts = [f'<div class="head">{escape(headline(message))}</div>', *(_block(store, each) for each in message.blocks)]
+    if message.error:
+        parts.append(f"<p><em>{escape(error_line(message))}</em></p>")
+    if entry.context:
+        parts.append(_context(entry.context))
+    begin = f'<article class="{escape(message.role)}" id="m-{escape(message.id)}">\n'
+    return begin + "\n".join(filter(None, parts)) + "\n</article>\n"
 
-    def parts(self) -> Iterator[str]:
-        home = self._text.conversation
-        told = " · ".join(f"{name}: {escape(value)}" for name, value in facts(home))
-        title = escape(home.title or "Conversation")
-        yield f'<h1 dir="auto">{title}</h1>\n<header>{told}</header>\n'
-        for entry in self._text.messages():
-            yield self._message(entry)
-        for branch in self._text.branches():
-            where = f"after #{branch.after}" if branch.after else "from the beginning"
-            yield f"<h1>Another branch, {where}</h1>\n"
-            for entry in branch.messages:
-                yield self._message(entry)
 
-    def _message(self, entry: ReadMessage) -> str:
-        message = entry.message
-        if block := message.compaction:
-            summary = shown_summary(block)
-            told = _details("Summary", _rendered(summary)) if summary else ""
-            return f'<div class="compaction">{escape(compaction_line(block))}{told}</div>\n'
-        parts = [f'<div class="head">{escape(headline(message))}</div>', *map(self._block, message.blocks)]
-        if message.error:
-            parts.append(f"<p><em>{ended_in_words(message)}: {escape(message.error)}</em></p>")
-        if entry.context:
-            parts.append(_context(entry.context))
-        anchor = f' id="m-{escape(message.id)}"'
-        return f'<article class="{escape(message.role)}"{anchor}>\n' + "\n".join(filter(None, parts)) + "\n</article>\n"
+def _block(store: Store, block: Block) -> str:
+    match block:
+        case Text(text=text):
+            return _rendered(text)
+        case Thinking(text=text):
+            return _details("Thought", _rendered(text)) if text else ""
+        case ToolCall():
+            called = f'<pre class="call"><code>{escape(block.arguments)}</code></pre>'
+            return f"<p>→ <code>{escape(block.name)}</code></p>{called}"
+        case ToolResult():
+            failed = " failed" if block.is_error else ""
+            files = "".join(_block(store, each) for each in block.attachments)
+            return _details(f"← {block.name}{failed}, {len(block.text):,} characters", _code(block.text)) + files
+        case File():
+            return _details(f"File {block.name}", _code(block.text)) if block.text else _named("File", block.name)
+        case Image():
+            return _image(store, block)
+        case References(references=references, quotes=quotes) if references or quotes:
+            named = "".join(f'<li dir="auto">{escape(reference_words(each))}</li>' for each in references)
+            quoted = "".join(
+                f'<blockquote dir="auto">{escape(each.sentence)}<br><small>{escape(each.wikilink)}</small></blockquote>'
+                for each in quotes
+            )
+            return f"<p>📚 Referenced documents</p><ul>{named}</ul>{quoted}"
+    return ""
 
-    def _block(self, block: Block) -> str:
-        match block:
-            case Text(text=text):
-                return _rendered(text)
-            case Thinking(text=text):
-                return _details("Thought", _rendered(text)) if text else ""
-            case ToolCall():
-                called = f'<pre class="call"><code>{escape(block.arguments)}</code></pre>'
-                return f"<p>→ <code>{escape(block.name)}</code></p>{called}"
-            case ToolResult():
-                failed = " failed" if block.is_error else ""
-                files = "".join(self._block(each) for each in block.attachments)
-                return _details(f"← {block.name}{failed}, {len(block.text):,} characters", _code(block.text)) + files
-            case File():
-                return _details(f"File {block.name}", _code(block.text)) if block.text else _named("File", block.name)
-            case Image():
-                return self._image(block)
-            case References():
-                return _references(block)
-            case Compaction():
-                return ""
 
-    def _image(self, block: Image) -> str:
-        data = block.base64
-        if block.sha256 and block.media_type in IMAGE_KINDS:
-            try:
-                stored = self._store.blobs.get(block.sha256)
-            except (NotFound, Altered):
-                stored = b""
-            data = base64.b64encode(stored).decode() if len(stored) <= MAX_IMAGE_BYTES else ""
-        if block.media_type not in IMAGE_KINDS or not _BASE64.fullmatch(data):
-            return _named("Image", block.name or block.url or block.media_type)
-        return f'<p><img alt="{escape(block.name)}" src="data:{block.media_type};base64,{data}"></p>'
+def _image(store: Store, block: Image) -> str:
+    data = block.base64
+    if block.sha256 and block.media_type in IMAGE_KINDS:
+        try:
+            stored = store.blobs.get(block.sha256)
+        except (NotFound, Altered):
+            stored = b""
+        data = base64.b64encode(stored).decode() if len(stored) <= MAX_IMAGE_BYTES else ""
+    if block.media_type not in IMAGE_KINDS or not _BASE64.fullmatch(data):
+        return _named("Image", block.name or block.url or block.media_type)
+    return f'<p><img alt="{escape(block.name)}" src="data:{block.media_type};base64,{data}"></p>'
 
 
 def _rendered(text: str) -> str:
@@ -180,23 +145,11 @@ def _details(title: str, body: str) -> str:
     return f"<details><summary>{escape(title)}</summary>{body}</details>"
 
 
-def _references(block: References) -> str:
-    named = "".join(f'<li dir="auto">{escape(reference_words(each))}</li>' for each in block.references)
-    quotes = "".join(
-        f'<blockquote dir="auto">{escape(quote.sentence)}<br><small>{escape(quote.wikilink)}</small></blockquote>'
-        for quote in block.quotes
-    )
-    return f"<p>📚 Referenced documents</p><ul>{named}</ul>{quotes}" if named or quotes else ""
-
-
 def _context(context: ReadContext) -> str:
     rows = []
     for section in context.sections:
-        always = ", ".join(pick.name for pick in section.picks if not pick.is_chosen)
-        chosen = [pick for pick in section.picks if pick.is_chosen]
-        picks = "".join(f"<li>{escape(pick.name)} <small>({escape(pick.about)})</small></li>" for pick in chosen)
-        told = f"{escape(section.name)} {section.tokens:,}" + (f": {escape(always)}" if always else "")
-        rows.append(f"<li>{told}<ul>{picks}</ul></li>" if picks else f"<li>{told}</li>")
+        picks = "".join(f"<li>{escape(name)} <small>({escape(about)})</small></li>" for name, about in section.picks)
+        rows.append(f"<li>{escape(section.line)}{f'<ul>{picks}</ul>' if picks else ''}</li>")
     rows += [f"<li>note: {escape(note)}</li>" for note in context.notes]
-    told = _details(f"Context: {context.line}", f"<ul>{''.join(rows)}</ul>")
-    return f'<div class="context">{told}</div>'
+    folded = _details(f"Context: {context.line}", f"<ul>{''.join(rows)}</ul>")
+    return f'<div class="context">{folded}</div>'

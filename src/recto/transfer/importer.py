@@ -2,22 +2,35 @@
 conversations are stored, a few in a transaction."""
 
 import hashlib
-from collections.abc import Generator, Iterable
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
+from typing import Any
 
 from msgspec.structs import replace
 
+from recto import wire
+from recto.base.ids import derived_id, new_id
+from recto.chat.blocks import Block, Compaction
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Invalid
-from recto.store.conversation_copy import ConversationCopies, StoredBytes, StoredItem
-from recto.transfer.incoming import ConversationSource, IncomingConversation, count_of
-from recto.transfer.new_ids import with_new_ids
-from recto.transfer.recto_json import ended
-from recto.transfer.report import ImportedConversation, ImportReport, Outcome, Tell
+from recto.store.conversation_copy import ConversationCopies, StoredBytes, StoredItem, StoredRequest
+from recto.transfer.recto_json import conversation_lines
+from recto.transfer.report import (
+    ConversationSource,
+    ImportedConversation,
+    ImportReport,
+    IncomingConversation,
+    Outcome,
+    Tell,
+)
 
-# So many messages are stored in one transaction, or one conversation.
+# One transaction stores this many messages, or one conversation.
 TOGETHER = 1_000
+_ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
+# The part of an id that says when it was made.
+_TIME_DIGITS = 10
 
 
 class Importer:
@@ -28,7 +41,7 @@ class Importer:
         """Stores everything or, where anything of the file is wrong, nothing."""
         # closed at once, also where an error ends the reading: it has the file open
         with closing(self._read(source, 0)) as read:
-            outcomes = [self._outcome(each) for each in read]
+            outcomes = [self._outcome(each, each.items) for each in read]
         done: list[ImportedConversation] = []
         with closing(self._read(source, source.size)) as read:
             pairs = zip(read, outcomes, strict=True)
@@ -49,67 +62,100 @@ class Importer:
                     self._tell(before + each.position, 2 * source.size)
                 yield each
 
-    # -- deciding
-
-    def _outcome(self, found: IncomingConversation) -> Outcome:
+    def _outcome(self, found: IncomingConversation, items: Iterable[StoredItem]) -> Outcome:
         stored = self._copies.find(found.conversation.id)
         if not found.is_complete:
-            return self._outcome_of_messages(found, is_stored=stored is not None)
+            if stored is None:
+                return "added" if any(isinstance(item, Message) for item in items) else "empty"
+            return "extended" if self._missing(stored.id, items) else "unchanged"
         if stored is None:
-            ids = [item.id for item in found.items if not isinstance(item, StoredBytes)]
-            taken = self._copies.taken(ids)
+            taken = self._copies.taken([item.id for item in items if not isinstance(item, StoredBytes)])
             if taken is None:
                 return "added"
             why = f"{taken} is in the store, in another conversation"
         else:
-            same = content_hash(found.conversation, found.items) == content_hash(stored, self._copies.read(stored.id))
-            if same:
+            if content_hash(found.conversation, items) == content_hash(stored, self._copies.read(stored.id)):
                 return "unchanged"
             why = f"conversation #{stored.number} of the store has the same id and other content"
         if self._as_new:
             return "kept apart"
         raise Invalid(f"{found.place}: {why}; --as-new keeps both. Nothing was imported", id=found.conversation.id)
 
-    def _outcome_of_messages(self, found: IncomingConversation, *, is_stored: bool) -> Outcome:
-        if not is_stored:
-            return "added" if count_of(found.items) else "empty"
-        return "extended" if self._missing(found) else "unchanged"
-
-    def _missing(self, found: IncomingConversation) -> list[StoredItem]:
-        """The messages that the store does not have, and the blobs."""
-        items = list(found.items)
-        known = self._copies.known(found.conversation.id, [item.id for item in items if isinstance(item, Message)])
-        missing = [item for item in items if not (isinstance(item, Message) and item.id in known)]
-        return missing if count_of(missing) else []
-
-    # -- storing
+    def _missing(self, home: str, items: Iterable[StoredItem]) -> list[StoredItem]:
+        """The messages that the store does not have, and the blobs; nothing where it has all messages."""
+        items = list(items)
+        ids = [item.id for item in items if isinstance(item, Message)]
+        known = self._copies.known(home, ids)
+        if known.issuperset(ids):
+            return []
+        return [item for item in items if not (isinstance(item, Message) and item.id in known)]
 
     def _store(self, found: IncomingConversation, outcome: Outcome) -> ImportedConversation:
         count = 0
+        if outcome == "kept apart":
+            found = with_new_ids(found)
+        home, items = found.conversation, found.items
         if not found.is_complete:  # an export may hold a conversation twice
-            outcome = self._outcome(found)
+            items = list(items)
+            outcome = self._outcome(found, items)
         if outcome == "extended":
-            count = self._extend(found)
+            here = self._copies.find(home.id)
+            # where the conversation went on here, its head stays
+            known = {None, *(item.id for item in items if isinstance(item, Message))}
+            head = home.head if here is None or here.head in known else None
+            count = self._copies.extend(home.id, self._missing(home.id, items), head, home.updated)
         elif outcome in ("added", "kept apart"):
-            found = with_new_ids(found) if outcome == "kept apart" else found
-            count = self._copies.write(found.conversation, found.items)
-        home = found.conversation
+            count = self._copies.write(home, items)
         notes = found.notes if count or outcome == "added" else ()
         return ImportedConversation(home.id, home.title, outcome, count, notes)
-
-    def _extend(self, found: IncomingConversation) -> int:
-        """Where the conversation went on here, its head stays."""
-        home = found.conversation
-        items = list(found.items)
-        stored = self._copies.find(home.id)
-        here = stored.head if stored else None
-        is_theirs = here is None or any(isinstance(item, Message) and item.id == here for item in items)
-        missing = self._missing(replace(found, items=items))
-        return self._copies.extend(home.id, missing, home.head if is_theirs else None, home.updated)
 
 
 def content_hash(conversation: Conversation, items: Iterable[StoredItem]) -> str:
     digest = hashlib.sha256()
-    for line in ended(conversation, items):
+    for line in conversation_lines(conversation, items):
         digest.update(line)
     return digest.hexdigest()
+
+
+def with_new_ids(found: IncomingConversation) -> IncomingConversation:
+    """The same under new ids, so that it is kept beside the one that has its ids. Its requests keep their bytes."""
+    ids = _NewIds(new_id())
+    after = replace(found.conversation, id=ids.salt, head=ids.of(found.conversation.head))
+    return replace(found, conversation=after, items=ids.items(found.items))
+
+
+class _NewIds:
+    def __init__(self, salt: str) -> None:
+        self.salt = salt
+        self._seen: set[str] = set()
+
+    def of(self, id: str | None) -> str | None:
+        """An id that is not random: nothing has to be remembered for it, and it sorts as the former did."""
+        return id and id[:_TIME_DIGITS] + derived_id(0, self.salt, id)[_TIME_DIGITS:]
+
+    def items(self, items: Iterable[StoredItem]) -> Iterator[StoredItem]:
+        for item in items:
+            if isinstance(item, StoredBytes):
+                yield item
+                continue
+            self._seen.add(item.id)
+            names = [name for name in ("id", "parent", "request", "message", "base") if hasattr(item, name)]
+            changed: dict[str, Any] = {name: self.of(getattr(item, name)) for name in names}
+            if isinstance(item, Message):
+                changed["blocks"] = tuple(self._block(block) for block in item.blocks)
+            elif isinstance(item, StoredRequest):
+                changed |= {"account": self._renamed(item.account), "outcome": self._renamed(item.outcome)}
+            yield replace(item, **changed)
+
+    def _block(self, block: Block) -> Block:
+        if not isinstance(block, Compaction):  # no other names messages
+            return block
+        return wire.block_from_json(self._renamed(wire.block_to_json(block)))
+
+    def _renamed(self, value: Any) -> Any:
+        """A JSON value with the new ids of what came before."""
+        if isinstance(value, str):
+            return _ID.sub(lambda found: str(self.of(found[0])) if found[0] in self._seen else found[0], value)
+        if isinstance(value, Mapping):
+            return {self._renamed(key): self._renamed(each) for key, each in value.items()}
+        return [self._renamed(each) for each in value] if isinstance(value, list) else value

@@ -5,22 +5,32 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from recto.chat.blocks import Block, Image, Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import Block, Image, Text, Thinking, ToolResult
 from recto.chat.message import Role, Usage
 from recto.errors import Invalid
-from recto.transfer.foreign import ForeignConversation, ForeignMessage, ForeignTree
-from recto.transfer.foreign_blocks import BlockReader
-from recto.transfer.incoming import IncomingConversation, time_of
-from recto.transfer.report import ImportFormat
+from recto.transfer.foreign import (
+    ROLES,
+    ForeignConversation,
+    ForeignMessage,
+    ForeignTree,
+    as_json,
+    object_of,
+    objects_of,
+    text_of,
+    time_of,
+    tool_call,
+)
+from recto.transfer.report import ImportFormat, IncomingConversation
 
 Row = Mapping[str, Any]
-Said = list[tuple[Role, list[Block]]]
-ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+Found = Iterator[tuple[ForeignConversation, int]]
+"""Conversations, each with the number of rows that it is made of."""
 MAGIC = b"SQLite format 3\0"
 _CHAIN = """
 WITH RECURSIVE chain(hash, parent_hash, role, depth) AS (
@@ -39,225 +49,196 @@ class LlmLogs:
             self.size = max(1, sum(tables.count(name) for name in ("turns", "responses", "logs")))
 
     def conversations(self) -> Generator[IncomingConversation, None, None]:
+        done = 0
         with self._opened() as tables:
-            done = 0
             for found, rows in tables.conversations():
                 done += rows
                 place = f"{self._path.name}, conversation {found.key[:40]}"
                 yield ForeignTree(self.name, found, place, self._fallback).incoming(done)
 
-    def _opened(self) -> "_Opened":
-        return _Opened(self._path)
-
-
-class _Opened:
-    """The open file; failures of SQLite become one sentence."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> "_Tables":
+    @contextmanager
+    def _opened(self) -> "Iterator[_Tables]":
         try:
-            self._connection = sqlite3.connect(f"file:{quote(str(self._path))}?mode=ro", uri=True)
-            self._connection.row_factory = sqlite3.Row
-            # texts that are no UTF-8 are cleaned as all others are
-            self._connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
-            return _Tables(self._connection, self._path.name)
+            with closing(sqlite3.connect(f"file:{quote(str(self._path))}?mode=ro", uri=True)) as db:
+                db.row_factory = lambda cursor, row: dict(
+                    zip((each[0] for each in cursor.description), row, strict=True)
+                )
+                # texts that are not UTF-8 are cleaned as all others are
+                db.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+                yield _Tables(db, self._path.name)
         except sqlite3.Error as why:
-            raise self._error(why) from why
-
-    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
-        with closing(self._connection):
-            if isinstance(error, sqlite3.Error):
-                raise self._error(error) from error
-
-    def _error(self, why: sqlite3.Error) -> Invalid:
-        return Invalid(f"{self._path.name} cannot be read ({why}); nothing was imported", path=str(self._path))
+            raise Invalid(
+                f"{self._path.name} cannot be read ({why}); nothing was imported", path=str(self._path)
+            ) from why
 
 
 class _Tables:
-    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
-        self._db = connection
-        found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        self._names = {row[0] for row in found}
+    def __init__(self, db: sqlite3.Connection, name: str) -> None:
+        self._db = db
+        self._names = {row["name"] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not self._names & {"turns", "responses", "logs", "log"}:
             raise Invalid(f"{name} is an SQLite file, but not the log of llm: it has no table of responses")
 
-    def count(self, table: str) -> int:
-        return int(self._db.execute(f"SELECT count(*) FROM [{table}]").fetchone()[0]) if table in self._names else 0
+    def _rows(self, table: str, query: str, *values: Any) -> list[Row]:
+        """Nothing where an older file does not have the table."""
+        return self._db.execute(query, values).fetchall() if table in self._names else []
 
-    def conversations(self) -> Iterator[tuple[ForeignConversation, int]]:
-        """Each with the number of rows that it is made of."""
-        threads = {"threads", "turns", "messages", "parts"} <= self._names
-        known: set[str] = set()
-        for row in self._all("SELECT * FROM threads ORDER BY id") if threads else ():
-            known.add(row["id"])
-            yield _Thread(self._db, row).read()
+    def count(self, table: str) -> int:
+        return sum(row["count"] for row in self._rows(table, f"SELECT count(*) AS count FROM [{table}]"))
+
+    def conversations(self) -> Found:
+        has_threads = {"turns", "messages", "parts"} <= self._names
+        threads = self._rows("threads", "SELECT * FROM threads ORDER BY id") if has_threads else []
+        for thread in threads:
+            yield self._thread(thread)
         if "responses" in self._names:
-            yield from _Responses(self._db, self._names).read(known)
+            yield from self._responses({thread["id"] for thread in threads})
         for table in ("logs", "log"):
             if table in self._names:
-                yield from _first_logs(self._db, table)
+                yield from self._first_logs(table)
 
-    def _all(self, query: str) -> list[Row]:
-        return self._db.execute(query).fetchall()
-
-
-class _MediaReader(BlockReader):
-    def __init__(self, db: sqlite3.Connection) -> None:
-        super().__init__()
-        self._db = db
-
-    def attachment(self, id: object) -> Block:
-        row = self._db.execute("SELECT type, path, url, content FROM attachments WHERE id = ?", (id,)).fetchone()
-        if row is None:
-            return Text(self.missing("an attachment"))
+    def _attachment(self, id: object, found: ForeignConversation) -> Block:
+        rows = self._rows("attachments", "SELECT type, path, url, content FROM attachments WHERE id = ?", id)
+        if not rows:
+            return found.missing("an attachment")
+        row = rows[0]
         if row["content"] is not None:
-            return self.media("", row["type"] or "", bytes(row["content"]))
+            return found.media("", row["type"] or "", bytes(row["content"]))
         if row["url"]:
             return Image(row["type"] or "image/*", url=row["url"])
         # a path may name any file of this machine: it is not read for being named in a file
-        return Text(self.missing(f"the file {row['path']}"))
+        return found.missing(f"the file {row['path']}")
 
+    # -- threads of messages
 
-# -- threads of messages
-
-
-class _Thread:
-    def __init__(self, db: sqlite3.Connection, thread: Row) -> None:
-        self._db, self._thread = db, thread
-        self._reader = _MediaReader(db)
-        query = "SELECT * FROM turns WHERE thread_id = ? ORDER BY datetime_utc, id"
-        self._turns = db.execute(query, (thread["id"],)).fetchall()
-
-    def read(self) -> tuple[ForeignConversation, int]:
-        thread = self._thread
+    def _thread(self, thread: Row) -> tuple[ForeignConversation, int]:
+        created = time_of(thread["datetime_utc"])
         found = ForeignConversation(
-            key=thread["id"], title=thread["name"] or "", created=time_of(thread["datetime_utc"])
+            str(thread["id"]), text_of(thread["name"]), created, head=thread["tip_message_hash"]
         )
         made: dict[str, ForeignMessage] = {}
-        for turn in self._turns:
-            self._add(made, turn["tip_message_hash"], time_of(turn["datetime_utc"]))
-            if (reply := made.get(turn["tip_message_hash"])) is not None:
-                reply.model, reply.usage = turn["model"], _usage(turn)
-        self._add(made, thread["tip_message_hash"], None)
-        found.messages, found.head = list(made.values()), thread["tip_message_hash"]
-        found.blobs, found.notes = self._reader.blobs, self._reader.notes
-        return found, len(self._turns)
+        turns = self._rows("turns", "SELECT * FROM turns WHERE thread_id = ? ORDER BY datetime_utc, id", thread["id"])
+        for turn in turns:
+            tip = turn["tip_message_hash"]
+            self._add(made, found, tip, time_of(turn["datetime_utc"]))
+            if tip in made:
+                made[tip].model, made[tip].usage = turn["model"], _usage(turn)
+        self._add(made, found, found.head, None)
+        found.messages = [*made.values()]
+        return found, len(turns)
 
-    def _add(self, made: dict[str, ForeignMessage], tip: str | None, created: str | None) -> None:
-        """The messages up to and with `tip`, as far as they are not there."""
-        for row in self._db.execute(_CHAIN, (tip,)).fetchall() if tip and tip not in made else ():
-            if row["hash"] not in made:
-                role, blocks = ROLES.get(row["role"], "assistant"), self._blocks(row["hash"])
-                made[row["hash"]] = ForeignMessage(row["hash"], row["parent_hash"], role, blocks, created)
+    def _add(
+        self, made: dict[str, ForeignMessage], found: ForeignConversation, tip: str | None, created: str | None
+    ) -> None:
+        """The messages up to and with `tip` that are not there yet."""
+        for row in self._rows("messages", _CHAIN, tip) if tip and tip not in made else ():
+            key, role = row["hash"], ROLES.get(row["role"], "assistant")
+            if key not in made:
+                parts = self._rows("parts", "SELECT * FROM parts WHERE message_hash = ? ORDER BY position", key)
+                blocks = [block for part in parts if (block := self._block(part, found)) is not None]
+                made[key] = ForeignMessage(key, row["parent_hash"], role, blocks, created)
 
-    def _blocks(self, message: str) -> list[Block]:
-        query = "SELECT * FROM parts WHERE message_hash = ? ORDER BY position"
-        return [block for part in self._db.execute(query, (message,)) if (block := self._block(part)) is not None]
-
-    def _block(self, part: Row) -> Block | None:
-        payload = _json(part["payload"])
-        text = part["text"] or self._referenced(payload)
+    def _block(self, part: Row, found: ForeignConversation) -> Block | None:
+        payload = _object(part["payload"])
+        # a text may be made of fragments, which are stored once
+        text = part["text"] or "".join(map(self._fragment, objects_of(payload.get("text_ref"))))
+        name, call = part["tool_name"], payload.get("tool_call_id")
         match part["type"]:
             case "reasoning":
                 return Thinking(text) if text else None
             case "tool_call":
-                return _call(part["tool_name"], payload.get("tool_call_id"), payload.get("arguments"))
+                return tool_call(call, name, payload.get("arguments") or {})
             case "tool_result":
-                told = payload.get("output", text)
-                return _result(part["tool_name"], payload.get("tool_call_id"), told, payload.get("exception"))
+                return _result(name, call, payload.get("output", text), payload.get("exception"))
             case "attachment":
-                attached = payload.get("attachment")
-                return self._reader.attachment(attached.get("id") if isinstance(attached, Mapping) else None)
+                return self._attachment(object_of(payload.get("attachment")).get("id"), found)
             case _:
                 return Text(text)
 
-    def _referenced(self, payload: Row) -> str:
-        """A text that is made of fragments, which are stored once."""
-        refs = payload.get("text_ref")
-        parts = [each for each in refs if isinstance(each, Mapping)] if isinstance(refs, list) else []
-        return "".join(self._fragment(each["fragment"]) if "fragment" in each else each["literal"] for each in parts)
+    def _fragment(self, part: Row) -> str:
+        if "fragment" not in part:
+            return text_of(part.get("literal"))
+        rows = self._rows("fragments", "SELECT content FROM fragments WHERE id = ?", part["fragment"])
+        return "".join(str(row["content"]) for row in rows)
 
-    def _fragment(self, id: object) -> str:
-        row = self._db.execute("SELECT content FROM fragments WHERE id = ?", (id,)).fetchone()
-        return str(row[0]) if row else ""
+    # -- responses by conversation
 
-
-# -- responses by conversation
-
-
-class _Responses:
-    def __init__(self, db: sqlite3.Connection, tables: set[str]) -> None:
-        self._db, self._tables = db, tables
-        self._calls = self._grouped("SELECT * FROM tool_calls ORDER BY id", "tool_calls")
-        self._results = self._grouped("SELECT * FROM tool_results ORDER BY id", "tool_results")
-
-    def read(self, known: set[str]) -> Iterator[tuple[ForeignConversation, int]]:
+    def _responses(self, known: set[str]) -> Found:
         """A thread of the same id holds these too."""
-        names = dict(self._db.execute("SELECT id, name FROM conversations")) if "conversations" in self._tables else {}
+        names = {row["id"]: row["name"] for row in self._rows("conversations", "SELECT id, name FROM conversations")}
+        # at once: these tables have no index
+        calls, results = self._by_response("tool_calls"), self._by_response("tool_results")
         query = "SELECT * FROM responses ORDER BY coalesce(conversation_id, id), datetime_utc, id"
-        rows: list[Row] = []
-        for row in self._db.execute(query):
-            if rows and _home(row) != _home(rows[0]):
-                yield self._conversation(rows, names), len(rows)
-                rows = []
-            if _home(row) not in known:
-                rows.append(row)
-        if rows:
-            yield self._conversation(rows, names), len(rows)
+        for key, group in groupby(self._db.execute(query), lambda row: row["conversation_id"] or row["id"]):
+            if key in known:
+                continue
+            rows = [*group]
+            found = ForeignConversation(str(key), text_of(names.get(key)), time_of(rows[0]["datetime_utc"]))
+            last_system = ""
+            for row in rows:
+                system = self._joined(row, "system")
+                is_new = system and system != last_system
+                last_system = system or last_system
+                _append_turn(
+                    found,
+                    row,
+                    system=[Text(system)] if is_new else [],
+                    tool=[
+                        _result(each["name"], each["tool_call_id"], each["output"], each.get("exception"))
+                        for each in results[row["id"]]
+                    ],
+                    user=[Text(self._joined(row, "prompt")), *self._attached(row, found)],
+                    assistant=[
+                        *([Thinking(row["reasoning"])] if row.get("reasoning") else []),
+                        Text(row["response"] or ""),
+                        *(
+                            tool_call(each["tool_call_id"], each["name"], _object(each["arguments"]))
+                            for each in calls[row["id"]]
+                        ),
+                    ],
+                )
+            yield found, len(rows)
 
-    def _conversation(self, rows: list[Row], names: Mapping[str, Any]) -> ForeignConversation:
-        key = _home(rows[0])
-        found = ForeignConversation(key=key, title=names.get(key) or "", created=time_of(rows[0]["datetime_utc"]))
-        reader = _MediaReader(self._db)
-        system = ""
-        for row in rows:
-            told = self._joined(row["id"], "system_fragments", row["system"])
-            said: Said = []
-            if told and told != system:
-                said.append(("system", [Text(told)]))
-                system = told
-            said.append(("tool", [_result_of(each) for each in self._results[row["id"]]]))
-            said.append(("user", self._asked(row, reader)))
-            said.append(("assistant", self._answered(row)))
-            _append_turn(found, row, said)
-        found.blobs, found.notes = reader.blobs, reader.notes
-        return found
-
-    def _asked(self, row: Row, reader: _MediaReader) -> list[Block]:
-        blocks: list[Block] = [Text(self._joined(row["id"], "prompt_fragments", row["prompt"]))]
-        query = 'SELECT attachment_id FROM prompt_attachments WHERE response_id = ? ORDER BY "order"'
-        found = self._db.execute(query, (row["id"],)) if "prompt_attachments" in self._tables else ()
-        return blocks + [reader.attachment(each[0]) for each in found]
-
-    def _answered(self, row: Row) -> list[Block]:
-        thought = row["reasoning"] if "reasoning" in row.keys() else None  # noqa: SIM118 - a row is no mapping
-        blocks: list[Block] = [Thinking(thought)] if thought else []
-        blocks.append(Text(row["response"] or ""))
-        calls = self._calls[row["id"]]
-        return blocks + [_call(each["name"], each["tool_call_id"], _json(each["arguments"])) for each in calls]
-
-    def _joined(self, response: str, table: str, text: str | None) -> str:
-        """Fragments come before the text."""
-        joined = f"SELECT f.content FROM {table} r JOIN fragments f ON f.id = r.fragment_id"
-        query = f'{joined} WHERE r.response_id = ? ORDER BY r."order"'
-        found = self._db.execute(query, (response,)) if table in self._tables else ()
-        return "\n".join(part for part in (*(str(row[0]) for row in found), text or "") if part)
-
-    def _grouped(self, query: str, table: str) -> Mapping[str, list[Row]]:
+    def _by_response(self, table: str) -> Mapping[str, list[Row]]:
         found: dict[str, list[Row]] = defaultdict(list)
-        for row in self._db.execute(query) if table in self._tables else ():
+        for row in self._rows(table, f"SELECT * FROM {table} ORDER BY id"):
             found[row["response_id"]].append(row)
         return found
 
+    def _attached(self, row: Row, found: ForeignConversation) -> list[Block]:
+        query = 'SELECT attachment_id AS id FROM prompt_attachments WHERE response_id = ? ORDER BY "order"'
+        return [self._attachment(each["id"], found) for each in self._rows("prompt_attachments", query, row["id"])]
 
-def _home(row: Row) -> str:
-    return str(row["conversation_id"] or row["id"])
+    def _joined(self, row: Row, name: str) -> str:
+        """Fragments come before the text."""
+        joined = f"SELECT f.content FROM {name}_fragments r JOIN fragments f ON f.id = r.fragment_id"
+        fragments = self._rows(f"{name}_fragments", f'{joined} WHERE r.response_id = ? ORDER BY r."order"', row["id"])
+        return "\n".join(filter(None, (*(str(each["content"]) for each in fragments), row[name])))
+
+    # -- the first table of logs: a row knows the row that its chat began with
+
+    def _first_logs(self, table: str) -> Found:
+        columns = {row["name"] for row in self._db.execute(f"PRAGMA table_info([{table}])")}
+        when = next((name for name in ("datetime_utc", "timestamp_utc", "timestamp") if name in columns), "NULL")
+        id, chat = ("id" if "id" in columns else "rowid"), ("chat_id" if "chat_id" in columns else "NULL")
+        query = (
+            f"SELECT {id} AS id, coalesce({chat}, {id}) AS chat, {when} AS datetime_utc, model, system, prompt, "
+            f"response FROM [{table}] ORDER BY chat, {id}"
+        )
+        for chat, group in groupby(self._db.execute(query), lambda row: row["chat"]):
+            rows = [*group]
+            found = ForeignConversation(f"{table}-{chat}", created=time_of(rows[0]["datetime_utc"]))
+            for place, row in enumerate(rows):
+                system = [] if place else [Text(row["system"] or "")]
+                said, reply = [Text(row["prompt"] or "")], [Text(row["response"] or "")]
+                _append_turn(found, row, system=system, user=said, assistant=reply)
+            yield found, len(rows)
 
 
-def _append_turn(found: ForeignConversation, row: Row, said: Said) -> None:
-    for role, blocks in said:
+def _append_turn(found: ForeignConversation, row: Row, **said: Any) -> None:
+    """`said`: the blocks of each role, in order."""
+    for name, blocks in said.items():
+        role: Role = ROLES[name]
         above = found.messages[-1].key if found.messages else None
         message = ForeignMessage(f"{row['id']}/{role}", above, role, blocks, time_of(row["datetime_utc"]))
         if role == "assistant":
@@ -265,55 +246,18 @@ def _append_turn(found: ForeignConversation, row: Row, said: Said) -> None:
         found.messages.append(message)
 
 
-def _first_logs(db: sqlite3.Connection, table: str) -> Iterator[tuple[ForeignConversation, int]]:
-    """The first table of logs: a row knows the row that its chat began with."""
-    columns = {row["name"] for row in db.execute(f"PRAGMA table_info([{table}])")}
-    when = next((name for name in ("datetime_utc", "timestamp_utc", "timestamp") if name in columns), "NULL")
-    id, chat = ("id" if "id" in columns else "rowid"), ("chat_id" if "chat_id" in columns else "NULL")
-    query = (
-        f"SELECT {id} AS id, coalesce({chat}, {id}) AS chat, {when} AS datetime_utc, model, system, prompt, response "
-        f"FROM [{table}] ORDER BY chat, {id}"
-    )
-    found: ForeignConversation | None = None
-    count = 0
-    for row in db.execute(query):
-        key = f"{table}-{row['chat']}"
-        if found is None or found.key != key:
-            if found is not None:
-                yield found, count
-            found, count = ForeignConversation(key, created=time_of(row["datetime_utc"])), 0
-        said: Said = [] if found.messages else [("system", [Text(row["system"] or "")])]
-        said += [("user", [Text(row["prompt"] or "")]), ("assistant", [Text(row["response"] or "")])]
-        _append_turn(found, row, said)
-        count += 1
-    if found is not None:
-        yield found, count
-
-
 def _usage(row: Row) -> Usage | None:
-    names = row.keys()
-    given, came = (row[name] if name in names else None for name in ("input_tokens", "output_tokens"))
+    given, came = row.get("input_tokens"), row.get("output_tokens")
     return Usage(given or 0, came or 0) if given is not None or came is not None else None
 
 
-def _call(name: object, id: object, arguments: object) -> ToolCall:
-    called = str(name or "tool")
-    return ToolCall(str(id or called), called, json.dumps(arguments or {}, ensure_ascii=False))
-
-
-def _result_of(row: Row) -> ToolResult:
-    failed = row["exception"] if "exception" in row.keys() else None  # noqa: SIM118 - a row is no mapping
-    return _result(row["name"], row["tool_call_id"], row["output"], failed)
-
-
 def _result(name: object, id: object, output: object, failed: object) -> ToolResult:
-    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False) if output else ""
+    text = output if isinstance(output, str) else as_json(output) if output else ""
     return ToolResult(str(id or name or ""), str(name or ""), text, is_error=bool(failed))
 
 
-def _json(text: object) -> Row:
+def _object(text: object) -> Row:
     try:
-        told = json.loads(text) if isinstance(text, str) else {}
+        return object_of(json.loads(text)) if isinstance(text, str) else {}
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}

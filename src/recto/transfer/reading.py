@@ -1,41 +1,44 @@
-"""A conversation as people read it: its messages in order, each reply with its context, then the other branches.
-
-Words only; `markdown_form.py` and `html_page.py` give them their form.
-"""
+"""A conversation as people read it: its messages in order, each reply with its context, then the other branches; and
+the same as Markdown. What was said stays as it was said; what is added around it is escaped."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from recto.chat.blocks import Compaction, DocumentReference
+from recto.chat.blocks import (
+    Block,
+    Compaction,
+    DocumentReference,
+    File,
+    Image,
+    References,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from recto.chat.compaction_words import archived_in_words, writer_in_words
-from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
 from recto.sources.source import Pick
 from recto.store.records import Record
 from recto.store.store import Store
 
+# This many messages are read at once.
 PAGE = 200
-_ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
-_ALONE = ("pin", "unpin")
-"""Actions that leave the summary as it was."""
 ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tools"}
-
-
-class ReadPick(Struct, frozen=True):
-    name: str
-    about: str
-    """How it came in, why, and how large it is."""
-    is_chosen: bool
-    """Whether it came in for this message, or by hand: the others are there always."""
+_ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
+# An underscore within a word is no mark.
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~]|(?<!\w)_|_(?!\w))")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
 class ReadSection(Struct, frozen=True):
-    name: str
-    tokens: int
-    picks: tuple[ReadPick, ...]
+    line: str
+    """Its name, tokens, and what is always in it."""
+    picks: tuple[tuple[str, str], ...]
+    """What came in for this message, or by hand: its name; how, why, and how large it is."""
 
 
 class ReadContext(Struct, frozen=True):
@@ -51,42 +54,43 @@ class ReadMessage(Struct, frozen=True):
     context: ReadContext | None = None
 
 
-class ReadBranch(Struct, frozen=True):
-    after: int
-    """The number of the message that it follows; 0 for the beginning."""
-    messages: tuple[ReadMessage, ...]
-
-
 class ConversationText:
     def __init__(self, store: Store, id: str) -> None:
         self._store = store
-        self.conversation: Conversation = store.tree.conversation(id)
+        self.conversation = store.tree.conversation(id)
 
-    def messages(self) -> Iterator[ReadMessage]:
-        """The path of the conversation, oldest first."""
-        head = self.conversation.head
-        ids = [message.id for message in self._up(head)][::-1] if head else []
-        for start in range(0, len(ids), PAGE):
-            for message in self._store.tree.messages(ids[start : start + PAGE]):
-                yield self._read(message)
+    def facts(self) -> Iterator[tuple[str, str]]:
+        home = self.conversation
+        yield "Conversation", home.id
+        yield "Begun", f"{home.created[:16].replace('T', ' ')} UTC"
+        yield "Last used", f"{home.updated[:16].replace('T', ' ')} UTC"
+        yield "Agent", home.agent
+        for name in ("model", "strategy", "vault"):
+            if value := home.details.get(name):
+                yield name.capitalize(), one_line(value)
 
-    def branches(self) -> Iterator[ReadBranch]:
-        """What was said besides, the newest branch first. Compactions at the end of one are no branch of their own."""
-        head = self.conversation.head
+    def parts(self) -> Iterator[ReadMessage | str]:
+        """The messages of the path, oldest first; then the newest branch with its headline, and so on. Compactions at
+        the end of a branch are no branch of their own."""
+        head, tree = self.conversation.head, self._store.tree
         if head is None:
             return
-        for leaf in self._store.tree.leaves(self.conversation.id):
+        ids = [message.id for message in self._up(head)][::-1]
+        for start in range(0, len(ids), PAGE):
+            yield from map(self._read, tree.messages(ids[start : start + PAGE]))
+        for leaf in tree.leaves(self.conversation.id):
             if leaf.id == head:
                 continue
             beside: list[Message] = []
             after = 0
             for message in self._up(leaf.id):
-                if self._store.tree.is_on(head, message.id):
+                if tree.is_on(head, message.id):
                     after = message.said
                     break
-                beside.append(self._store.tree.message(message.id))
+                beside.append(tree.message(message.id))
             if any(message.compaction is None for message in beside):
-                yield ReadBranch(after, tuple(self._read(message) for message in reversed(beside)))
+                yield f"Another branch, {f'after #{after}' if after else 'from the beginning'}"
+                yield from map(self._read, reversed(beside))
 
     def _up(self, start: str) -> Iterator[Message]:
         at: str | None = start
@@ -96,32 +100,25 @@ class ConversationText:
             at = page[-1].parent if page else None
 
     def _read(self, message: Message) -> ReadMessage:
-        return ReadMessage(message, self._context(message) if message.request else None)
+        return ReadMessage(message, self._context(message, message.request) if message.request else None)
 
-    # -- the context of a reply
-
-    def _context(self, message: Message) -> ReadContext | None:
-        assert message.request is not None
+    def _context(self, message: Message, request: str) -> ReadContext:
         try:
-            record = self._store.records.record(message.request)
+            record = self._store.records.record(request)
         except (Altered, NotFound) as why:
             return ReadContext(f"Its context can no longer be read: {why.message}")
         account = record.account
-        names = self._numbers(record)
-        sections = tuple(
-            ReadSection(section.name, section.tokens, tuple(_pick(pick, names) for pick in section.picks))
-            for section in account.sections or ()
-        )
-        notes = tuple(_numbered(note, names) for note in account.notes or ())
-        return ReadContext(_line(record, message), sections, notes)
-
-    def _numbers(self, record: Record) -> dict[str, str]:
-        ids: set[str] = set()
-        for pick in record.account.picks():
-            ids.update(_ID.findall(f"{pick.name} {pick.because}"))
-        for note in record.account.notes or ():
-            ids.update(_ID.findall(note))
-        return {id: f"#{number}" for id, number in self._store.tree.numbers(ids, self.conversation.head).items()}
+        notes = account.notes or ()
+        ids = {id for pick in account.picks() for id in _ID.findall(f"{pick.name} {pick.because}")}
+        ids.update(id for note in notes for id in _ID.findall(note))
+        names = {id: f"#{number}" for id, number in self._store.tree.numbers(ids, self.conversation.head).items()}
+        sections = []
+        for section in account.sections or ():
+            always = [_pick_name(pick, names) for pick in section.picks if pick.mode == "always"]
+            chosen = [pick for pick in section.picks if pick.mode != "always"]
+            line = f"{section.name} {section.tokens:,}" + (f": {', '.join(always)}" if always else "")
+            sections.append(ReadSection(line, tuple((_pick_name(pick, names), _about(pick, names)) for pick in chosen)))
+        return ReadContext(_line(record, message), tuple(sections), tuple(_numbered(note, names) for note in notes))
 
 
 def _line(record: Record, message: Message) -> str:
@@ -131,14 +128,17 @@ def _line(record: Record, message: Message) -> str:
     made = f"compaction {account.compaction}" if account.compaction else ""
     cached = f", {usage.cache_read:,} from caches" if usage and usage.cache_read else ""
     reported = f"{usage.input:,} in{cached}, {usage.output:,} out" if usage and usage.reported else ""
-    return " · ".join(part for part in (size, account.model or "", account.strategy or "", made, reported) if part)
+    return " · ".join(part for part in (size, account.model, account.strategy, made, reported) if part)
 
 
-def _pick(pick: Pick, names: dict[str, str]) -> ReadPick:
-    name = f"{pick.server}:{pick.name}" if pick.server else pick.name
+def _pick_name(pick: Pick, names: dict[str, str]) -> str:
+    return _numbered(f"{pick.server}:{pick.name}" if pick.server else pick.name, names)
+
+
+def _about(pick: Pick, names: dict[str, str]) -> str:
     score = f" {pick.score:.2f}" if pick.score is not None and pick.mode == "agent" else ""
     parts = (f"{pick.mode}{score}", _numbered(pick.because, names), f"{pick.tokens:,} tokens" if pick.tokens else "")
-    return ReadPick(_numbered(name, names), "; ".join(part for part in parts if part), pick.mode != "always")
+    return "; ".join(part for part in parts if part)
 
 
 def _numbered(text: str, names: dict[str, str]) -> str:
@@ -148,17 +148,18 @@ def _numbered(text: str, names: dict[str, str]) -> str:
 # -- words for both forms
 
 
-def ended_in_words(message: Message) -> str:
+def error_line(message: Message) -> str:
     """How a message ended that has an error."""
-    return "Stopped" if message.status == "stopped" else "Failed"
+    return f"{'Stopped' if message.status == 'stopped' else 'Failed'}: {message.error}"
 
 
 def headline(message: Message) -> str:
     """Who and when: `#12 Assistant · 2026-01-31 12:00 UTC · openai:gpt-5`."""
     when = f"{message.time[:16].replace('T', ' ')} UTC" if message.time else ""
-    marks = [message.status if message.status in ("unfinished", "stopped", "error") else "", message.model or ""]
+    status = message.status if message.status in ("unfinished", "stopped", "error") else ""
     tokens = f"{message.tokens.own:,} tokens" if message.tokens.own is not None else ""
-    return " · ".join(part for part in (f"#{message.said} {ROLES[message.role]}", when, *marks, tokens) if part)
+    parts = (f"#{message.said} {ROLES[message.role]}", when, status, message.model, tokens)
+    return " · ".join(part for part in parts if part)
 
 
 def compaction_line(block: Compaction) -> str:
@@ -169,7 +170,7 @@ def compaction_line(block: Compaction) -> str:
 
 def shown_summary(block: Compaction) -> str:
     """The summary, where this block wrote one."""
-    return "" if block.action in _ALONE else block.summary
+    return "" if block.action in ("pin", "unpin") else block.summary
 
 
 def reference_words(reference: DocumentReference) -> str:
@@ -184,11 +185,86 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def facts(conversation: Conversation) -> Iterator[tuple[str, str]]:
-    yield "Conversation", conversation.id
-    yield "Begun", f"{conversation.created[:16].replace('T', ' ')} UTC"
-    yield "Last used", f"{conversation.updated[:16].replace('T', ' ')} UTC"
-    yield "Agent", conversation.agent
-    for name in ("model", "strategy", "vault"):
-        if value := conversation.details.get(name):
-            yield name.capitalize(), one_line(value)
+# -- Markdown
+
+
+def markdown_chunks(store: Store, ids: Sequence[str]) -> Iterator[str]:
+    for place, id in enumerate(ids):
+        text = ConversationText(store, id)
+        head = "\n---\n\n" if place else ""
+        yield f"{head}# {_escaped(text.conversation.title) or 'Conversation'}\n\n"
+        yield "".join(f"- {name}: {_escaped(value)}\n" for name, value in text.facts())
+        for part in text.parts():
+            yield f"\n# {part}\n" if isinstance(part, str) else _message(part)
+
+
+def _message(entry: ReadMessage) -> str:
+    message = entry.message
+    if block := message.compaction:
+        summary = shown_summary(block)
+        quoted = "\n>\n" + _quoted(summary) if summary else ""
+        return f"\n> **{_escaped(compaction_line(block))}**{quoted}\n"
+    parts = [f"## {_escaped(headline(message))}", *filter(None, map(_block, message.blocks))]
+    if message.error:
+        parts.append(f"*{_escaped(error_line(message))}*")
+    if entry.context:
+        parts.append(_context(entry.context))
+    return "\n" + "\n\n".join(parts) + "\n"
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Text(text=text):
+            return _closed(text)
+        case Thinking(text=text):
+            return f"> *Thought:*\n>\n{_quoted(text)}" if text else ""
+        case ToolCall():
+            return f"**→ {_escaped(block.name)}**\n\n{_fenced(block.arguments, 'json')}"
+        case ToolResult():
+            failed = " failed" if block.is_error else ""
+            return f"**← {_escaped(block.name)}**{failed}\n\n{_fenced(block.text)}"
+        case File():
+            fenced = _fenced(block.text) if block.text else ""
+            return f"**File {_escaped(block.name)}** ({_escaped(block.media_type)})\n\n{fenced}"
+        case Image():
+            return f"**Image {_escaped(block.name or block.url)}** ({_escaped(block.media_type)})"
+        case References(references=references, quotes=quotes) if references or quotes:
+            named = [f"- {_escaped(reference_words(each))}" for each in references]
+            quoted = [f"> {_escaped(quote.sentence)} — {_escaped(quote.wikilink)}" for quote in quotes]
+            return "\n".join(["📚 Referenced documents", "", *named, *(["", *quoted] if quoted else [])])
+    return ""
+
+
+def _context(context: ReadContext) -> str:
+    lines = [f"> **Context:** {_escaped(context.line)}"]
+    for section in context.sections:
+        lines.append(f"> - {_escaped(section.line)}")
+        lines += [f">   - {_escaped(name)} ({_escaped(about)})" for name, about in section.picks]
+    lines += [f"> - note: {_escaped(note)}" for note in context.notes]
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", one_line(text))
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in _closed(text).splitlines())
+
+
+def _closed(text: str) -> str:
+    """The text with an end for a fence that has none: it would swallow all that follows."""
+    open_fence = ""
+    for found in _FENCE.finditer(text):
+        fence = found[1]
+        if not open_fence:
+            open_fence = fence
+        elif fence[0] == open_fence[0] and len(fence) >= len(open_fence):
+            open_fence = ""
+    return f"{text}\n{open_fence}" if open_fence else text
+
+
+def _fenced(text: str, language: str = "") -> str:
+    longest = max(map(len, re.findall("`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

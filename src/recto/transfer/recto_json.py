@@ -1,71 +1,336 @@
-"""The complete form of conversations: JSON lines that give the same store again. Written and read line by line.
+"""The complete form of conversations: JSON lines that give the same store again, written and read line by line.
 
+A header, then for each conversation: conversation, its blobs, messages, pieces and requests, end. `docs/transfer.md`
+describes the fields. Fields at their defaults are left out, and unknown ones refused: a reader loses nothing silently.
 A conversation is the same bytes in every export that holds it, whatever else does.
 """
 
+import base64
+import binascii
 import hashlib
-import json
+import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import chain
+from operator import or_
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import GenericAlias
+from typing import Annotated, Any, BinaryIO
 
+import msgspec
+from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct, field
+
+from recto.base.ids import is_id
 from recto.base.text import clean
-from recto.chat.blocks import Compaction
+from recto.chat.blocks import BLOCKS, Block, File, Image, ToolResult
 from recto.chat.conversation import Conversation
-from recto.chat.message import Message
+from recto.chat.message import ContextType, Message, Role, Status, Tokens, Usage, stored_time
 from recto.errors import Invalid, TooNew
+from recto.sources.advice import Sign
+from recto.sources.source import Mode, SourceId, SourceKind
 from recto.store.conversation_copy import ConversationCopies, StoredBytes, StoredItem, StoredRequest
-from recto.transfer.incoming import IncomingConversation
-from recto.transfer.lines import (
-    FORMAT,
-    VERSION,
-    AnyLine,
-    ConversationLine,
-    EndLine,
-    HeaderLine,
-    conversation_of_line,
-    decode_line,
-    encode_line,
-    item_of,
-    line_of,
-)
-from recto.transfer.report import ImportFormat
+from recto.store.source_uses import SourceUse
+from recto.store.waiting import WaitingMessage
+from recto.transfer.report import ImportFormat, IncomingConversation
+from recto.window.account import RequestAccount
+from recto.window.request import Purpose
+from recto.wire import defaults_of
 
+VERSION = 1
+FORMAT = "recto-conversations"
+"""The type of the first line."""
+# Of one line: a larger attachment could not be sent either.
 MAX_LINE_BYTES = 1 << 28
-"""Of one line: a larger attachment could not be sent either."""
+
+Whole = Annotated[int, Meta(ge=0, le=2**53)]
+Id = Annotated[str, Meta(min_length=26, max_length=26)]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Dollars = Annotated[float, Meta(ge=0, le=1e12)]
+Priority = Annotated[int, Meta(ge=1, le=10)]
 
 
-# -- writing
+class Line(Struct, frozen=True, tag_field="type", forbid_unknown_fields=True):
+    """A line of an export; the field `type` comes first."""
+
+
+class HeaderLine(Line, tag=FORMAT, frozen=True):
+    version: int
+    conversations: Whole
+
+
+class ConversationLine(Line, tag="conversation", frozen=True):
+    id: Id
+    title: str
+    agent: str
+    created: str
+    updated: str
+    head: Id | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+    archived: str | None = None
+    deleted: str | None = None
+
+
+class BytesLine(Line, frozen=True):
+    sha256: Sha256
+    text: str | UnsetType = UNSET
+    base64: str | UnsetType = UNSET
+    """Where the bytes are no text."""
+
+
+class PieceLine(BytesLine, tag="piece", frozen=True):
+    pass
+
+
+class BlobLine(BytesLine, tag="blob", frozen=True):
+    pass
+
+
+def _tagged(kind: type[Block], *fields: tuple[str, Any, Any]) -> Any:
+    """The same block with its type as a tag, so that msgspec can tell blocks apart and check them."""
+    return defstruct(
+        f"{kind.__name__}Line",
+        fields,
+        bases=(kind,),
+        tag_field="type",
+        tag=kind.type,
+        frozen=True,
+        forbid_unknown_fields=True,
+    )
+
+
+_FILES = {kind.type: _tagged(kind) for kind in (File, Image)}
+_ATTACHMENTS = GenericAlias(tuple, (reduce(or_, _FILES.values()), ...))
+_RESULT = {ToolResult.type: _tagged(ToolResult, ("attachments", _ATTACHMENTS, ()))}
+_TAGGED = {name: (_FILES | _RESULT).get(name) or _tagged(kind) for name, kind in BLOCKS.items()}
+AnyBlock = reduce(or_, _TAGGED.values())
+
+
+class MessageLine(Line, tag="message", frozen=True):
+    id: Id
+    role: Role
+    created: str
+    blocks: tuple[AnyBlock, ...]  # type: ignore[valid-type]
+    parent: Id | None = None
+    status: Status = "done"
+    error: str | None = None
+    context_type: ContextType = "primary"
+    priority: Priority = 5
+    agent: str = "default"
+    model: str | None = None
+    provider: str | None = None
+    request: Id | None = None
+    usage: Usage | None = None
+    tokens: Tokens = Tokens()
+    memory_references: tuple[str, ...] = ()
+    learning_points: tuple[str, ...] = ()
+    task_runs: tuple[dict[str, object], ...] = ()
+    has_time: bool = True
+
+
+class UsedSource(Struct, frozen=True, forbid_unknown_fields=True):
+    """A source of a request; not a line of its own."""
+
+    kind: SourceKind
+    name: str
+    mode: Mode
+    server: str = ""
+    tokens: Whole = 0
+    score: float | None = None
+    sign: Sign | None = None
+
+
+class RequestLine(Line, tag="request", frozen=True):
+    id: Id
+    purpose: Purpose
+    created: str
+    sha256: Sha256
+    size: Whole
+    stable: Whole
+    stable_sha256: Sha256
+    pieces: tuple[Sha256, ...]
+    account: dict[str, Any]
+    message: Id | None = None
+    base: Id | None = None
+    kept: Whole = 0
+    marks: dict[str, Any] | None = None
+    outcome: dict[str, Any] = field(default_factory=dict)
+    sources: tuple[UsedSource, ...] = ()
+    model: str | None = None
+    cost_bound: Dollars | None = None
+    cost: Dollars | None = None
+
+
+class WaitingLine(Line, tag="waiting", frozen=True):
+    """A message that was said while a reply came, and has not entered the conversation."""
+
+    id: Id
+    created: str
+    blocks: tuple[AnyBlock, ...]  # type: ignore[valid-type]
+
+
+class EndLine(Line, tag="end", frozen=True):
+    """The end of a conversation: what a cut or changed file is noticed by."""
+
+    messages: Whole
+    requests: Whole
+    sha256: Sha256 | None = None
+    """Of the bytes of its lines; a file that was edited on purpose may leave it out."""
+
+
+AnyLine = HeaderLine | ConversationLine | PieceLine | BlobLine | MessageLine | RequestLine | WaitingLine | EndLine
+_decoder = msgspec.json.Decoder(AnyLine)
+
+
+# -- values to lines
+
+# What JSON leaves as it is, and a terminal would obey: DEL, C1, and what turns a line around, in UTF-8.
+_STEERING = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+_LINES: dict[type[Struct], type[Line]] = {
+    Conversation: ConversationLine,
+    Message: MessageLine,
+    StoredRequest: RequestLine,
+    WaitingMessage: WaitingLine,
+}
+
+
+def encode_item(item: Conversation | StoredItem) -> bytes:
+    if isinstance(item, StoredBytes):
+        return encode_line(_bytes_line(item))
+    instead: dict[str, Any] = {}
+    if isinstance(item, Message | WaitingMessage):
+        instead["blocks"] = [_block_fields(block) for block in item.blocks]
+    elif isinstance(item, StoredRequest):
+        instead["sources"] = tuple(_source_fields(use) for use in item.sources)
+    kind = _LINES[type(item)]
+    return _encoded({"type": kind.__struct_config__.tag, **_fields(kind, item, instead)})
+
+
+def encode_line(line: AnyLine) -> bytes:
+    return _encoded({"type": line.__struct_config__.tag, **_fields(type(line), line, {})})
+
+
+def _encoded(line: dict[str, Any]) -> bytes:
+    """One line, in which nothing steers a terminal."""
+    return _STEERING.sub(lambda found: b"\\u%04x" % ord(found[0].decode()), msgspec.json.encode(line)) + b"\n"
+
+
+def _fields(kind: type[Struct], value: Struct, instead: dict[str, Any]) -> dict[str, Any]:
+    """The fields of `kind` that say something, in its order."""
+    given = (
+        (name, instead[name] if name in instead else getattr(value, name), default)
+        for name, default in defaults_of(kind).items()
+    )
+    return {name: own for name, own, default in given if default is NODEFAULT or (own != default and own != {})}
+
+
+def _block_fields(block: Block) -> dict[str, Any]:
+    attached = [_block_fields(each) for each in block.attachments] if isinstance(block, ToolResult) else []
+    return {"type": block.type, **_fields(type(block), block, {"attachments": attached} if attached else {})}
+
+
+def _source_fields(use: SourceUse) -> dict[str, Any]:
+    return _fields(UsedSource, use, {name: getattr(use.id, name) for name in ("kind", "name", "server")})
+
+
+def _bytes_line(stored: StoredBytes) -> PieceLine | BlobLine:
+    kind = PieceLine if stored.is_piece else BlobLine
+    try:
+        return kind(stored.sha256, text=stored.data.decode())
+    except UnicodeDecodeError:
+        return kind(stored.sha256, base64=base64.b64encode(stored.data).decode())
+
+
+# -- lines to values, checked: these raise ValueError or Invalid with the place in the line
+
+
+def decode_line(data: bytes) -> AnyLine:
+    """Also raises RecursionError."""
+    line: AnyLine = _decoder.decode(data)
+    if rb"\u0000" in data.replace(rb"\\", b""):
+        raise ValueError("it holds the character NUL, which cannot be stored")
+    return line
+
+
+def conversation_of(line: ConversationLine) -> Conversation:
+    return Conversation(**_checked(line))
+
+
+def item_of(line: MessageLine | PieceLine | BlobLine | RequestLine | WaitingLine) -> StoredItem:
+    match line:
+        case MessageLine():
+            return Message(**_checked(line))
+        case WaitingLine():
+            return WaitingMessage(**_checked(line))
+        case RequestLine():
+            return _request_of(line)
+    return _bytes_of(line)
+
+
+def _checked(line: Struct) -> dict[str, Any]:
+    """The fields of a line, its ids and times looked at."""
+    fields = {name: getattr(line, name) for name in line.__struct_fields__}
+    for name in ("id", "head", "parent", "request", "message", "base"):
+        if (id := fields.get(name)) is not None and not is_id(id):
+            raise ValueError(f"{id!r} is not an id - at `$.{name}`")
+    for name in ("created", "updated", "archived", "deleted"):
+        if (time := fields.get(name)) is not None and not _is_time(time):
+            raise ValueError(f"{time!r} is not a time such as 2026-01-31T12:00:00.000Z - at `$.{name}`")
+    return fields
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return stored_time(text) == text
+    except (ValueError, OverflowError):
+        return False
+
+
+def _bytes_of(line: PieceLine | BlobLine) -> StoredBytes:
+    if (line.text is UNSET) == (line.base64 is UNSET):
+        raise ValueError("it needs either `text` or `base64`")
+    try:
+        data = line.text.encode() if line.text is not UNSET else base64.b64decode(str(line.base64), validate=True)
+    except binascii.Error as why:
+        raise ValueError(f"{why} - at `$.base64`") from why
+    if hashlib.sha256(data).hexdigest() != line.sha256:
+        raise ValueError("its content does not have this hash - at `$.sha256`")
+    return StoredBytes(line.sha256, data, isinstance(line, PieceLine))
+
+
+def _request_of(line: RequestLine) -> StoredRequest:
+    try:
+        RequestAccount.from_json(line.account)
+    except ValueError as why:
+        raise ValueError(f"{why} - at `$.account`") from why
+    uses = tuple(
+        SourceUse(SourceId(each.kind, each.name, each.server), each.mode, each.tokens, each.score, each.sign)
+        for each in line.sources
+    )
+    return StoredRequest(**_checked(line) | {"sources": uses})
+
+
+# -- files
 
 
 def json_lines(copies: ConversationCopies, ids: Sequence[str]) -> Iterator[bytes]:
     yield encode_line(HeaderLine(VERSION, len(ids)))
     for id in ids:
-        yield from conversation_lines(copies, id)
+        found = copies.find(id)
+        if found is None:
+            raise Invalid(f"conversation {id} was deleted meanwhile", id=id)
+        yield from conversation_lines(found, copies.read(id))
 
 
-def conversation_lines(copies: ConversationCopies, id: str) -> Iterator[bytes]:
-    found = copies.find(id)
-    if found is None:
-        raise Invalid(f"conversation {id} was deleted meanwhile", id=id)
-    yield from ended(found, copies.read(id))
-
-
-def ended(conversation: Conversation, items: Iterable[StoredItem]) -> Iterator[bytes]:
-    """The lines of a conversation with their end."""
+def conversation_lines(conversation: Conversation, items: Iterable[StoredItem]) -> Iterator[bytes]:
     messages = requests = 0
     digest = hashlib.sha256()
     for each in chain((conversation,), items):
         messages += isinstance(each, Message)
         requests += isinstance(each, StoredRequest)
-        data = encode_line(line_of(each))
+        data = encode_item(each)
         digest.update(data)
         yield data
     yield encode_line(EndLine(messages, requests, digest.hexdigest()))
-
-
-# -- reading
 
 
 class RectoFile:
@@ -80,45 +345,46 @@ class RectoFile:
     def conversations(self) -> Generator[IncomingConversation, None, None]:
         with self._path.open("rb") as file:
             reader = _LineReader(file, self._path.name)
-            header = reader.header()
-            for number in range(1, header.conversations + 1):
-                yield from self._conversation(reader, f"conversation {number} of {header.conversations}")
-            reader.finish()
-
-    def _conversation(self, reader: "_LineReader", place: str) -> Iterator[IncomingConversation]:
-        """One, and makes sure that it was read to its end."""
-        items = _Items(reader, place)
-        found, notes = items.conversation, _rights(items.conversation)
-        yield IncomingConversation(found, items, items.place, reader.position, is_complete=True, notes=notes)
-        for _ in items:
-            pass
+            count = reader.header().conversations
+            for number in range(1, count + 1):
+                items = _Items(reader, f"conversation {number} of {count}")
+                found, place = items.conversation, f"{reader.name}, line {reader.number:,}"
+                notes = _rights(found)
+                yield IncomingConversation(found, items, place, reader.position, is_complete=True, notes=notes)
+                for _ in items:  # the importer may not have read it to its end
+                    pass
+            if file.readline(1):
+                reader.number += 1
+                raise reader.error("there are more conversations than the first line says")
 
 
 def _rights(conversation: Conversation) -> tuple[str, ...]:
     """What a conversation from elsewhere brings along that its next message would use: to be looked at before."""
     sources, vault = conversation.details.get("sources"), conversation.details.get("vault")
     allowed = sources.get("allowed") if isinstance(sources, dict) else None
-    named = ", ".join(map(str, allowed)) if isinstance(allowed, dict) else ""
-    return tuple(
-        note
-        for note in (
-            f"these tools run in it without asking, if they are what was allowed there: {named}" if named else "",
-            f"its messages are sent with notes of {vault}" if vault else "",
-        )
-        if note
-    )
+    notes = []
+    if isinstance(allowed, dict) and (named := ", ".join(map(str, allowed))):
+        notes.append(f"these tools run in it without asking, if they are what was allowed there: {named}")
+    if vault:
+        notes.append(f"its messages are sent with notes of {vault}")
+    return tuple(notes)
+
+
+class _FirstLine(Struct, tag_field="type", tag=FORMAT):
+    """Of any version."""
+
+    version: Any = 0
 
 
 class _LineReader:
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file, self.name = file, name
-        self.number = 0
-        self.position = 0
+        self.number = self.position = 0
         self.ids: set[str] = set()
         """Of everything that was read."""
 
     def read(self, expected: str) -> tuple[bytes, AnyLine]:
-        """The next line. `expected` is told where the file ends before it."""
+        """The next line. `expected` is named where the file ends before it."""
         data = self._file.readline(MAX_LINE_BYTES + 1)
         if not data:
             raise self.error(f"the file ends here; {expected} is missing, so it was cut off", after=True)
@@ -129,10 +395,7 @@ class _LineReader:
         if not data.endswith(b"\n"):
             raise self.error("it has no end, so the file was cut off")
         try:
-            line = decode_line(data)
-            if rb"\u0000" in data and _has_nul(json.loads(data)):
-                raise ValueError("it holds the character NUL, which cannot be stored")
-            return data, line
+            return data, decode_line(data)
         except RecursionError:
             raise self.error("it is nested too deeply") from None
         except ValueError as why:
@@ -146,16 +409,13 @@ class _LineReader:
     def header(self) -> HeaderLine:
         """The first line. Its version is read before anything else: a newer one may have other fields."""
         try:
-            first = json.loads(self._file.readline(MAX_LINE_BYTES + 1))
+            first = msgspec.json.decode(self._file.readline(MAX_LINE_BYTES + 1), type=_FirstLine)
         except (ValueError, RecursionError):
-            first = None
-        self._file.seek(0)
-        if not isinstance(first, dict) or first.get("type") != FORMAT:
             self.number = 1
-            raise self.error("it is not the first line of an export of Recto")
-        version = first.get("version")
-        if isinstance(version, int) and version > VERSION:
-            newer = f"version {version}, this one knows {VERSION}"
+            raise self.error("it is not the first line of an export of Recto") from None
+        self._file.seek(0)
+        if isinstance(first.version, int) and first.version > VERSION:
+            newer = f"version {first.version}, this one knows {VERSION}"
             raise TooNew(f"{self.name} was written by a newer Recto ({newer}); upgrade Recto to import it")
         _, line = self.read("its header")
         assert isinstance(line, HeaderLine)
@@ -163,22 +423,9 @@ class _LineReader:
             raise self.error(f"the version {line.version} is unknown - at `$.version`")
         return line
 
-    def finish(self) -> None:
-        if self._file.readline(1):
-            self.number += 1
-            raise self.error("there are more conversations than the first line says")
-
     def error(self, why: str, *, after: bool = False) -> Invalid:
         where = f"after line {self.number:,}" if after else f"line {self.number:,}"
         return Invalid(f"{self.name}, {where}: {clean(why)[0]}; nothing was imported", line=self.number)
-
-
-def _has_nul(value: Any) -> bool:
-    if isinstance(value, str):
-        return "\0" in value
-    if isinstance(value, dict):
-        return any(_has_nul(key) or _has_nul(each) for key, each in value.items())
-    return isinstance(value, list) and any(map(_has_nul, value))
 
 
 class _Items:
@@ -190,25 +437,25 @@ class _Items:
             raise reader.error(f"{place} should begin here")
         self._reader = reader
         self._digest = hashlib.sha256(data)
+        self._name = f"the conversation of line {reader.number:,}"
         self._first = reader.number
         self._messages: set[str] = set()
         self._requests: set[str] = set()
         self._is_over = False
-        self.place = f"{reader.name}, line {reader.number:,}"
         try:
-            self.conversation = conversation_of_line(line)
+            self.conversation = conversation_of(line)
             reader.note_id(line.id)
         except ValueError as why:
             raise reader.error(str(why)) from why
 
     def __iter__(self) -> Iterator[StoredItem]:
         while not self._is_over:
-            data, line = self._reader.read(f"the end of the conversation of line {self._first:,}")
+            data, line = self._reader.read(f"the end of {self._name}")
             if isinstance(line, EndLine):
                 self._end(line)
                 return
             if isinstance(line, HeaderLine | ConversationLine):
-                raise self._reader.error(f"the conversation of line {self._first:,} has not ended")
+                raise self._reader.error(f"{self._name} has not ended")
             self._digest.update(data)
             try:
                 item = item_of(line)
@@ -223,27 +470,17 @@ class _Items:
             return
         self._reader.note_id(item.id)
         if isinstance(item, Message):
-            self._check_named("parent", self._messages, item.parent)
-            self._check_named("request", self._requests, item.request)
+            _check_named("parent", self._messages, item.parent)
+            _check_named("request", self._requests, item.request)
             if block := item.compaction:
-                self._check_compaction(block)
+                named = {"last": (block.last,), "cleared": (block.cleared,)}
+                for name, ids in (named | {"lifted": block.lifted, "pinned": block.pinned}).items():
+                    _check_named(f"blocks[…].{name}", self._messages, *ids)
             self._messages.add(item.id)
         elif isinstance(item, StoredRequest):
-            self._check_named("message", self._messages, item.message)
-            self._check_named("base", self._requests, item.base)
+            _check_named("message", self._messages, item.message)
+            _check_named("base", self._requests, item.base)
             self._requests.add(item.id)
-
-    @staticmethod
-    def _check_named(name: str, known: set[str], *ids: str | None) -> None:
-        for id in ids:
-            if id is not None and id not in known:
-                raise ValueError(f"{id} does not come before it - at `$.{name}`")
-
-    def _check_compaction(self, block: Compaction) -> None:
-        self._check_named("blocks[…].last", self._messages, block.last)
-        self._check_named("blocks[…].cleared", self._messages, block.cleared)
-        self._check_named("blocks[…].lifted", self._messages, *block.lifted)
-        self._check_named("blocks[…].pinned", self._messages, *block.pinned)
 
     def _end(self, line: EndLine) -> None:
         self._is_over = True
@@ -252,7 +489,13 @@ class _Items:
             there = f"{counted[0]:,} messages and {counted[1]:,} requests"
             raise self._reader.error(f"there are {there}, and it says {line.messages:,} and {line.requests:,}")
         if head is not None and head not in self._messages:
-            raise self._reader.error(f"the head {head} of the conversation of line {self._first:,} is missing")
+            raise self._reader.error(f"the head {head} of {self._name} is missing")
         if line.sha256 is not None and line.sha256 != self._digest.hexdigest():
             since = f"lines {self._first:,} to {self._reader.number - 1:,} were changed since they were written"
             raise self._reader.error(f"{since} (a file that you changed on purpose leaves out this line's sha256)")
+
+
+def _check_named(name: str, known: set[str], *ids: str | None) -> None:
+    for id in ids:
+        if id is not None and id not in known:
+            raise ValueError(f"{id} does not come before it - at `$.{name}`")

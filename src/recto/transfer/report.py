@@ -1,11 +1,15 @@
-"""The names of the formats, and ImportReport: what became of an import. Light, because every command that opens a store
-needs the names."""
+"""The names of the formats, what an import reads, and ImportReport: its outcome. Light, because every command that
+opens a store needs it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
-from typing import Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, get_args
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from recto.chat.conversation import Conversation
+    from recto.store.conversation_copy import StoredItem
 
 ExportFormat = Literal["json", "markdown", "html"]
 EXPORT_FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
@@ -32,6 +36,32 @@ class ImportOptions(TypedDict, total=False):
     as_new: bool
     """Stores those under new ids whose ids others have."""
     progress: Tell | None
+
+
+class IncomingConversation(Struct, frozen=True):
+    """A conversation with everything that it owns. `items` may be read once."""
+
+    conversation: "Conversation"
+    items: "Iterable[StoredItem]"
+    place: str
+    """Where it is in its file, for people."""
+    position: int = 0
+    """How much of the file is read when it comes."""
+    is_complete: bool = False
+    """With its records: it is stored as it is or not at all. Of other programs only the messages are known, and a later
+    export of the same conversation adds to it."""
+    notes: tuple[str, ...] = ()
+    """What could not be brought along."""
+
+
+class ConversationSource(Protocol):
+    """A file with conversations. Each call of `conversations` reads it from its beginning."""
+
+    name: ImportFormat
+    size: int
+    """What `position` counts up to."""
+
+    def conversations(self) -> Generator[IncomingConversation, None, None]: ...
 
 
 class ImportedConversation(Struct, frozen=True):

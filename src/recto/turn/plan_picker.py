@@ -9,7 +9,7 @@ the copy is made anew; what changes later is in the calls behind it.
 from recto.chat.conversation import View
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import Insert, Pick
-from recto.tasks.plan_tool import FOR_A_RUN, HOW_TO_WORK, plan_tool
+from recto.tasks.plan import FOR_A_RUN, HOW_TO_WORK, plan_tool
 from recto.tasks.run import TaskRun
 from recto.turn.turn import Picker, Turn
 from recto.window.compaction_block import PASSING

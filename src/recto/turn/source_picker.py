@@ -11,8 +11,11 @@ from recto.base.text import counted
 from recto.chat.blocks import ToolCall
 from recto.chat.message import Message
 from recto.errors import RectoError
-from recto.sources.chooser import ChoiceLimits, PastTurn, ScoredSource, SourceChoice
-from recto.sources.mentions import without_mentions
+from recto.sources.chooser import ChoiceLimits, PastTurn, ScoredSource, SourceChoice, Chooser
+from recto.mcp.servers import McpServers, ToolOffer
+from recto.settings.settings import FIXED, ContextSettings, ToolSettings
+from recto.sources.documents import mentioned_sources, without_mentions
+from recto.sources.overrides import SourceList, SourceOverrides, SourceState, SourceStatus, overrides_from_json
 from recto.sources.selection import FITTING, OfferedTool, Selection, StablePicks, session_selection, sources_text
 from recto.sources.short_tool import short_form
 from recto.sources.source import (
