@@ -8,7 +8,6 @@ from datetime import date
 from itertools import count, pairwise
 from pathlib import Path
 
-from recto.vault.rename_plan import RenamePlan, rewrite_links
 from rich.console import Console
 from tests.hostile_texts import Read
 
@@ -39,8 +38,8 @@ from recto.sentences.features import read_conversation
 from recto.sentences.priority import priority_of
 from recto.sentences.segments import readable, segments
 from recto.sources.advice import forbids
-from recto.sources.memory_files import imported_paths
 from recto.sources.documents import find_mentions, without_mentions
+from recto.sources.memory_files import imported_paths
 from recto.sources.server_config import without_secret_address, without_secrets
 from recto.sources.source import Rule, SourceId
 from recto.sources.use_detection import SentSource, detect_uses
@@ -73,6 +72,7 @@ from recto.vault.note_chunks import note_chunks, note_date, parts_text, relevant
 from recto.vault.note_dates import named_days, note_day, order_in_time, take_days
 from recto.vault.note_statements import note_statements, property_statements
 from recto.vault.question import asks_for_overview, is_arithmetic, leans_on_earlier, parse_question
+from recto.vault.rename import RenamePlan, rewrite_links
 from recto.web.markdown import StreamedMarkdown, coloured, rendered, rendered_note
 from recto.window.count import estimate_text
 from recto.window.request import defuse

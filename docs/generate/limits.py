@@ -11,8 +11,8 @@ from recto.providers import model
 from recto.settings import settings
 from recto.sources import documents, vault_tools
 from recto.store import backup, database
-from recto.turn import context, source_picker, tool_filter
 from recto.transfer import formats
+from recto.turn import context, source_picker
 from recto.vault import folder, graph
 from recto.window import count, plan
 

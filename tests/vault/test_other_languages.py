@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recto.vault.answers import FoundPassages, Lookup, answering
 from recto.search.onnx_embedder import MultilingualEncoder
+from recto.vault.answers import FoundPassages, Lookup, answering
 from recto.vault.vault import Vault
 from recto.vault.vault_answers import OTHER_LANGUAGE, OTHER_WORDS, find_passages
 from recto.vault.vault_search import VaultSearch

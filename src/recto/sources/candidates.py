@@ -23,8 +23,7 @@ from recto.search.text_vectors import HashedTexts
 from recto.sentences.words import tables
 from recto.sources.source import Source, SourceId, TextSource, Tool
 from recto.vault.document import Document
-from recto.vault.note_chunks import NoteChunk, note_chunks
-from recto.vault.relevant_parts import question_words
+from recto.vault.note_chunks import NoteChunk, note_chunks, question_words
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,9 +13,16 @@ from msgspec.structs import replace
 
 from recto.search.embedder import LOCAL, MINILM, Embedder
 from recto.search.passages import key_sentences, shorten_message
-from recto.search.text_vectors import SAMPLE_QUESTIONS, SAMPLE_TEXTS, Calibration, HashedTexts, Similarities, TextVectors, calibrate
+from recto.search.text_vectors import (
+    SAMPLE_QUESTIONS,
+    SAMPLE_TEXTS,
+    Calibration,
+    HashedTexts,
+    Similarities,
+    TextVectors,
+    calibrate,
+)
 from recto.sources.candidates import CandidateCache, ChunkScore, ChunkScores, question_stems
-from recto.sources.chunk_index import QuestionStems, question_stems
 from recto.sources.source import Source, SourceId
 
 if TYPE_CHECKING:

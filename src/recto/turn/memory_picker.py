@@ -14,8 +14,8 @@ from recto.agents.agents import Agents
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.sources.chooser import ChoiceLimits, Chooser
-from recto.sources.memory_files import NO_MEMORY, FoundMemory, MemoryFile, MemoryFiles, MemoryScope, untold_notes
 from recto.sources.documents import without_mentions
+from recto.sources.memory_files import NO_MEMORY, FoundMemory, MemoryFile, MemoryFiles, MemoryScope, untold_notes
 from recto.sources.selection import MEMORY, Selection, StablePicks, sources_text
 from recto.sources.source import Insert, Memory, Pick
 from recto.turn.context import TurnContext

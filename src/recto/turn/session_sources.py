@@ -19,7 +19,7 @@ from recto.mcp.servers import McpServers, ToolOffer
 from recto.plugins import Plugin, plugins_of
 from recto.settings.settings import FIXED, ContextSettings, ToolSettings
 from recto.sources.chooser import Chooser
-from recto.sources.mentions import mentioned_sources
+from recto.sources.documents import mentioned_sources
 from recto.sources.overrides import SourceList, SourceOverrides, SourceState, SourceStatus, overrides_from_json
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import (
@@ -37,7 +37,7 @@ from recto.sources.tool_definition import ToolChange, ToolDefinition
 from recto.sources.tools import RECALL, RECALL_TOOL, LocalTool, RemoteTool, RunnableTool
 from recto.sources.vault_tools import reading_tools, writing_tools
 from recto.store.store import Store
-from recto.tasks.plan_tool import FOR_A_RUN
+from recto.tasks.plan import FOR_A_RUN
 from recto.turn.context import CallOptions, ResolvedModel
 from recto.turn.session import ChatSession
 from recto.turn.turn import SERVER, Turn

@@ -11,13 +11,9 @@ from recto.base.text import counted
 from recto.chat.blocks import ToolCall
 from recto.chat.message import Message
 from recto.errors import RectoError
-from recto.sources.chooser import ChoiceLimits, PastTurn, ScoredSource, SourceChoice, Chooser
-from recto.mcp.servers import McpServers, ToolOffer
-from recto.settings.settings import FIXED, ContextSettings, ToolSettings
-from recto.sources.documents import mentioned_sources, without_mentions
-from recto.sources.overrides import SourceList, SourceOverrides, SourceState, SourceStatus, overrides_from_json
+from recto.sources.chooser import ChoiceLimits, PastTurn, ScoredSource, SourceChoice
+from recto.sources.documents import without_mentions
 from recto.sources.selection import FITTING, OfferedTool, Selection, StablePicks, session_selection, sources_text
-from recto.sources.short_tool import short_form
 from recto.sources.source import (
     BUILT_IN_SERVER,
     Insert,
@@ -27,7 +23,7 @@ from recto.sources.source import (
     TextSource,
     Tool,
 )
-from recto.sources.tools import RunnableTool
+from recto.sources.tools import RunnableTool, short_form
 from recto.sources.vault_tools import FIND_EXCERPTS, READ_DOCUMENT, RESOLVE_WIKILINK
 from recto.turn.context import ResolvedModel, TurnContext
 from recto.turn.preamble import build_preamble
