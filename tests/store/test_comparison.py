@@ -17,8 +17,7 @@ from recto.providers.anthropic import AnthropicFormat
 from recto.providers.openai import OpenAIFormat
 from recto.providers.registry import format_named
 from recto.sources.source import Tool
-from recto.store.comparison import Difference, compare
-from recto.store.prefix import ComparedRequest, SentMessage
+from recto.store.comparison import ComparedRequest, Difference, SentMessage, compare
 from recto.store.store import Store
 from recto.turn.preamble import list_pieces
 from recto.window.account import NO_ACCOUNT, RequestAccount

@@ -11,14 +11,13 @@ from recto.reports.conversation_stats import ConversationStats, SaidCounter, Win
 from recto.reports.request_use import RequestUse, recorded_use
 from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf, changes_of
 from recto.search.hybrid_index import Progress
-from recto.store.sent_requests import sent_requests
 
 
 @checked_door
 class AsyncTalkReports(AsyncTalkReader):
     async def stats(self) -> ConversationStats:
         """Messages, tokens, compactions, window, requests and cost."""
-        sent = await asyncio.to_thread(sent_requests, self._engine.store.database, self.id) if self.id else []
+        sent = await asyncio.to_thread(self._engine.store.records.sent, self.id) if self.id else []
         counter = SaidCounter(await self.archived())
         async for message in self.path():
             counter.count(message)

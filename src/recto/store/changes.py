@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from recto.errors import RectoError, StoreError
 from recto.store.database import Change, Database
 from recto.store.dialect import heard_changes
-from recto.store.open_replies import LEFT, left_replies
+from recto.store.replies import LEFT, left_replies
 from recto.store.tree import Tree
 
 log = logging.getLogger(__name__)

@@ -20,20 +20,21 @@ from recto.store.blobs import Blobs, blobs_of, blobs_of_account, digest_of
 from recto.store.database import Database
 from recto.store.dialect import in_list
 from recto.store.packing import make_dictionaries, pack_with
-from recto.store.paths import ParentPlace, insert_message, place_under
+from recto.store.paths import MOVE_HEAD, ParentPlace, has_child, insert_message, place_below, place_of, place_under
 from recto.store.prepared_statement import Statement
-from recto.store.rebuild import (
-    Rebuilder,
-    encode_account,
-    read_account_json,
-    shared_picks,
-    with_piece_numbers,
+from recto.store.rebuild import Rebuilder, encode_account, read_account_json, shared_picks, with_piece_numbers
+from recto.store.records import LONGEST_CHAIN, insert_request, store_pieces
+from recto.store.rows import (
+    CONVERSATION_BY_ID,
+    MESSAGE,
+    AnyRow,
+    conversation_of,
+    conversation_row,
+    message_row,
+    read_messages,
 )
-from recto.store.records import LONGEST_CHAIN, store_pieces
-from recto.store.rows import AnyRow, conversation_of, conversation_row, message_row, read_messages
 from recto.store.schema import conversations, messages, requests, waiting
 from recto.store.source_uses import SourceUse, SourceUses, uses_of_request
-from recto.store.statements import CONVERSATION_BY_ID, HAS_CHILD, INSERT_REQUEST, MESSAGE, MOVE_HEAD, SET_OUTCOME
 from recto.store.waiting import WaitingMessage, insert_waiting, waiting_in
 from recto.window.account import RequestAccount
 from recto.window.request import Piece, Purpose
@@ -80,23 +81,22 @@ class StoredRequest(Struct, frozen=True):
     cost: float | None = None
 
 
+# Fields that are columns of the same value.
+_SAME = ("id", "purpose", "created", "size", "stable", "model", "cost_bound", "cost")
 StoredItem = StoredBytes | Message | StoredRequest | WaitingMessage
 
 
 class ConversationCopies:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._blobs, self._uses = Blobs(database), SourceUses(database)
+    def __init__(self, database: Database, blobs: Blobs, uses: SourceUses) -> None:
+        self._database, self._blobs, self._uses = database, blobs, uses
 
     def ids(self) -> list[str]:
         """All conversations, in the order in which they were stored."""
-        with self._database.read() as connection:
-            return list(connection.execute(select(conversations.c.id).order_by(conversations.c.n)).scalars())
+        return [row.id for row in self._database.rows(select(conversations.c.id).order_by(conversations.c.n))]
 
     def find(self, id: str) -> Conversation | None:
-        with self._database.read() as connection:
-            row = CONVERSATION_BY_ID(connection, id=id).first()
-            return conversation_of(row) if row is not None else None
+        row = self._database.first(CONVERSATION_BY_ID, id=id)
+        return conversation_of(row) if row is not None else None
 
     def read(self, id: str) -> Iterator[StoredItem]:
         """Everything that a conversation owns, as it is at one moment. Raises Altered for a damaged record."""
@@ -111,10 +111,9 @@ class ConversationCopies:
                 raise Invalid(f"conversation {conversation.id} is already stored", id=conversation.id)
             names = ("id", "title", "agent", "created", "updated", "archived", "deleted")
             values = {name: getattr(conversation, name) for name in names}
-            query = insert(conversations).values(**values, details=wire.dumps(conversation.details))
-            connection.execute(query)
+            connection.execute(insert(conversations).values(**values, details=wire.dumps(conversation.details)))
             home = conversation_row(connection, conversation.id)
-            writer = ConversationWriter(connection, home, self._blobs, self._uses)
+            writer = _ConversationWriter(connection, home, self._blobs, self._uses)
             count = writer.add_all(items)
             self._end(writer, conversation.head, conversation.updated, conversation.title)
             return count
@@ -124,7 +123,7 @@ class ConversationCopies:
         None. Returns how many were added."""
         with self._database.write() as connection:
             home = conversation_row(connection, id)
-            writer = ConversationWriter(connection, home, self._blobs, self._uses)
+            writer = _ConversationWriter(connection, home, self._blobs, self._uses)
             count = writer.add_all(items)
             if count and head is not None:
                 self._end(writer, head, max(home.updated, updated), home.title)
@@ -158,7 +157,7 @@ class ConversationCopies:
                         return str(found)
         return None
 
-    def _end(self, writer: "ConversationWriter", head: str | None, updated: str, title: str) -> None:
+    def _end(self, writer: "_ConversationWriter", head: str | None, updated: str, title: str) -> None:
         number = writer.place(head).n if head is not None else None
         MOVE_HEAD(writer.connection, home=writer.home, new_head=number, new_updated=updated, new_title=title)
         if writer.newest:
@@ -174,12 +173,9 @@ class _ConversationReader:
         self._rebuilder = Rebuilder()
         self._written: set[bytes] = set()
         """The hashes of the pieces and blobs that were given."""
-        rows = connection.execute(
-            select(requests.c.n, requests.c.id).where(requests.c.conversation == home).order_by(requests.c.n)
-        ).all()
-        self._requests = [row.n for row in rows]
-        self._ids = {row.n: row.id for row in rows}
-        self._at = {row.id: place for place, row in enumerate(rows, 1)}
+        query = select(requests.c.n, requests.c.id).where(requests.c.conversation == home).order_by(requests.c.n)
+        self._ids = {row.n: row.id for row in connection.execute(query)}
+        self._at = {id: place for place, id in enumerate(self._ids.values(), 1)}
         self._next = 0
 
     def items(self) -> Iterator[StoredItem]:
@@ -191,16 +187,16 @@ class _ConversationReader:
                 yield from self._requests_until(self._at.get(message.request or "", 0))
                 yield from self._named_blobs(blobs_of(message.blocks))
                 yield message
-        yield from self._requests_until(len(self._requests))
+        yield from self._requests_until(len(self._ids))
         for waiting_message in waiting_in(self._connection, self._home):
             yield from self._named_blobs(blobs_of(waiting_message.blocks))
             yield waiting_message
 
     def _requests_until(self, end: int) -> Iterator[StoredItem]:
-        while self._next < end:
-            numbers = self._requests[self._next : min(end, self._next + BATCH)]
-            self._next += len(numbers)
-            for row in _REQUESTS(self._connection, numbers=numbers).all():
+        numbers = list(self._ids)[self._next : end]
+        self._next = max(end, self._next)
+        for start in range(0, len(numbers), BATCH):
+            for row in _REQUESTS(self._connection, numbers=numbers[start : start + BATCH]).all():
                 yield from self._request(row)
 
     def _request(self, row: AnyRow) -> Iterator[StoredItem]:
@@ -216,13 +212,9 @@ class _ConversationReader:
                 self._written.add(digest.digest())
                 yield StoredBytes(digest.hexdigest(), each, is_piece=True)
         yield StoredRequest(
-            id=row.id,
+            **{name: getattr(row, name) for name in _SAME},
             message=_ID_AT(self._connection, n=row.message).scalar() if row.message is not None else None,
-            purpose=row.purpose,
-            created=row.created,
             sha256=row.sha256.hex(),
-            size=row.size,
-            stable=row.stable,
             stable_sha256=row.stable_sha256.hex(),
             base=self._ids.get(row.base) if is_based else None,
             kept=row.kept if is_based else 0,
@@ -232,9 +224,6 @@ class _ConversationReader:
             outcome=wire.loads(row.outcome),
             # the numbers of sources differ from store to store
             sources=tuple(sorted(uses_of_request(self._connection, row.n), key=lambda use: use.id)),
-            model=row.model,
-            cost_bound=row.cost_bound,
-            cost=row.cost,
         )
 
     def _named_blobs(self, named: Iterable[str]) -> Iterator[StoredItem]:
@@ -251,7 +240,7 @@ class _ConversationReader:
 # -- writing
 
 
-class ConversationWriter:
+class _ConversationWriter:
     """Stores items below a conversation, within a transaction. Raises Invalid for what refers to something unknown."""
 
     def __init__(self, connection: Connection, home: AnyRow, blobs: Blobs, uses: SourceUses) -> None:
@@ -289,9 +278,7 @@ class ConversationWriter:
         if id is None:
             return ParentPlace()
         if (known := self._places.get(id)) is None:
-            row = self._row(id)
-            known = ParentPlace(row.n, row.depth, row.said, row.compaction, row.branch)
-            self._places[id] = known
+            known = self._places[id] = place_of(self._row(id))
         return known
 
     def _row(self, id: str) -> AnyRow:
@@ -303,26 +290,19 @@ class ConversationWriter:
     def _add_message(self, message: Message) -> None:
         parent, above = self.place(message.parent), message.parent
         placed = place_under(message, parent, above)
-        begins = parent.n is None or (above not in self._childless and self._has_child(parent.n))
+        begins = parent.n is None or (above not in self._childless and has_child(self.connection, parent.n))
         number = insert_message(self.connection, self.home, parent, placed, begins=begins)
         if number is None:
             raise Invalid(f"message {message.id} is already stored", id=message.id)
-        covers = number if placed.compaction else parent.compaction
-        self._places[placed.id] = ParentPlace(
-            number, placed.depth, placed.said, covers, number if begins else parent.branch
-        )
+        self._places[placed.id] = place_below(parent, number, placed, number if begins else parent.branch)
         self._childless.discard(above or "")
         self._childless.add(placed.id)
         self.newest = number, placed.id
 
-    def _has_child(self, parent: int) -> bool:
-        return HAS_CHILD(self.connection, parent=parent).first() is not None
-
     def _add_request(self, request: StoredRequest) -> None:
         base = self._request_row(request.base) if request.base is not None else None
-        chain = base.chain + 1 if base is not None else 0
-        if chain > LONGEST_CHAIN:
-            raise Invalid(f"request {request.id} is the {chain}th of a chain; {LONGEST_CHAIN} are the most")
+        if base is not None and base.chain >= LONGEST_CHAIN:
+            raise Invalid(f"the chain of request {request.id} is too long; {LONGEST_CHAIN} requests are allowed")
         if _REQUEST_PLACE(self.connection, id=request.id).first() is not None:
             raise Invalid(f"request {request.id} is already stored", id=request.id)
         if request.message is not None:
@@ -333,28 +313,17 @@ class ConversationWriter:
         numbers = store_pieces(self.connection, (*own, *picks.values()), dictionaries)
         added = self._numbers(request, dict(zip((piece.sha256.hex() for piece in own), numbers, strict=False)))
         account = with_piece_numbers(request.account, dict(zip(picks, numbers[len(own) :], strict=True)))
-        INSERT_REQUEST(
+        insert_request(
             self.connection,
-            id=request.id,
+            **{name: getattr(request, name) for name in (*_SAME, "kept", "marks", "outcome")},
             home=self._home_id,
             answers=request.message,
-            purpose=request.purpose,
-            created=request.created,
-            base=base.n if base is not None else None,
-            kept=request.kept,
-            added=wire.dumps(added),
-            chain=chain,
+            base=base,
+            added=added,
             sha256=bytes.fromhex(request.sha256),
-            size=request.size,
-            stable=request.stable,
             stable_sha256=bytes.fromhex(request.stable_sha256),
             account=pack_with(encode_account(account), dictionaries[-1]),
-            marks=wire.dumps(request.marks) if request.marks is not None else None,
-            model=request.model,
-            cost_bound=request.cost_bound,
-            cost=None,
         )
-        SET_OUTCOME(self.connection, request=request.id, new_outcome=wire.dumps(request.outcome), new_cost=request.cost)
         self._uses.note(request.id, request.sources)
 
     def _own_pieces(self, request: StoredRequest) -> list[Piece]:

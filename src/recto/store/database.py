@@ -17,6 +17,7 @@ from sqlalchemy import (
     Column,
     Connection,
     Engine,
+    Executable,
     MetaData,
     String,
     Table,
@@ -49,6 +50,7 @@ from recto.store.dialect import (
 )
 from recto.store.marker import NewestMessage, StoreMarker
 from recto.store.migrations import REVISIONS
+from recto.store.prepared_statement import Statement
 from recto.store.schema import messages, metadata
 
 # How long a writer waits for others: forty at once need a few seconds, an import some more.
@@ -189,6 +191,21 @@ class Database:
         one that is `shared`, further reads of the same thread are a part: many small ones take one transaction."""
         with self._within(write=False, shared=shared) as connection:
             yield connection
+
+    def rows(self, query: Statement | Executable, **values: Any) -> list[Any]:
+        """All rows of a query in a read of its own."""
+        with self.read() as connection:
+            return list(_run(connection, query, values).all())
+
+    def first(self, query: Statement | Executable, **values: Any) -> Any:
+        """The first row; None where there is none."""
+        with self.read() as connection:
+            return _run(connection, query, values).first()
+
+    def scalar(self, query: Statement | Executable, **values: Any) -> Any:
+        """The first value of the first row; None where there is none."""
+        with self.read() as connection:
+            return _run(connection, query, values).scalar()
 
     @contextmanager
     def write(self, *, is_synced: bool = True) -> Iterator[Connection]:
@@ -331,6 +348,10 @@ class Database:
     def _error(self, failure: Failure, message: str) -> StoreError:
         sentence = SENTENCES[failure].format(name=self.name, message=" ".join(message.split()))
         return Busy(sentence) if failure == "busy" else StoreError(sentence)
+
+
+def _run(connection: Connection, query: Statement | Executable, values: dict[str, Any]) -> Any:
+    return query(connection, **values) if isinstance(query, Statement) else connection.execute(query, values)
 
 
 COPYING = "copying"

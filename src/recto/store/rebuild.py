@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, select
 
 from recto import wire
 from recto.errors import Altered
+from recto.store.dialect import in_list, raw_bytes
 from recto.store.packing import load_dictionary, unpack
+from recto.store.prepared_statement import Statement
 from recto.store.rows import AnyRow
-from recto.store.statements import BASE_BY_NUMBER, CHAIN, PIECES
+from recto.store.schema import pieces, requests
 from recto.window.account import RequestAccount
 from recto.window.request import Piece, with_mark
 
@@ -26,6 +28,26 @@ T = TypeVar("T")
 # Limits of the caches while many requests are rebuilt: bytes of pieces, and numbers in lists of pieces.
 MAX_CACHED_BYTES, MAX_CACHED_NUMBERS = 32_000_000, 1_000_000
 NO_PIECES: list[int] = []
+PIECES = Statement(select(pieces.c.n, pieces.c.sha256, pieces.c.data).where(in_list(pieces.c.n, "numbers")))
+_BASE = Statement(select(requests.c.id, requests.c.chain).where(requests.c.n == bindparam("n")))
+
+
+def _chain() -> Statement:
+    """A request and its bases back to a full list, oldest first; the last row is the request itself."""
+    columns = ("base", "kept", "added", "chain")
+    bases = (
+        select(*(requests.c[name] for name in columns))
+        .where(requests.c.id == bindparam("id"))
+        .cte("bases", recursive=True)
+    )
+    base = requests.alias("before")
+    further = select(*(base.c[name] for name in columns)).join(bases, base.c.n == bases.c.base)
+    # `chain` decreases from request to base, so damaged data cannot loop
+    bases = bases.union_all(further.where(base.c.chain < bases.c.chain))
+    return Statement(select(bases.c.kept, raw_bytes(bases.c.added).label("added")).order_by(bases.c.chain))
+
+
+CHAIN = _chain()
 
 
 class LruCache(Generic[T]):
@@ -107,7 +129,7 @@ class Rebuilder:
         """The numbers of the base's pieces. `chain` decreases from request to base, so damaged data cannot loop."""
         known = self._lists.get(row.base)
         if known is None:
-            found = BASE_BY_NUMBER(connection, n=row.base).first()
+            found = _BASE(connection, n=row.base).first()
             known = (
                 (found.chain, _chained(connection, found.id, row.id)) if found is not None else (row.chain, NO_PIECES)
             )

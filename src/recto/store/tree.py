@@ -1,77 +1,224 @@
 """Tree: conversations and their messages. Messages are only added; each conversation has a head, its newest message."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
+from typing import Any, Literal
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, select, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    union_all,
+    update,
+)
 
 from recto import wire
+from recto.base.ids import new_id
 from recto.chat.blocks import Compaction
-from recto.chat.conversation import Trail
+from recto.chat.conversation import Conversation, ConversationState, Trail
 from recto.chat.message import Delta, Message, now
 from recto.errors import Invalid, NotFound
-from recto.store.conversations import Conversations
+from recto.store.database import Database
+from recto.store.dialect import TEXT, in_list
 from recto.store.document_uses import note_uses
-from recto.store.open_replies import note_closed, note_open
 from recto.store.paths import (
+    MOVE_HEAD,
     ConversationPath,
-    compactions_up_from,
+    MessagePath,
     conversation_paths,
     find_trail,
-    followers,
-    insert_all,
     insert_message,
-    is_on_path,
     lines_set_aside,
     move_head,
     parent_of,
     path_to,
     place_under,
-    said_before,
 )
+from recto.store.prepared_statement import Statement
+from recto.store.replies import note_closed, note_open
 from recto.store.rows import (
+    BRING_BACK,
+    BY_NUMBER,
+    CONVERSATION,
+    CONVERSATION_WAS_SENT,
+    MESSAGE,
+    NUMBERED,
+    PLACE_OF,
     AnyRow,
     AppendedMessage,
     NumberedMessage,
     bare_page,
     compaction_of,
+    conversation_of,
     conversation_row,
     message_columns,
     message_of,
     message_row,
+    path_of,
     read_messages,
     read_numbered,
 )
-from recto.store.schema import conversations, messages, requests
-from recto.store.statements import (
-    AFTER,
-    BRING_BACK,
-    BY_NUMBER,
-    CHILDREN,
-    COMPACTION_AT,
-    COMPACTION_BLOCKS_AT,
-    DELETE_DELTAS,
-    FINISH,
-    INSERT_DELTA,
-    MESSAGE,
-    MESSAGES_BY_IDS,
-    MOVE_HEAD,
-    NEWEST_NUMBER,
-    PATH,
-    PLACE_OF,
-    REQUEST_OF,
-    SET_BLOCKS,
-    SET_DETAILS,
-    SET_PRIORITY,
-    SET_STATUS,
-)
+from recto.store.schema import client_conversations, conversations, deltas, messages, requests
 from recto.window.compaction_block import cleared_at
 
+IdKind = Literal["conversation", "message", "request"]
 PRIORITIES = range(1, 11)
+_LATEST = (conversations.c.updated.desc(), conversations.c.n.desc())
+_ARE: dict[ConversationState, ColumnElement[bool]] = {
+    "active": and_(conversations.c.archived.is_(None), conversations.c.deleted.is_(None)),
+    "archived": and_(conversations.c.archived.is_not(None), conversations.c.deleted.is_(None)),
+    "deleted": conversations.c.deleted.is_not(None),
+}
+_TABLES = {"conversation": conversations, "message": messages, "request": requests}
+# Follows every digit of an id.
+_AFTER_DIGITS = "~"
+_NUMBERS = Statement(select(conversations.c.id, conversations.c.n).where(in_list(conversations.c.id, "ids")))
+
+_parents, _at, _children = messages.alias("parents"), messages.alias("at"), messages.alias("children")
+_CHILDLESS = ~select(_children.c.n).where(_children.c.parent == messages.c.n).exists()
+_CHILDREN = Statement(
+    select(messages.c.id)
+    .join(_parents, _parents.c.n == messages.c.parent)
+    .where(_parents.c.id == bindparam("id"), messages.c.role == bindparam("role"))
+)
+_PATH = path_of(MESSAGE)
+_BY_IDS = Statement(MESSAGE.where(in_list(messages.c.id, "ids")).order_by(messages.c.depth))
+_AFTER = Statement(NUMBERED.where(messages.c.n > bindparam("number")).order_by(messages.c.n).limit(bindparam("most")))
+_NEWEST_NUMBER = Statement(select(func.max(messages.c.n)))
 
 
-class Tree(Conversations):
+def _compaction_at(columns: Select[Any]) -> Statement:
+    return Statement(columns.join(_at, _at.c.compaction == messages.c.n).where(_at.c.id == bindparam("id")))
+
+
+_COMPACTION_AT, _COMPACTION_BLOCKS_AT = _compaction_at(MESSAGE), _compaction_at(select(messages.c.blocks))
+
+
+def _set(*columns: str) -> Any:
+    values: dict[str, Any] = {column: bindparam(f"new_{column}") for column in columns}
+    return update(messages).where(messages.c.id == bindparam("message")).values(values)
+
+
+_SET_DETAILS, _SET_STATUS = Statement(_set("details")), Statement(_set("status"))
+_SET_BLOCKS, _SET_PRIORITY = (Statement(_set(column).returning(messages.c.n)) for column in ("blocks", "priority"))
+_FINISH = Statement(
+    _set("status", "blocks", "details", "priority").where(messages.c.status == "unfinished").returning(messages.c.n)
+)
+# Nothing grows that is finished: another thread may have stored the whole meanwhile.
+_growing = select(messages.c.n, bindparam("growth", type_=TEXT)).where(
+    messages.c.id == bindparam("id"), messages.c.status == "unfinished"
+)
+_INSERT_DELTA = Statement(insert(deltas).from_select(["message", "growth"], _growing))
+_DELETE_DELTAS = Statement(delete(deltas).where(deltas.c.message == bindparam("number")))
+
+
+class Tree:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # -- conversations
+
+    def create(
+        self, *, id: str = "", title: str = "", agent: str = "default", details: dict[str, Any] | None = None
+    ) -> Conversation:
+        stamp = now()
+        made = Conversation(id or new_id(), title, None, stamp, stamp, agent, details or {})
+        with self._database.write() as connection:
+            values = {"id": made.id, "title": title, "agent": agent, "created": stamp, "updated": stamp}
+            query = insert(conversations).values(**values, details=wire.dumps(made.details))
+            number = connection.execute(query.returning(conversations.c.n)).scalar_one()
+        return replace(made, number=number)
+
+    def conversation(self, id: str) -> Conversation:
+        with self._database.read() as connection:
+            return conversation_of(conversation_row(connection, id))
+
+    def conversation_numbered(self, number: int) -> Conversation:
+        """The conversation that people know by this number."""
+        row = self._database.first(CONVERSATION.where(conversations.c.n == number))
+        if row is None:
+            raise NotFound(f"there is no conversation #{number}; `recto conversations list` shows those there are")
+        return conversation_of(row)
+
+    def conversation_numbers(self, ids: Collection[str]) -> dict[str, int]:
+        """Conversations that there are, id -> number."""
+        return {row.id: row.n for row in self._database.rows(_NUMBERS, ids=list(ids))}
+
+    def latest(self, *, unsent: bool = True) -> Conversation | None:
+        """The active conversation that changed last; without `unsent`, of those that can be gone on with."""
+        query = CONVERSATION.where(_ARE["active"]).order_by(*_LATEST).limit(1)
+        if not unsent:
+            query = query.where(or_(conversations.c.head.is_(None), CONVERSATION_WAS_SENT))
+        row = self._database.first(query)
+        return conversation_of(row) if row else None
+
+    def was_sent(self, id: str) -> bool:
+        """Whether anything of a conversation was ever sent, or answered elsewhere."""
+        query = select(conversations.c.n).where(conversations.c.id == id, CONVERSATION_WAS_SENT)
+        return self._database.scalar(query) is not None
+
+    def conversations(
+        self,
+        *,
+        limit: int | None = 100,
+        since: str | None = None,
+        before: str | None = None,
+        state: ConversationState | None = None,
+        owner: str | None = None,
+    ) -> list[Conversation]:
+        """The latest first, in one state or in any; of one owner's clients, or all."""
+        query = CONVERSATION.order_by(*_LATEST).limit(limit)
+        if owner is not None:
+            own = select(client_conversations.c.conversation).where(client_conversations.c.owner == owner)
+            query = query.where(conversations.c.n.in_(own))
+        if state:
+            query = query.where(_ARE[state])
+        if since:
+            query = query.where(conversations.c.updated >= since)
+        if before:
+            query = query.where(conversations.c.updated < before)
+        return [conversation_of(row) for row in self._database.rows(query)]
+
+    def ids_beginning(self, kind: IdKind, start: str, *, most: int, home: str | None = None) -> list[str]:
+        """Ids that begin so; of messages and requests only those of the conversation `home`, where it is given."""
+        table = _TABLES[kind]
+        query = select(table.c.id).where(table.c.id >= start, table.c.id < start + _AFTER_DIGITS)
+        if home:
+            query = query.join(conversations).where(conversations.c.id == home)
+        return [row.id for row in self._database.rows(query.order_by(table.c.id).limit(most))]
+
+    def change(self, id: str, *, title: str | None = None, details: dict[str, Any] | None = None) -> Conversation:
+        """Changes the title, and merges settings into the conversation's details; None removes one."""
+        with self._database.write() as connection:
+            row = conversation_row(connection, id)
+            merged = wire.loads(row.details) | (details or {})
+            remaining = {name: value for name, value in merged.items() if value is not None}
+            return self._set(id, title=row.title if title is None else title, details=wire.dumps(remaining))
+
+    def archive(self, id: str, *, is_archived: bool = True) -> Conversation:
+        """Archives a conversation, or takes it out of the archive."""
+        return self._set(id, archived=now() if is_archived else None)
+
+    def delete(self, id: str, *, is_deleted: bool = True) -> Conversation:
+        """Moves a conversation to the trash, or back to where it was before."""
+        return self._set(id, deleted=now() if is_deleted else None)
+
+    def _set(self, id: str, **values: str | None) -> Conversation:
+        with self._database.write() as connection:
+            conversation_row(connection, id)
+            connection.execute(update(conversations).where(conversations.c.id == id).values(**values))
+            return self.conversation(id)
+
+    # -- writing messages
+
     def append(self, conversation: str, message: Message) -> AppendedMessage:
         """Stores the message under its parent, and moves the head to it if the head is still that parent. A message of
         the user brings the conversation back from archive and trash: it must not be deleted with it."""
@@ -91,11 +238,12 @@ class Tree(Conversations):
 
     def append_all(self, conversation: str, said: Iterable[Message]) -> Message | None:
         """Stores many messages in one transaction, the first below the head and each other below the one before it."""
-        with self._database.write() as connection:
-            last = insert_all(connection, conversation_row(connection, conversation), said)
-            if last:
-                self._database.note_newest(last[0], last[1].id)
-            return last[1] if last else None
+        with self._database.write():
+            last, parent = None, self.conversation(conversation).head
+            for message in said:
+                last = self.append(conversation, replace(message, parent=parent)).message
+                parent = last.id
+            return last
 
     def _already_stored(self, home: AnyRow, existing: AnyRow, message: Message) -> AppendedMessage:
         known = message_of(existing)
@@ -106,13 +254,13 @@ class Tree(Conversations):
     def grow(self, message: str, steps: list[Delta]) -> None:
         """Stores new deltas of an unfinished message."""
         with self._database.write() as connection:
-            INSERT_DELTA(connection, id=message, growth=wire.dumps(steps))
+            _INSERT_DELTA(connection, id=message, growth=wire.dumps(steps))
 
     def finish(self, message: Message) -> None:
         """Completes an unfinished message: stores its blocks and deletes its deltas."""
         with self._database.write() as connection:
             text = message_columns(message)
-            row = FINISH(
+            row = _FINISH(
                 connection,
                 message=message.id,
                 new_status=message.status,
@@ -122,7 +270,7 @@ class Tree(Conversations):
             ).first()
             if row is None:
                 raise Invalid(f"message {message.id} is already finished, or was never started", id=message.id)
-            DELETE_DELTAS(connection, number=row.n)
+            _DELETE_DELTAS(connection, number=row.n)
             note_closed(self._database, connection, row.n)
             note_uses(connection, row.n, message.blocks)
             self._database.note_change("messages")
@@ -130,12 +278,12 @@ class Tree(Conversations):
     def settle(self, id: str) -> None:
         """Marks a pending message as done: all its tool calls have results now."""
         with self._database.write() as connection:
-            SET_STATUS(connection, message=id, new_status="done")
+            _SET_STATUS(connection, message=id, new_status="done")
 
     def refer(self, message: Message) -> None:
         """Stores the document references of a message once they are known; its text stays unchanged."""
         with self._database.write() as connection:
-            row = SET_BLOCKS(connection, message=message.id, new_blocks=message_columns(message)["blocks"]).first()
+            row = _SET_BLOCKS(connection, message=message.id, new_blocks=message_columns(message)["blocks"]).first()
             if row is None:
                 raise NotFound(f"there is no message {message.id}", id=message.id)
             note_uses(connection, row.n, message.blocks)
@@ -143,22 +291,24 @@ class Tree(Conversations):
     def count(self, message: Message) -> None:
         """Stores the token counts of a message once they are known."""
         with self._database.write() as connection:
-            SET_DETAILS(connection, message=message.id, new_details=message_columns(message)["details"])
+            _SET_DETAILS(connection, message=message.id, new_details=message_columns(message)["details"])
 
     def learn(self, id: str, points: Collection[str]) -> None:
         """Stores which facts were learned from a message."""
         with self._database.write() as connection:
             message = read_messages(connection, [message_row(connection, id)])[0]
             learned = replace(message, learning_points=tuple(dict.fromkeys((*message.learning_points, *points))))
-            SET_DETAILS(connection, message=id, new_details=message_columns(learned)["details"])
+            _SET_DETAILS(connection, message=id, new_details=message_columns(learned)["details"])
 
     def prioritise(self, id: str, priority: int) -> None:
         """Sets the priority of a message, from 1 to 10."""
         if priority not in PRIORITIES:
             raise Invalid(f"priority {priority} is not allowed; it is a whole number from 1 to 10", priority=priority)
         with self._database.write() as connection:
-            if SET_PRIORITY(connection, message=id, new_priority=priority).first() is None:
+            if _SET_PRIORITY(connection, message=id, new_priority=priority).first() is None:
                 raise NotFound(f"there is no message {id}", id=id)
+
+    # -- reading messages
 
     def message(self, id: str) -> Message:
         with self._database.read() as connection:
@@ -173,13 +323,13 @@ class Tree(Conversations):
         """The conversation that a message belongs to."""
         with self._database.read() as connection:
             row = message_row(connection, message)
-            home = select(conversations.c.id).join(messages, messages.c.conversation == conversations.c.n)
-            return str(connection.execute(home.where(messages.c.n == row.n)).scalar_one())
+            home = select(conversations.c.id).where(conversations.c.n == row.conversation)
+            return str(connection.execute(home).scalar_one())
 
     def compaction(self, at: str) -> Message | None:
         """The newest message with a Compaction on the path up to and including `at`."""
         with self._database.read() as connection:
-            row = COMPACTION_AT(connection, id=at).first()
+            row = _COMPACTION_AT(connection, id=at).first()
             if row is None:
                 message_row(connection, at)
                 return None
@@ -187,15 +337,14 @@ class Tree(Conversations):
 
     def compaction_block(self, at: str) -> Compaction | None:
         """The newest Compaction on the path up to and including `at`, without its message."""
-        with self._database.read() as connection:
-            return compaction_of(COMPACTION_BLOCKS_AT(connection, id=at).scalar() or "[]")
+        return compaction_of(self._database.scalar(_COMPACTION_BLOCKS_AT, id=at) or "[]")
 
     def compactions(self, at: str, *, limit: int | None = None, after: int = 0) -> list[Message]:
         """The newest messages with Compactions on the path up to and including `at`, newest first, deeper than
         `after`."""
         with self._database.read() as connection:
             message_row(connection, at)
-            found = takewhile(lambda row: row.depth > after, compactions_up_from(connection, at))
+            found = takewhile(lambda row: row.depth > after, _compactions_up_from(connection, at))
             return [message_of(row) for row in islice(found, limit)]
 
     def set_aside(self, at: str, newest: Compaction | None = None) -> tuple[str, ...]:
@@ -210,17 +359,17 @@ class Tree(Conversations):
             target = message_row(connection, id)
             query = MESSAGE.where(messages.c.conversation == target.conversation, messages.c.compaction == messages.c.n)
             rows = connection.execute(query.where(messages.c.depth > target.depth).order_by(messages.c.n.desc()))
-            return next((row.id for row in rows.all() if is_on_path(connection, row.id, target)), None)
+            return next((row.id for row in rows.all() if _is_on(connection, row.id, target)), None)
 
     def is_on(self, path_end: str, message: str) -> bool:
         """Whether a message is on the path that ends at `path_end`."""
         with self._database.read() as connection:
-            return is_on_path(connection, path_end, message_row(connection, message))
+            return _is_on(connection, path_end, message_row(connection, message))
 
     def page(self, start: str, *, most: int, until: str | None = None) -> list[Message]:
         """Up to `most` messages from `start` up the path, newest first, ending before `until`."""
         with self._database.read() as connection:
-            found = PATH(connection, start=start, most=most, until=until or "").all()
+            found = _PATH(connection, start=start, most=most, until=until or "").all()
             if not found:
                 message_row(connection, start)
             return read_messages(connection, found)
@@ -233,23 +382,17 @@ class Tree(Conversations):
     def active(self, at: str, *, most: int) -> tuple[Compaction | None, list[Message]]:
         """The newest Compaction on the path to `at`, and a bare page of the messages that it does not cover."""
         with self._database.read() as connection:
-            block = compaction_of(COMPACTION_BLOCKS_AT(connection, id=at).scalar() or "[]")
+            block = compaction_of(_COMPACTION_BLOCKS_AT(connection, id=at).scalar() or "[]")
             return block, bare_page(connection, at, most, block.last if block else None)
-
-    def request_of(self, message: str) -> str | None:
-        with self._database.read() as connection:
-            request: str | None = REQUEST_OF(connection, id=message).scalar()
-        return request
 
     def messages(self, ids: Sequence[str]) -> list[Message]:
         """The messages with these ids, by depth."""
         with self._database.read() as connection:
-            return read_messages(connection, MESSAGES_BY_IDS(connection, ids=list(ids)).all())
+            return read_messages(connection, _BY_IDS(connection, ids=list(ids)).all())
 
     def children(self, id: str, *, role: str) -> list[str]:
         """The children of a message that have this role, on any branch."""
-        with self._database.read() as connection:
-            return [row.id for row in CHILDREN(connection, id=id, role=role)]
+        return [row.id for row in self._database.rows(_CHILDREN, id=id, role=role)]
 
     def alternatives(self, ids: Collection[str]) -> dict[str, tuple[str, ...]]:
         """For each message the messages of its role that follow the same one on other branches, itself included, oldest
@@ -257,8 +400,8 @@ class Tree(Conversations):
         rows = select(*(messages.c[name] for name in ("n", "id", "parent", "conversation", "role", "compaction")))
         with self._database.read() as connection:
             asked = connection.execute(rows.where(messages.c.id.in_(ids))).all()
-            after = said_before(connection, {row.parent for row in asked if row.parent is not None})
-            kin = followers(connection, rows, {*after.values()} - {None})
+            after = _said_before(connection, {row.parent for row in asked if row.parent is not None})
+            kin = _followers(connection, rows, {*after.values()} - {None})
             for home in {row.conversation for row in asked if after.get(row.parent) is None}:
                 # the first messages of a conversation follow none
                 first = rows.where(messages.c.conversation == home, messages.c.depth == 1)
@@ -273,11 +416,9 @@ class Tree(Conversations):
         """The last message of the newest branch that runs through this one."""
         with self._database.read() as connection:
             target = message_row(connection, id)
-            children = messages.alias("children")
-            childless = ~select(children.c.n).where(children.c.parent == messages.c.n).exists()
-            query = select(messages.c.id).where(messages.c.conversation == target.conversation, childless)
+            query = select(messages.c.id).where(messages.c.conversation == target.conversation, _CHILDLESS)
             ends = connection.execute(query.order_by(messages.c.n.desc())).scalars().all()
-            return next((end for end in ends if is_on_path(connection, end, target)), id)
+            return next((end for end in ends if _is_on(connection, end, target)), id)
 
     def roots(self, conversation: str) -> list[str]:
         """The first messages of a conversation: more than one where its beginning was written again."""
@@ -288,11 +429,9 @@ class Tree(Conversations):
 
     def leaves(self, conversation: str) -> list[Message]:
         """The last message of every branch, newest first."""
-        children = messages.alias("children")
         with self._database.read() as connection:
             home = conversation_row(connection, conversation)
-            childless = ~select(children.c.n).where(children.c.parent == messages.c.n).exists()
-            query = MESSAGE.where(messages.c.conversation == home.n, childless).order_by(messages.c.n.desc())
+            query = MESSAGE.where(messages.c.conversation == home.n, _CHILDLESS).order_by(messages.c.n.desc())
             return read_messages(connection, connection.execute(query).all())
 
     def move(self, conversation: str, target: str | None) -> None:
@@ -326,18 +465,16 @@ class Tree(Conversations):
 
     def newest_number(self) -> int:
         """The number of the last stored message; 0 when there is none."""
-        with self._database.read() as connection:
-            return NEWEST_NUMBER(connection).scalar() or 0
+        return self._database.scalar(_NEWEST_NUMBER) or 0
 
     def all_numbers(self) -> list[int]:
         """The numbers of all stored messages."""
-        with self._database.read() as connection:
-            return list(connection.execute(select(messages.c.n)).scalars())
+        return [row.n for row in self._database.rows(select(messages.c.n))]
 
     def after(self, number: int, *, most: int) -> list[NumberedMessage]:
         """The messages stored after this number in all conversations, in that order."""
         with self._database.read() as connection:
-            return read_numbered(connection, AFTER(connection, number=number, most=most).all())
+            return read_numbered(connection, _AFTER(connection, number=number, most=most).all())
 
     def by_number(self, numbers: Sequence[int]) -> dict[int, NumberedMessage]:
         """The messages with these numbers; unknown ones are left out."""
@@ -382,12 +519,54 @@ class Tree(Conversations):
 
     def numbered_stretch(self, head: str, first: int, last: int) -> list[Message]:
         """Bare messages of the path to `head` between two of its numbers, in order, without Compactions."""
-        with self._database.read() as connection:
-            found = read_numbered(connection, path_to(connection, head).numbered_rows(first, last))
-            return [numbered.message for numbered in found if numbered.message.compaction is None]
+        return self._said(head, lambda path: path.numbered_rows(first, last))
 
     def stretch(self, head: str, first: int, last: int) -> list[Message]:
         """Bare messages of the path to `head` between two depths, in order, without Compactions."""
+        return self._said(head, lambda path: path.rows(first, last))
+
+    def _said(self, head: str, rows: Callable[[MessagePath], list[AnyRow]]) -> list[Message]:
         with self._database.read() as connection:
-            found = read_numbered(connection, path_to(connection, head).rows(first, last))
+            found = read_numbered(connection, rows(path_to(connection, head)))
             return [numbered.message for numbered in found if numbered.message.compaction is None]
+
+
+def _is_on(connection: Connection, head: str, target: AnyRow) -> bool:
+    """Whether `target` is the head or one of its ancestors."""
+    return find_trail(connection, head).holds(target.branch, target.depth)
+
+
+def _compactions_up_from(connection: Connection, at: str | None) -> Iterator[AnyRow]:
+    """The Compactions on the path up to and with `at`, newest first. Each message stores its newest one, so the walk
+    goes from Compaction to Compaction."""
+    depth = None
+    while at is not None and (row := _COMPACTION_AT(connection, id=at).first()) is not None:
+        if depth is not None and row.depth >= depth:
+            return  # damaged data must not loop forever
+        yield row
+        at, depth = row.parent_id, row.depth
+
+
+def _said_before(connection: Connection, parents: Collection[int]) -> dict[int | None, int | None]:
+    """For each of these messages the nearest one from it on upwards that somebody said."""
+    found: dict[int | None, int | None] = {parent: parent for parent in parents}
+    query = select(messages.c.n, messages.c.parent).where(messages.c.compaction == messages.c.n)
+    while True:
+        rows = connection.execute(query.where(messages.c.n.in_({*found.values()} - {None})))
+        covers = {row.n: row.parent for row in rows}
+        if not covers:
+            return found
+        found = {start: covers.get(at, at) if at is not None else None for start, at in found.items()}
+
+
+def _followers(
+    connection: Connection, rows: Select[Any], after: Collection[int | None]
+) -> dict[tuple[int, int], AnyRow]:
+    """The messages that follow these, compactions skipped: by their number, and that of the message they follow."""
+    level = {at: at for at in after if at is not None}
+    found: dict[tuple[int, int], AnyRow] = {}
+    while level:
+        below = connection.execute(rows.where(messages.c.parent.in_(level))).all()
+        found |= {(row.n, level[row.parent]): row for row in below if row.compaction != row.n}
+        level = {row.n: level[row.parent] for row in below if row.compaction == row.n}
+    return found

@@ -12,8 +12,7 @@ from recto.providers.families import thinks_unseen
 from recto.providers.model import Model
 from recto.providers.prices import MILLION
 from recto.settings.settings import SpendSettings
-from recto.store.charges import today
-from recto.store.spending import Spent
+from recto.store.spending import Spent, today
 from recto.store.store import Store
 from recto.tasks.run import TaskRun
 from recto.window.request import Request
