@@ -17,7 +17,7 @@ from recto.errors import Altered, NotFound
 from recto.store.database import Database
 from recto.store.dialect import in_list
 from recto.store.packing import DICTIONARY, RAW, WITH_DICTIONARY, pack, unpack
-from recto.store.prepared_statement import Statement
+from recto.store.prepared_statement import Statement, given
 from recto.store.schema import counts, kept, meters, usage_reports
 from recto.window.calibration import UsageReport
 from recto.window.count import Count
@@ -116,7 +116,7 @@ _FIND = Statement(
 _SAVE = Statement(
     lambda insert: (
         insert(counts)
-        .values({column.name: bindparam(column.name) for column in counts.c})
+        .values(given(counts))
         .on_conflict_do_update(index_elements=[counts.c.meter, counts.c.sha], set_={"tokens": bindparam("tokens")})
     )
 )

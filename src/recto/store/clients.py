@@ -1,5 +1,5 @@
-"""AccessKeys: who may use the endpoint. ClientMessages: whose conversations there are, and by what their messages are
-known again when a client sends them back. Every look-up is by owner: nobody finds what is another's."""
+"""AccessKeys: who may use the endpoint. ClientMessages: whose a conversation is, and how its messages are known again
+when a client sends them back. Every look-up is by owner: nobody finds what is another's."""
 
 import hashlib
 import secrets
@@ -14,7 +14,7 @@ from recto.chat.chain import Print
 from recto.chat.message import now
 from recto.errors import Invalid, NotFound
 from recto.store.database import Database
-from recto.store.prepared_statement import Statement
+from recto.store.prepared_statement import Statement, given
 from recto.store.replies import LEFT, left_replies
 from recto.store.rows import PLACE_OF, conversation_row, message_row
 from recto.store.schema import access_keys, client_conversations, client_messages, conversations, messages, requests
@@ -59,7 +59,7 @@ class AccessKeys:
         return [_key(row) for row in self._database.rows(select(access_keys).order_by(access_keys.c.n))]
 
     def find(self, secret: str) -> AccessKey | None:
-        """The key with this text. Looked up by its hash, so that the time it takes says nothing about other keys."""
+        """Looked up by its hash, so that the time it takes says nothing about other keys."""
         row = self._database.first(select(access_keys).where(access_keys.c.sha256 == _hash(secret)))
         return _key(row) if row else None
 
@@ -101,7 +101,7 @@ _CHAIN_OF = Statement(
 _RECHAIN = Statement(
     update(client_messages).where(client_messages.c.message == bindparam("number")).values(chain=bindparam("new"))
 )
-_ADD = Statement(insert(client_messages).values({column.name: bindparam(column.name) for column in client_messages.c}))
+_ADD = Statement(insert(client_messages).values(given(client_messages)))
 
 
 class KnownMessage(Struct, frozen=True):
@@ -122,7 +122,6 @@ class ClientMessages:
         self._database = database
 
     def own(self, conversation: str, owner: str, name: str | None = None) -> None:
-        """A new conversation belongs to this owner."""
         with self._database.write() as connection:
             home = conversation_row(connection, conversation).n
             connection.execute(insert(client_conversations).values(conversation=home, owner=owner, name=name))
@@ -178,8 +177,7 @@ class ClientMessages:
         return OwnedMessage(row.id, row.home) if row else None
 
     def is_answered(self, message: str) -> bool:
-        """Whether a reply follows a message, at once or after a compaction. One that a server left when it died is
-        none."""
+        """Whether a reply follows a message, at once or after a compaction, other than one that a dead server left."""
         with self._database.read() as connection:
             found = list(_replies(connection, message_row(connection, message).n))
         whole = [row for row in found if not (row.status == "stopped" and LEFT in row.details)]

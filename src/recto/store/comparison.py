@@ -1,9 +1,5 @@
 """Comparison of two requests: sources added, removed and changed, how much of the first the second repeats at its
-beginning, and what broke the rest.
-
-Pure: the caller reads both requests, and passes a function that looks up texts by their hash. Pieces are stored
-without their kind; the wire format reads it from their bytes.
-"""
+beginning, and what broke the rest. Pure. Pieces are stored without their kind: the wire format reads it from them."""
 
 import difflib
 import json
@@ -68,7 +64,7 @@ class ComparedRequest(Struct, frozen=True):
 
     @property
     def items(self) -> dict[tuple[str, str, str], ComparedPick]:
-        """The picks by kind, name and server, in the order of the window."""
+        """In the order of the window."""
         found: dict[tuple[str, str, str], ComparedPick] = {}
         for section in self.account.sections or ():
             for pick in section.picks if section.name not in MESSAGE_SECTIONS else ():
@@ -79,7 +75,7 @@ class ComparedRequest(Struct, frozen=True):
         return found
 
     def kind(self, place: int) -> PieceKind:
-        """The kind of the piece at this place, from 0; a place after the last is the tail."""
+        """Of the piece at this place, from 0; a place after the last is the tail."""
         if place == 0:
             return "head"
         if place >= len(self.pieces) - 1:
@@ -90,7 +86,6 @@ class ComparedRequest(Struct, frozen=True):
 
     @property
     def system_text(self) -> str:
-        """The instructions that were sent."""
         for place, data in enumerate(self.pieces):
             kind = self.kind(place)
             if kind == "system" and self.format:
@@ -101,7 +96,6 @@ class ComparedRequest(Struct, frozen=True):
 
     @property
     def tools(self) -> dict[str, bytes]:
-        """The tools that were sent, by name."""
         found: dict[str, bytes] = {}
         for place in range(1, len(self.pieces) - 1):
             if self.kind(place) != "tool" or self.format is None:
@@ -114,7 +108,7 @@ class ComparedRequest(Struct, frozen=True):
 
 
 def _merged(one: ComparedPick, other: ComparedPick) -> ComparedPick:
-    """Merges passages of one document or of one recalled message."""
+    """Passages of one document or of one recalled message."""
     scores = [score for score in (one.score, other.score) if score is not None]
     same = one.sha256 if one.sha256 == other.sha256 else None
     return replace(one, score=max(scores, default=None), tokens=one.tokens + other.tokens, sha256=same)
@@ -246,8 +240,7 @@ def _lines_diff(before: str, after: str) -> tuple[str, ...]:
 
 
 def _system_change(before: ComparedRequest, after: ComparedRequest) -> Iterator[PickChange]:
-    """The change of a system prompt without a hash: with the same rules and references, the instructions differ only
-    in the prompt."""
+    """Of a system prompt without a hash: with the same rules and references, instructions differ only in the prompt."""
     ours, theirs = (next(iter(request.picks("system")), None) for request in (before, after))
     same = [_instruction_sources(request) for request in (before, after)]
     if ours and theirs and not (ours.sha256 and theirs.sha256) and same[0] == same[1]:
@@ -280,7 +273,7 @@ def _is_first(item: ComparedPick) -> bool:
 
 
 def _moved(change: PickChange) -> str:
-    """Whether a source moved between the message's own sources and those of the session, in words."""
+    """How a source moved between the message's own sources and those of the session."""
     before, after = _is_first(change.before), _is_first(change.after)
     return "" if before == after else "came in" if after else "went out"
 
@@ -324,12 +317,12 @@ BREAKS: dict[PieceKind, str] = {
     "message": "another branch",
     "tail": "another branch",
 }
-# Longer lists of names are shortened to so many.
+# Longer lists of names are shortened.
 MAX_NAMES = 3
 
 
 def prefix_of(before: ComparedRequest, after: ComparedRequest, instructions: Sequence[str] = ()) -> SharedPrefix:
-    """The prefix that both requests share; `instructions` are the changes of the instructions, in words."""
+    """`instructions` are the changes of the instructions, in words."""
     shared = shared_length(before.pieces, after.pieces)
     size = sum(map(len, before.pieces[:shared]))
     is_summary = after.purpose == "summary"
@@ -432,7 +425,6 @@ def _another_branch(before: ComparedRequest, after: ComparedRequest) -> str:
 
 
 def _tools(before: ComparedRequest, after: ComparedRequest) -> str:
-    """The changes of the tools, in words; empty when they are the same."""
     ours, theirs = (side.tools for side in (before, after))
     changes = [
         *(f"{name} came in" for name in theirs if name not in ours),

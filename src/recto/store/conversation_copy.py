@@ -5,12 +5,12 @@ the message that it answers and before its reply.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, bindparam, insert, select, union_all
 
 from recto import wire
 from recto.chat.conversation import Conversation
@@ -83,6 +83,8 @@ class StoredRequest(Struct, frozen=True):
 
 # Fields that are columns of the same value.
 _SAME = ("id", "purpose", "created", "size", "stable", "model", "cost_bound", "cost")
+# Tables whose ids an import must not repeat.
+_NAMED = (messages, requests, waiting)
 StoredItem = StoredBytes | Message | StoredRequest | WaitingMessage
 
 
@@ -91,7 +93,7 @@ class ConversationCopies:
         self._database, self._blobs, self._uses = database, blobs, uses
 
     def ids(self) -> list[str]:
-        """All conversations, in the order in which they were stored."""
+        """All conversations, in the order of their numbers."""
         return [row.id for row in self._database.rows(select(conversations.c.id).order_by(conversations.c.n))]
 
     def find(self, id: str) -> Conversation | None:
@@ -105,7 +107,7 @@ class ConversationCopies:
             yield from _ConversationReader(connection, home, self._blobs).items()
 
     def write(self, conversation: Conversation, items: Iterable[StoredItem]) -> int:
-        """Stores a new conversation in one transaction, and returns how many messages it has."""
+        """Stores a new conversation; returns how many messages it has."""
         with self._database.write() as connection:
             if CONVERSATION_BY_ID(connection, id=conversation.id).first() is not None:
                 raise Invalid(f"conversation {conversation.id} is already stored", id=conversation.id)
@@ -119,8 +121,7 @@ class ConversationCopies:
             return count
 
     def extend(self, id: str, items: Iterable[StoredItem], head: str | None, updated: str) -> int:
-        """Adds those messages to a stored conversation that it does not have. The head moves to `head` unless it is
-        None. Returns how many were added."""
+        """Adds messages to a stored conversation; moves its head unless `head` is None. Returns how many were added."""
         with self._database.write() as connection:
             home = conversation_row(connection, id)
             writer = _ConversationWriter(connection, home, self._blobs, self._uses)
@@ -131,14 +132,9 @@ class ConversationCopies:
 
     def known(self, id: str, named: Collection[str]) -> set[str]:
         """Of these messages those that a conversation has."""
-        found: set[str] = set()
-        ordered = list(named)
-        query = select(messages.c.id).join(conversations, conversations.c.n == messages.c.conversation)
-        with self._database.read() as connection:
-            for start in range(0, len(ordered), BATCH):
-                some = query.where(conversations.c.id == id, messages.c.id.in_(ordered[start : start + BATCH]))
-                found.update(connection.execute(some).scalars())
-        return found
+        query = select(messages.c.id).join(conversations).where(conversations.c.id == id)
+        known = Statement(query.where(in_list(messages.c.id, "ids")))
+        return {row.id for row in self._database.rows(known, ids=list(named))}
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -148,14 +144,9 @@ class ConversationCopies:
 
     def taken(self, ids: Sequence[str]) -> str | None:
         """The first of these messages and requests that is in the store, or waits to enter it."""
-        with self._database.read() as connection:
-            for start in range(0, len(ids), BATCH):
-                some = ids[start : start + BATCH]
-                for table in (messages, requests, waiting):
-                    found = connection.execute(select(table.c.id).where(table.c.id.in_(some)).limit(1)).scalar()
-                    if found is not None:
-                        return str(found)
-        return None
+        query = union_all(*(select(table.c.id).where(in_list(table.c.id, "ids")) for table in _NAMED)).limit(1)
+        found: str | None = self._database.scalar(Statement(query), ids=list(ids))
+        return found
 
     def _end(self, writer: "_ConversationWriter", head: str | None, updated: str, title: str) -> None:
         number = writer.place(head).n if head is not None else None
@@ -171,12 +162,12 @@ class _ConversationReader:
     def __init__(self, connection: Connection, home: int, blobs: Blobs) -> None:
         self._connection, self._home, self._blobs = connection, home, blobs
         self._rebuilder = Rebuilder()
-        self._written: set[bytes] = set()
+        self._written: set[str] = set()
         """The hashes of the pieces and blobs that were given."""
         query = select(requests.c.n, requests.c.id).where(requests.c.conversation == home).order_by(requests.c.n)
         self._ids = {row.n: row.id for row in connection.execute(query)}
         self._at = {id: place for place, id in enumerate(self._ids.values(), 1)}
-        self._next = 0
+        self._requests, self._next = list(self._ids), 0
 
     def items(self) -> Iterator[StoredItem]:
         query = select(messages.c.n).where(messages.c.conversation == self._home).order_by(messages.c.n)
@@ -187,16 +178,16 @@ class _ConversationReader:
                 yield from self._requests_until(self._at.get(message.request or "", 0))
                 yield from self._named_blobs(blobs_of(message.blocks))
                 yield message
-        yield from self._requests_until(len(self._ids))
+        yield from self._requests_until(len(self._requests))
         for waiting_message in waiting_in(self._connection, self._home):
             yield from self._named_blobs(blobs_of(waiting_message.blocks))
             yield waiting_message
 
     def _requests_until(self, end: int) -> Iterator[StoredItem]:
-        numbers = list(self._ids)[self._next : end]
-        self._next = max(end, self._next)
-        for start in range(0, len(numbers), BATCH):
-            for row in _REQUESTS(self._connection, numbers=numbers[start : start + BATCH]).all():
+        while self._next < end:
+            numbers = self._requests[self._next : min(end, self._next + BATCH)]
+            self._next += len(numbers)
+            for row in _REQUESTS(self._connection, numbers=numbers).all():
                 yield from self._request(row)
 
     def _request(self, row: AnyRow) -> Iterator[StoredItem]:
@@ -206,11 +197,11 @@ class _ConversationReader:
         is_based = row.base is None or row.base in self._ids
         numbers = wire.loads(row.added) if is_based else self._rebuilder.numbers(self._connection, row)
         data = self._rebuilder.data(self._connection, row.id, numbers)
-        hashes = [hashlib.sha256(each) for each in data]
-        for each, digest in zip(data, hashes, strict=True):
-            if digest.digest() not in self._written:
-                self._written.add(digest.digest())
-                yield StoredBytes(digest.hexdigest(), each, is_piece=True)
+        hashes = [hashlib.sha256(each).hexdigest() for each in data]
+        for each, sha256 in zip(data, hashes, strict=True):
+            if sha256 not in self._written:
+                self._written.add(sha256)
+                yield StoredBytes(sha256, each, is_piece=True)
         yield StoredRequest(
             **{name: getattr(row, name) for name in _SAME},
             message=_ID_AT(self._connection, n=row.message).scalar() if row.message is not None else None,
@@ -218,7 +209,7 @@ class _ConversationReader:
             stable_sha256=row.stable_sha256.hex(),
             base=self._ids.get(row.base) if is_based else None,
             kept=row.kept if is_based else 0,
-            pieces=tuple(digest.hexdigest() for digest in hashes),
+            pieces=tuple(hashes),
             marks=wire.loads(row.marks) if row.marks is not None else None,
             account=account,
             outcome=wire.loads(row.outcome),
@@ -227,14 +218,11 @@ class _ConversationReader:
         )
 
     def _named_blobs(self, named: Iterable[str]) -> Iterator[StoredItem]:
-        for sha256 in dict.fromkeys(named):
-            digest = digest_of(sha256)
-            if digest and digest not in self._written:
-                self._written.add(digest)
-                try:
+        for sha256 in named:
+            if digest_of(sha256) and sha256 not in self._written:
+                self._written.add(sha256)
+                with suppress(NotFound):  # a text that was never kept, as of a document
                     yield StoredBytes(sha256, self._blobs.get(sha256), is_piece=False)
-                except NotFound:  # a text that was never kept, as of a document
-                    continue
 
 
 # -- writing
@@ -249,8 +237,6 @@ class _ConversationWriter:
         """The number and id of the last message."""
         self._blobs, self._uses = blobs, uses
         self._places: dict[str, ParentPlace] = {}
-        self._childless: set[str] = set()
-        """Messages that this writer stored, as long as none follows."""
         self._pieces: dict[str, bytes] = {}
         """Pieces that wait for the request that they came with."""
         self._numbered: dict[str, int] = {}
@@ -288,15 +274,13 @@ class _ConversationWriter:
         return row
 
     def _add_message(self, message: Message) -> None:
-        parent, above = self.place(message.parent), message.parent
-        placed = place_under(message, parent, above)
-        begins = parent.n is None or (above not in self._childless and has_child(self.connection, parent.n))
+        parent = self.place(message.parent)
+        placed = place_under(message, parent)
+        begins = parent.n is None or has_child(self.connection, parent.n)
         number = insert_message(self.connection, self.home, parent, placed, begins=begins)
         if number is None:
             raise Invalid(f"message {message.id} is already stored", id=message.id)
         self._places[placed.id] = place_below(parent, number, placed, number if begins else parent.branch)
-        self._childless.discard(above or "")
-        self._childless.add(placed.id)
         self.newest = number, placed.id
 
     def _add_request(self, request: StoredRequest) -> None:
@@ -309,9 +293,12 @@ class _ConversationWriter:
             self._row(request.message)
         dictionaries = make_dictionaries(self.connection, RequestAccount.from_json(request.account))
         picks = shared_picks(request.account)
-        own = self._own_pieces(request)
+        own = [Piece("message", self._pieces.pop(each)) for each in request.pieces if each in self._pieces]
         numbers = store_pieces(self.connection, (*own, *picks.values()), dictionaries)
-        added = self._numbers(request, dict(zip((piece.sha256.hex() for piece in own), numbers, strict=False)))
+        self._numbered.update(zip((piece.sha256.hex() for piece in own), numbers, strict=False))
+        # those that did not come with it were stored before
+        if missing := [sha256 for sha256 in request.pieces if sha256 not in self._numbered]:
+            raise Invalid(f"request {request.id} lacks its piece {missing[0][:16]}", id=request.id)
         account = with_piece_numbers(request.account, dict(zip(picks, numbers[len(own) :], strict=True)))
         insert_request(
             self.connection,
@@ -319,24 +306,12 @@ class _ConversationWriter:
             home=self._home_id,
             answers=request.message,
             base=base,
-            added=added,
+            added=[self._numbered[sha256] for sha256 in request.pieces],
             sha256=bytes.fromhex(request.sha256),
             stable_sha256=bytes.fromhex(request.stable_sha256),
             account=pack_with(encode_account(account), dictionaries[-1]),
         )
         self._uses.note(request.id, request.sources)
-
-    def _own_pieces(self, request: StoredRequest) -> list[Piece]:
-        """The pieces that came with this request and are not stored yet."""
-        found = [self._pieces.pop(sha256) for sha256 in dict.fromkeys(request.pieces) if sha256 in self._pieces]
-        return [Piece("message", data) for data in found]
-
-    def _numbers(self, request: StoredRequest, own: Mapping[str, int]) -> list[int]:
-        """The numbers of the request's pieces; those that did not come with it were stored before."""
-        self._numbered.update(own)
-        if missing := [sha256 for sha256 in request.pieces if sha256 not in self._numbered]:
-            raise Invalid(f"request {request.id} lacks its piece {missing[0][:16]}", id=request.id)
-        return [self._numbered[sha256] for sha256 in request.pieces]
 
     def _request_row(self, id: str) -> AnyRow:
         row = _REQUEST_PLACE(self.connection, id=id).first()

@@ -1,6 +1,5 @@
-"""Facts: what is remembered between conversations, as rows. Every change of one gets a new revision, so that an index
-can follow. A fact that is forgotten leaves its number behind, and none of its words; of one about a note also a hash,
-by which it stays forgotten."""
+"""Facts: what is remembered between conversations. Every change gets a new revision, so that an index can follow. A
+forgotten fact leaves its number, and none of its words; one about a note also a hash, by which it stays forgotten."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -36,7 +35,7 @@ class Facts:
         self._database = database
 
     def add(self, fact: MemoryFact) -> MemoryFact:
-        """Stores a new fact, which gets its number here. Facts that it replaces are no longer in force."""
+        """Stores a new fact, which gets its number here."""
         with self._database.write() as connection:
             row = _row(fact) | {"created": fact.created or now(), "revision": _next(connection)}
             number = connection.execute(insert(facts).values(row)).inserted_primary_key[0]  # type: ignore[index]
@@ -50,15 +49,14 @@ class Facts:
             return _read(connection, number)
 
     def used(self, numbers: Iterable[int]) -> None:
-        """Counts a use; what a fact says stays, so no index needs to know. Those about notes count uses of the note."""
+        """Counts a use, which no index needs to know. Facts about notes count uses of the note instead."""
         with self._database.write() as connection:
             for number in numbers:
                 values = {"uses": facts.c.uses + 1, "last_used": now()}
                 connection.execute(update(facts).where(facts.c.n == number, facts.c.note.is_(None)).values(values))
 
     def keep_note(self, note: NoteReference, learned_by: str, uses: int, last_used: str) -> None:
-        """Stores what is known of a note that is used often. One that was forgotten stays so, and a text that the user
-        has changed stays as it is."""
+        """Stores a fact about a note that is used often. What was forgotten or changed by the user stays so."""
         counted = {"uses": uses, "last_used": last_used}
         with self._database.write() as connection:
             row = _OF_NOTE(connection, key=note.key).first()
@@ -80,7 +78,6 @@ class Facts:
         return _fact(row) if row else None
 
     def notes(self) -> list[MemoryFact]:
-        """Those about notes."""
         return [_fact(row) for row in self._database.rows(_REMEMBERED.where(facts.c.note_key.is_not(None)))]
 
     def forget(self, number: int) -> MemoryFact:
@@ -99,7 +96,6 @@ class Facts:
             return _read(connection, number)
 
     def some(self, numbers: Sequence[int]) -> dict[int, MemoryFact]:
-        """Those of these numbers that there are."""
         return {row.n: _fact(row) for row in self._database.rows(_SOME, numbers=list(numbers))}
 
     def learned_from(self, message: str) -> list[int]:
@@ -138,8 +134,8 @@ class Facts:
         return int(self._database.scalar(_LATEST) or 0)
 
     def changed_since(self, revision: int, most: int) -> tuple[list[tuple[int, MemoryFact | None]], int]:
-        """Numbers of facts that changed after a revision, each with what it says now (None if it is forgotten), and the
-        revision that this leads to."""
+        """Numbers of facts that changed after a revision, with the facts (None for a forgotten one), and the last
+        revision of them."""
         rows = self._database.rows(_SINCE, since=revision, most=most)
         found = [(row.n, None if row.forgotten else _fact(row)) for row in rows]
         return found, rows[-1].revision if rows else revision

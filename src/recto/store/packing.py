@@ -1,8 +1,7 @@
 """Packing: compresses small JSON texts and wire messages with dictionaries of their common parts.
 
-The first byte says how a blob was packed. A shipped dictionary never changes, because old blobs need it.
-A request is packed with the messages it quotes as a further dictionary. Rewriting stored blocks requires repacking
-the requests that were packed with them.
+The first byte says how a blob was packed. A shipped dictionary never changes, because old blobs need it. A request is
+packed with the messages it quotes as a further dictionary: rewriting stored blocks requires repacking those requests.
 """
 
 import zlib
@@ -170,8 +169,8 @@ def new_messages(account: RequestAccount) -> list[str]:
 
 
 def make_dictionaries(connection: Connection, account: RequestAccount) -> tuple[PackDictionary, PackDictionary]:
-    """Of the finished messages that a request is the first to send, with the one before them; and of these and those
-    that it quotes. What is new in a request is mostly made of them."""
+    """Of the finished messages that a request is the first to send, with the one before; and of these and those that it
+    quotes. What is new in a request is mostly made of them."""
     quoted, last = quoted_messages(account), account.messages.last if account.messages else None
     rows = _QUOTED(connection, ids=[*new_messages(account), *quoted], last=last or "").all()
     return _dictionary([row for row in rows if row.id not in quoted]), _dictionary(rows)

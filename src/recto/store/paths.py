@@ -4,11 +4,12 @@ Places are found by branch and depth, so the length of a path does not matter.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, Connection, bindparam, select, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, select, update
 
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import BranchDepth, Conversation, Trail
@@ -16,12 +17,11 @@ from recto.chat.message import Message, now
 from recto.store.comparison import SentMessage
 from recto.store.dialect import in_list, raw_bytes
 from recto.store.document_uses import note_uses
-from recto.store.prepared_statement import InsertStatement, Statement
+from recto.store.prepared_statement import InsertStatement, Statement, given
 from recto.store.rows import (
     CONVERSATION,
     NUMBERED,
     AnyRow,
-    columns_from_parameters,
     compaction_of,
     conversation_of,
     message_columns,
@@ -52,9 +52,9 @@ def _trail(head: ColumnElement[bool]) -> Statement:
     return Statement(select(trail.c.head, trail.c.branch, trail.c.depth).order_by(trail.c.depth.desc()))
 
 
-def _set_aside() -> Statement:
-    """The Compactions on the path up to and with `at`, newest first, deeper than `after`. Each message
-    stores its newest one, so the walk goes from Compaction to Compaction."""
+def compactions_of(columns: Select[Any]) -> Statement:
+    """The Compactions on the path to `at`, newest first, deeper than `after`. Each message stores its newest one, so
+    the walk goes from Compaction to Compaction."""
     last = messages.alias("last")
     walk = (
         select(messages.c.n, messages.c.parent, messages.c.depth)
@@ -66,28 +66,21 @@ def _set_aside() -> Statement:
     hop = select(up.c.n, up.c.parent, up.c.depth).select_from(walk).join(parent, parent.c.n == walk.c.parent)
     hop = hop.join(up, up.c.n == parent.c.compaction).where(up.c.depth < walk.c.depth, up.c.depth > bindparam("after"))
     walk = walk.union_all(hop)
-    blocks = raw_bytes(messages.c.blocks).label("blocks")
-    return Statement(select(blocks).join(walk, walk.c.n == messages.c.n).order_by(walk.c.depth.desc()))
+    return Statement(columns.join(walk, walk.c.n == messages.c.n).order_by(walk.c.depth.desc()))
 
 
-_SET_ASIDE = _set_aside()
+_SET_ASIDE = compactions_of(select(raw_bytes(messages.c.blocks).label("blocks")))
 _TRAIL, _TRAILS = _trail(messages.c.id == bindparam("head")), _trail(in_list(messages.c.id, "heads"))
 _CONVERSATIONS = Statement(CONVERSATION.where(in_list(conversations.c.id, "ids")))
 _BLOCKS = Statement(select(messages.c.n, messages.c.blocks).where(in_list(messages.c.n, "numbers")))
 _DEPTHS = Statement(select(messages.c.id, messages.c.depth).where(in_list(messages.c.id, "ids")))
 _ON_BRANCH = (messages.c.conversation == bindparam("home"), messages.c.branch == bindparam("branch"))
-_STRETCH = Statement(
-    NUMBERED.where(*_ON_BRANCH, messages.c.depth.between(bindparam("first"), bindparam("last"))).order_by(
-        messages.c.depth
-    )
-)
+_BETWEEN = messages.c.depth.between(bindparam("first"), bindparam("last"))
+_STRETCH = Statement(NUMBERED.where(*_ON_BRANCH, _BETWEEN).order_by(messages.c.depth))
 _SAID_AT = Statement(select(messages.c.said).where(*_ON_BRANCH, messages.c.depth == bindparam("depth")))
 # The columns for the messages that a record refers to.
 _SENT = select(
-    messages.c.id,
-    messages.c.said,
-    messages.c.role,
-    messages.c.depth,
+    *(messages.c[name] for name in ("id", "said", "role", "depth")),
     (messages.c.compaction == messages.c.n).label("cut"),
 )
 _SENT_PATH, _SENT_BY_IDS = path_of(_SENT), Statement(_SENT.where(in_list(messages.c.id, "ids")))
@@ -130,14 +123,13 @@ def conversation_paths(connection: Connection, ids: Collection[str]) -> dict[str
 
 
 class MessagePath(Struct, frozen=True):
-    """The path to a head; finds rows by their depth or by their number."""
+    """The path to a head; finds rows by their depth or by their number, in order."""
 
     connection: Connection
     head: AnyRow
     trail: Trail
 
     def rows(self, first: int, last: int) -> list[AnyRow]:
-        """The rows between two depths, in order."""
         return [
             row
             for branch, start, end in self.trail.between(first, last)
@@ -145,13 +137,11 @@ class MessagePath(Struct, frozen=True):
         ]
 
     def numbered(self, number: int) -> AnyRow | None:
-        """The message with this number on the path."""
         depth = self._depth(number)
         found = self.rows(depth, depth) if depth else []
         return found[0] if found and found[0].said == number else None
 
     def numbered_rows(self, first: int, last: int) -> list[AnyRow]:
-        """The rows between two numbers, in order."""
         start, end = self._depth(first), self._depth(min(last, self.head.said))
         return self.rows(start, end) if start and end else []
 
@@ -162,17 +152,13 @@ class MessagePath(Struct, frozen=True):
         low, high = number, number + self.head.depth - self.head.said
         while low < high:
             middle = (low + high) // 2
-            found = self._number_at(middle)
+            place = {"branch": self.trail.at(middle), "depth": middle}
+            found = _SAID_AT(self.connection, home=self.head.conversation, **place).scalar()
             if found is None:
                 return None
             # numbers never grow faster than depth, so the target is at least the difference away
             low, high = (middle + number - found, high) if found < number else (low, middle - found + number)
         return low
-
-    def _number_at(self, depth: int) -> int | None:
-        branch = self.trail.at(depth)
-        number: int | None = _SAID_AT(self.connection, home=self.head.conversation, branch=branch, depth=depth).scalar()
-        return number
 
 
 def path_to(connection: Connection, head: str) -> MessagePath:
@@ -186,7 +172,7 @@ _request = select(requests.c.n).where(requests.c.id == bindparam("request_id")).
 INSERT_MESSAGE = InsertStatement(
     lambda insert: (
         insert(messages)
-        .values(columns_from_parameters(messages, request=_request))
+        .values(given(messages, request=_request))
         .on_conflict_do_nothing(index_elements=[messages.c.id])
     )
 )
@@ -234,9 +220,9 @@ def has_child(connection: Connection, parent: int) -> bool:
     return _HAS_CHILD(connection, parent=parent).first() is not None
 
 
-def place_under(message: Message, parent: ParentPlace, parent_id: str | None) -> Message:
+def place_under(message: Message, parent: ParentPlace) -> Message:
     said = parent.said + (0 if message.compaction else 1)
-    return replace(message, parent=parent_id, depth=parent.depth + 1, said=said, created=message.created or now())
+    return replace(message, depth=parent.depth + 1, said=said, created=message.created or now())
 
 
 def insert_message(
@@ -279,7 +265,7 @@ _decoder = Decoder(SetAside)
 
 
 def lines_set_aside(connection: Connection, at: str, cleared: str | None) -> tuple[str, ...]:
-    """What the Compactions on the path up to and with `at` set aside, oldest first, without those before a clear."""
+    """What the Compactions on the path to `at` set aside, oldest first, without those before a clear."""
     after = message_row(connection, cleared).depth if cleared else 0
     return all_set_aside(_read_end(bytes(row.blocks)) for row in _SET_ASIDE(connection, at=at, after=after))
 

@@ -20,7 +20,7 @@ from recto.store.database import Database
 from recto.store.dialect import in_list, raw_bytes
 from recto.store.packing import PackDictionary, make_dictionaries, pack_with
 from recto.store.paths import sent_messages
-from recto.store.prepared_statement import InsertStatement, Statement
+from recto.store.prepared_statement import InsertStatement, Statement, given
 from recto.store.rebuild import (
     Rebuilder,
     encode_account,
@@ -32,7 +32,7 @@ from recto.store.rebuild import (
     verify_account,
     with_piece_numbers,
 )
-from recto.store.rows import MESSAGE_BY_ID, WAS_SENT, AnyRow, columns_from_parameters, read_details
+from recto.store.rows import MESSAGE_BY_ID, WAS_SENT, AnyRow, read_details
 from recto.store.schema import conversations, messages, pieces, requests
 from recto.store.usage_totals import forget_totals
 from recto.window.account import NO_ACCOUNT, RequestAccount
@@ -46,10 +46,10 @@ BATCH = 200
 MIN_QUOTING_BYTES = 120
 
 KNOWN_PIECES = Statement(select(pieces.c.sha256, pieces.c.n).where(in_list(pieces.c.sha256, "hashes")))
-_INSERT_PIECE = InsertStatement(insert(pieces).values(columns_from_parameters(pieces)))
+_INSERT_PIECE = InsertStatement(insert(pieces).values(given(pieces)))
 _INSERT = Statement(
     insert(requests).values(
-        columns_from_parameters(
+        given(
             requests,
             conversation=select(conversations.c.n).where(conversations.c.id == bindparam("home")).scalar_subquery(),
             message=select(messages.c.n).where(messages.c.id == bindparam("answers")).scalar_subquery(),
@@ -107,7 +107,7 @@ _REPLY_DETAILS = Statement(
 
 
 class Record(Struct, frozen=True):
-    """A stored request without its bytes; `Records.rebuild` returns those."""
+    """A stored request without its bytes."""
 
     id: str
     conversation: str
@@ -128,7 +128,6 @@ class Record(Struct, frozen=True):
         return not self.outcome.get("not_sent")
 
     def to_json(self) -> dict[str, Any]:
-        """One object: its own fields, then what was decided, then what became of it."""
         own = {name: getattr(self, name) for name in self.__struct_fields__ if name not in ("account", "outcome")}
         return {**own, **self.account.to_json(), **self.outcome}
 
@@ -151,7 +150,7 @@ class Records:
         self._database = database
 
     def save(self, request: Request, base: str | None) -> None:
-        """Stores the request as pieces shared with `base` plus its new ones, with the reason for a broken prefix."""
+        """Stores the request as pieces shared with `base` and its own, with the reason for a broken prefix."""
         with self._database.write() as connection:
             before = _request_row(connection, base) if base else None
             dictionaries = make_dictionaries(connection, request.account)
@@ -189,7 +188,7 @@ class Records:
             forget_totals(connection, request=request.id)
 
     def outcome(self, id: str, *, cost_usd: float | None = None, **facts: Any) -> None:
-        """Stores the outcome of the request once: what it cost, attempts, usage, finish, error, the reply's id."""
+        """Stores what the request cost, attempts, usage, finish, error, the reply's id."""
         with self._database.write() as connection:
             _SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts), new_cost=cost_usd)
             forget_totals(connection, request=id)
@@ -199,12 +198,12 @@ class Records:
             return _record(connection, _request_row(connection, id))
 
     def account(self, id: str) -> RequestAccount:
-        """The account without the picks of the session's sources, which take longest to read."""
+        """Without the picks of the session's sources, which take longest to read."""
         with self._database.read() as connection:
             return read_bare_account(connection, _request_row(connection, id))
 
     def window_sizes(self, ids: Sequence[str]) -> dict[str, RequestAccount]:
-        """Model, limit and total of each of these requests whose account can be read."""
+        """Accounts with model, limit and total alone; without those that cannot be read."""
         found: dict[str, RequestAccount] = {}
         with self._database.read() as connection:
             for row in REBUILT_BY_IDS(connection, ids=ids):
@@ -213,14 +212,14 @@ class Records:
         return found
 
     def ids(self, conversation: str | None = None) -> list[str]:
-        """The ids of all requests, oldest first."""
+        """The oldest first."""
         query = select(requests.c.id).order_by(requests.c.n)
         if conversation:
             query = query.join(conversations).where(conversations.c.id == conversation)
         return [row.id for row in self._database.rows(query)]
 
     def unsent(self, ids: Sequence[str] | None = None) -> set[str]:
-        """The ids of the requests that never left, among these or of all."""
+        """The requests that never left, among these or of all."""
         query = select(requests.c.id).where(~WAS_SENT)
         if ids is not None:
             query = query.where(requests.c.id.in_(ids))
@@ -244,8 +243,7 @@ class Records:
         return found
 
     def named(self, id: str) -> str:
-        """The request with this id, or the request of the message with this id: of a reply, or the last for a user's
-        message."""
+        """The request with this id, that of a reply, or the last one for a user's message."""
         with self._database.read() as connection:
             if _BY_ID(connection, id=id).first() is not None:
                 return id
@@ -258,7 +256,7 @@ class Records:
         return str(found)
 
     def before(self, id: str) -> str:
-        """The request that this one is based on, or the one sent before it in its conversation."""
+        """The base of the request, or the one sent before it in its conversation."""
         with self._database.read() as connection:
             prefix = read_bare_account(connection, _request_row(connection, id)).prefix
             found = (prefix.base if prefix else None) or _BEFORE(connection, id=id).scalar()
@@ -267,7 +265,6 @@ class Records:
         return str(found)
 
     def compare(self, before: str, after: str, formats: Formats) -> Difference:
-        """The sources added, removed and changed from one request to another, and what broke the prefix."""
         with self._database.read() as connection:
             again = Rebuilder()
             one, other = (_side(connection, again, _request_row(connection, id), formats) for id in (before, after))
@@ -279,7 +276,7 @@ class Records:
             return _side(connection, Rebuilder(), _request_row(connection, id), formats)
 
     def text(self, sha256: str) -> bytes | None:
-        """The text of this hash; None where it is not kept."""
+        """The kept text of this hash."""
         with suppress(NotFound, Altered):
             return Blobs(self._database).get(sha256)
         return None
@@ -290,7 +287,7 @@ class Records:
             return Rebuilder().body(connection, _rebuilt_rows(connection, [id])[0])
 
     def differences(self, ids: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-        """Yields each request with None when it rebuilds and its account can be read, else with what differs."""
+        """Each request with None when it rebuilds and its account can be read, else with what differs."""
         again = Rebuilder()
         for start in range(0, len(ids), BATCH):
             # in batches: one long read transaction would keep SQLite from checkpointing its log
@@ -310,7 +307,7 @@ def _difference(connection: Connection, again: Rebuilder, row: AnyRow) -> str | 
 
 
 def _rebuilt_rows(connection: Connection, ids: Sequence[str]) -> list[AnyRow]:
-    """The rows in the order of the ids. Raises NotFound for the first unknown id."""
+    """In the order of the ids. Raises NotFound for the first unknown id."""
     found = {row.id: row for row in REBUILT_BY_IDS(connection, ids=ids)}
     return [found.get(id) or _request_row(connection, id) for id in ids]
 
@@ -323,10 +320,7 @@ def _split(
     more: tuple[Piece, ...],
 ) -> tuple[int, int, list[int]]:
     """How many pieces are shared with the base, how many of them are stored by reference to it, and the numbers of the
-    others. `more` is stored in the same step, and its numbers come last.
-
-    Where the base's stable part is repeated, as in nearly every turn, its pieces need not be looked up.
-    """
+    others and of `more`. Where the base's stable part is repeated, as in nearly every turn, it is not looked up."""
     may_chain = base is not None and base.chain < LONGEST_CHAIN
     is_reply = request.purpose == "reply"  # a summary request may continue with pieces that were not stable
     repeats = base is not None and may_chain and is_reply and base.stable

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, Select, Table, bindparam, exists, literal, or_, select, update
+from sqlalchemy import Connection, Select, bindparam, exists, literal, or_, select, update
 
 from recto import wire
 from recto.chat.blocks import Block, Compaction, Made, Thinking
@@ -23,11 +23,6 @@ from recto.store.schema import conversations, deltas, messages, requests
 
 AnyRow = Any
 """A row whose items have the names of their columns."""
-
-
-def columns_from_parameters(table: Table, **special: Any) -> dict[str, Any]:
-    """Values for all columns but `n`: each from a parameter of the same name, unless given in `special`."""
-    return {column.name: bindparam(column.name) for column in table.columns if column.name != "n"} | special
 
 
 # A quotation mark inside a text of the JSON has a backslash before it, so no error message looks like the field.

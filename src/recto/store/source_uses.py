@@ -36,7 +36,7 @@ from recto.sources.advice import SIGNS, AgentTotals, Sign, SourceStats
 from recto.sources.source import SENT_KINDS, Mode, SourceId
 from recto.store.database import Database
 from recto.store.dialect import in_list
-from recto.store.prepared_statement import Statement
+from recto.store.prepared_statement import Statement, given
 from recto.store.rows import BY_NUMBER, WAS_SENT, AnyRow, read_numbered
 from recto.store.schema import (
     conversations,
@@ -45,7 +45,6 @@ from recto.store.schema import (
     source_names,
     source_totals,
     source_uses,
-    summed_conversations,
 )
 from recto.store.usage_totals import DAY, MINUTE, MONTH, Progress, UsageTotals, forget_totals, local_day
 
@@ -103,9 +102,9 @@ _NAMED = Statement(
         in_list(source_names.c.name, "names"),
     )
 )
-_ADD_NAME = Statement(insert(source_names).values({column.name: bindparam(column.name) for column in _ID}))
+_ADD_NAME = Statement(insert(source_names).values(given(source_names)))
 _FORGET = Statement(delete(source_uses).where(source_uses.c.request == bindparam("number")))
-_NOTE = Statement(insert(source_uses).values({column.name: bindparam(column.name) for column in source_uses.columns}))
+_NOTE = Statement(insert(source_uses).values(given(source_uses)))
 _SIGN = Statement(
     update(source_uses)
     .where(source_uses.c.request == bindparam("number"), source_uses.c.source == bindparam("of"))
@@ -399,61 +398,37 @@ def source_sums(connection: Connection, homes: Sequence[int]) -> list[Mapping[st
     return [row._asdict() for row in _SOURCE_SUMS(connection, homes=homes)]
 
 
-def _replies(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """The number of replies with any source in each conversation that has any."""
-    has_sources = select(source_uses.c.source).where(source_uses.c.request == requests.c.n).exists()
-    return (
-        select(requests.c.conversation, func.count(distinct(_REPLY)).label("replies"))
-        .join(conversations, _of_conversation)
-        .where(*_IS_REPLY, *conditions, has_sources)
-        .group_by(requests.c.conversation)
-    )
-
-
-def _totals(by_conversation: FromClause) -> Statement:
-    """Replies and conversations of each agent."""
-    each = by_conversation.c
-    return Statement(
-        select(conversations.c.agent, _sum(each.replies).label("replies"), func.count().label("conversations"))
-        .join_from(by_conversation, conversations, conversations.c.n == each.conversation)
-        .where(_OF_AGENT, each.replies > 0)
-        .group_by(conversations.c.agent)
-    )
-
-
-_TOTALS, _KEPT_TOTALS = (_totals(table) for table in (_replies(*_WITHIN).cte("by_conversation"), summed_conversations))
-_REPLY_SUMS = Statement(_replies(_IN_HOMES))
-
-
-def reply_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of `summed_conversations` for these conversations."""
-    replies = dict(_REPLY_SUMS(connection, homes=homes))
-    return [{"conversation": home, "replies": replies.get(home, 0)} for home in homes]
-
-
 _IN_PERIOD = ("replies", "included", "chosen", "looked", "used", "scored", "tokens")
 
 
-def _by_reply(*conditions: ColumnElement[bool]) -> Statement:
+def _by_reply(*conditions: ColumnElement[bool]) -> Select[Any]:
+    """The columns of `source_days` for each reply."""
     turn = _turns(*conditions)
     is_chosen = turn.mode == "agent"
-    return Statement(
-        select(
-            func.max(turn.conversation).label("conversation"),
-            func.min(turn.created).label("created"),
-            literal(1).label("replies"),
-            func.count().label("included"),
-            _count(is_chosen).label("chosen"),
-            _count(is_chosen & (turn.sign > 0)).label("looked"),
-            _count(is_chosen & (turn.sign > 1)).label("used"),
-            func.sum(case((is_chosen, turn.score))).label("score"),
-            _count(is_chosen & turn.score.is_not(None)).label("scored"),
-            func.sum(turn.tokens).label("tokens"),
-        ).group_by(turn.message)
-    )
+    return select(
+        func.max(turn.conversation).label("conversation"),
+        func.min(turn.created).label("created"),
+        literal(1).label("replies"),
+        func.count().label("included"),
+        _count(is_chosen).label("chosen"),
+        _count(is_chosen & (turn.sign > 0)).label("looked"),
+        _count(is_chosen & (turn.sign > 1)).label("used"),
+        func.sum(case((is_chosen, turn.score))).label("score"),
+        _count(is_chosen & turn.score.is_not(None)).label("scored"),
+        func.sum(turn.tokens).label("tokens"),
+    ).group_by(turn.message)
 
 
-_BY_REPLY, _BY_REPLY_IN_HOMES = _by_reply(*_WITHIN), _by_reply(_IN_HOMES)
+def _totals(table: FromClause) -> Statement:
+    """Replies with any source, and their conversations, by agent."""
+    replies, homes = _sum(table.c.replies).label("replies"), func.count(distinct(table.c.conversation))
+    agents = select(conversations.c.agent, replies, homes.label("conversations"))
+    of_conversation = conversations.c.n == table.c.conversation
+    return Statement(agents.join_from(table, conversations, of_conversation).where(_OF_AGENT).group_by("agent"))
+
+
+_BY_REPLY, _BY_REPLY_IN_HOMES = Statement(_by_reply(*_WITHIN)), Statement(_by_reply(_IN_HOMES))
+_TOTALS, _KEPT_TOTALS = _totals(_by_reply(*_WITHIN).cte("by_reply")), _totals(source_days)
 _KEPT_DAYS = Statement(
     select(
         source_days.c.day.label("created"),
@@ -471,6 +446,19 @@ def day_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any
     rows = _BY_REPLY_IN_HOMES(connection, homes=homes)
     groups = _grouped(((row.conversation, day(row.created[:MINUTE])), row) for row in rows)
     return [{"conversation": home, "day": day, **_sums(group)} for (home, day), group in groups.items()]
+
+
+_REPLIES_IN_HOMES = Statement(
+    select(source_days.c.conversation, _sum(source_days.c.replies))
+    .where(in_list(source_days.c.conversation, "homes"))
+    .group_by(source_days.c.conversation)
+)
+
+
+def reply_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
+    """Rows of `summed_conversations` for these conversations, when those of `source_days` are stored."""
+    replies = dict(_REPLIES_IN_HOMES(connection, homes=homes))
+    return [{"conversation": home, "replies": replies.get(home, 0)} for home in homes]
 
 
 def _grouped(rows: Iterable[tuple[Any, AnyRow]]) -> dict[Any, list[AnyRow]]:

@@ -1,8 +1,8 @@
 """Copies a whole store into another database, row by row, numbers included: from SQLite to PostgreSQL, or back.
 
-One state of the source is copied. A table is compared with its copy stretch by stretch, and what differs is written, so
-that a copy that was interrupted goes on where it stopped. Until all of it is there and has the hash of the source, the
-target is marked, and nothing else opens it.
+One state of the source is copied. Tables are compared with their copies stretch by stretch, and what differs is
+written, so an interrupted copy goes on. Until it has the hash of the source, the target is marked, and nothing else
+opens it.
 """
 
 import hashlib
@@ -59,7 +59,7 @@ def _place(location: Path | str) -> str:
 
 
 def _first_ids(connection: Connection) -> Sequence[str]:
-    """By which a store is known again, as long as its first conversation is there."""
+    """Identify a store as long as its first conversation is there."""
     firsts = [select(table.c.id).order_by(table.c.n).limit(1) for table in (conversations, messages)]
     return [str(connection.execute(each).scalar() or "") for each in firsts]
 
@@ -94,7 +94,7 @@ class _Copying:
         return StoreCopy(self._counts, self._written, whole.hexdigest())
 
     def _is_begun(self, connection: Connection) -> bool:
-        """Marks an empty target, or finds it marked; False where it holds something else."""
+        """Marks an empty target, or finds it marked; False where it holds anything else."""
         with connection.begin():
             version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
             if version != self._mark:

@@ -1,9 +1,9 @@
-"""Trash: removes conversations for good: their messages and records, and the pieces and blobs that no other
-conversation needs. Retention: removes those that nobody has used for a while.
+"""Trash: removes conversations for good, with the pieces and blobs that no other conversation needs. Retention: removes
+those that nobody has used for a while.
 
-A conversation goes as a whole: later messages, summaries and requests repeat the earlier ones, so no part of it could
-be removed without leaving its words in the rest. Each is one transaction. What the others need is read before, without
-a lock; within the transaction only what was stored since.
+A conversation goes as a whole: later messages, summaries and requests repeat earlier ones, so a part of it would leave
+its words in the rest. Each is one transaction. What the others need is read before, without a lock; within it only what
+was stored since.
 """
 
 from collections import Counter
@@ -78,11 +78,11 @@ class Trash:
         self._database = database
 
     def empty(self, before: str, tell: Tell | None = None) -> int:
-        """Removes the conversations that were deleted at this time or before; returns how many."""
+        """Removes what was deleted at this time or before; returns how many conversations."""
         return self.remove(conversations.c.deleted <= before, tell)
 
     def remove(self, wanted: ColumnElement[bool], tell: Tell | None = None) -> int:
-        """Removes the conversations that are wanted, and still are when their turn comes; returns how many."""
+        """Removes the wanted conversations, if they still are when their turn comes; returns how many."""
         query = select(conversations.c.n).where(wanted).order_by(conversations.c.n)
         with self._database.read() as connection:
             numbers = connection.execute(query).scalars().all()
@@ -127,7 +127,7 @@ class Trash:
 
 
 class _OtherNeeds:
-    """What other conversations need of what some use: those that stay, and those that are still to be removed."""
+    """What other conversations need of what some use: those that stay, and those to be removed later."""
 
     def __init__(self, used: dict[int, Needs]) -> None:
         self._homes = used.keys()
@@ -144,14 +144,14 @@ class _OtherNeeds:
         return self._request + self._message
 
     def of(self, used: Needs) -> Needs:
-        """Of what one of the conversations uses, what others need."""
+        """What others need of it."""
         return Needs(
             {piece for piece in used.pieces if self._pieces[piece] > 1 or piece in self._needed.pieces},
             {blob for blob in used.blobs if self._blobs[blob] > 1 or blob in self._needed.blobs},
         )
 
     def forget(self, used: Needs) -> None:
-        """A conversation is removed, and needs nothing any more."""
+        """The conversation is removed."""
         self._pieces.subtract(used.pieces)
         self._blobs.subtract(used.blobs)
 
@@ -193,7 +193,6 @@ class _OtherNeeds:
 
 
 def _needs_of(connection: Connection, number: int) -> Needs:
-    """What a conversation uses."""
     needs, again = Needs(), Rebuilder()
     for row in connection.execute(_REQUESTS.where(requests.c.conversation == number)):
         numbers, hashes = named_by(connection, row, again)
@@ -206,7 +205,7 @@ def _needs_of(connection: Connection, number: int) -> Needs:
 
 
 def _repack(connection: Connection, number: int, still_needed: Collection[int]) -> None:
-    """Packs pieces that stay anew, where they were packed with messages of a conversation that goes."""
+    """Packs pieces that stay again, where they were packed with messages of the conversation that goes."""
     going = set(connection.execute(select(messages.c.n).where(messages.c.conversation == number)).scalars())
     for some in _batches(sorted(still_needed)):
         for row in connection.execute(select(pieces.c.n, pieces.c.data).where(pieces.c.n.in_(some))).all():
@@ -268,10 +267,8 @@ def time_before(age: str) -> str:
 
 
 class RetentionScope(Struct, frozen=True):
-    """Which conversations are to go."""
-
     before: str
-    """Those that were used last before this time."""
+    """Conversations that were not used since."""
     conversation: str | None = None
     """Only this one, by its id."""
     owner: str | None = None
@@ -279,15 +276,13 @@ class RetentionScope(Struct, frozen=True):
 
 
 class Removal(Struct, frozen=True):
-    """What goes with the conversations of a scope, and what stays of them."""
-
     conversations: tuple[Conversation, ...]
     messages: int
     requests: int
     facts: int
     """Facts that were learned from them: they stay."""
     used_since: int
-    """Conversations of the scope that began before its time and were used since: they stay, whole."""
+    """Conversations of the scope that began before its time and were used since: they stay."""
 
 
 class PruneOptions(TypedDict, total=False):
@@ -298,7 +293,7 @@ class PruneOptions(TypedDict, total=False):
     backups: bool
     """Delete the daily backups too."""
     dry_run: bool
-    """Only tell."""
+    """Remove nothing."""
 
 
 class PruneReport(Struct, frozen=True):
@@ -316,7 +311,6 @@ class Retention:
         self._database, self._trash = database, trash
 
     def preview(self, scope: RetentionScope) -> Removal:
-        """What `prune` would remove now."""
         wanted = _goes(scope)
         going, ids = (select(column).where(wanted) for column in (conversations.c.n, conversations.c.id))
         stays = and_(_within(scope), conversations.c.created < scope.before, ~wanted)

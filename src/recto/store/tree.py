@@ -1,7 +1,7 @@
 """Tree: conversations and their messages. Messages are only added; each conversation has a head, its newest message."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import islice, takewhile
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -33,6 +33,7 @@ from recto.store.paths import (
     MOVE_HEAD,
     ConversationPath,
     MessagePath,
+    compactions_of,
     conversation_paths,
     find_trail,
     insert_message,
@@ -78,8 +79,6 @@ _ARE: dict[ConversationState, ColumnElement[bool]] = {
     "deleted": conversations.c.deleted.is_not(None),
 }
 _TABLES = {"conversation": conversations, "message": messages, "request": requests}
-# Follows every digit of an id.
-_AFTER_DIGITS = "~"
 _NUMBERS = Statement(select(conversations.c.id, conversations.c.n).where(in_list(conversations.c.id, "ids")))
 
 _parents, _at, _children = messages.alias("parents"), messages.alias("at"), messages.alias("children")
@@ -100,6 +99,7 @@ def _compaction_at(columns: Select[Any]) -> Statement:
 
 
 _COMPACTION_AT, _COMPACTION_BLOCKS_AT = _compaction_at(MESSAGE), _compaction_at(select(messages.c.blocks))
+_COMPACTIONS = compactions_of(MESSAGE)
 
 
 def _set(*columns: str) -> Any:
@@ -142,18 +142,17 @@ class Tree:
             return conversation_of(conversation_row(connection, id))
 
     def conversation_numbered(self, number: int) -> Conversation:
-        """The conversation that people know by this number."""
         row = self._database.first(CONVERSATION.where(conversations.c.n == number))
         if row is None:
             raise NotFound(f"there is no conversation #{number}; `recto conversations list` shows those there are")
         return conversation_of(row)
 
     def conversation_numbers(self, ids: Collection[str]) -> dict[str, int]:
-        """Conversations that there are, id -> number."""
+        """By id; unknown ones are left out."""
         return {row.id: row.n for row in self._database.rows(_NUMBERS, ids=list(ids))}
 
     def latest(self, *, unsent: bool = True) -> Conversation | None:
-        """The active conversation that changed last; without `unsent`, of those that can be gone on with."""
+        """The active conversation that changed last; without `unsent`, only one that was sent or is empty."""
         query = CONVERSATION.where(_ARE["active"]).order_by(*_LATEST).limit(1)
         if not unsent:
             query = query.where(or_(conversations.c.head.is_(None), CONVERSATION_WAS_SENT))
@@ -174,23 +173,22 @@ class Tree:
         state: ConversationState | None = None,
         owner: str | None = None,
     ) -> list[Conversation]:
-        """The latest first, in one state or in any; of one owner's clients, or all."""
-        query = CONVERSATION.order_by(*_LATEST).limit(limit)
-        if owner is not None:
-            own = select(client_conversations.c.conversation).where(client_conversations.c.owner == owner)
-            query = query.where(conversations.c.n.in_(own))
-        if state:
-            query = query.where(_ARE[state])
-        if since:
-            query = query.where(conversations.c.updated >= since)
-        if before:
-            query = query.where(conversations.c.updated < before)
+        """The latest first; `owner` is a client of the endpoint."""
+        own = select(client_conversations.c.conversation).where(client_conversations.c.owner == owner)
+        wanted = (
+            *([conversations.c.n.in_(own)] if owner is not None else []),
+            *([_ARE[state]] if state else []),
+            *([conversations.c.updated >= since] if since else []),
+            *([conversations.c.updated < before] if before else []),
+        )
+        query = CONVERSATION.where(*wanted).order_by(*_LATEST).limit(limit)
         return [conversation_of(row) for row in self._database.rows(query)]
 
     def ids_beginning(self, kind: IdKind, start: str, *, most: int, home: str | None = None) -> list[str]:
         """Ids that begin so; of messages and requests only those of the conversation `home`, where it is given."""
         table = _TABLES[kind]
-        query = select(table.c.id).where(table.c.id >= start, table.c.id < start + _AFTER_DIGITS)
+        # ~ follows every digit of an id
+        query = select(table.c.id).where(table.c.id >= start, table.c.id < f"{start}~")
         if home:
             query = query.join(conversations).where(conversations.c.id == home)
         return [row.id for row in self._database.rows(query.order_by(table.c.id).limit(most))]
@@ -204,11 +202,10 @@ class Tree:
             return self._set(id, title=row.title if title is None else title, details=wire.dumps(remaining))
 
     def archive(self, id: str, *, is_archived: bool = True) -> Conversation:
-        """Archives a conversation, or takes it out of the archive."""
         return self._set(id, archived=now() if is_archived else None)
 
     def delete(self, id: str, *, is_deleted: bool = True) -> Conversation:
-        """Moves a conversation to the trash, or back to where it was before."""
+        """Moves a conversation to the trash, or back to where it was."""
         return self._set(id, deleted=now() if is_deleted else None)
 
     def _set(self, id: str, **values: str | None) -> Conversation:
@@ -225,10 +222,13 @@ class Tree:
         with self._database.write() as connection:
             home = conversation_row(connection, conversation)
             parent = parent_of(connection, home, message.parent)
-            placed = place_under(message, parent, message.parent)
+            placed = place_under(message, parent)
             number = insert_message(connection, home.n, parent, placed)
             if number is None:
-                return self._already_stored(home, message_row(connection, message.id), message)
+                known = message_of(message_row(connection, message.id))
+                if (known.role, known.blocks, known.parent) != (message.role, message.blocks, message.parent):
+                    raise Invalid(f"message {message.id} is already stored with other content", id=message.id)
+                return AppendedMessage(known, home.head_id == message.id)
             self._database.note_newest(number, placed.id)
             if message.status == "unfinished":
                 note_open(self._database, connection, number)
@@ -237,7 +237,7 @@ class Tree:
             return AppendedMessage(placed, move_head(connection, home, parent, number, placed))
 
     def append_all(self, conversation: str, said: Iterable[Message]) -> Message | None:
-        """Stores many messages in one transaction, the first below the head and each other below the one before it."""
+        """Stores many messages in one transaction, each below the one before, the first below the head."""
         with self._database.write():
             last, parent = None, self.conversation(conversation).head
             for message in said:
@@ -245,29 +245,16 @@ class Tree:
                 parent = last.id
             return last
 
-    def _already_stored(self, home: AnyRow, existing: AnyRow, message: Message) -> AppendedMessage:
-        known = message_of(existing)
-        if (known.role, known.blocks, known.parent) != (message.role, message.blocks, message.parent):
-            raise Invalid(f"message {message.id} is already stored with other content", id=message.id)
-        return AppendedMessage(known, home.head_id == message.id)
-
     def grow(self, message: str, steps: list[Delta]) -> None:
-        """Stores new deltas of an unfinished message."""
         with self._database.write() as connection:
             _INSERT_DELTA(connection, id=message, growth=wire.dumps(steps))
 
     def finish(self, message: Message) -> None:
         """Completes an unfinished message: stores its blocks and deletes its deltas."""
         with self._database.write() as connection:
-            text = message_columns(message)
-            row = _FINISH(
-                connection,
-                message=message.id,
-                new_status=message.status,
-                new_blocks=text["blocks"],
-                new_details=text["details"],
-                new_priority=message.priority,
-            ).first()
+            columns = {"status": message.status, "priority": message.priority, **message_columns(message)}
+            new = {f"new_{name}": value for name, value in columns.items()}
+            row = _FINISH(connection, message=message.id, **new).first()
             if row is None:
                 raise Invalid(f"message {message.id} is already finished, or was never started", id=message.id)
             _DELETE_DELTAS(connection, number=row.n)
@@ -281,7 +268,7 @@ class Tree:
             _SET_STATUS(connection, message=id, new_status="done")
 
     def refer(self, message: Message) -> None:
-        """Stores the document references of a message once they are known; its text stays unchanged."""
+        """Stores the document references of a message; its text stays unchanged."""
         with self._database.write() as connection:
             row = _SET_BLOCKS(connection, message=message.id, new_blocks=message_columns(message)["blocks"]).first()
             if row is None:
@@ -289,7 +276,7 @@ class Tree:
             note_uses(connection, row.n, message.blocks)
 
     def count(self, message: Message) -> None:
-        """Stores the token counts of a message once they are known."""
+        """Stores the token counts of a message."""
         with self._database.write() as connection:
             _SET_DETAILS(connection, message=message.id, new_details=message_columns(message)["details"])
 
@@ -327,7 +314,7 @@ class Tree:
             return str(connection.execute(home).scalar_one())
 
     def compaction(self, at: str) -> Message | None:
-        """The newest message with a Compaction on the path up to and including `at`."""
+        """The newest message with a Compaction on the path to `at`."""
         with self._database.read() as connection:
             row = _COMPACTION_AT(connection, id=at).first()
             if row is None:
@@ -336,25 +323,25 @@ class Tree:
             return read_messages(connection, [row])[0]
 
     def compaction_block(self, at: str) -> Compaction | None:
-        """The newest Compaction on the path up to and including `at`, without its message."""
+        """The same without its message."""
         return compaction_of(self._database.scalar(_COMPACTION_BLOCKS_AT, id=at) or "[]")
 
     def compactions(self, at: str, *, limit: int | None = None, after: int = 0) -> list[Message]:
-        """The newest messages with Compactions on the path up to and including `at`, newest first, deeper than
-        `after`."""
+        """The messages with Compactions on the path to `at`, newest first, deeper than `after`."""
         with self._database.read() as connection:
             message_row(connection, at)
-            found = takewhile(lambda row: row.depth > after, _compactions_up_from(connection, at))
-            return [message_of(row) for row in islice(found, limit)]
+            rows = _COMPACTIONS(connection, at=at, after=after)
+            found = [message_of(row) for row in islice(rows, limit)]
+            rows.close()
+            return found
 
     def set_aside(self, at: str, newest: Compaction | None = None) -> tuple[str, ...]:
-        """What the Compactions on the path up to and including `at` set aside, oldest first; `newest` of them tells
-        of a clear."""
+        """What the Compactions on the path to `at` set aside, oldest first; `newest` of them may be a clear."""
         with self._database.read() as connection:
             return lines_set_aside(connection, at, cleared_at(newest))
 
     def newest_compaction_below(self, id: str) -> str | None:
-        """The newest message with a Compaction on any branch that runs through this one."""
+        """The newest message with a Compaction on any branch through this message."""
         with self._database.read() as connection:
             target = message_row(connection, id)
             query = MESSAGE.where(messages.c.conversation == target.conversation, messages.c.compaction == messages.c.n)
@@ -367,7 +354,7 @@ class Tree:
             return _is_on(connection, path_end, message_row(connection, message))
 
     def page(self, start: str, *, most: int, until: str | None = None) -> list[Message]:
-        """Up to `most` messages from `start` up the path, newest first, ending before `until`."""
+        """At most this many messages from `start` up the path, newest first, ending before `until`."""
         with self._database.read() as connection:
             found = _PATH(connection, start=start, most=most, until=until or "").all()
             if not found:
@@ -421,7 +408,7 @@ class Tree:
             return next((end for end in ends if _is_on(connection, end, target)), id)
 
     def roots(self, conversation: str) -> list[str]:
-        """The first messages of a conversation: more than one where its beginning was written again."""
+        """The first messages of a conversation: several where its beginning was written again."""
         with self._database.read() as connection:
             home = conversation_row(connection, conversation)
             first = messages.c.conversation == home.n, messages.c.parent.is_(None)
@@ -435,7 +422,7 @@ class Tree:
             return read_messages(connection, connection.execute(query).all())
 
     def move(self, conversation: str, target: str | None) -> None:
-        """Moves the head to `target`; None is before the first message."""
+        """Moves the head; None is before the first message."""
         with self._database.write() as connection:
             home = conversation_row(connection, conversation)
             row = message_row(connection, target) if target is not None else None
@@ -448,12 +435,11 @@ class Tree:
     # -- by number and place
 
     def trail(self, head: str) -> Trail:
-        """The branches of the path that ends at `head`; they tell whether any message is on it."""
         with self._database.read() as connection:
             return find_trail(connection, head)
 
     def paths(self, conversations: Collection[str]) -> dict[str, ConversationPath]:
-        """The paths to the heads of conversations, by id; unknown ones are left out."""
+        """By id; unknown ones are left out."""
         with self._database.read() as connection:
             return conversation_paths(connection, conversations)
 
@@ -464,15 +450,14 @@ class Tree:
             return row.n, row.depth
 
     def newest_number(self) -> int:
-        """The number of the last stored message; 0 when there is none."""
+        """The highest number of a message; 0 without any."""
         return self._database.scalar(_NEWEST_NUMBER) or 0
 
     def all_numbers(self) -> list[int]:
-        """The numbers of all stored messages."""
         return [row.n for row in self._database.rows(select(messages.c.n))]
 
     def after(self, number: int, *, most: int) -> list[NumberedMessage]:
-        """The messages stored after this number in all conversations, in that order."""
+        """The messages with higher numbers, of all conversations, in order."""
         with self._database.read() as connection:
             return read_numbered(connection, _AFTER(connection, number=number, most=most).all())
 
@@ -490,11 +475,8 @@ class Tree:
             return {found.message.said: found.message for found in read_numbered(connection, rows)}
 
     def numbers(self, ids: Collection[str], head: str | None = None) -> dict[str, int]:
-        """Ids of messages, and of requests, which have the numbers of their replies -> number on the path.
-
-        The path is that of the conversation, or the one to `head`. What is on no such path has no number, nor has a
-        compaction, which nobody said.
-        """
+        """The numbers of messages, and of requests (those of their replies), on the path to `head` or that of their
+        conversation. What is on no such path has no number, nor has a compaction, which nobody said."""
         # two look-ups by index: one condition over both tables would read every message
         by_request = select(requests.c.n).where(requests.c.id.in_(ids))
         by_both = union_all(
@@ -504,18 +486,15 @@ class Tree:
         named = messages.c.n.in_(by_both)
         with self._database.read() as connection:
             rows = [row for row in connection.execute(MESSAGE.where(named)) if row.compaction != row.n]
-            trails = self._trails(connection, {row.conversation for row in rows}, head)
-        said = [row for row in rows if trails[row.conversation].holds(row.branch, row.depth)]
+            heads = select(conversations.c.n, messages.c.id).join(messages, messages.c.n == conversations.c.head)
+            homes = {row.conversation for row in rows}
+            ends = {row.n: row.id for row in connection.execute(heads.where(conversations.c.n.in_(homes)))}
+            if head is not None:
+                ends[message_row(connection, head).conversation] = head
+            trails = {home: find_trail(connection, ends[home]) for home in homes if home in ends}
+        said = [row for row in rows if trails.get(row.conversation, Trail()).holds(row.branch, row.depth)]
         found = {row.request_id: row.said for row in said if row.request_id} | {row.id: row.said for row in said}
         return {id: number for id, number in found.items() if id in ids}
-
-    def _trails(self, connection: Connection, homes: Collection[int], head: str | None) -> dict[int, Trail]:
-        """The paths of these conversations by their numbers."""
-        query = select(conversations.c.n, messages.c.id).outerjoin(messages, messages.c.n == conversations.c.head)
-        heads = {row.n: row.id for row in connection.execute(query.where(conversations.c.n.in_(homes)))}
-        if head is not None:
-            heads[message_row(connection, head).conversation] = head
-        return {home: find_trail(connection, end) if end else Trail() for home, end in heads.items()}
 
     def numbered_stretch(self, head: str, first: int, last: int) -> list[Message]:
         """Bare messages of the path to `head` between two of its numbers, in order, without Compactions."""
@@ -534,17 +513,6 @@ class Tree:
 def _is_on(connection: Connection, head: str, target: AnyRow) -> bool:
     """Whether `target` is the head or one of its ancestors."""
     return find_trail(connection, head).holds(target.branch, target.depth)
-
-
-def _compactions_up_from(connection: Connection, at: str | None) -> Iterator[AnyRow]:
-    """The Compactions on the path up to and with `at`, newest first. Each message stores its newest one, so the walk
-    goes from Compaction to Compaction."""
-    depth = None
-    while at is not None and (row := _COMPACTION_AT(connection, id=at).first()) is not None:
-        if depth is not None and row.depth >= depth:
-            return  # damaged data must not loop forever
-        yield row
-        at, depth = row.parent_id, row.depth
 
 
 def _said_before(connection: Connection, parents: Collection[int]) -> dict[int | None, int | None]:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Table, bindparam, delete, func, insert, selec
 from recto.errors import StoreError
 from recto.store.database import Database
 from recto.store.dialect import in_list
-from recto.store.prepared_statement import Statement
+from recto.store.prepared_statement import Statement, given
 from recto.store.schema import conversations, document_totals, messages, requests, spending_totals, summed_conversations
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class UsageTotals:
         self._sums = [
             (
                 Statement(delete(table).where(in_list(table.c.conversation, "homes"))),
-                Statement(insert(table).values({column.name: bindparam(column.name) for column in table.c})),
+                Statement(insert(table).values(given(table))),
                 rows,
             )
             for table, rows in sums.items()

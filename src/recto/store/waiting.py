@@ -48,7 +48,7 @@ class WaitingMessages:
             return _found(connection, conversation)
 
     def take(self, conversation: str) -> list[WaitingMessage]:
-        """All that wait in a conversation; they wait no longer."""
+        """Removes and returns all of a conversation."""
         with self._database.write() as connection:
             taken = _found(connection, conversation)
             for each in taken:
@@ -56,7 +56,7 @@ class WaitingMessages:
         return taken
 
     def take_back(self, conversation: str, id: str | None = None) -> WaitingMessage:
-        """One that waits, the newest unless it is named; it waits no longer."""
+        """Removes and returns one, by default the newest."""
         with self._database.write() as connection:
             found = [each for each in _found(connection, conversation) if id in (None, each.id)]
             if not found:
