@@ -20,6 +20,7 @@ from tests.store import (
     test_usage_totals,
 )
 from tests.store.conftest import PROCESSES, execute
+from tests.store.test_database import append_many, append_own
 
 from recto.api.blocking import open_desk
 from recto.base.ids import new_id
@@ -163,37 +164,22 @@ def test_a_changed_piece_is_found(store: Store) -> None:
         store.records.rebuild(sent.id)
 
 
-def _append_many(url: str, conversation: str, count: int) -> int:
-    moved = 0
-    with Store(url, busy_timeout_s=30) as store:
-        for number in range(count):
-            head = store.tree.conversation(conversation).head
-            moved += store.tree.append(conversation, say(f"message {number}", head)).moved
-    return moved
-
-
 def test_two_writers_move_one_head_and_nothing_is_lost(url: str) -> None:
     with Store(url) as store:
         conversation = store.tree.create().id
         with ProcessPoolExecutor(2, PROCESSES) as pool:
-            moved = sum(job.result() for job in [pool.submit(_append_many, url, conversation, 30) for _ in range(2)])
+            moved = sum(job.result() for job in [pool.submit(append_many, url, conversation, 30) for _ in range(2)])
         assert len(store.tree.after(0, most=1000)) == 60
         head = store.tree.conversation(conversation).head
         assert head
         assert len(store.tree.page(head, most=1000)) == moved
 
 
-def _append_own(url: str, count: int) -> int:
-    with Store(url) as store:
-        chat(store, *(f"message {number}" for number in range(count)))
-    return count
-
-
 @pytest.mark.slow
 def test_many_processes_that_write_at_once_all_succeed(url: str) -> None:
     Store(url).close()
     with ProcessPoolExecutor(20, PROCESSES) as pool:
-        assert {job.result() for job in [pool.submit(_append_own, url, 20) for _ in range(20)]} == {20}
+        assert {job.result() for job in [pool.submit(append_own, url, 20) for _ in range(20)]} == {20}
 
 
 def test_a_writer_waits_for_another_and_then_says_that_the_store_is_busy(url: str) -> None:
