@@ -242,6 +242,9 @@ spending_totals = _table(
     sqlite_with_rowid=False,
 )
 
+# `summed_conversations` last: its rows say that the others hold.
+SUMS = (source_totals, source_days, document_totals, document_pairs, spending_totals, summed_conversations)
+
 meters = _table("meters", _number(), _texts("key", unique=True))
 
 # `tokens` is negative for an estimate (-1 - tokens), and holds a checksum for an exact count: one number is enough.

@@ -4,15 +4,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from recto.store import document_uses, schema, source_uses
 from recto.store.blobs import Blobs, TokenCounts, UsageReports
 from recto.store.changes import StoreChanges
 from recto.store.clients import AccessKeys, ClientMessages
 from recto.store.conversation_copy import ConversationCopies
 from recto.store.database import BUSY_TIMEOUT_S, Database
+from recto.store.document_uses import DocumentUses, month_sums, pair_sums
 from recto.store.facts import Facts
 from recto.store.records import Records
 from recto.store.replies import AwaitedReplies
+from recto.store.schema import SUMS
+from recto.store.source_uses import SourceUses, day_sums, reply_sums, source_sums
 from recto.store.spending import Charges, Spending, sum_spending
 from recto.store.trash import Retention, Trash
 from recto.store.tree import Tree
@@ -24,26 +26,17 @@ class Store:
     def __init__(self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         """`location` is the path of a SQLite file or the URL of a database."""
         self.database = Database(location, busy_timeout_s=busy_timeout_s)
-        totals = UsageTotals(
-            self.database,
-            {
-                schema.source_totals: source_uses.source_sums,
-                schema.source_days: source_uses.day_sums,
-                schema.document_totals: document_uses.month_sums,
-                schema.document_pairs: document_uses.pair_sums,
-                schema.spending_totals: sum_spending,
-                schema.summed_conversations: source_uses.reply_sums,
-            },
-        )
+        sums = (source_sums, day_sums, month_sums, pair_sums, sum_spending, reply_sums)
+        totals = UsageTotals(self.database, dict(zip(SUMS, sums, strict=True)))
         self.tree = Tree(self.database)
         self.changes = StoreChanges(self.database, self.tree)
         self.records = Records(self.database)
         self.token_counts = TokenCounts(self.database)
         self.usage_reports = UsageReports(self.database)
-        self.document_uses = document_uses.DocumentUses(self.database, totals)
+        self.document_uses = DocumentUses(self.database, totals)
         self.blobs = Blobs(self.database)
         self.spending = Spending(self.database, totals)
-        self.source_uses = source_uses.SourceUses(self.database, totals)
+        self.source_uses = SourceUses(self.database, totals)
         self.facts = Facts(self.database)
         self.waiting = WaitingMessages(self.database)
         self.access_keys = AccessKeys(self.database)

@@ -26,25 +26,20 @@ from recto.store.packing import numbers_quoted, pack, unpack
 from recto.store.rebuild import Rebuilder, dictionary_reader, hashes_in, named_by
 from recto.store.rows import CONVERSATION, conversation_of
 from recto.store.schema import (
+    SUMS,
     access_keys,
     awaited_replies,
     client_conversations,
     client_messages,
     conversations,
     deltas,
-    document_pairs,
-    document_totals,
     facts,
     kept,
     messages,
     open_replies,
     pieces,
     requests,
-    source_days,
-    source_totals,
     source_uses,
-    spending_totals,
-    summed_conversations,
     usage_reports,
     uses,
     waiting,
@@ -220,10 +215,9 @@ def _delete_conversation(connection: Connection, number: int) -> None:
     sent = select(requests.c.n).where(requests.c.conversation == number)
     said = select(messages.c.n).where(messages.c.conversation == number)
     connection.execute(update(messages).where(messages.c.conversation == number).values(request=None))
-    sums = (summed_conversations, source_totals, source_days, document_totals, document_pairs, spending_totals)
     rows: tuple[tuple[Column[Any], Any], ...] = (
         (usage_reports.c.conversation, id),
-        *((table.c.conversation, [number]) for table in (*sums, client_conversations)),
+        *((table.c.conversation, [number]) for table in (*SUMS, client_conversations)),
         (source_uses.c.request, sent),
         (requests.c.conversation, [number]),
         *((table.c.message, said) for table in (uses, deltas, client_messages, open_replies, awaited_replies)),

@@ -5,20 +5,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from msgspec.structs import replace
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    and_,
-    bindparam,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    union_all,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, func, insert, select, union_all, update
 
 from recto import wire
 from recto.base.ids import new_id
@@ -74,8 +61,8 @@ IdKind = Literal["conversation", "message", "request"]
 PRIORITIES = range(1, 11)
 _LATEST = (conversations.c.updated.desc(), conversations.c.n.desc())
 _ARE: dict[ConversationState, ColumnElement[bool]] = {
-    "active": and_(conversations.c.archived.is_(None), conversations.c.deleted.is_(None)),
-    "archived": and_(conversations.c.archived.is_not(None), conversations.c.deleted.is_(None)),
+    "active": conversations.c.archived.is_(None) & conversations.c.deleted.is_(None),
+    "archived": conversations.c.archived.is_not(None) & conversations.c.deleted.is_(None),
     "deleted": conversations.c.deleted.is_not(None),
 }
 _TABLES = {"conversation": conversations, "message": messages, "request": requests}
@@ -155,7 +142,7 @@ class Tree:
         """The active conversation that changed last; without `unsent`, only one that was sent or is empty."""
         query = CONVERSATION.where(_ARE["active"]).order_by(*_LATEST).limit(1)
         if not unsent:
-            query = query.where(or_(conversations.c.head.is_(None), CONVERSATION_WAS_SENT))
+            query = query.where(conversations.c.head.is_(None) | CONVERSATION_WAS_SENT)
         row = self._database.first(query)
         return conversation_of(row) if row else None
 

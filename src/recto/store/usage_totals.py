@@ -61,7 +61,6 @@ _FORGET_OF_REQUEST, _FORGET_OF_MESSAGE = (
 
 class UsageTotals:
     def __init__(self, database: Database, sums: Mapping[Table, Sums]) -> None:
-        """`sums` of the table `summed_conversations` come last: its rows say that the others hold."""
         self._database = database
         self._sums = [
             (
