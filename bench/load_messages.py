@@ -15,7 +15,7 @@ from recto.chat.message import Message, Role, now
 from recto.store.database import Database
 from recto.store.rows import message_columns
 from recto.store.schema import conversations, messages
-from recto.store.table_rows import check_references, insert_rows, number_on, release_references
+from recto.store.store_copy import check_references, insert_rows, number_on, release_references
 
 PER_CONVERSATION, BATCH, TEXTS = 100, 10_000, 5_000
 # As many processes make rows at once, each so many.

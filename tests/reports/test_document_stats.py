@@ -1,14 +1,14 @@
 """Which documents conversations use, counted from references."""
 
 from recto.reports.document_stats import tally_documents, unnamed_documents
-from recto.store.usage_totals import DocumentTotal, sum_documents
+from recto.store.document_uses import DocumentTotal, sum_documents
 
 
 def use(
     path: str, kind: str = "direct", conversation: str = "A", created: str = "2026-03-01T12:00:00.000Z"
 ) -> DocumentTotal:
     [total] = sum_documents([(conversation, "/v", path, int(kind == "direct"), created)])
-    return total
+    return DocumentTotal(**total)
 
 
 USES = [

@@ -15,7 +15,7 @@ from tests.conftest import Script
 from tests.serve.conftest import Json, assistant, text_of, user
 
 from recto.chat.message import Message
-from recto.store.open_replies import left_replies
+from recto.store.replies import left_replies
 from recto.store.store import Store
 
 LONG = " ".join(f"word{number}" for number in range(400))

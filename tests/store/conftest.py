@@ -63,3 +63,9 @@ def is_forgotten(desk: Desk) -> None:
 
 def differences(desk: Desk) -> list[str]:
     return [difference for _, difference in desk.verify() if difference]
+
+
+def execute(store: Store, statement: str) -> None:
+    """Changes the database behind the store's back."""
+    with store.database.write() as connection:
+        connection.exec_driver_sql(statement)

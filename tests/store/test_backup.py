@@ -207,7 +207,7 @@ def test_a_file_that_is_no_store_is_not_restored(path: Path, tmp_path: Path) -> 
     other.close()
     (tmp_path / "text").write_text("hello")
     for name in ("other.db", "text"):
-        with pytest.raises(Invalid, match="no backup of a store"):
+        with pytest.raises(Invalid, match="not a backup of a store"):
             restore_backup(path, tmp_path / name)
     with pytest.raises(NotFound):
         restore_backup(path, tmp_path / "nothing")
@@ -257,7 +257,7 @@ def test_a_damaged_store_is_not_accepted(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(4096 * 20)
         file.write(os.urandom(4096 * 20))
-    with pytest.raises(StoreError, match=r"damaged .* which accepting does not mend; `recto store restore`"):
+    with pytest.raises(StoreError, match=r"damaged .* and accepting does not repair it; `recto store restore`"):
         accept_store(path)
     assert Path(f"{path}.newest").exists()
 

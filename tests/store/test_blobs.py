@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 from tests.conftest import examples
+from tests.store.conftest import execute
 
 from recto.errors import Altered, NotFound
 from recto.store.blobs import LARGE
@@ -16,8 +17,7 @@ from recto.store.store import Store
 
 
 def rows(store: Store) -> int:
-    with store.database.read() as connection:
-        return int(connection.execute(text("SELECT count(*) FROM kept")).scalar_one())
+    return int(store.database.scalar(text("SELECT count(*) FROM kept")))
 
 
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -37,15 +37,13 @@ def test_the_same_text_is_kept_once(store: Store) -> None:
 
 def test_a_text_that_repeats_itself_takes_little_room(store: Store) -> None:
     store.blobs.put(b"A rule about commit messages. " * 200)
-    with store.database.read() as connection:
-        assert connection.execute(text("SELECT length(data) FROM kept")).scalar_one() < 200
+    assert store.database.scalar(text("SELECT length(data) FROM kept")) < 200
 
 
 @pytest.mark.parametrize("data", [b"line of a log\n" * (LARGE // 7), os.urandom(LARGE + 1)], ids=["text", "noise"])
 def test_a_large_result_comes_back_whole(store: Store, data: bytes) -> None:
     assert store.blobs.get(store.blobs.put(data)) == data
-    with store.database.read() as connection:
-        assert connection.execute(text("SELECT length(data) FROM kept")).scalar_one() <= len(data) + 1
+    assert store.database.scalar(text("SELECT length(data) FROM kept")) <= len(data) + 1
 
 
 def test_fifty_megabytes_are_kept(store: Store) -> None:
@@ -69,8 +67,7 @@ def test_a_hash_may_be_written_in_capitals(store: Store) -> None:
 @pytest.mark.parametrize("blob", ["x'00'", "x''", "x'07ff'", "x'01ffff'"])
 def test_a_changed_text_is_altered_not_wrong(store: Store, blob: str) -> None:
     name = store.blobs.put(b"Rotate the keys every ninety days.")
-    with store.database.write() as connection:
-        connection.execute(text(f"UPDATE kept SET data = {blob}"))
+    execute(store, f"UPDATE kept SET data = {blob}")
     with pytest.raises(Altered, match="was changed"):
         store.blobs.get(name)
 

@@ -17,8 +17,7 @@ from recto.providers.anthropic import AnthropicFormat
 from recto.providers.openai import OpenAIFormat
 from recto.providers.registry import format_named
 from recto.sources.source import Tool
-from recto.store.comparison import Difference, compare
-from recto.store.prefix import ComparedRequest, SentMessage
+from recto.store.comparison import ComparedRequest, Difference, SentMessage, compare
 from recto.store.store import Store
 from recto.turn.preamble import list_pieces
 from recto.window.account import NO_ACCOUNT, RequestAccount
@@ -35,10 +34,6 @@ def tool(name: str, description: str = "does it") -> Tool:
     return Tool(name, description, {"type": "object"}, server="github")
 
 
-def compared(store: Store, before: str, after: str) -> Difference:
-    return store.records.compare(before, after, format_named)
-
-
 class Chat:
     """A conversation in a store, and requests that are made of what is given here."""
 
@@ -49,7 +44,10 @@ class Chat:
         self.last: str | None = None
 
     def compare(self, before: str, after: str) -> Difference:
-        return compared(self.store, before, after)
+        return self.store.records.compare(before, after, format_named)
+
+    def broken_by(self, before: str, after: str) -> str | None:
+        return self.compare(before, after).prefix.broken_by
 
     def say(self, *texts: str) -> None:
         for text in texts:
@@ -172,15 +170,14 @@ def test_tools_that_came_and_went_are_named(store: Store, format: Format) -> Non
     one = chat.send(tools=(tool("github__list"), tool("github__close")))
     more = chat.send(tools=(tool("github__list"), tool("github__close"), tool("github__create_issue")))
     none = chat.send()
-    assert compared(store, one, more).prefix.broken_by == "the tools changed: github__create_issue came in"
-    found = compared(store, more, none)
-    assert found.prefix.broken_by == (
-        "the tools changed: github__list went out, github__close went out, github__create_issue went out"
-    )
+    assert chat.broken_by(one, more) == "the tools changed: github__create_issue came in"
+    found = chat.compare(more, none)
+    gone = "github__list went out, github__close went out, github__create_issue went out"
+    assert found.prefix.broken_by == f"the tools changed: {gone}"
     assert [item.name for item in found.went_out] == ["github__list", "github__close", "github__create_issue"]
     assert {item.server for item in found.went_out} == {"github"}
     many = chat.send(tools=tuple(tool(f"github__{n}") for n in range(5)))
-    told = compared(store, none, many).prefix.broken_by
+    told = chat.broken_by(none, many)
     assert told == "the tools changed: github__0 came in, github__1 came in, github__2 came in and 2 more"
 
 
@@ -195,7 +192,7 @@ def test_a_tool_with_another_description_changed(chat: Chat) -> None:
     assert '+  "description": "does it better",' in change.text
     swapped = [(tool("a"), tool("b")), (tool("b"), tool("a"))]
     one, other = (chat.send(tools=tools) for tools in swapped)
-    assert chat.compare(one, other).prefix.broken_by == "the tools changed: their order changed"
+    assert chat.broken_by(one, other) == "the tools changed: their order changed"
 
 
 def test_another_mode_score_or_section_is_told(chat: Chat) -> None:
@@ -227,9 +224,7 @@ def test_a_compaction_is_named_with_what_it_left_out(chat: Chat) -> None:
     assert [shift.name for shift in found.facts] == ["compaction"]
     assert [item.name for item in found.came_in] == ["compaction 1"]
     with_tool = chat.send(first=3, compaction=2, sections=summary, tools=(tool("recall"),))
-    assert chat.compare(two, with_tool).prefix.broken_by == (
-        "compaction 2, and with it the tools changed: recall came in"
-    )
+    assert chat.broken_by(two, with_tool) == ("compaction 2, and with it the tools changed: recall came in")
     back = chat.compare(two, one)
     assert back.prefix.broken_by == "another branch, before the compaction"
 
@@ -256,7 +251,7 @@ def test_another_model_and_another_branch_are_named(chat: Chat) -> None:
     ]
     chat.said = chat.said[:1]
     chat.say("Ahoy", "How deep is the keel?", "2 metres.")
-    assert chat.compare(one, chat.send()).prefix.broken_by == ("another branch: message #2 is another one")
+    assert chat.broken_by(one, chat.send()) == ("another branch: message #2 is another one")
 
 
 def test_messages_that_are_lifted_were_sent_too(chat: Chat) -> None:
@@ -288,20 +283,20 @@ def test_other_parameters_and_another_format_are_told(chat: Chat) -> None:
 def test_what_is_left_out_anew_and_what_is_summed_up_is_said(chat: Chat) -> None:
     chat.say("14 metres.", "And the keel?")
     one, passing = chat.send(), chat.send(first=2, passing=True)
-    told = chat.compare(one, passing).prefix.broken_by
+    told = chat.broken_by(one, passing)
     assert told == "what does not fit is left out anew with every request"
     summary = chat.send(purpose="summary")
-    assert chat.compare(one, summary).prefix.broken_by is None
+    assert chat.broken_by(one, summary) is None
     apart = chat.send(system="Sum up.", purpose="summary")
-    assert chat.compare(one, apart).prefix.broken_by == "a transcript of its own"
+    assert chat.broken_by(one, apart) == "a transcript of its own"
 
 
 def test_in_a_turn_a_compaction_may_cut_its_rounds(chat: Chat) -> None:
     one = chat.send()
     rounds = {"current": chat.said[-1].id, "rounds": [chat.said[0].id]}
     same, cut = chat.send(messages=rounds), chat.send(messages=rounds, compaction=1)
-    assert chat.compare(one, same).prefix.broken_by is None
-    assert chat.compare(one, cut).prefix.broken_by == "compaction 1"
+    assert chat.broken_by(one, same) is None
+    assert chat.broken_by(one, cut) == "compaction 1"
 
 
 def test_a_message_that_is_sent_otherwise_is_no_branch() -> None:
@@ -322,12 +317,12 @@ def test_two_conversations_are_told_as_such_and_never_as_branches(chat: Chat, st
     one = chat.send()
     rounds = {"current": cut.said[-1].id, "rounds": [cut.said[0].id]}
     for two in (other.send(), cut.send(compaction=1), cut.send(compaction=1, messages=rounds)):
-        found = compared(store, one, two)
+        found = chat.compare(one, two)
         assert found.prefix.broken_by == "another conversation"
         assert found.facts[0].name == "conversation"
         assert found.facts[0].before == chat.id
-        assert compared(store, two, one).prefix.broken_by == "another conversation"
-    assert compared(store, one, chat.send()).facts == ()
+        assert chat.broken_by(two, one) == "another conversation"
+    assert chat.compare(one, chat.send()).facts == ()
     wordy = Chat(store)
     wordy.say("Hello")
     assert wordy.compare(one, wordy.send(system="Be brief.")).prefix.broken_by == (
@@ -369,18 +364,7 @@ def test_a_difference_is_json(chat: Chat) -> None:
     again = json.loads(json.dumps(told))
     assert again["said_in"][0]["number"] == 4
     assert again["came_in"][0]["name"] == "style"
-    assert list(again) == [
-        "before",
-        "after",
-        "came_in",
-        "went_out",
-        "changed",
-        "said_in",
-        "said_out",
-        "sections",
-        "facts",
-        "prefix",
-    ]
+    assert tuple(again) == Difference.__struct_fields__
 
 
 # -- laws

@@ -7,8 +7,11 @@ import pytest
 from sqlalchemy.dialects import postgresql, sqlite
 
 from recto.store.dialect import failure_of
+from recto.store.paths import INSERT_MESSAGE
 from recto.store.prepared_statement import Statement
-from recto.store.statements import BY_NUMBER, CHAIN, INSERT_MESSAGE, KNOWN_PIECES, PIECES, REBUILT_BY_IDS
+from recto.store.rebuild import CHAIN, PIECES
+from recto.store.records import KNOWN_PIECES, REBUILT_BY_IDS
+from recto.store.rows import BY_NUMBER
 from recto.store.store import Store
 
 

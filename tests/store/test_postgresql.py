@@ -10,25 +10,32 @@ from typing import Any
 import pytest
 from sqlalchemy import event, inspect, text
 from tests.conftest import Open, Script
-from tests.store.conftest import PROCESSES
+from tests.store import (
+    test_blobs,
+    test_database,
+    test_paths,
+    test_source_uses,
+    test_token_counts,
+    test_tree,
+    test_usage_totals,
+)
+from tests.store.conftest import PROCESSES, execute
+from tests.store.test_database import append_many, append_own
 
 from recto.api.blocking import open_desk
 from recto.base.ids import new_id
-from recto.chat.blocks import Compaction, DocumentReference, References, Text
+from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Altered, Busy, Invalid, NotFound, StoreError, TooNew
 from recto.events import PlanChanged
-from recto.sources.source import Pick, SourceId
+from recto.sources.source import Pick
 from recto.store.migrations import REVISIONS
 from recto.store.schema import metadata
-from recto.store.source_uses import SourceUse
 from recto.store.store import Store
 from recto.transfer.exporter import write_chunks
 from recto.transfer.importer import Importer
 from recto.transfer.recto_json import RectoFile, json_lines
 from recto.window.account import RequestAccount, Section
-from recto.window.calibration import UsageReport
-from recto.window.count import Count
 from recto.window.request import Piece, Request
 
 MARK = b',"cache_control":{"type":"ephemeral"}'
@@ -92,46 +99,37 @@ def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
         Store(url)
 
 
-def test_messages_are_appended_read_and_found_on_their_paths(store: Store) -> None:
-    home, (one, two, three) = chat(store, "one", "two", "three")
-    branch = store.tree.append(home, say("other", one))
-    assert not branch.moved
-    assert [each.text for each in store.tree.page(three, most=9)] == ["three", "two", "one"]
-    assert [each.text for each in store.tree.stretch(three, 2, 3)] == ["two", "three"]
-    assert [each.text for each in store.tree.bare_page(branch.message.id, most=9)] == ["other", "one"]
-    assert store.tree.is_on(three, two)
-    assert not store.tree.is_on(branch.message.id, two)
-    assert store.tree.numbered(three, [2])[2].text == "two"
-    assert {each.id for each in store.tree.leaves(home)} == {three, branch.message.id}
-    assert [each.message.text for each in store.tree.by_number([1, 3]).values()] == ["one", "three"]
-    store.tree.move(home, two)
-    assert store.tree.conversation(home).head == two
+SHARED: list[Callable[[Store], None]] = [
+    test_blobs.test_all_are_kept_or_none,
+    test_blobs.test_the_same_text_is_kept_once,
+    test_database.test_a_failed_write_leaves_nothing_behind,
+    test_paths.test_messages_come_in_the_order_they_were_stored_with_their_home,
+    test_source_uses.test_agents_are_told_apart_and_time_can_be_bounded,
+    test_source_uses.test_modes_signs_and_conversations_are_counted,
+    test_source_uses.test_past_turns_tell_what_was_used_for_which_message_the_latest_first,
+    test_token_counts.test_a_count_can_be_corrected_and_many_can_be_asked_for,
+    test_token_counts.test_counts_come_back_by_meter_exact_or_not,
+    test_token_counts.test_the_latest_reports_of_a_model_are_kept_newest_first,
+    test_tree.test_a_fork_is_a_new_child_and_the_other_branch_stays,
+    test_tree.test_a_message_is_on_the_paths_of_its_descendants_only,
+    test_tree.test_all_compactions_on_the_path_are_found,
+    test_tree.test_an_unfinished_message_shows_what_has_come_and_is_folded_at_the_end,
+    test_tree.test_many_messages_appended_at_once_are_as_if_appended_one_by_one,
+    test_tree.test_the_newest_compaction_on_the_path_is_known_at_every_message,
+    test_tree.test_the_paths_of_several_conversations_are_found_at_once,
+    test_tree.test_the_same_message_twice_is_stored_once_and_another_under_its_id_is_refused,
+    test_usage_totals.test_calls_of_no_conversation_are_in_the_sums,
+    test_usage_totals.test_chosen_and_used_sources_are_counted_by_day_and_month,
+    test_usage_totals.test_costs_are_those_of_the_requests_themselves,
+    test_usage_totals.test_documents_of_a_message_and_of_its_reply_are_used_together,
+    test_usage_totals.test_tokens_are_those_that_were_reported,
+    test_usage_totals.test_what_is_said_after_a_report_is_in_the_next_one,
+]
 
 
-def test_the_same_message_twice_is_stored_once_and_other_content_is_refused(store: Store) -> None:
-    home, (one,) = chat(store, "one")
-    assert store.tree.append(home, say("one", id=one)).message.id == one
-    with pytest.raises(Invalid, match="other content"):
-        store.tree.append(home, say("else", id=one))
-    assert store.tree.newest_number() == 1
-
-
-def test_a_streamed_reply_and_a_compaction_are_read_again(store: Store) -> None:
-    home, (one,) = chat(store, "one")
-    reply = Message(new_id(), "assistant", (), parent=one, status="unfinished")
-    store.tree.append(home, reply)
-    store.tree.grow(reply.id, [["text", "so far"]])
-    assert store.tree.message(reply.id).text == "so far"
-    store.tree.finish(Message(reply.id, "assistant", (Text("whole"),), parent=one))
-    assert store.tree.message(reply.id).text == "whole"
-    with pytest.raises(Invalid):
-        store.tree.finish(Message(reply.id, "assistant", (Text("again"),), parent=one))
-    block = Compaction(1, "t", one, "They spoke.", 1, 10, 5, "model", "")
-    cut = Message(new_id(), "system", (block,), parent=reply.id)
-    store.tree.append(home, cut)
-    found, active = store.tree.active(cut.id, most=9)
-    assert found == block
-    assert one not in [each.id for each in active]
+@pytest.mark.parametrize("promise", SHARED, ids=lambda promise: promise.__name__)
+def test_what_holds_in_a_file_holds_on_a_server(store: Store, promise: Callable[[Store], None]) -> None:
+    promise(store)
 
 
 def test_requests_are_saved_rebuilt_verified_and_compared(store: Store) -> None:
@@ -161,76 +159,27 @@ def test_a_changed_piece_is_found(store: Store) -> None:
     home, _ = chat(store, "hello")
     sent = request(home, b"hello")
     store.records.save(sent, None)
-    with store.database.write() as connection:
-        connection.execute(text("UPDATE pieces SET data = decode('0078', 'hex') WHERE n = 2"))
+    execute(store, "UPDATE pieces SET data = decode('0078', 'hex') WHERE n = 2")
     with pytest.raises(Altered):
         store.records.rebuild(sent.id)
-
-
-def test_counts_blobs_and_uses_are_kept(store: Store) -> None:
-    one, two = (hashlib.sha256(data).digest() for data in (b"1", b"2"))
-    store.token_counts.save("m", {one: Count(7), two: Count(3, exact=False)})
-    store.token_counts.save("m", {one: Count(8)})
-    assert store.token_counts.find("m", [one, two]) == {one: Count(8), two: Count(3, exact=False)}
-    for number in range(70):
-        store.usage_reports.add("model", UsageReport("c", 1, 2, 3, number + 1, "m"))
-    assert [report.reported for report in store.usage_reports.latest("model")] == list(range(70, 6, -1))
-    name = store.blobs.put(b"Answer in rhymes. " * 50)
-    assert store.blobs.put(b"Answer in rhymes. " * 50) == name
-    assert store.blobs.get(name) == b"Answer in rhymes. " * 50
-    home, (asked,) = chat(store, "How do I log in?")
-    sent = Request(new_id(), home, "reply", "a:b", "x", {}, (Piece("head", b"{}"),), message=asked, created="t")
-    store.records.save(sent, None)
-    style, api = SourceId("rule", "style"), SourceId("reference", "api")
-    rows = [SourceUse(style, "always", 4), SourceUse(api, "agent", 9, 0.5)]
-    store.source_uses.note(sent.id, rows)
-    store.source_uses.signs(sent.id, {style: "", api: "quoted"})
-    assert [each.sign for each in store.source_uses.of(sent.id)] == ["", "quoted"]
-    assert [(str(each.id), each.replies, each.tokens) for each in store.source_uses.stats()] == [
-        ("reference:api", 1, 9),
-        ("rule:style", 1, 4),
-    ]
-    assert store.source_uses.past("default") == [("How do I log in?", frozenset({api}))]
-    assert [each.replies for each in store.source_uses.totals()] == [1]
-    assert store.source_uses.stats() == store.source_uses.stats(since="1"), "the kept sums, and the requests themselves"
-    told = References((DocumentReference("[[Budget]]", "Budget.md"),), vault="/notes")
-    store.tree.refer(Message(asked, "user", (Text("How do I log in?"), told)))
-    assert [(each.path, each.uses, each.direct) for each in store.document_uses.totals("/notes")] == [
-        ("Budget.md", 1, 1)
-    ]
-
-
-def _append_many(url: str, conversation: str, count: int) -> int:
-    moved = 0
-    with Store(url, busy_timeout_s=30) as store:
-        for number in range(count):
-            head = store.tree.conversation(conversation).head
-            moved += store.tree.append(conversation, say(f"message {number}", head)).moved
-    return moved
 
 
 def test_two_writers_move_one_head_and_nothing_is_lost(url: str) -> None:
     with Store(url) as store:
         conversation = store.tree.create().id
         with ProcessPoolExecutor(2, PROCESSES) as pool:
-            moved = sum(job.result() for job in [pool.submit(_append_many, url, conversation, 30) for _ in range(2)])
+            moved = sum(job.result() for job in [pool.submit(append_many, url, conversation, 30) for _ in range(2)])
         assert len(store.tree.after(0, most=1000)) == 60
         head = store.tree.conversation(conversation).head
         assert head
         assert len(store.tree.page(head, most=1000)) == moved
 
 
-def _append_own(url: str, count: int) -> int:
-    with Store(url) as store:
-        chat(store, *(f"message {number}" for number in range(count)))
-    return count
-
-
 @pytest.mark.slow
 def test_many_processes_that_write_at_once_all_succeed(url: str) -> None:
     Store(url).close()
     with ProcessPoolExecutor(20, PROCESSES) as pool:
-        assert {job.result() for job in [pool.submit(_append_own, url, 20) for _ in range(20)]} == {20}
+        assert {job.result() for job in [pool.submit(append_own, url, 20) for _ in range(20)]} == {20}
 
 
 def test_a_writer_waits_for_another_and_then_says_that_the_store_is_busy(url: str) -> None:
@@ -242,19 +191,6 @@ def test_a_writer_waits_for_another_and_then_says_that_the_store_is_busy(url: st
             with pytest.raises(Busy, match="another process"):
                 other.tree.append(home, say("wait"))
         assert not other.tree.append(home, say("now")).moved
-
-
-def test_a_failed_write_leaves_nothing_behind(store: Store) -> None:
-    home = store.tree.create().id
-
-    def fails_half_way() -> None:
-        with store.database.write():
-            store.tree.append(home, say("gone"))
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fails_half_way()
-    assert store.tree.newest_number() == 0
 
 
 def test_a_server_that_is_not_there_is_one_sentence(url: str) -> None:

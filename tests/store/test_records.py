@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select, text
 from tests.conftest import examples
+from tests.store.conftest import execute
 
 from recto.base.ids import new_id
 from recto.chat.blocks import Text
@@ -102,8 +103,7 @@ def test_what_a_request_quotes_of_stored_messages_is_hardly_kept_twice(store: St
 def test_a_request_that_quotes_a_changed_message_is_altered_not_wrong(store: Store) -> None:
     sent = quoting(store)
     store.records.save(sent, None)
-    with store.database.write() as connection:
-        connection.execute(text("UPDATE messages SET blocks = replace(blocks, 'keel', 'backbone')"))
+    execute(store, "UPDATE messages SET blocks = replace(blocks, 'keel', 'backbone')")
     with pytest.raises(Altered, match="does not rebuild"):
         store.records.rebuild(sent.id)
     with pytest.raises(Altered, match="cannot be read: a message it was packed with was changed"):
@@ -145,8 +145,7 @@ def test_marks_that_move_break_no_prefix_and_store_no_piece_twice(
     first = with_marks(conversation, len(body), *body)
     second = with_marks(conversation, len(body), *moved, Piece("tail", b"]}"))
     store.records.save(first, None)
-    with store.database.read() as connection:
-        before = connection.execute(text("SELECT count(*) FROM pieces WHERE data != x'005d7d'")).scalar()
+    before = store.database.scalar(text("SELECT count(*) FROM pieces WHERE data != x'005d7d'"))
     store.records.save(second, first.id)
     prefix = store.records.record(second.id).account.prefix
     assert prefix == PrefixReuse(first.id, len(body), len(body))
@@ -184,8 +183,7 @@ def test_a_request_without_marks_stores_none(store: Store) -> None:
 def test_marks_that_were_altered_are_noticed(store: Store, marks: str, says: str) -> None:
     sent = with_marks(store.tree.create().id, 0, Piece("head", b"{}", 1))
     store.records.save(sent, None)
-    with store.database.write() as connection:
-        connection.exec_driver_sql(f"UPDATE requests SET marks = {marks}")
+    execute(store, f"UPDATE requests SET marks = {marks}")
     with pytest.raises(Altered, match=says):
         store.records.rebuild(sent.id)
 
@@ -214,8 +212,7 @@ def test_a_long_chain_is_cut_by_full_lists_and_pieces_are_stored_once(store: Sto
 def test_what_was_altered_is_named(store: Store, damage: str, says: str) -> None:
     sent = request(store.tree.create().id, b"{", b"words " * 50, b"}")
     store.records.save(sent, None)
-    with store.database.write() as connection:
-        connection.execute(text(damage))
+    execute(store, damage)
     with pytest.raises(Altered, match=says):
         store.records.rebuild(sent.id)
     (id, difference), *_ = store.records.differences([sent.id])
@@ -255,8 +252,7 @@ def test_picks_that_come_again_with_every_request_are_kept_once(store: Store) ->
     sent = chain(store, 30)
     record = store.records.record(sent[-1].id)
     assert record.account.sections == sent[-1].account.sections
-    with store.database.read() as connection:
-        told = connection.execute(text("SELECT max(length(account)) FROM requests")).scalar_one()
+    told = store.database.scalar(text("SELECT max(length(account)) FROM requests"))
     assert told < 200
 
 
@@ -336,8 +332,7 @@ def test_a_damaged_account_is_found_though_the_bytes_are_whole(store: Store) -> 
 def test_a_damaged_request_does_not_stop_the_next_from_being_saved(store: Store) -> None:
     first = request(store.tree.create().id, b"{", b"}")
     store.records.save(first, None)
-    with store.database.write() as connection:
-        connection.execute(text("UPDATE requests SET added = 'x'"))
+    execute(store, "UPDATE requests SET added = 'x'")
     second = request(first.conversation, b"{", b"more", b"}")
     store.records.save(second, first.id)
     assert store.records.rebuild(second.id) == second.body

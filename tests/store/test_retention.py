@@ -9,9 +9,8 @@ from tests.store.conftest import is_forgotten, tell_a_secret, told
 
 from recto.api.blocking import Desk
 from recto.errors import Invalid, NotFound
-from recto.store.retention import time_before
 from recto.store.schema import conversations, facts, metadata, usage_reports
-from recto.store.trash import Trash
+from recto.store.trash import Trash, time_before
 
 LONG_AGO = "2020-01-01T00:00:00.000Z"
 

@@ -15,8 +15,7 @@ from recto.store import store_copy
 from recto.store.check import check_store
 from recto.store.schema import metadata
 from recto.store.store import Store
-from recto.store.store_copy import copy_store
-from recto.store.table_rows import insert_rows
+from recto.store.store_copy import copy_store, insert_rows
 
 
 @pytest.fixture

@@ -1,27 +1,32 @@
-"""What was summed for reports holds as long as nothing changes, and is summed again when something does."""
+"""Sums for reports hold as long as nothing changes, and are what requests and messages themselves give."""
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from msgspec.structs import replace
+from tests.store.conftest import execute
 from tests.store.test_plans import plans
-from tests.store.test_source_uses import API, LONG_AGO, STYLE, Chat, stat
+from tests.store.test_source_uses import API, ISSUE, LONG_AGO, STYLE, Chat, stat
 
 from recto.base.ids import new_id
 from recto.chat.blocks import DocumentReference, References, Text
-from recto.chat.message import Message
+from recto.chat.message import Message, Usage
 from recto.sources.advice import AgentTotals
-from recto.store.source_uses import SourceUse
-from recto.store.spending import Spent, SpentBy
+from recto.store.document_uses import MOST_PAIRED, Together, UsedTogether, count_together
+from recto.store.source_uses import Period, SourcePeriod, SourceUse
+from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
-from recto.store.token_use import token_use
 from recto.store.usage_totals import BATCH
 
 BUDGET = DocumentReference("[[Budget]]", "Money/Budget.md")
 FOUND = DocumentReference("[[Boat]]", "Boat.md", reference_type="search")
 BROKEN = DocumentReference("[[Nowhere]]", None)
 JANUARY = "2026-01-31T23:30:00.000Z"
+BOTH = ("Boat.md", "Money/Budget.md")
+GROUPS: tuple[SpentBy, ...] = ("total", "day", "model", "conversation", "purpose")
 
 
 def say(store: Store, home: str, *references: DocumentReference, parent: str | None = None, at: str = JANUARY) -> str:
@@ -30,8 +35,55 @@ def say(store: Store, home: str, *references: DocumentReference, parent: str | N
     return store.tree.append(home, said).message.id
 
 
+@contextmanager
+def read_only(store: Store) -> Iterator[None]:
+    """Nothing is summed, and no sum can be kept: reports read the requests and messages themselves."""
+    if store.database.file is None:
+        yield
+        return
+    execute(store, "DELETE FROM summed_conversations")
+    try:
+        with store.database.read() as connection:
+            connection.exec_driver_sql("PRAGMA query_only = 1")
+        yield
+        with store.database.read() as connection:
+            assert connection.exec_driver_sql("SELECT count(*) FROM summed_conversations").scalar() == 0
+    finally:
+        with store.database.read() as connection:
+            connection.exec_driver_sql("PRAGMA query_only = 0")
+
+
+@contextmanager
+def zone(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", name)
+        time.tzset()
+        yield
+    time.tzset()
+
+
 def documents(store: Store) -> list[tuple[str, int, int]]:
-    return sorted((each.path, each.uses, each.direct) for each in store.document_uses.totals("/notes"))
+    found = store.document_uses.totals("/notes")
+    with read_only(store):
+        assert sorted(store.document_uses.totals("/notes"), key=repr) == sorted(found, key=repr)
+    return sorted((each.path, each.uses, each.direct) for each in found)
+
+
+def periods(
+    store: Store, by: Period = "month", agent: str | None = None, since: str | None = None
+) -> list[SourcePeriod]:
+    found = store.source_uses.periods(by, agent, since)
+    with read_only(store):
+        anew = store.source_uses.periods(by, agent, since)
+    assert [each.to_json() for each in anew] == [each.to_json() for each in found]
+    return found
+
+
+def together(store: Store, by: Together = "turn") -> UsedTogether:
+    found = store.document_uses.together("/notes", by)
+    with read_only(store):
+        assert store.document_uses.together("/notes", by) == found
+    return found
 
 
 def test_what_is_said_after_a_report_is_in_the_next_one(store: Store) -> None:
@@ -44,8 +96,7 @@ def test_what_is_said_after_a_report_is_in_the_next_one(store: Store) -> None:
 
 
 def test_a_message_that_refers_to_something_else_now_is_summed_again(store: Store) -> None:
-    home = store.tree.create().id
-    message = store.tree.message(say(store, home, BUDGET))
+    message = store.tree.message(say(store, store.tree.create().id, BUDGET))
     documents(store)
     store.tree.refer(replace(message, blocks=(Text("about it"), References((FOUND,), vault="/notes"))))
     assert documents(store) == [("Boat.md", 1, 0)]
@@ -80,49 +131,31 @@ def test_an_emptied_trash_takes_its_sums_along(store: Store) -> None:
     assert store.source_uses.stats() == []
 
 
-def test_a_zone_that_changed_moves_uses_to_another_month(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    say(store, store.tree.create().id, BUDGET)
-    try:
-        for zone, month in (("UTC", "2026-01"), ("Asia/Kathmandu", "2026-02"), ("UTC", "2026-01")):
-            monkeypatch.setenv("TZ", zone)
-            time.tzset()
-            assert [total.month for total in store.document_uses.totals("/notes")] == [month]
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-
-
-def test_a_zone_that_changed_moves_costs_to_another_day_and_no_sum_changes(
+def test_a_zone_that_changed_moves_uses_and_costs_to_another_day_and_no_sum_changes(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat = Chat(store)
     store.records.outcome(chat.send(chat.ask("Hello"), day=1), cost_usd=0.5)  # at noon
-    try:
-        for zone, day in (("UTC", "2026-03-01"), ("Pacific/Kiritimati", "2026-03-02")):
-            monkeypatch.setenv("TZ", zone)
-            time.tzset()
-            groups: tuple[SpentBy, ...] = ("total", "model", "conversation", "purpose")
-            for group in groups:
+    say(store, store.tree.create().id, BUDGET)
+    for name, month, day in (
+        ("UTC", "2026-01", "2026-03-01"),
+        ("Pacific/Kiritimati", "2026-02", "2026-03-02"),
+        ("UTC", "2026-01", "2026-03-01"),
+    ):
+        with zone(name, monkeypatch):
+            assert [total.month for total in store.document_uses.totals("/notes")] == [month]
+            for group in GROUPS:
                 assert [each.cost_usd for each in store.spending.by(group)] == [0.5]
-                assert [each.cost_usd for each in token_use(store.database, group)] == [0.5]
-            assert [each.name for each in token_use(store.database, "day")] == [day]
+                assert [each.cost_usd for each in store.spending.tokens(group)] == [0.5]
+            assert [each.name for each in store.spending.tokens("day")] == [day]
             assert [each.name for each in store.spending.by("day")] == [day]
-    finally:
-        monkeypatch.undo()
-        time.tzset()
 
 
 def test_a_store_that_is_read_only_is_summed_without_keeping_it(store: Store) -> None:
-    chat = Chat(store)
-    chat.turn("Hello", {API: "quoted"})
-    say(store, chat.id, BUDGET, parent=chat.head)
-    with store.database.read() as connection:
-        connection.exec_driver_sql("PRAGMA query_only = 1")
-    assert documents(store) == [("Money/Budget.md", 1, 1)]
-    assert stat(store, API).used == 1
-    assert store.source_uses.totals() == [AgentTotals("default", 1, 1)]
-    with store.database.read() as connection:
-        assert connection.exec_driver_sql("SELECT count(*) FROM summed_conversations").scalar() == 0
+    Chat(store).turn("Hello", {API: "quoted"})
+    with read_only(store):
+        assert stat(store, API).used == 1
+        assert store.source_uses.totals() == [AgentTotals("default", 1, 1)]
 
 
 def test_many_conversations_are_summed_in_parts_and_told(store: Store) -> None:
@@ -150,21 +183,122 @@ def test_costs_are_those_of_the_requests_themselves(store: Store) -> None:
     one, two = Chat(store), Chat(store)
     first, second = one.send(one.ask("Hello"), day=1), one.send(one.ask("and"), purpose="summary", day=2)
     third = two.send(two.ask("Hi"), day=2)
-    groups: tuple[SpentBy, ...] = ("total", "day", "model", "conversation", "purpose")
 
     def costs(since: str | None = None) -> list[list[Spent]]:
-        return [store.spending.by(group, since=since) for group in groups]
+        return [store.spending.by(group, since=since) for group in GROUPS]
 
     assert costs() == costs(LONG_AGO)
     store.records.outcome(first, cost_usd=0.5)
     store.records.outcome(third, cost_usd=0.25)
     assert costs() == costs(LONG_AGO)
-    assert store.spending.by("total") == [Spent("", 3, 0.75, 1)]
+    assert store.spending.by("total") == [store.spending.total()] == [Spent("", 3, 0.75, 1)]
     assert [(each.name, each.requests) for each in store.spending.by("day")] == [("2026-03-01", 1), ("2026-03-02", 2)]
     store.records.outcome(second, cost_usd=1.0)
     assert costs() == costs(LONG_AGO)
 
 
-def test_an_empty_store_cost_nothing(store: Store) -> None:
+def test_tokens_are_those_that_were_reported(store: Store) -> None:
+    chat = Chat(store)
+    asked = chat.ask("Hello")
+    request = chat.send(asked, day=1)
+    usage = Usage(100, 10, 40, cost_usd=0.5)
+    reply = Message(new_id(), "assistant", (Text("so"),), parent=asked, request=request, usage=usage)
+    store.tree.append(chat.id, reply)
+    store.records.outcome(request, cost_usd=0.5)
+    summary = chat.send(asked, purpose="summary", day=2)
+    store.records.outcome(summary, cost_usd=0.25, usage={"input": 30, "output": 5})
+    kept = [store.spending.tokens(group) for group in GROUPS]
+    assert kept == [store.spending.tokens(group, since=LONG_AGO) for group in GROUPS]
+    assert kept == [store.spending.tokens(group, conversation=chat.id) for group in GROUPS]
+    (total,), days, (model,), (home,), purposes = kept
+    assert total == TokenUse("", 2, 130, 15, 40, 0.75)
+    assert [(day.name, day.input) for day in days] == [("2026-03-01", 100), ("2026-03-02", 30)]
+    assert (model.name, home.name) == ("a:b", chat.id)
+    assert [each.name for each in purposes] == ["reply", "summary"]
+
+
+def test_calls_of_no_conversation_are_in_the_sums(store: Store) -> None:
+    number = store.charges.begin("bob", "a:b", "embedding", 0.5)
+    assert store.spending.total() == Spent("", 1, 0.0, 0, 0.5)
+    store.charges.settle(number, 0.25, Usage(100, 10))
+    assert store.charges.spent_today("bob") == 0.25
+    for group, name in zip(GROUPS[2:], ("a:b", "no conversation", "embedding"), strict=True):
+        assert store.spending.by(group) == [Spent(name, 1, 0.25)]
+        assert store.spending.tokens(group) == [TokenUse(name, 1, 100, 10, 0, 0.25)]
+    assert store.spending.total(store.tree.create().id) == Spent()
+
+
+def test_an_empty_store_cost_nothing_and_used_nothing(store: Store) -> None:
     assert store.spending.by("total") == [Spent()]
-    assert store.spending.by("day") == []
+    assert store.spending.tokens("total") == [TokenUse("")]
+    assert not any((store.spending.by("day"), store.spending.tokens("day"), periods(store)))
+    assert together(store) == UsedTogether({}, {})
+
+
+# -- sources over time
+
+
+def test_chosen_and_used_sources_are_counted_by_day_and_month(store: Store) -> None:
+    chat = Chat(store)
+    first = chat.send(chat.ask("Hello"), SourceUse(STYLE, "always", 40), SourceUse(API, "agent", 20, 0.8), day=1)
+    store.source_uses.signs(first, {STYLE: "", API: "quoted"})
+    chat.send(chat.ask("And?"), SourceUse(API, "agent", 20, 0.6), SourceUse(ISSUE, "agent", 5, 0.4), day=2)
+    one, two = periods(store, "day")
+    assert one == SourcePeriod("2026-03-01", 1, 2, 1, 1, 1, 0.8, 60)
+    assert (two.name, two.chosen, two.looked, two.used) == ("2026-03-02", 2, 0, 0)
+    assert two.score == pytest.approx(0.5)
+    (month,) = periods(store)
+    assert (month.name, month.replies, month.included, month.chosen, month.used) == ("2026-03", 2, 4, 3, 1)
+    assert periods(store, since="2026-03-02") == [replace(two, name="2026-03")]
+
+
+def test_all_rounds_of_a_turn_are_one_reply(store: Store) -> None:
+    chat = Chat(store)
+    asked = chat.ask("Hello")
+    for _ in range(3):
+        chat.send(asked, SourceUse(API, "agent", 10, 0.5))
+    (found,) = periods(store)
+    assert (found.replies, found.chosen, found.tokens) == (1, 1, 30)
+
+
+def test_periods_of_one_agent_leave_the_others_out(store: Store) -> None:
+    Chat(store).turn("Hello", {API: "quoted"})
+    Chat(store, "boats").turn("Hello", {API: ""})
+    (found,) = periods(store, agent="boats")
+    assert (found.replies, found.used) == (1, 0)
+    assert periods(store, agent="nobody") == []
+
+
+# -- documents together
+
+
+def test_documents_of_a_message_and_of_its_reply_are_used_together(store: Store) -> None:
+    chat = Chat(store)
+    asked = say(store, chat.id, BUDGET, BROKEN)
+    block = References((FOUND,), vault="/notes")
+    reply = Message(new_id(), "assistant", (Text("so"), block), parent=asked, request=chat.send(asked))
+    store.tree.append(chat.id, reply)
+    say(store, chat.id, BUDGET, parent=reply.id)
+    uses = {"Boat.md": 1, "Money/Budget.md": 2}
+    assert together(store) == together(store, "conversation") == UsedTogether(uses, {BOTH: 1})
+
+
+def test_what_was_used_together_since_a_report_is_in_the_next_one(store: Store) -> None:
+    first, other = store.tree.create().id, store.tree.create().id
+    head = say(store, first, BUDGET, FOUND)
+    assert together(store).pairs == {BOTH: 1}
+    say(store, first, FOUND, BUDGET, parent=head)
+    say(store, other, BUDGET, FOUND)
+    assert together(store).pairs == {BOTH: 3}
+    assert together(store, "conversation").pairs == {BOTH: 2}
+    store.tree.delete(first)
+    store.trash.empty("9")
+    assert together(store).pairs == {BOTH: 1}
+
+
+def test_pairs_are_counted_once_for_each_group_and_not_all_of_very_many() -> None:
+    found = count_together([["a", "b", "a"], ["b", "a"], ["c"]])
+    assert found == UsedTogether({"a": 3, "b": 2, "c": 1}, {("a", "b"): 2})
+    found = count_together([[f"{number:03}" for number in range(3 * MOST_PAIRED)]])
+    assert len(found.uses) == 3 * MOST_PAIRED
+    assert len(found.pairs) == MOST_PAIRED * (MOST_PAIRED - 1) // 2

@@ -22,8 +22,9 @@ from recto.reports.document_stats import Grouping
 from recto.sources.source import SOURCE_KINDS
 from recto.sources.tool_definition import ToolChange
 from recto.store.fact import FACT_KINDS
+from recto.store.document_uses import Together
+from recto.store.source_uses import Period
 from recto.store.spending import SpentBy
-from recto.store.use_over_time import Period, Together
 from recto.tasks.run import MOST_RUN_STEPS
 from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS
 

@@ -42,12 +42,12 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT, SOURCE_KINDS, SourceKind
 from recto.sources.tool_definition import ToolChange
 from recto.store.comparison import Difference
+from recto.store.document_uses import Together
 from recto.store.records import Record
-from recto.store.retention import PruneOptions, PruneReport
-from recto.store.spending import Spent, SpentBy
+from recto.store.source_uses import Period, SourcePeriod
+from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
-from recto.store.token_use import TokenUse
-from recto.store.use_over_time import Period, SourcePeriod, Together
+from recto.store.trash import PruneOptions, PruneReport
 from recto.store.waiting import WaitingMessage
 from recto.tasks.report import RunReport
 from recto.tasks.run import TaskRun

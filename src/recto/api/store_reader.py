@@ -29,23 +29,13 @@ from recto.reports.document_stats import (
 )
 from recto.reports.transcript import ids_in, number_in, with_short_names
 from recto.sources.source import Pick, SourceId
-from recto.store.conversations import IdKind
+from recto.store.document_uses import Together, UsedTogether
 from recto.store.records import Record
-from recto.store.spending import Spent, SpentBy
+from recto.store.source_uses import Period, SourcePeriod
+from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
-from recto.store.token_use import TokenUse, token_use
-from recto.store.usage_totals import Progress, UsageTotals
-from recto.store.use_over_time import (
-    Period,
-    SourcePeriod,
-    Together,
-    UsedTogether,
-    count_together,
-    documents_together,
-    kept_periods,
-    kept_together,
-    source_periods,
-)
+from recto.store.tree import IdKind
+from recto.store.usage_totals import Progress
 from recto.transfer.report import ExportOptions, Place
 
 if TYPE_CHECKING:
@@ -262,7 +252,7 @@ class StoreReader:
         """Tokens that requests read and wrote, as reported, and what they cost."""
         named, since = within.get("conversation"), within.get("since")
         home = self.conversation(named).id if named is not None else None
-        return token_use(self._store.database, by, home, _stored_start(since), progress)
+        return self._store.spending.tokens(by, home, _stored_start(since), progress)
 
     def document_stats(
         self, vault: Path, by: Grouping = "document", progress: Progress | None = None
@@ -273,12 +263,7 @@ class StoreReader:
 
     def used_together(self, vault: Path, by: Together = "turn", progress: Progress | None = None) -> UsedTogether:
         """Which documents of a vault (its folder) were used together in turns or conversations."""
-        name, totals = str(vault), UsageTotals(self._store.database)
-        found = totals.read(lambda connection: kept_together(connection, name, by), progress, has_days=False)
-        if found is None:
-            with self._store.database.read() as connection:
-                return count_together(documents_together(connection, name, by))
-        return found
+        return self._store.document_uses.together(str(vault), by, progress)
 
     def source_periods(
         self,
@@ -292,14 +277,7 @@ class StoreReader:
         from recto.reports.source_report import check_agent
 
         check_agent(self._store, Agents(self._home, self._project), agent)
-        found = None
-        if since is None:
-            totals = UsageTotals(self._store.database)
-            found = totals.read(lambda connection: kept_periods(connection, by, agent), progress)
-        if found is None:
-            with self._store.database.read() as connection:
-                return source_periods(connection, by, agent, _stored_start(since))
-        return found
+        return self._store.source_uses.periods(by, agent, _stored_start(since), progress)
 
     def unnamed_documents(
         self, vault: Path, notes: Collection[str], progress: Progress | None = None

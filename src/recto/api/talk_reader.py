@@ -41,7 +41,6 @@ from recto.sources.memory_files import notes_file
 from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
-from recto.store.sent_requests import sent_requests
 from recto.turn.context import STRATEGY, TurnContext
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession
@@ -400,7 +399,7 @@ class AsyncTalkReader:
 
     async def stats(self) -> ConversationStats:
         """Messages, tokens, compactions, window, requests and cost."""
-        sent = await asyncio.to_thread(sent_requests, self._engine.store.database, self.id) if self.id else []
+        sent = await asyncio.to_thread(self._engine.store.records.sent, self.id) if self.id else []
         counter = SaidCounter(await self.archived())
         async for message in self.path():
             counter.count(message)

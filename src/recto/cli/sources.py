@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recto.sources.overrides import SourceStatus
     from recto.sources.server_config import ServerConfig
     from recto.sources.tool_definition import ToolChange
-    from recto.store.use_over_time import Period, SourcePeriod
+    from recto.store.source_uses import Period, SourcePeriod
 
 FindTalk = Callable[["Desk"], "Talk"]
 

@@ -13,7 +13,7 @@ from recto.cli.trash import is_removal_confirmed
 if TYPE_CHECKING:
     from recto.api.store_files import StoreFiles
     from recto.store.backup import Backup
-    from recto.store.retention import PruneOptions, PruneReport
+    from recto.store.trash import PruneOptions, PruneReport
 
 UNSURE_OF_PRUNING = "what is removed cannot be brought back: --yes removes it without asking, --dry-run tells what goes"
 file_argument = click.argument("file", required=False, type=click.Path(path_type=Path))

@@ -16,7 +16,7 @@ from recto.errors import Invalid
 
 if TYPE_CHECKING:
     from recto.api.vault_reader import VaultReader
-    from recto.store.use_over_time import Together
+    from recto.store.document_uses import Together
     from recto.vault.graph import Graph
     from recto.vault.vault import ResolvedLink
 

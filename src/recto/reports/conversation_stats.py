@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.reports.transcript import ArchivedPart
-from recto.store.sent_requests import SentRequest
+from recto.store.records import SentRequest
 from recto.window.plan import Budget
 from recto.window.window import Window
 

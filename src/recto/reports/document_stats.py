@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from recto.store.usage_totals import DocumentTotal
+from recto.store.document_uses import DocumentTotal
 
 Grouping = Literal["document", "conversation", "month"]
 

@@ -20,8 +20,7 @@ from recto.reports.simulation import SimulatedRequest, Simulation, whole_path
 from recto.reports.what_if import PlanChanges, WhatIf, WindowMessages, WindowPlan, window_messages
 from recto.settings import settings as configuration
 from recto.settings.strategy import STRATEGIES
-from recto.store.comparison import compare
-from recto.store.prefix import ComparedRequest, SentMessage
+from recto.store.comparison import ComparedRequest, SentMessage, compare
 from recto.store.store import Store
 from recto.turn.context import CallOptions
 from recto.turn.planned_request import PlannedRequest, account_of

@@ -17,7 +17,6 @@ from recto.reports.request_use import RequestUse, recorded_use
 from recto.reports.simulation import SimulatedRequest, Simulation, whole_path
 from recto.reports.what_if import AS_IT_WAS, PlanChanges, StrategyComparison, StrategyRun
 from recto.settings.strategy import STRATEGIES
-from recto.store.sent_requests import sent_requests
 from recto.summary.ledger import KeyStatement
 from recto.turn.context import CallOptions
 from recto.turn.planned_request import LEAST_CACHED
@@ -133,7 +132,7 @@ class StrategyPlayer:
     def _recorded(self) -> StrategyRun:
         """What the records of the path say."""
         store = self._engine.store
-        beside = [each for each in sent_requests(store.database, self._session.conversation) if each.purpose != "reply"]
+        beside = [each for each in store.records.sent(self._session.conversation) if each.purpose != "reply"]
         costs = [each.cost_usd for each in beside]
         blocks: Blocks = []
         made, block = 0, None

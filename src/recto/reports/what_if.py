@@ -13,8 +13,7 @@ from recto import wire
 from recto.chat.blocks import Compaction, MessageRange
 from recto.chat.conversation import ranges_of
 from recto.reports.request_use import RequestUse
-from recto.store.comparison import Difference
-from recto.store.prefix import SentMessage
+from recto.store.comparison import Difference, SentMessage
 from recto.window.account import RequestAccount
 
 AS_IT_WAS = "as it was"

@@ -1,5 +1,4 @@
-"""Backups of a SQLite store: made while others write, by hand or once a day, and put back. Knows no table but to ask
-whether a file is a store."""
+"""Backups of a SQLite store: made while others write, by hand or once a day, and restored."""
 
 import logging
 import os
@@ -33,7 +32,7 @@ KEPT_DAYS = 7
 PAGES_PER_STEP = 1024
 # What stays free on the disk beside a backup.
 SPARE_BYTES = 64_000_000
-# How long closing a desk waits for a backup; a larger store is backed up when a desk stays open longer.
+# How long closing a desk waits for a backup. Larger stores are backed up when a desk stays open longer.
 FINISH_S = 2.0
 # The pause after a daily backup that failed.
 RETRY_AFTER_S = 600.0
@@ -43,8 +42,8 @@ _BY_HAND = r"-\d{4}-\d\d-\d\d(?:-\d{6})?\.db"
 _SHARED_LOCK = (0x40000002, 510)
 
 
-class Stopped(Exception):
-    """The backup was given up."""
+class _Stopped(Exception):
+    pass
 
 
 class Backup(Struct, frozen=True):
@@ -71,7 +70,7 @@ def backup_folder(store: Path) -> Path:
 
 
 def backups(store: Path) -> list[Backup]:
-    """The backups in the folder of this store, the one with the newest messages first; none that cannot be read."""
+    """The readable backups of this store, the one with the newest messages first."""
     found = []
     for file in _named(store, _BY_HAND):
         with suppress(Invalid, FileNotFoundError):
@@ -92,13 +91,12 @@ def automatic_backups(store: Path) -> list[Path]:
 
 
 def other_copies(store: Path) -> list[Path]:
-    """What else the folder of backups holds of the store: copies by hand, and stores that were replaced."""
+    """Backups by hand, and stores that were replaced."""
     daily = set(automatic_backups(store))
     return sorted(file for file in backup_folder(store).glob("*.db") if file not in daily)
 
 
 def delete_automatic_backups(store: Path) -> list[Path]:
-    """Deletes the daily backups; returns which there were."""
     found = automatic_backups(store)
     with _store_errors(backup_folder(store)):
         for file in found:
@@ -107,7 +105,7 @@ def delete_automatic_backups(store: Path) -> list[Path]:
 
 
 def backup_by_hand(store: Path, target: Path | None, tell: Tell | None = None) -> Path:
-    """A backup in a new file, by default in the folder of backups. Returns the file."""
+    """Makes a backup in a new file, by default in the folder of backups, and returns the file."""
     if not store.exists():
         raise NotFound(f"there is no store yet: {store}")
     target = target or backup_folder(store) / f"{store.stem}-{datetime.now():%Y-%m-%d-%H%M%S}.db"
@@ -130,19 +128,17 @@ def _copy(source: Path, target: Path, tell: Tell | None = None) -> None:
             # while a transaction reads, the state that is copied stays the same, whatever others write
             one.execute("BEGIN")
             one.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            one.backup(other, pages=PAGES_PER_STEP, progress=_progress(tell))
+            told = (lambda _, left, total: tell(total - left, total)) if tell else None
+            one.backup(other, pages=PAGES_PER_STEP, progress=told)
             other.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
-            _check(other, source)
+            if damage := _damage(other):
+                raise StoreError(f"{source} is damaged ({damage}): no copy of it was kept")
         sync_to_disk(part)
         os.replace(part, target)
         sync_to_disk(target.parent)
     finally:
         for suffix in ("", "-journal", *LOG_SUFFIXES):
             Path(f"{part}{suffix}").unlink(missing_ok=True)
-
-
-def _progress(tell: Tell | None) -> Callable[[int, int, int], object]:
-    return lambda _, left, total: tell(total - left, total) if tell else None
 
 
 def _check_space(source: Path, folder: Path) -> None:
@@ -152,13 +148,8 @@ def _check_space(source: Path, folder: Path) -> None:
         raise StoreError(f"there is no room for a copy of {source} in {folder}: {free // 10**6:,} MB are free")
 
 
-def _check(copy: sqlite3.Connection, source: Path) -> None:
-    if damage := _damage(copy):
-        raise StoreError(f"{source} is damaged ({damage}): no copy of it was kept")
-
-
 def _damage(connection: sqlite3.Connection) -> str:
-    """The first thing that SQLite finds wrong; empty where it finds nothing."""
+    """The first problem that SQLite finds; empty without one."""
     found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     return "" if found == "ok" else " ".join(found.split())
 
@@ -174,7 +165,6 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 @contextmanager
 def _store_errors(path: Path) -> Iterator[None]:
-    """Turns errors of SQLite and of the disk into a StoreError."""
     try:
         yield
     except sqlite3.Error as why:
@@ -183,17 +173,14 @@ def _store_errors(path: Path) -> Iterator[None]:
         raise StoreError(f"cannot write {path}: {why.strerror}") from why
 
 
-# -- putting one back
-
-
 def restore_backup(store: Path, file: Path | None, tell: Tell | None = None) -> Restored:
     """Puts a backup (by default the one with the newest messages) in the place of the store."""
-    known = backups(store) if file is None else []
-    if file is None and not known:
-        raise NotFound(f"there is no backup in {backup_folder(store)}; name a file")
     if file is not None and not file.is_file():
         raise NotFound(f"there is no backup {file}")
-    backup = known[0] if file is None else _read(file)
+    found = backups(store) if file is None else [_read(file)]
+    if not found:
+        raise NotFound(f"there is no backup in {backup_folder(store)}; name a file")
+    backup = found[0]
     if is_in_use(store):
         raise Busy(f"{store} is in use by another process: close its chats first")
     marker = StoreMarker(store)
@@ -211,7 +198,7 @@ def restore_backup(store: Path, file: Path | None, tell: Tell | None = None) -> 
 
 
 def move_aside(store: Path) -> Path | None:
-    """Moves the store into the folder of backups, with its log. Returns its new name; None where there is none."""
+    """Moves the store and its log into the folder of backups; returns its new name."""
     if not store.exists():
         return None
     folder = make_private_folder(backup_folder(store))
@@ -223,7 +210,7 @@ def move_aside(store: Path) -> Path | None:
 
 
 def accept_store(store: Path) -> Path | None:
-    """Goes on with a store that lost messages. An empty file is moved aside, for the sake of its log."""
+    """Accepts a store that lost messages. An empty file is moved aside, for the sake of its log."""
     refuse_damaged(store)
     with _store_errors(store):
         is_empty = store.exists() and store.stat().st_size == 0
@@ -243,19 +230,18 @@ def refuse_damaged(store: Path) -> None:
         damage = str(why)
     if damage:
         raise StoreError(
-            f"{store} is damaged ({damage}), which accepting does not mend; `recto store restore` brings a backup back "
+            f"{store} is damaged ({damage}), and accepting does not repair it; `recto store restore` restores a backup "
             "and keeps this file aside"
         )
 
 
 def _read(file: Path) -> Backup:
-    """Raises Invalid where the file is no store."""
     try:
         with closing(_connect(file)) as connection:
             connection.execute("SELECT version_num FROM alembic_version").fetchone()
             row = connection.execute("SELECT n, id FROM messages ORDER BY n DESC LIMIT 1").fetchone()
     except sqlite3.Error as why:
-        raise Invalid(f"{file} is no backup of a store ({why})") from why
+        raise Invalid(f"{file} is not a backup of a store ({why})") from why
     made = datetime.fromtimestamp(file.stat().st_mtime).astimezone()
     return Backup(file, NewestMessage(*row) if row else None, made)
 
@@ -274,11 +260,8 @@ def is_in_use(store: Path) -> bool:
     return bool(held[0] != fcntl.F_UNLCK)
 
 
-# -- every day
-
-
 class DailyBackup:
-    """Makes the first backup of a day in the background, and keeps those of a week."""
+    """Makes one backup a day in the background, and keeps those of a week."""
 
     def __init__(self, store: Path | None) -> None:
         """`store` is None where no backups are wanted."""
@@ -300,7 +283,7 @@ class DailyBackup:
         assert self._store is not None
         try:
             self._make_daily(self._store)
-        except Stopped:
+        except _Stopped:
             log.info("the daily backup was given up: the desk was closed")
         except StoreError as why:
             log.warning("no daily backup was made: %s", why.message)
@@ -313,7 +296,7 @@ class DailyBackup:
         return False
 
     def _try_later(self) -> None:
-        """The disk may have room again before the day is over."""
+        # the disk may have room again before the day is over
         self._day, self._not_before = "", time.monotonic() + RETRY_AFTER_S
 
     def _make_daily(self, store: Path) -> None:
@@ -334,7 +317,7 @@ class DailyBackup:
 
     def _step(self, done: int, total: int) -> None:
         if self._stop.is_set():
-            raise Stopped
+            raise _Stopped
 
     def close(self) -> None:
         """Waits a moment for a backup that is being made, then gives it up."""

@@ -1,9 +1,7 @@
-"""Blobs: texts of sources, full tool results and attached media, by the sha256 of their bytes.
-
-Records refer to them, so that a request stays readable after a file or server has changed.
+"""Blobs: texts of sources, full tool results and attached media, by the sha256 of their bytes. Records refer to them,
+so that a request stays readable after a file or server has changed.
 
 TokenCounts: the tokens of each piece by each token counter, so that nothing is tokenized twice.
-
 UsageReports: the latest usage that providers reported, by model, which estimates are calibrated with.
 """
 
@@ -12,14 +10,14 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from recto.chat.blocks import Block, File, Image, ToolResult
 from recto.errors import Altered, NotFound
 from recto.store.database import Database
 from recto.store.dialect import in_list
 from recto.store.packing import DICTIONARY, RAW, WITH_DICTIONARY, pack, unpack
-from recto.store.prepared_statement import Statement
+from recto.store.prepared_statement import Statement, given
 from recto.store.schema import counts, kept, meters, usage_reports
 from recto.window.calibration import UsageReport
 from recto.window.count import Count
@@ -47,7 +45,7 @@ class Blobs:
         """Stores all or none, and returns the sha256s in the same order."""
         hashed = [(hashlib.sha256(data).digest(), data) for data in blobs]
         with self._database.read() as connection:
-            new = {digest: data for digest, data in hashed if not _exists(connection, digest)}
+            new = {digest: data for digest, data in hashed if _EXISTS(connection, sha256=digest).scalar() is None}
         # packed before the lock is taken, so that others may write meanwhile
         packed = [(digest, packed_of(data)) for digest, data in new.items()]
         if packed:
@@ -57,13 +55,11 @@ class Blobs:
         return [digest.hex() for digest, _ in hashed]
 
     def has(self, sha256: str) -> bool:
-        with self._database.read() as connection:
-            return _exists(connection, digest_of(sha256))
+        return self._database.scalar(_EXISTS, sha256=digest_of(sha256)) is not None
 
     def get(self, sha256: str) -> bytes:
         """The stored bytes. Raises Altered when they no longer have this hash."""
-        with self._database.read() as connection:
-            blob = _DATA(connection, sha256=digest_of(sha256)).scalar()
+        blob = self._database.scalar(_DATA, sha256=digest_of(sha256))
         if blob is None:
             raise NotFound(f"the store has no text with the sha256 {sha256}", sha256=sha256)
         try:
@@ -91,10 +87,6 @@ def _compress_fast(data: bytes) -> Iterator[bytes]:
     yield packer.flush()
 
 
-def _exists(connection: Connection, digest: bytes) -> bool:
-    return _EXISTS(connection, sha256=digest).scalar() is not None
-
-
 def digest_of(sha256: str) -> bytes:
     try:
         return bytes.fromhex(sha256)
@@ -104,8 +96,8 @@ def digest_of(sha256: str) -> bytes:
 
 # Half a sha256 is plenty for a cache key, and halves the table.
 KEY_BYTES = 16
-# An estimate is stored as -1 - tokens, an exact count as CHECKED + its tokens and a checksum, in 31 bits. What earlier
-# versions stored as exact has no checksum, so it is counted again: a damaged count may look right.
+# An estimate is stored as -1 - tokens, an exact count as CHECKED + its tokens and a checksum, in 31 bits: a damaged
+# count may look right.
 CHECKED, CHECK_BITS = 1 << 30, 8
 CHECK_MASK = (1 << CHECK_BITS) - 1
 LARGEST_COUNT = 1 << 30 - CHECK_BITS
@@ -121,11 +113,10 @@ _FIND = Statement(
         counts.c.meter == _meter.scalar_subquery(), in_list(counts.c.sha, "keys")
     )
 )
-_columns: dict[str, BindParameter[Any]] = {name: bindparam(name) for name in ("meter", "sha", "tokens")}
 _SAVE = Statement(
     lambda insert: (
         insert(counts)
-        .values(_columns)
+        .values(given(counts))
         .on_conflict_do_update(index_elements=[counts.c.meter, counts.c.sha], set_={"tokens": bindparam("tokens")})
     )
 )
@@ -217,9 +208,7 @@ class UsageReports:
 
     def latest(self, model: str) -> list[UsageReport]:
         """The newest first."""
-        with self._database.read() as connection:
-            rows = _LATEST_REPORTS(connection, model=model).all()
-        return [UsageReport(*row) for row in rows if _is_whole(row)]
+        return [UsageReport(*row) for row in self._database.rows(_LATEST_REPORTS, model=model) if _is_whole(row)]
 
     def add(self, model: str, report: UsageReport) -> None:
         with self._database.write() as connection:

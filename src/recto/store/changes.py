@@ -1,8 +1,5 @@
-"""StoreChanges: what other processes write to the same database server, told as it happens (LISTEN and NOTIFY), and the
-replies of a process that died, which another one ends.
-
-A store in a file has none: it belongs to one machine, whose processes look at it when they need to.
-"""
+"""StoreChanges: follows what other processes write to a database server (LISTEN and NOTIFY), and ends the replies of
+processes that died. A store in a file has none: the processes of its machine look at it when they need to."""
 
 import logging
 import threading
@@ -14,15 +11,15 @@ from msgspec.structs import replace
 from recto.errors import RectoError, StoreError
 from recto.store.database import Change, Database
 from recto.store.dialect import heard_changes
-from recto.store.open_replies import LEFT, left_replies
+from recto.store.replies import LEFT, left_replies
 from recto.store.tree import Tree
 
 log = logging.getLogger(__name__)
 Listener = Callable[[Change], object]
 EVERY: tuple[Change, ...] = ("messages", "removed")
-# How long it takes at the most until the thread notices that it is to end, and to try again after a failure.
+# The longest time until the thread notices that it is to end, and tries again after a failure.
 PATIENCE_S = 1.0
-# How often replies are looked for whose process died. Twice in a row, so that a lease may be taken anew between.
+# How often replies of dead processes are looked for. Twice in a row, so that a lost lease may be taken again between.
 SWEEP_S = 5.0
 SWEEPING = "recto open replies"
 
@@ -37,8 +34,8 @@ class StoreChanges:
         self._stopped, self.is_listening = threading.Event(), threading.Event()
 
     def watch(self, listener: Listener) -> None:
-        """Calls the listener, in a thread of its own, for each change that another process makes from now on. After a
-        lost connection it is called for every kind of change, since some may have been missed."""
+        """Calls the listener, in another thread, for each change that another process makes from now on, and for every
+        kind of change after a lost connection, since some may have been missed."""
         self._listeners.append(listener)
         if self._database.file is None and self._thread is None:
             self._thread = threading.Thread(target=self._run, name="recto-changes", daemon=True)
@@ -85,21 +82,19 @@ class StoreChanges:
                     log.exception("a change in the store could not be followed")
 
     def end_left_replies(self) -> int:
-        """Ends the replies that a process left which died, with what had come of them, where they were left at the last
-        look already; returns how many. One process does it at a time."""
+        """Ends the replies of dead processes, with what had come of them, if they were left at the last look already;
+        returns how many. One process does it at a time."""
         with self._database.hold(SWEEPING) as is_ours:
             if not is_ours:
                 return 0
-            left = left_replies(self._database)
-            ended = 0
-            for id in left:
-                if id in self._left:
-                    try:
-                        self._tree.finish(replace(self._tree.message(id), status="stopped", error=LEFT))
-                        ended += 1
-                    except RectoError as why:
-                        log.info("a reply that was left was not ended: %s", why.message)
-            self._left = set(left)
+            left, ended = set(left_replies(self._database)), 0
+            for id in left & self._left:
+                try:
+                    self._tree.finish(replace(self._tree.message(id), status="stopped", error=LEFT))
+                    ended += 1
+                except RectoError as why:
+                    log.info("a reply that was left was not ended: %s", why.message)
+            self._left = left
             return ended
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import TypeVar
 
 from msgspec import Struct, field
-from sqlalchemy import Connection, Table, and_, func, or_, select
+from sqlalchemy import Connection, and_, func, or_, select
 
 from recto.errors import RectoError, StoreError
 from recto.store.dialect import SQLITE
@@ -36,10 +36,13 @@ def check_store(store: Store, tell: Tell | None = None) -> StoreReport:
     if damage:
         return StoreReport(tuple(damage))
     with store.database.read() as connection:
-        counts = {name: _count(connection, table) for name, table in TABLES.items()}
+        counts = {
+            name: int(connection.execute(select(func.count(table.c.n))).scalar_one()) for name, table in TABLES.items()
+        }
         found = [*_loose_rows(connection), *_wrong_parents(connection), *_wrong_heads(connection)]
     total = sum(counts.values()) - counts["conversations"]
-    for done, problem in enumerate(chain(_messages(store), _records(store), _blobs(store)), 1):
+    records = (difference for _, difference in store.records.differences(store.records.ids()))
+    for done, problem in enumerate(chain(_messages(store), records, _blobs(store)), 1):
         if problem:
             found.append(problem)
         if tell and (done % BATCH == 0 or done == total):
@@ -47,12 +50,8 @@ def check_store(store: Store, tell: Tell | None = None) -> StoreReport:
     return StoreReport(tuple(found), counts)
 
 
-def _count(connection: Connection, table: Table) -> int:
-    return int(connection.execute(select(func.count(table.c.n))).scalar_one())
-
-
 def _damage(connection: Connection) -> list[str]:
-    """What SQLite finds; PostgreSQL has tools of its own."""
+    """The damage that SQLite finds; PostgreSQL has tools of its own."""
     if connection.dialect.name != SQLITE:
         return []
     pages = connection.exec_driver_sql(f"PRAGMA integrity_check({MAX_TOLD})").scalars().all()
@@ -91,8 +90,7 @@ def _wrong_heads(connection: Connection) -> list[str]:
 
 def _messages(store: Store) -> Iterator[str | None]:
     """For each message None when it can be read, else what is wrong."""
-    with store.database.read() as connection:
-        rows = connection.execute(select(messages.c.n, messages.c.id).order_by(messages.c.n)).all()
+    rows = store.database.rows(select(messages.c.n, messages.c.id).order_by(messages.c.n))
     for start in range(0, len(rows), BATCH):
         batch = rows[start : start + BATCH]
         is_readable = _problem(store.tree.by_number, [row.n for row in batch]) is None
@@ -109,13 +107,6 @@ def _problem(read: Callable[[T], object], what: T) -> str | None:
     return None
 
 
-def _records(store: Store) -> Iterator[str | None]:
-    for _, difference in store.records.differences(store.records.ids()):
-        yield difference
-
-
 def _blobs(store: Store) -> Iterator[str | None]:
-    with store.database.read() as connection:
-        hashes = connection.execute(select(kept.c.sha256).order_by(kept.c.n)).scalars().all()
-    for sha256 in hashes:
-        yield _problem(store.blobs.get, sha256.hex())
+    for row in store.database.rows(select(kept.c.sha256).order_by(kept.c.n)):
+        yield _problem(store.blobs.get, row.sha256.hex())

@@ -1,5 +1,5 @@
-"""AccessKeys: who may use the endpoint. ClientMessages: whose conversations there are, and by what their messages are
-known again when a client sends them back. Every look-up is by owner: nobody finds what is another's."""
+"""AccessKeys: who may use the endpoint. ClientMessages: whose a conversation is, and how its messages are known again
+when a client sends them back. Every look-up is by owner: nobody finds what is another's."""
 
 import hashlib
 import secrets
@@ -7,25 +7,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from recto import wire
 from recto.chat.chain import Print
 from recto.chat.message import now
 from recto.errors import Invalid, NotFound
 from recto.store.database import Database
-from recto.store.open_replies import LEFT, left_replies
-from recto.store.prepared_statement import Statement
-from recto.store.rows import conversation_row, message_row
-from recto.store.schema import (
-    access_keys,
-    client_conversations,
-    client_messages,
-    conversations,
-    messages,
-    requests,
-)
-from recto.store.statements import PLACE_OF
+from recto.store.prepared_statement import Statement, given
+from recto.store.replies import LEFT, left_replies
+from recto.store.rows import PLACE_OF, conversation_row, message_row
+from recto.store.schema import access_keys, client_conversations, client_messages, conversations, messages, requests
 
 PREFIX = "recto-"
 KEY_BYTES = 32
@@ -64,14 +56,11 @@ class AccessKeys:
         return key, secret
 
     def all(self) -> list[AccessKey]:
-        with self._database.read() as connection:
-            return [_key(row) for row in connection.execute(select(access_keys).order_by(access_keys.c.n))]
+        return [_key(row) for row in self._database.rows(select(access_keys).order_by(access_keys.c.n))]
 
     def find(self, secret: str) -> AccessKey | None:
-        """The key with this text. Looked up by its hash, so that the time it takes says nothing about other keys."""
-        query = select(access_keys).where(access_keys.c.sha256 == _hash(secret))
-        with self._database.read() as connection:
-            row = connection.execute(query).first()
+        """Looked up by its hash, so that the time it takes says nothing about other keys."""
+        row = self._database.first(select(access_keys).where(access_keys.c.sha256 == _hash(secret)))
         return _key(row) if row else None
 
     def remove(self, name: str) -> AccessKey:
@@ -94,31 +83,25 @@ def _key(row: Any) -> AccessKey:
     return AccessKey(row.name, row.created, **details | {"models": tuple(details.get("models", ()))})
 
 
-def _owned() -> Select[Any]:
-    """An owner's messages, the newest first."""
-    return (
-        select(messages.c.id, conversations.c.id.label("home"))
-        .join(client_messages, messages.c.n == client_messages.c.message)
-        .join(conversations, conversations.c.n == messages.c.conversation)
-        .where(client_messages.c.owner == bindparam("owner"), conversations.c.deleted.is_(None))
-        .order_by(messages.c.n.desc())
-        .limit(MOST_CANDIDATES)
-    )
-
-
-BY_CHAIN = Statement(_owned().where(client_messages.c.chain == bindparam("print")))
-BY_PRINT = Statement(_owned().where(client_messages.c.print == bindparam("print")))
-CHAIN_OF = Statement(
+_owned = (
+    select(messages.c.id, conversations.c.id.label("home"))
+    .join(client_messages, messages.c.n == client_messages.c.message)
+    .join(conversations, conversations.c.n == messages.c.conversation)
+    .where(client_messages.c.owner == bindparam("owner"), conversations.c.deleted.is_(None))
+    .order_by(messages.c.n.desc())
+    .limit(MOST_CANDIDATES)
+)
+_BY_CHAIN = Statement(_owned.where(client_messages.c.chain == bindparam("print")))
+_BY_PRINT = Statement(_owned.where(client_messages.c.print == bindparam("print")))
+_CHAIN_OF = Statement(
     select(client_messages.c.chain)
     .join(messages, messages.c.n == client_messages.c.message)
     .where(messages.c.id == bindparam("id"))
 )
-RECHAIN = Statement(
+_RECHAIN = Statement(
     update(client_messages).where(client_messages.c.message == bindparam("number")).values(chain=bindparam("new"))
 )
-ADD_KNOWN = Statement(
-    insert(client_messages).values({name: bindparam(name) for name in ("message", "owner", "print", "chain")})
-)
+_ADD = Statement(insert(client_messages).values(given(client_messages)))
 
 
 class KnownMessage(Struct, frozen=True):
@@ -139,56 +122,47 @@ class ClientMessages:
         self._database = database
 
     def own(self, conversation: str, owner: str, name: str | None = None) -> None:
-        """A new conversation belongs to this owner."""
         with self._database.write() as connection:
             home = conversation_row(connection, conversation).n
             connection.execute(insert(client_conversations).values(conversation=home, owner=owner, name=name))
 
     def named(self, owner: str, name: str) -> str | None:
         """The owner's conversation of this id, or of the name that its client gave it."""
-        joined = select(conversations.c.id).join(
-            client_conversations, client_conversations.c.conversation == conversations.c.n
-        )
-        own = client_conversations.c.owner == owner
-        with self._database.read() as connection:
-            found = connection.execute(joined.where(own, conversations.c.id == name)).scalar()
-            return found or connection.execute(joined.where(own, client_conversations.c.name == name)).scalar()
+        query = select(conversations.c.id).join(client_conversations).where(client_conversations.c.owner == owner)
+        found: str | None = self._database.scalar(query.where(conversations.c.id == name))
+        return found or self._database.scalar(query.where(client_conversations.c.name == name))
 
     def owner(self, conversation: str) -> str | None:
         """None for a conversation of no client."""
-        query = select(client_conversations.c.owner).join(
-            conversations, client_conversations.c.conversation == conversations.c.n
-        )
-        with self._database.read() as connection:
-            return connection.execute(query.where(conversations.c.id == conversation)).scalar()
+        query = select(client_conversations.c.owner).join(conversations).where(conversations.c.id == conversation)
+        found: str | None = self._database.scalar(query)
+        return found
 
     def add(self, owner: str, known: Sequence[KnownMessage]) -> None:
         with self._database.write() as connection:
             for each in known:
                 number = PLACE_OF(connection, id=each.id).first().n
-                ADD_KNOWN(connection, message=number, owner=owner, print=each.print, chain=each.chain)
+                _ADD(connection, message=number, owner=owner, print=each.print, chain=each.chain)
 
     def rechain(self, message: str, chain: Print) -> None:
         """The client sends other words before a message than it did."""
         with self._database.write() as connection:
-            RECHAIN(connection, number=PLACE_OF(connection, id=message).first().n, new=chain)
+            _RECHAIN(connection, number=PLACE_OF(connection, id=message).first().n, new=chain)
 
     def chain(self, message: str) -> Print | None:
         """The hash of everything up to a message."""
-        with self._database.read() as connection:
-            found: Print | None = CHAIN_OF(connection, id=message).scalar()
+        found: Print | None = self._database.scalar(_CHAIN_OF, id=message)
         return found
 
     def by_chain(self, owner: str, chain: Print) -> list[OwnedMessage]:
         """Messages with everything before them, the newest first."""
-        return self._found(BY_CHAIN, owner, chain)
+        return self._found(_BY_CHAIN, owner, chain)
 
     def by_print(self, owner: str, print: Print) -> list[OwnedMessage]:
-        return self._found(BY_PRINT, owner, print)
+        return self._found(_BY_PRINT, owner, print)
 
     def _found(self, statement: Statement, owner: str, print: Print) -> list[OwnedMessage]:
-        with self._database.read() as connection:
-            return [OwnedMessage(row.id, row.home) for row in statement(connection, owner=owner, print=print)]
+        return [OwnedMessage(row.id, row.home) for row in self._database.rows(statement, owner=owner, print=print)]
 
     def reply_to(self, owner: str, request: str) -> OwnedMessage | None:
         """The owner's reply to a request."""
@@ -199,13 +173,11 @@ class ClientMessages:
             .join(client_conversations, client_conversations.c.conversation == conversations.c.n)
             .where(requests.c.id == request, client_conversations.c.owner == owner, conversations.c.deleted.is_(None))
         )
-        with self._database.read() as connection:
-            row = connection.execute(query).first()
+        row = self._database.first(query)
         return OwnedMessage(row.id, row.home) if row else None
 
     def is_answered(self, message: str) -> bool:
-        """Whether a reply follows a message, at once or after a compaction. One that a server left when it died is
-        none."""
+        """Whether a reply follows a message, at once or after a compaction, other than one that a dead server left."""
         with self._database.read() as connection:
             found = list(_replies(connection, message_row(connection, message).n))
         whole = [row for row in found if not (row.status == "stopped" and LEFT in row.details)]

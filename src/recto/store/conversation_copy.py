@@ -5,12 +5,12 @@ the message that it answers and before its reply.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, bindparam, insert, select, union_all
 
 from recto import wire
 from recto.chat.conversation import Conversation
@@ -20,20 +20,21 @@ from recto.store.blobs import Blobs, blobs_of, blobs_of_account, digest_of
 from recto.store.database import Database
 from recto.store.dialect import in_list
 from recto.store.packing import make_dictionaries, pack_with
-from recto.store.paths import ParentPlace, insert_message, place_under
+from recto.store.paths import MOVE_HEAD, ParentPlace, has_child, insert_message, place_below, place_of, place_under
 from recto.store.prepared_statement import Statement
-from recto.store.rebuild import (
-    Rebuilder,
-    encode_account,
-    read_account_json,
-    shared_picks,
-    with_piece_numbers,
+from recto.store.rebuild import Rebuilder, encode_account, read_account_json, shared_picks, with_piece_numbers
+from recto.store.records import LONGEST_CHAIN, insert_request, store_pieces
+from recto.store.rows import (
+    CONVERSATION_BY_ID,
+    MESSAGE,
+    AnyRow,
+    conversation_of,
+    conversation_row,
+    message_row,
+    read_messages,
 )
-from recto.store.records import LONGEST_CHAIN, store_pieces
-from recto.store.rows import AnyRow, conversation_of, conversation_row, message_row, read_messages
 from recto.store.schema import conversations, messages, requests, waiting
 from recto.store.source_uses import SourceUse, SourceUses, uses_of_request
-from recto.store.statements import CONVERSATION_BY_ID, HAS_CHILD, INSERT_REQUEST, MESSAGE, MOVE_HEAD, SET_OUTCOME
 from recto.store.waiting import WaitingMessage, insert_waiting, waiting_in
 from recto.window.account import RequestAccount
 from recto.window.request import Piece, Purpose
@@ -80,23 +81,24 @@ class StoredRequest(Struct, frozen=True):
     cost: float | None = None
 
 
+# Fields that are columns of the same value.
+_SAME = ("id", "purpose", "created", "size", "stable", "model", "cost_bound", "cost")
+# Tables whose ids an import must not repeat.
+_NAMED = (messages, requests, waiting)
 StoredItem = StoredBytes | Message | StoredRequest | WaitingMessage
 
 
 class ConversationCopies:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._blobs, self._uses = Blobs(database), SourceUses(database)
+    def __init__(self, database: Database, blobs: Blobs, uses: SourceUses) -> None:
+        self._database, self._blobs, self._uses = database, blobs, uses
 
     def ids(self) -> list[str]:
-        """All conversations, in the order in which they were stored."""
-        with self._database.read() as connection:
-            return list(connection.execute(select(conversations.c.id).order_by(conversations.c.n)).scalars())
+        """All conversations, in the order of their numbers."""
+        return [row.id for row in self._database.rows(select(conversations.c.id).order_by(conversations.c.n))]
 
     def find(self, id: str) -> Conversation | None:
-        with self._database.read() as connection:
-            row = CONVERSATION_BY_ID(connection, id=id).first()
-            return conversation_of(row) if row is not None else None
+        row = self._database.first(CONVERSATION_BY_ID, id=id)
+        return conversation_of(row) if row is not None else None
 
     def read(self, id: str) -> Iterator[StoredItem]:
         """Everything that a conversation owns, as it is at one moment. Raises Altered for a damaged record."""
@@ -105,26 +107,24 @@ class ConversationCopies:
             yield from _ConversationReader(connection, home, self._blobs).items()
 
     def write(self, conversation: Conversation, items: Iterable[StoredItem]) -> int:
-        """Stores a new conversation in one transaction, and returns how many messages it has."""
+        """Stores a new conversation; returns how many messages it has."""
         with self._database.write() as connection:
             if CONVERSATION_BY_ID(connection, id=conversation.id).first() is not None:
                 raise Invalid(f"conversation {conversation.id} is already stored", id=conversation.id)
             names = ("id", "title", "agent", "created", "updated", "archived", "deleted")
             values = {name: getattr(conversation, name) for name in names}
-            query = insert(conversations).values(**values, details=wire.dumps(conversation.details))
-            connection.execute(query)
+            connection.execute(insert(conversations).values(**values, details=wire.dumps(conversation.details)))
             home = conversation_row(connection, conversation.id)
-            writer = ConversationWriter(connection, home, self._blobs, self._uses)
+            writer = _ConversationWriter(connection, home, self._blobs, self._uses)
             count = writer.add_all(items)
             self._end(writer, conversation.head, conversation.updated, conversation.title)
             return count
 
     def extend(self, id: str, items: Iterable[StoredItem], head: str | None, updated: str) -> int:
-        """Adds those messages to a stored conversation that it does not have. The head moves to `head` unless it is
-        None. Returns how many were added."""
+        """Adds messages to a stored conversation; moves its head unless `head` is None. Returns how many were added."""
         with self._database.write() as connection:
             home = conversation_row(connection, id)
-            writer = ConversationWriter(connection, home, self._blobs, self._uses)
+            writer = _ConversationWriter(connection, home, self._blobs, self._uses)
             count = writer.add_all(items)
             if count and head is not None:
                 self._end(writer, head, max(home.updated, updated), home.title)
@@ -132,14 +132,9 @@ class ConversationCopies:
 
     def known(self, id: str, named: Collection[str]) -> set[str]:
         """Of these messages those that a conversation has."""
-        found: set[str] = set()
-        ordered = list(named)
-        query = select(messages.c.id).join(conversations, conversations.c.n == messages.c.conversation)
-        with self._database.read() as connection:
-            for start in range(0, len(ordered), BATCH):
-                some = query.where(conversations.c.id == id, messages.c.id.in_(ordered[start : start + BATCH]))
-                found.update(connection.execute(some).scalars())
-        return found
+        query = select(messages.c.id).join(conversations).where(conversations.c.id == id)
+        known = Statement(query.where(in_list(messages.c.id, "ids")))
+        return {row.id for row in self._database.rows(known, ids=list(named))}
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -149,16 +144,11 @@ class ConversationCopies:
 
     def taken(self, ids: Sequence[str]) -> str | None:
         """The first of these messages and requests that is in the store, or waits to enter it."""
-        with self._database.read() as connection:
-            for start in range(0, len(ids), BATCH):
-                some = ids[start : start + BATCH]
-                for table in (messages, requests, waiting):
-                    found = connection.execute(select(table.c.id).where(table.c.id.in_(some)).limit(1)).scalar()
-                    if found is not None:
-                        return str(found)
-        return None
+        query = union_all(*(select(table.c.id).where(in_list(table.c.id, "ids")) for table in _NAMED)).limit(1)
+        found: str | None = self._database.scalar(Statement(query), ids=list(ids))
+        return found
 
-    def _end(self, writer: "ConversationWriter", head: str | None, updated: str, title: str) -> None:
+    def _end(self, writer: "_ConversationWriter", head: str | None, updated: str, title: str) -> None:
         number = writer.place(head).n if head is not None else None
         MOVE_HEAD(writer.connection, home=writer.home, new_head=number, new_updated=updated, new_title=title)
         if writer.newest:
@@ -172,15 +162,12 @@ class _ConversationReader:
     def __init__(self, connection: Connection, home: int, blobs: Blobs) -> None:
         self._connection, self._home, self._blobs = connection, home, blobs
         self._rebuilder = Rebuilder()
-        self._written: set[bytes] = set()
+        self._written: set[str] = set()
         """The hashes of the pieces and blobs that were given."""
-        rows = connection.execute(
-            select(requests.c.n, requests.c.id).where(requests.c.conversation == home).order_by(requests.c.n)
-        ).all()
-        self._requests = [row.n for row in rows]
-        self._ids = {row.n: row.id for row in rows}
-        self._at = {row.id: place for place, row in enumerate(rows, 1)}
-        self._next = 0
+        query = select(requests.c.n, requests.c.id).where(requests.c.conversation == home).order_by(requests.c.n)
+        self._ids = {row.n: row.id for row in connection.execute(query)}
+        self._at = {id: place for place, id in enumerate(self._ids.values(), 1)}
+        self._requests, self._next = list(self._ids), 0
 
     def items(self) -> Iterator[StoredItem]:
         query = select(messages.c.n).where(messages.c.conversation == self._home).order_by(messages.c.n)
@@ -210,48 +197,38 @@ class _ConversationReader:
         is_based = row.base is None or row.base in self._ids
         numbers = wire.loads(row.added) if is_based else self._rebuilder.numbers(self._connection, row)
         data = self._rebuilder.data(self._connection, row.id, numbers)
-        hashes = [hashlib.sha256(each) for each in data]
-        for each, digest in zip(data, hashes, strict=True):
-            if digest.digest() not in self._written:
-                self._written.add(digest.digest())
-                yield StoredBytes(digest.hexdigest(), each, is_piece=True)
+        hashes = [hashlib.sha256(each).hexdigest() for each in data]
+        for each, sha256 in zip(data, hashes, strict=True):
+            if sha256 not in self._written:
+                self._written.add(sha256)
+                yield StoredBytes(sha256, each, is_piece=True)
         yield StoredRequest(
-            id=row.id,
+            **{name: getattr(row, name) for name in _SAME},
             message=_ID_AT(self._connection, n=row.message).scalar() if row.message is not None else None,
-            purpose=row.purpose,
-            created=row.created,
             sha256=row.sha256.hex(),
-            size=row.size,
-            stable=row.stable,
             stable_sha256=row.stable_sha256.hex(),
             base=self._ids.get(row.base) if is_based else None,
             kept=row.kept if is_based else 0,
-            pieces=tuple(digest.hexdigest() for digest in hashes),
+            pieces=tuple(hashes),
             marks=wire.loads(row.marks) if row.marks is not None else None,
             account=account,
             outcome=wire.loads(row.outcome),
             # the numbers of sources differ from store to store
             sources=tuple(sorted(uses_of_request(self._connection, row.n), key=lambda use: use.id)),
-            model=row.model,
-            cost_bound=row.cost_bound,
-            cost=row.cost,
         )
 
     def _named_blobs(self, named: Iterable[str]) -> Iterator[StoredItem]:
-        for sha256 in dict.fromkeys(named):
-            digest = digest_of(sha256)
-            if digest and digest not in self._written:
-                self._written.add(digest)
-                try:
+        for sha256 in named:
+            if digest_of(sha256) and sha256 not in self._written:
+                self._written.add(sha256)
+                with suppress(NotFound):  # a text that was never kept, as of a document
                     yield StoredBytes(sha256, self._blobs.get(sha256), is_piece=False)
-                except NotFound:  # a text that was never kept, as of a document
-                    continue
 
 
 # -- writing
 
 
-class ConversationWriter:
+class _ConversationWriter:
     """Stores items below a conversation, within a transaction. Raises Invalid for what refers to something unknown."""
 
     def __init__(self, connection: Connection, home: AnyRow, blobs: Blobs, uses: SourceUses) -> None:
@@ -260,8 +237,6 @@ class ConversationWriter:
         """The number and id of the last message."""
         self._blobs, self._uses = blobs, uses
         self._places: dict[str, ParentPlace] = {}
-        self._childless: set[str] = set()
-        """Messages that this writer stored, as long as none follows."""
         self._pieces: dict[str, bytes] = {}
         """Pieces that wait for the request that they came with."""
         self._numbered: dict[str, int] = {}
@@ -289,9 +264,7 @@ class ConversationWriter:
         if id is None:
             return ParentPlace()
         if (known := self._places.get(id)) is None:
-            row = self._row(id)
-            known = ParentPlace(row.n, row.depth, row.said, row.compaction, row.branch)
-            self._places[id] = known
+            known = self._places[id] = place_of(self._row(id))
         return known
 
     def _row(self, id: str) -> AnyRow:
@@ -301,73 +274,44 @@ class ConversationWriter:
         return row
 
     def _add_message(self, message: Message) -> None:
-        parent, above = self.place(message.parent), message.parent
-        placed = place_under(message, parent, above)
-        begins = parent.n is None or (above not in self._childless and self._has_child(parent.n))
+        parent = self.place(message.parent)
+        placed = place_under(message, parent)
+        begins = parent.n is None or has_child(self.connection, parent.n)
         number = insert_message(self.connection, self.home, parent, placed, begins=begins)
         if number is None:
             raise Invalid(f"message {message.id} is already stored", id=message.id)
-        covers = number if placed.compaction else parent.compaction
-        self._places[placed.id] = ParentPlace(
-            number, placed.depth, placed.said, covers, number if begins else parent.branch
-        )
-        self._childless.discard(above or "")
-        self._childless.add(placed.id)
+        self._places[placed.id] = place_below(parent, number, placed, number if begins else parent.branch)
         self.newest = number, placed.id
-
-    def _has_child(self, parent: int) -> bool:
-        return HAS_CHILD(self.connection, parent=parent).first() is not None
 
     def _add_request(self, request: StoredRequest) -> None:
         base = self._request_row(request.base) if request.base is not None else None
-        chain = base.chain + 1 if base is not None else 0
-        if chain > LONGEST_CHAIN:
-            raise Invalid(f"request {request.id} is the {chain}th of a chain; {LONGEST_CHAIN} are the most")
+        if base is not None and base.chain >= LONGEST_CHAIN:
+            raise Invalid(f"the chain of request {request.id} is too long; {LONGEST_CHAIN} requests are allowed")
         if _REQUEST_PLACE(self.connection, id=request.id).first() is not None:
             raise Invalid(f"request {request.id} is already stored", id=request.id)
         if request.message is not None:
             self._row(request.message)
         dictionaries = make_dictionaries(self.connection, RequestAccount.from_json(request.account))
         picks = shared_picks(request.account)
-        own = self._own_pieces(request)
+        own = [Piece("message", self._pieces.pop(each)) for each in request.pieces if each in self._pieces]
         numbers = store_pieces(self.connection, (*own, *picks.values()), dictionaries)
-        added = self._numbers(request, dict(zip((piece.sha256.hex() for piece in own), numbers, strict=False)))
-        account = with_piece_numbers(request.account, dict(zip(picks, numbers[len(own) :], strict=True)))
-        INSERT_REQUEST(
-            self.connection,
-            id=request.id,
-            home=self._home_id,
-            answers=request.message,
-            purpose=request.purpose,
-            created=request.created,
-            base=base.n if base is not None else None,
-            kept=request.kept,
-            added=wire.dumps(added),
-            chain=chain,
-            sha256=bytes.fromhex(request.sha256),
-            size=request.size,
-            stable=request.stable,
-            stable_sha256=bytes.fromhex(request.stable_sha256),
-            account=pack_with(encode_account(account), dictionaries[-1]),
-            marks=wire.dumps(request.marks) if request.marks is not None else None,
-            model=request.model,
-            cost_bound=request.cost_bound,
-            cost=None,
-        )
-        SET_OUTCOME(self.connection, request=request.id, new_outcome=wire.dumps(request.outcome), new_cost=request.cost)
-        self._uses.note(request.id, request.sources)
-
-    def _own_pieces(self, request: StoredRequest) -> list[Piece]:
-        """The pieces that came with this request and are not stored yet."""
-        found = [self._pieces.pop(sha256) for sha256 in dict.fromkeys(request.pieces) if sha256 in self._pieces]
-        return [Piece("message", data) for data in found]
-
-    def _numbers(self, request: StoredRequest, own: Mapping[str, int]) -> list[int]:
-        """The numbers of the request's pieces; those that did not come with it were stored before."""
-        self._numbered.update(own)
+        self._numbered.update(zip((piece.sha256.hex() for piece in own), numbers, strict=False))
+        # those that did not come with it were stored before
         if missing := [sha256 for sha256 in request.pieces if sha256 not in self._numbered]:
             raise Invalid(f"request {request.id} lacks its piece {missing[0][:16]}", id=request.id)
-        return [self._numbered[sha256] for sha256 in request.pieces]
+        account = with_piece_numbers(request.account, dict(zip(picks, numbers[len(own) :], strict=True)))
+        insert_request(
+            self.connection,
+            **{name: getattr(request, name) for name in (*_SAME, "kept", "marks", "outcome")},
+            home=self._home_id,
+            answers=request.message,
+            base=base,
+            added=[self._numbered[sha256] for sha256 in request.pieces],
+            sha256=bytes.fromhex(request.sha256),
+            stable_sha256=bytes.fromhex(request.stable_sha256),
+            account=pack_with(encode_account(account), dictionaries[-1]),
+        )
+        self._uses.note(request.id, request.sources)
 
     def _request_row(self, id: str) -> AnyRow:
         row = _REQUEST_PLACE(self.connection, id=id).first()

@@ -1,5 +1,4 @@
-"""Database: opens, checks and migrates the store, runs transactions, and turns failures into sentences. Knows no single
-table."""
+"""Database: opens, checks and migrates the store, runs transactions, and turns failures into sentences."""
 
 import hashlib
 import sqlite3
@@ -17,6 +16,7 @@ from sqlalchemy import (
     Column,
     Connection,
     Engine,
+    Executable,
     MetaData,
     String,
     Table,
@@ -49,13 +49,14 @@ from recto.store.dialect import (
 )
 from recto.store.marker import NewestMessage, StoreMarker
 from recto.store.migrations import REVISIONS
+from recto.store.prepared_statement import Statement
 from recto.store.schema import messages, metadata
 
 # How long a writer waits for others: forty at once need a few seconds, an import some more.
 BUSY_TIMEOUT_S = 60.0
-# Soon: a log that is begun again is overwritten, which takes a tenth of the time of making it longer.
+# Soon: overwriting a log that begins again takes a tenth of the time of making it longer.
 CHECKPOINT_IN_S = 0.02
-# A connection that was used so lately is not asked whether its server is there.
+# A connection that was used this lately is not checked.
 FRESH_S = 5.0
 # How long a server waits for another one that migrates their database.
 MIGRATION_S = 600.0
@@ -63,7 +64,7 @@ SERVER_LANES = 4
 Change = Literal["messages", "removed"]
 # A turn, a search and the background use the store at the same time, seldom more.
 MAX_IDLE = 3
-# Databases of one file share an engine, whose pool has few connections: they share the idle ones too.
+# Databases of one file share an engine, so they share its few connections.
 _IDLE: WeakKeyDictionary[Engine, deque[Connection]] = WeakKeyDictionary()
 
 
@@ -71,8 +72,8 @@ class Database:
     def __init__(
         self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S, copied: str | None = None
     ) -> None:
-        """`location` is the path of a SQLite file or the URL of a database. `copied`: a copy with this mark is made
-        here, or goes on."""
+        """`location` is the path of a SQLite file or the URL of a database; `copied` the mark of a copy that is made
+        here."""
         url, self._copied = url_of(location), copied
         self.file = file_of(url)
         """The file of a SQLite store."""
@@ -81,15 +82,16 @@ class Database:
         self._is_closed = False
         self._used = 0.0
         self._marker = StoreMarker(self.file) if self.file else None
-        is_read_only = self.file is not None and self.file.exists() and not is_writable(self.file)
-        self.engine = engine_of(read_only_url(self.file) if is_read_only and self.file else url, busy_timeout_s)
+        if self.file and self.file.exists() and not is_writable(self.file):
+            url = read_only_url(self.file)
+        self.engine = engine_of(url, busy_timeout_s)
         self._idle = _IDLE.setdefault(self.engine, deque())
         # connections that hold a name wait for others that work: from one pool they could keep them out
         self._holding = engine_of(url, busy_timeout_s) if self.file is None else self.engine
         for engine in (self.engine, self._holding) if self.file is None else ():
             event.listen(engine, "checkin", self._close_late)
         self.instance = new_id()
-        """By what other processes know this one."""
+        """Names this process to others."""
         self._leasing = threading.Lock()
         self._lease: tuple[ExitStack, Connection] | None = None
         self._leased = 0.0
@@ -111,7 +113,7 @@ class Database:
         self._holding.dispose()
 
     def _close_late(self, connection: Any, _: object) -> None:
-        """A thread was still at work when the database was closed: the pool would keep its connection open."""
+        # a thread was still at work when the database was closed: the pool would keep its connection open
         if self._is_closed and connection is not None:
             connection.close()
 
@@ -132,9 +134,14 @@ class Database:
             if self._marker and newest:
                 self._check_newest(connection, self._marker, newest)
         if found is not None and found.startswith(COPYING):
-            self._check_copy(found)
-            return
-        if found is not None and found not in REVISIONS:
+            if self._copied is None:
+                raise StoreError(f"{self.name} is an unfinished copy of another store; `recto store copy` finishes it")
+            if self._copied != found:
+                raise StoreError(
+                    f"{self.name} is an unfinished copy of another store, or was begun by another version of Recto; "
+                    "copy into an empty database"
+                )
+        elif found is not None and found not in REVISIONS:
             name, known = Path(self.name).name, {"found": found, "known": REVISIONS[-1]}
             if found < REVISIONS[0]:
                 raise StoreError(
@@ -147,17 +154,8 @@ class Database:
                 f"(schema {found}, this one knows {REVISIONS[-1]}); upgrade Recto to open it",
                 **known,
             )
-        if found != REVISIONS[-1]:
+        elif found != REVISIONS[-1]:
             self._migrate()
-
-    def _check_copy(self, mark: str) -> None:
-        if self._copied is None:
-            raise StoreError(f"{self.name} is an unfinished copy of another store; `recto store copy` finishes it")
-        if self._copied != mark:
-            raise StoreError(
-                f"{self.name} is an unfinished copy of another store, or was begun by another version of Recto; "
-                "copy into an empty database"
-            )
 
     def _check_newest(self, connection: Connection, marker: StoreMarker, newest: NewestMessage) -> None:
         if not inspect(connection).has_table("messages"):
@@ -180,20 +178,35 @@ class Database:
 
     @property
     def lanes(self) -> int:
-        """How many threads may use it at once: a file has one writer anyway, and no way to wait for."""
+        """How many threads may use it at once: a file has one writer, and nothing to wait for."""
         return SERVER_LANES if self.file is None else 1
 
     @contextmanager
     def read(self, *, shared: bool = False) -> Iterator[Connection]:
-        """A transaction in which all reads see one state; inside a write of the same thread, that write's own state. Of
-        one that is `shared`, further reads of the same thread are a part: many small ones take one transaction."""
+        """A transaction in which all reads see one state; inside a write of the same thread, that of the write. Further
+        reads of the same thread join a `shared` one."""
         with self._within(write=False, shared=shared) as connection:
             yield connection
 
+    def rows(self, query: Statement | Executable, **values: Any) -> list[Any]:
+        """All rows of a query in a read of its own."""
+        with self.read() as connection:
+            return list(_run(connection, query, values).all())
+
+    def first(self, query: Statement | Executable, **values: Any) -> Any:
+        """The first row; None where there is none."""
+        with self.read() as connection:
+            return _run(connection, query, values).first()
+
+    def scalar(self, query: Statement | Executable, **values: Any) -> Any:
+        """The first value of the first row; None where there is none."""
+        with self.read() as connection:
+            return _run(connection, query, values).scalar()
+
     @contextmanager
     def write(self, *, is_synced: bool = True) -> Iterator[Connection]:
-        """A transaction without other writers; all or nothing. A write inside a write of the same thread joins it. One
-        that is not synced survives the end of the process, but a power cut only once a later one is synced."""
+        """A transaction without other writers; a write inside a write of the same thread joins it. One that is not
+        synced survives the end of the process, but a power cut only once a later one is synced."""
         with self._within(write=True, is_synced=is_synced) as connection:
             yield connection
 
@@ -221,8 +234,8 @@ class Database:
 
     @contextmanager
     def _connection(self, *, write: bool, is_synced: bool) -> Iterator[Connection]:
-        """For one transaction. It stays open for the next one: to get one from SQLAlchemy's pool and give it back takes
-        five times as long as a transaction that does nothing."""
+        """For one transaction. It stays open for the next: getting one from SQLAlchemy's pool and returning it takes
+        five times as long as an empty transaction."""
         connection = self._idle_connection() or self.engine.connect()
         known = connection.get_execution_options()
         if (known.get("write"), known.get("is_synced")) != (write, is_synced):
@@ -255,9 +268,8 @@ class Database:
 
     @contextmanager
     def hold(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
-        """Whether nobody else holds this name, on any machine that uses a database server, or no longer after so much
-        waiting. It ends with the process at the latest. A file belongs to one machine, which has locks of its own: for
-        it the name is always free."""
+        """Whether nobody else, on any machine, holds this name, at least after waiting. It is free again when the
+        process ends. A file belongs to one machine, which has locks of its own: there the name is always free."""
         if self.file is not None:
             yield True
             return
@@ -268,7 +280,7 @@ class Database:
             yield is_ours
 
     def keep_lease(self, name: str) -> None:
-        """Holds a name as long as this database is open; takes it again where the connection to it was lost."""
+        """Holds a name as long as this database is open; takes it again when the connection was lost."""
         with self._leasing, self.translate_errors():
             if self._lease is not None and time.monotonic() - self._leased < FRESH_S:
                 return
@@ -286,9 +298,9 @@ class Database:
             self._lease = held, connection
 
     def checkpoint(self, *, is_whole: bool = False) -> bool:
-        """Moves SQLite's log into the file, as far as nobody reads it. For a moment when nobody waits: the commit that
-        finds the log too long would do it else. `is_whole` waits for readers, and empties the log. False: nothing is
-        left to do. A full disk is no failure: the log holds everything, and the next checkpoint moves it."""
+        """Moves SQLite's log into the file, as far as nobody reads it, while nobody waits: otherwise a commit would.
+        `is_whole` waits for readers, and empties the log. Returns False: nothing is left to do. A full disk is not an
+        error: the log holds everything, and the next checkpoint moves it."""
         if self.file is None:
             return False
         how = "TRUNCATE" if is_whole else "PASSIVE"
@@ -297,22 +309,22 @@ class Database:
         return False
 
     def note_newest(self, number: int, id: str) -> None:
-        """The newest message of the write that runs in this thread; the marker names it after the commit."""
+        """The newest message of this thread's write; the marker names it after the commit."""
         self._local.newest = NewestMessage(number, id)
         self.note_change("messages")
 
     def note_change(self, change: Change) -> None:
-        """What the write of this thread changes; on a database server other processes are told after the commit."""
+        """Other processes on a database server are told of the change after this thread's commit."""
         self._local.changes.add(change)
 
     def lower_newest(self, newest: NewestMessage | None) -> None:
-        """Messages are deleted: the marker names one that stays, at once, or none."""
+        """Before messages are deleted: the marker names one that stays, or none."""
         if self._marker:
             self._marker.lower(newest)
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Turns failures of disk and database into a StoreError with one sentence."""
+        """Turns failures of disk and database into a StoreError."""
         try:
             yield
         except RectoError:
@@ -333,11 +345,15 @@ class Database:
         return Busy(sentence) if failure == "busy" else StoreError(sentence)
 
 
+def _run(connection: Connection, query: Statement | Executable, values: dict[str, Any]) -> Any:
+    return query(connection, **values) if isinstance(query, Statement) else connection.execute(query, values)
+
+
 COPYING = "copying"
 
 
 def copy_mark(ids: Iterable[str]) -> str:
-    """Stands in place of the schema's version while a store is copied: which schema, and from which store."""
+    """Replaces the schema's version while a store is copied: which schema, and from which store."""
     return f"{COPYING}-{REVISIONS[-1]}-{hashlib.sha256(' '.join(ids).encode()).hexdigest()[:16]}"
 
 
@@ -355,7 +371,7 @@ SENTENCES: dict[Failure, str] = {
 
 @cache
 def _new_tables(dialect: str) -> Sequence[str]:
-    """What makes a new store: the tables of today at once, not those of the first revision and all changes since."""
+    """Creates today's tables at once, instead of those of the first revision and all changes since."""
     statements = list[str]()
     engine: MockConnection = create_mock_engine(
         f"{dialect}://", lambda sql, *_: statements.append(str(sql.compile(dialect=engine.dialect)))

@@ -44,13 +44,10 @@ WRITER_LOCK = int.from_bytes(b"recto", "big")
 
 # SQLite moves its log into the file within the commit that makes it this long. It is moved before that, between turns.
 MAX_LOG_PAGES = 8000
-
 # The longest pause between two tries for the write lock, of a writer that has just begun to wait.
 MAX_PAUSE_S = 0.04
-
 # PostgreSQL: connections that stay open, and how many more there may be for a moment.
 POOL_SIZE, MAX_OVERFLOW = 5, 25
-
 # Ids, times and names are compared by their bytes, as SQLite does.
 TEXT = Text().with_variant(Text(collation="C"), POSTGRESQL)
 
@@ -79,12 +76,12 @@ def file_of(url: URL) -> Path | None:
 
 
 def is_writable(file: Path) -> bool:
-    """Whether SQLite can write to the file: it needs other files beside it."""
+    """SQLite needs other files beside it."""
     return os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
 
 
 def read_only_url(file: Path) -> URL:
-    """For a file that cannot be written. Without a log nobody writes to it, and SQLite needs no files beside it."""
+    """For a file that cannot be written. Without a log nobody writes it, and SQLite needs no files beside it."""
     query = {"mode": "ro", "uri": "true"}
     if not os.path.exists(f"{file}-wal"):
         query["immutable"] = "1"
@@ -108,13 +105,9 @@ def _sqlite_engine(url: URL, busy_timeout_s: float) -> Engine:
         connection.isolation_level = None
         if "mode" not in url.query:
             use_write_ahead_log(connection, busy_timeout_s)
-        for pragma in (
-            "synchronous=FULL",
-            "foreign_keys=ON",
-            "temp_store=MEMORY",
-            f"wal_autocheckpoint={MAX_LOG_PAGES}",
-        ):
-            connection.execute(f"PRAGMA {pragma}")
+        settings = ("synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY", f"wal_autocheckpoint={MAX_LOG_PAGES}")
+        for setting in settings:
+            connection.execute(f"PRAGMA {setting}")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -136,9 +129,8 @@ def _sync_commits(connection: Connection) -> None:
 
 
 def _begin_writing(connection: sqlite3.Connection, timeout_s: float) -> None:
-    """Waits for the write lock, which SQLite gives to whoever asks at the right moment. SQLite's own way to wait asks
-    the less often the longer it waits, so some of twenty writers get nothing for seconds. Here the longer one has
-    waited the more often it asks, at random moments."""
+    """Waits for the write lock. SQLite's own way asks less often the longer it waits, so some of twenty writers get
+    nothing for seconds. Here a writer asks more often the longer it has waited, at random moments."""
     began = time.monotonic()
     connection.execute("PRAGMA busy_timeout=0")
     try:
@@ -186,13 +178,11 @@ def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
 
 
 def driver_connection(connection: Connection) -> Any:
-    """The driver's own connection."""
     return connection.connection.dbapi_connection
 
 
 def run_driver(connection: Connection, sql: str, parameters: Any = None) -> Any:
-    """Runs a statement of PostgreSQL without SQLAlchemy's result, which takes longer to set up than most statements
-    take; gives the driver's cursor."""
+    """Runs a statement of PostgreSQL without SQLAlchemy's result, whose set-up takes longer; returns the cursor."""
     try:
         return driver_connection(connection).execute(sql, parameters)
     except connection.dialect.loaded_dbapi.Error as why:
@@ -214,8 +204,7 @@ def is_usable(connection: Connection) -> bool:
 
 @contextmanager
 def held_name(connection: Connection, name: str, wait_s: float = 0.0) -> Iterator[bool]:
-    """PostgreSQL: whether no other connection holds this name, or none any more after so long. Ends with the
-    connection."""
+    """PostgreSQL: whether no other connection holds this name, at least after waiting. Ends with the connection."""
     key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
     is_ours = bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({key})").scalar())
     if not is_ours and wait_s > 0:
@@ -239,17 +228,17 @@ def held_name(connection: Connection, name: str, wait_s: float = 0.0) -> Iterato
             connection.invalidate()
 
 
-# The channel on which processes tell each other what they wrote.
+# On which processes tell each other what they wrote.
 CHANNEL = "recto"
 
 
 def announce(connection: Connection, change: str, by: str) -> None:
-    """Tells others of a change when this transaction is committed; within it, the same change is told once."""
+    """Tells others of a change when this transaction is committed."""
     run_driver(connection, "SELECT pg_notify(%s, %s)", (CHANNEL, f"{change} {by}"))
 
 
 def heard_changes(connection: Connection, but_by: str, patience_s: float) -> Iterator[str]:
-    """Changes as others announce them; an empty text at the beginning, and whenever none came for so long."""
+    """Changes as others announce them; an empty text at the beginning, and after each silence."""
     driver = driver_connection(connection)
     driver.autocommit = True
     driver.execute(f"LISTEN {CHANNEL}")
@@ -277,10 +266,8 @@ def _is_write(connection: Connection) -> bool:
 
 
 def share_conditions(table: Table, dialect: Dialect) -> None:
-    """Gives partial indexes the condition that the schema states for SQLite.
-
-    Stated for both, it would load both dialects in every process: a tenth of a second.
-    """
+    """Gives partial indexes the condition that the schema states for SQLite. Stated for both, it would load both
+    dialects in every process: a tenth of a second."""
     for index in table.indexes:
         condition = index.dialect_kwargs.get(f"{SQLITE}_where")
         if condition is not None and dialect.name != SQLITE:
@@ -317,7 +304,6 @@ _POSTGRESQL_FAILURES: dict[str, Failure] = {
 
 
 def failure_of(error: BaseException | None) -> Failure:
-    """Classifies an error of a database driver."""
     if isinstance(error, sqlite3.Error):
         # the low byte is the kind of error, the others are details
         return _SQLITE_FAILURES.get((getattr(error, "sqlite_errorcode", None) or 0) & 0xFF, "other")

@@ -1,22 +1,25 @@
-"""DocumentUses: which documents the messages of which conversations refer to, how often, and when."""
+"""DocumentUses: which documents the messages of which conversations refer to, how often, when, and which together."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import combinations, groupby
+from typing import Any, Literal
 
 from msgspec import Struct
-from sqlalchemy import Connection, bindparam, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, func, insert, select
 
 from recto.chat.blocks import Block, References, ReferenceType
 from recto.store.database import Database
+from recto.store.dialect import in_list
 from recto.store.prepared_statement import Statement
-from recto.store.schema import conversations, messages, uses
-from recto.store.usage_totals import (
-    DocumentTotal,
-    Progress,
-    UsageTotals,
-    documents_anew,
-    forget_totals,
-    kept_documents,
-)
+from recto.store.rows import AnyRow
+from recto.store.schema import conversations, document_pairs, document_totals, messages, requests, uses
+from recto.store.usage_totals import MINUTE, Progress, UsageTotals, forget_totals, local_month
+
+Together = Literal["turn", "conversation"]
+# So many documents of one turn or conversation are paired: each with each makes 4,950 pairs.
+MOST_PAIRED = 100
 
 _NEWEST = Statement(select(func.max(uses.c.n)))
 _BETWEEN = Statement(
@@ -48,6 +51,20 @@ class DocumentUse(Struct, frozen=True):
     created: str
 
 
+class DocumentTotal(Struct, frozen=True):
+    """The uses of a document in one conversation within one month."""
+
+    conversation: str
+    vault: str
+    path: str
+    month: str
+    """On the user's clock: 2026-01."""
+    uses: int
+    direct: int
+    first: str
+    last: str
+
+
 class RecentUses(Struct, frozen=True):
     """The latest uses of one document."""
 
@@ -61,20 +78,35 @@ class RecentUses(Struct, frozen=True):
     last: str
 
 
+class UsedTogether(Struct, frozen=True):
+    """How often each document was used, and in how many turns or conversations two of them were."""
+
+    uses: Mapping[str, int]
+    pairs: Mapping[tuple[str, str], int]
+
+
 class DocumentUses:
-    def __init__(self, database: Database) -> None:
-        self._database, self._kept_totals = database, UsageTotals(database)
+    def __init__(self, database: Database, totals: UsageTotals) -> None:
+        self._database, self._totals = database, totals
 
     def totals(self, vault: str, progress: Progress | None = None, *, has_days: bool = True) -> list[DocumentTotal]:
         """The uses of documents of a vault (its folder) by conversation and month; broken links do not count. Without
         `has_days` the months may be those of another zone."""
-        found = self._kept_totals.read(
-            lambda connection: kept_documents(connection, vault), progress, has_days=has_days
+        return self._totals.read(
+            lambda connection: [DocumentTotal(*row) for row in _KEPT(connection, vault=vault)],
+            lambda connection: [DocumentTotal(**row) for row in sum_documents(_OF_VAULT(connection, vault=vault))],
+            progress,
+            has_days=has_days,
         )
-        if found is None:
-            with self._database.read() as connection:
-                return documents_anew(connection, vault)
-        return found
+
+    def together(self, vault: str, by: Together = "turn", progress: Progress | None = None) -> UsedTogether:
+        """Which documents of a vault (its folder) were used in one turn or conversation."""
+        return self._totals.read(
+            lambda connection: _kept_together(connection, vault, by),
+            lambda connection: count_together(_groups(_TOGETHER[by](connection, vault=vault))),
+            progress,
+            has_days=False,
+        )
 
     def uses(self, vault: str | None = None, conversation: str | None = None) -> list[DocumentUse]:
         """All uses, oldest first; optionally only of a vault (its folder) or in a conversation."""
@@ -91,24 +123,21 @@ class DocumentUses:
             query = query.where(uses.c.message.in_(numbers))
         elif vault is not None:
             query = query.where(uses.c.vault == vault)
-        with self._database.read() as connection:
-            return [
-                DocumentUse(folder, path, wikilink, "direct" if direct else "search", home, message, created)
-                for folder, path, wikilink, direct, home, message, created in connection.execute(query)
-                # of one conversation's few uses: the database would begin with all uses of the vault
-                if vault is None or folder == vault
-            ]
+        return [
+            DocumentUse(folder, path, wikilink, "direct" if direct else "search", home, message, created)
+            for folder, path, wikilink, direct, home, message, created in self._database.rows(query)
+            # of one conversation's few uses: the database would begin with all uses of the vault
+            if vault is None or folder == vault
+        ]
 
     @property
     def newest(self) -> int:
         """The number of the latest use; grows with every use."""
-        with self._database.read() as connection:
-            return int(_NEWEST(connection).scalar() or 0)
+        return int(self._database.scalar(_NEWEST) or 0)
 
     def used_between(self, after: int, last: int) -> Sequence[tuple[str, str]]:
         """The documents whose uses have these numbers, by vault and path."""
-        with self._database.read() as connection:
-            return [(row.vault, row.path) for row in _BETWEEN(connection, after=after, last=last)]
+        return [(row.vault, row.path) for row in self._database.rows(_BETWEEN, after=after, last=last)]
 
     def recent(self, vault: str, path: str, most: int) -> RecentUses:
         """Of conversations in the trash only the count."""
@@ -138,3 +167,120 @@ def note_uses(connection: Connection, number: int, blocks: tuple[Block, ...]) ->
         forget_totals(connection, message=number)
         connection.execute(delete(uses).where(uses.c.message == number))
         connection.execute(insert(uses), rows)
+
+
+# -- by conversation and month
+
+
+def _documents(home: ColumnElement[Any], condition: ColumnElement[bool]) -> Statement:
+    return Statement(
+        select(home, uses.c.vault, uses.c.path, uses.c.direct, messages.c.created)
+        .join_from(conversations, messages, messages.c.conversation == conversations.c.n)
+        .join(uses, uses.c.message == messages.c.n)
+        .where(uses.c.path.is_not(None), condition)
+    )
+
+
+_IN_HOMES = _documents(conversations.c.n, in_list(conversations.c.n, "homes"))
+_OF_VAULT = _documents(conversations.c.id, uses.c.vault == bindparam("vault"))
+_KEPT = Statement(
+    select(conversations.c.id, *(document_totals.c[name] for name in DocumentTotal.__struct_fields__[1:]))
+    .join(document_totals, document_totals.c.conversation == conversations.c.n)
+    .where(document_totals.c.vault == bindparam("vault"))
+)
+
+
+def month_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
+    """Rows of `document_totals` for these conversations."""
+    return sum_documents(_IN_HOMES(connection, homes=homes))
+
+
+def sum_documents(rows: Iterable[tuple[Any, str, str, int, str]]) -> list[dict[str, Any]]:
+    """Of uses: conversation, vault, path, whether the user named it, time."""
+    groups: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
+    month = cache(local_month)
+    for home, vault, path, direct, created in rows:
+        groups.setdefault((home, vault, path, month(created[:MINUTE])), []).append((direct, created))
+    return [
+        {
+            **dict(zip(("conversation", "vault", "path", "month"), key, strict=True)),
+            "uses": len(group),
+            "direct": sum(direct for direct, _ in group),
+            "first": min(created for _, created in group),
+            "last": max(created for _, created in group),
+        }
+        for key, group in groups.items()
+    ]
+
+
+# -- together
+
+# A reply belongs to the turn of the message that its request answers.
+_TURN = func.coalesce(requests.c.message, messages.c.n)
+
+
+def _together(group: ColumnElement[Any], condition: ColumnElement[bool]) -> Statement:
+    return Statement(
+        select(messages.c.conversation, uses.c.vault, group.label("group"), uses.c.path)
+        .select_from(uses)
+        .join(messages, messages.c.n == uses.c.message)
+        .outerjoin(requests, requests.c.n == messages.c.request)
+        .where(condition, uses.c.path.is_not(None))
+        .order_by(uses.c.vault, group)
+    )
+
+
+_TOGETHER = {
+    by: _together(group, uses.c.vault == bindparam("vault"))
+    for by, group in (("turn", _TURN), ("conversation", messages.c.conversation))
+}
+_TURNS_IN_HOMES = _together(_TURN, in_list(messages.c.conversation, "homes"))
+
+
+def _kept_sums(table: Any, column: str, *names: str) -> Statement:
+    """A column of the kept sums of a vault, summed by others."""
+    by = [table.c[name] for name in names]
+    query: Select[Any] = select(*by, func.sum(table.c[column]).label(column)).where(table.c.vault == bindparam("vault"))
+    return Statement(query.group_by(*by).order_by(by[0]))
+
+
+_USES, _USES_BY_HOME = (_kept_sums(document_totals, "uses", *by) for by in (("path",), ("conversation", "path")))
+_PAIRS = _kept_sums(document_pairs, "turns", "path", "other")
+
+
+def count_together(groups: Iterable[Sequence[str] | Mapping[str, int]]) -> UsedTogether:
+    """`groups` are the documents of each turn or conversation. Of a group with very many, the most used are paired."""
+    used, pairs = Counter[str](), Counter[tuple[str, str]]()
+    for group in groups:
+        counts = Counter(group)
+        used.update(counts)
+        pairs.update(_pairs_of(counts))
+    return UsedTogether(used, pairs)
+
+
+def _pairs_of(counts: Counter[str]) -> Iterator[tuple[str, str]]:
+    return combinations(sorted(path for path, _ in counts.most_common(MOST_PAIRED)), 2)
+
+
+def _groups(rows: Iterable[AnyRow]) -> Iterator[list[str]]:
+    """The documents of each turn or conversation, once for each use."""
+    for _, group in groupby(rows, key=lambda row: row.group):
+        yield [row.path for row in group]
+
+
+def _kept_together(connection: Connection, vault: str, by: Together) -> UsedTogether:
+    if by == "conversation":
+        rows = groupby(_USES_BY_HOME(connection, vault=vault), key=lambda row: row.conversation)
+        return count_together({row.path: int(row.uses) for row in group} for _, group in rows)
+    used = {row.path: int(row.uses) for row in _USES(connection, vault=vault)}
+    return UsedTogether(used, {(row.path, row.other): int(row.turns) for row in _PAIRS(connection, vault=vault)})
+
+
+def pair_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
+    """Rows of `document_pairs` for these conversations."""
+    found = Counter[tuple[int, str, str, str]]()
+    rows = _TURNS_IN_HOMES(connection, homes=homes)
+    for (home, vault, _), group in groupby(rows, key=lambda row: (row.conversation, row.vault, row.group)):
+        found.update((home, vault, *pair) for pair in _pairs_of(Counter(row.path for row in group)))
+    names = ("conversation", "vault", "path", "other")
+    return [{**dict(zip(names, key, strict=True)), "turns": turns} for key, turns in found.items()]

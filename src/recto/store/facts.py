@@ -1,6 +1,5 @@
-"""Facts: what is remembered between conversations, as rows. Every change of one gets a new revision, so that an index
-can follow. A fact that is forgotten leaves its number behind, and none of its words; of one about a note also a hash,
-by which it stays forgotten."""
+"""Facts: what is remembered between conversations. Every change gets a new revision, so that an index can follow. A
+forgotten fact leaves its number, and none of its words; one about a note also a hash, by which it stays forgotten."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -28,12 +27,15 @@ _ONE = Statement(select(facts).where(facts.c.n == bindparam("number")))
 _OF_NOTE = Statement(select(facts).where(facts.c.note_key == bindparam("key")))
 
 
+_REMEMBERED = select(facts).where(facts.c.forgotten.is_(None))
+
+
 class Facts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, fact: MemoryFact) -> MemoryFact:
-        """Stores a new fact, which gets its number here. Facts that it replaces are no longer in force."""
+        """Stores a new fact, which gets its number here."""
         with self._database.write() as connection:
             row = _row(fact) | {"created": fact.created or now(), "revision": _next(connection)}
             number = connection.execute(insert(facts).values(row)).inserted_primary_key[0]  # type: ignore[index]
@@ -43,20 +45,18 @@ class Facts:
         """Changes fields of a fact. Raises NotFound."""
         with self._database.write() as connection:
             known = _read(connection, number)
-            changed = {name: _column(name, value) for name, value in values.items()}
-            _update(connection, known.number, changed)
+            _update(connection, known.number, {name: _column(name, value) for name, value in values.items()})
             return _read(connection, number)
 
     def used(self, numbers: Iterable[int]) -> None:
-        """Counts a use; what a fact says stays, so no index needs to know. Those about notes count uses of the note."""
+        """Counts a use, which no index needs to know. Facts about notes count uses of the note instead."""
         with self._database.write() as connection:
             for number in numbers:
                 values = {"uses": facts.c.uses + 1, "last_used": now()}
                 connection.execute(update(facts).where(facts.c.n == number, facts.c.note.is_(None)).values(values))
 
     def keep_note(self, note: NoteReference, learned_by: str, uses: int, last_used: str) -> None:
-        """Stores what is known of a note that is used often. One that was forgotten stays so, and a text that the user
-        has changed stays as it is."""
+        """Stores a fact about a note that is used often. What was forgotten or changed by the user stays so."""
         counted = {"uses": uses, "last_used": last_used}
         with self._database.write() as connection:
             row = _OF_NOTE(connection, key=note.key).first()
@@ -72,17 +72,13 @@ class Facts:
 
     def of_note(self, key: str) -> MemoryFact | None:
         """The fact about a note. Raises NotFound where it was forgotten."""
-        with self._database.read() as connection:
-            row = _OF_NOTE(connection, key=key).first()
+        row = self._database.first(_OF_NOTE, key=key)
         if row is not None and row.forgotten:
             raise NotFound("what was known of this note is forgotten", number=row.n)
         return _fact(row) if row else None
 
     def notes(self) -> list[MemoryFact]:
-        """Those about notes."""
-        query = select(facts).where(facts.c.note_key.is_not(None), facts.c.forgotten.is_(None))
-        with self._database.read() as connection:
-            return [_fact(row) for row in connection.execute(query)]
+        return [_fact(row) for row in self._database.rows(_REMEMBERED.where(facts.c.note_key.is_not(None)))]
 
     def forget(self, number: int) -> MemoryFact:
         """Removes every word of a fact, of its history too. Raises NotFound."""
@@ -100,24 +96,17 @@ class Facts:
             return _read(connection, number)
 
     def some(self, numbers: Sequence[int]) -> dict[int, MemoryFact]:
-        """Those of these numbers that there are."""
-        with self._database.read() as connection:
-            return {row.n: _fact(row) for row in _SOME(connection, numbers=list(numbers))}
+        return {row.n: _fact(row) for row in self._database.rows(_SOME, numbers=list(numbers))}
 
     def learned_from(self, message: str) -> list[int]:
         """The numbers of the facts that a message of the user states."""
-        query = select(facts).where(facts.c.message == message, facts.c.forgotten.is_(None)).order_by(facts.c.n)
-        with self._database.read() as connection:
-            found = [_fact(row) for row in connection.execute(query)]
+        found = map(_fact, self._database.rows(_REMEMBERED.where(facts.c.message == message).order_by(facts.c.n)))
         return [fact.number for fact in found if fact.said_by == "user"]
 
     def of_topics(self, topics: Collection[int]) -> list[MemoryFact]:
         """The facts in force about these topics, the newest first."""
-        query = select(facts).where(
-            facts.c.topic.in_(topics), facts.c.forgotten.is_(None), facts.c.replaced_by.is_(None)
-        )
-        with self._database.read() as connection:
-            return [_fact(row) for row in connection.execute(query.order_by(facts.c.created.desc(), facts.c.n.desc()))]
+        query = _REMEMBERED.where(facts.c.topic.in_(topics), facts.c.replaced_by.is_(None))
+        return [_fact(row) for row in self._database.rows(query.order_by(facts.c.created.desc(), facts.c.n.desc()))]
 
     def join_topics(self, numbers: Sequence[int]) -> int:
         """Gives facts, and all that share a topic with one of them, one topic."""
@@ -132,27 +121,22 @@ class Facts:
 
     def all(self, kind: FactKind | None = None, *, replaced: bool = True, limit: int | None = None) -> list[MemoryFact]:
         """The newest first."""
-        query = select(facts).where(facts.c.forgotten.is_(None)).order_by(facts.c.n.desc()).limit(limit)
+        query = _REMEMBERED.order_by(facts.c.n.desc()).limit(limit)
         query = query.where(facts.c.kind == kind) if kind else query
         query = query if replaced else query.where(facts.c.replaced_by.is_(None))
-        with self._database.read() as connection:
-            return [_fact(row) for row in connection.execute(query)]
+        return [_fact(row) for row in self._database.rows(query)]
 
     def count(self) -> int:
-        with self._database.read() as connection:
-            query = select(func.count()).where(facts.c.forgotten.is_(None))
-            return int(connection.execute(query).scalar_one())
+        return int(self._database.scalar(select(func.count()).where(facts.c.forgotten.is_(None))))
 
     @property
     def revision(self) -> int:
-        with self._database.read() as connection:
-            return int(_LATEST(connection).scalar() or 0)
+        return int(self._database.scalar(_LATEST) or 0)
 
     def changed_since(self, revision: int, most: int) -> tuple[list[tuple[int, MemoryFact | None]], int]:
-        """Numbers of facts that changed after a revision, each with what it says now (None if it is forgotten), and the
-        revision that this leads to."""
-        with self._database.read() as connection:
-            rows = _SINCE(connection, since=revision, most=most).all()
+        """Numbers of facts that changed after a revision, with the facts (None for a forgotten one), and the last
+        revision of them."""
+        rows = self._database.rows(_SINCE, since=revision, most=most)
         found = [(row.n, None if row.forgotten else _fact(row)) for row in rows]
         return found, rows[-1].revision if rows else revision
 

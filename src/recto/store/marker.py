@@ -1,8 +1,7 @@
 """StoreMarker: a small file beside a SQLite store that names the newest message.
 
-A store of 0 bytes, or one whose write-ahead log was deleted, is valid for SQLite and only holds less. The marker knows
-better. It is written after a commit, which was synced, so it may name an older message than the newest, never one that
-was not stored.
+A store of 0 bytes, or one whose write-ahead log was deleted, is valid for SQLite and only holds less: the marker shows
+it. It is written after a synced commit, so it may name an older message than the newest, never one that was not stored.
 """
 
 import os
@@ -27,7 +26,7 @@ class StoreMarker:
         self._store, self._path = store, Path(f"{store}{SUFFIX}")
 
     def read(self) -> NewestMessage | None:
-        """None where there is no marker, or none that can be read."""
+        """None without a readable marker."""
         try:
             number, id = self._path.read_text("ascii").partition("\n")[0].split()
             return NewestMessage(int(number), id)
@@ -35,8 +34,7 @@ class StoreMarker:
             return None
 
     def write(self, newest: NewestMessage) -> None:
-        """Without a marker nothing is lost but the warning, so a failure is no failure of the commit."""
-        with suppress(OSError):
+        with suppress(OSError):  # without a marker nothing is lost but the warning
             file = private(str(self._path), os.O_WRONLY | os.O_CREAT)
             try:
                 os.pwrite(file, f"{newest.number} {newest.id}\n".encode(), 0)
@@ -59,19 +57,17 @@ class StoreMarker:
 
     def check_file(self) -> None:
         """Before SQLite sees the file: it would make a new store of an empty one, and delete its log."""
-        size = _size(self._store)
-        log = _size(Path(f"{self._store}-wal"))
+        size, log = _size(self._store), _size(Path(f"{self._store}-wal"))
         if size == 0 and log:
             raise self.lost("is empty, but its -wal file is not")
         if not size and (newest := self.read()):
-            raise self.lost(
-                f"{'is missing' if size is None else 'is empty'}, and {newest.number:,} messages were in it"
-            )
+            found = "is missing" if size is None else "is empty"
+            raise self.lost(f"{found}, and {newest.number:,} messages were in it")
 
     def lost(self, found: str) -> MessagesLost:
         return MessagesLost(
-            f"{self._store} {found}: nothing was changed. `recto store restore` brings a backup back; "
-            "`recto store accept` goes on with what is there",
+            f"{self._store} {found}: nothing was changed. `recto store restore` restores a backup; "
+            "`recto store accept` keeps what is there",
             path=str(self._store),
         )
 

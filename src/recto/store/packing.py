@@ -1,8 +1,7 @@
 """Packing: compresses small JSON texts and wire messages with dictionaries of their common parts.
 
-The first byte says how a blob was packed. A shipped dictionary never changes, because old blobs need it.
-A request is packed with the messages it quotes as a further dictionary. Rewriting stored blocks requires repacking
-the requests that were packed with them.
+The first byte says how a blob was packed. A shipped dictionary never changes, because old blobs need it. A request is
+packed with the messages it quotes as a further dictionary: rewriting stored blocks requires repacking those requests.
 """
 
 import zlib
@@ -10,10 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, or_, select
 
 from recto.base.varint import varint
-from recto.store.statements import QUOTED, QUOTED_BY_NUMBERS
+from recto.store.dialect import in_list
+from recto.store.prepared_statement import Statement
+from recto.store.schema import messages
 from recto.window.account import RequestAccount
 
 RAW, WITH_DICTIONARY, WITH_MESSAGES = 0, 1, 2
@@ -147,7 +148,11 @@ class PackDictionary(Struct, frozen=True):
     data: bytes = b""
 
 
-NO_DICTIONARY = PackDictionary()
+_TEXT = select(messages.c.n, messages.c.id, messages.c.blocks)
+_last = messages.alias("last")
+_before = messages.c.n == select(_last.c.parent).where(_last.c.id == bindparam("last")).scalar_subquery()
+_QUOTED = Statement(_TEXT.where(messages.c.status != "unfinished", or_(_before, in_list(messages.c.id, "ids"))))
+_BY_NUMBERS = Statement(_TEXT.where(in_list(messages.c.n, "numbers")))
 
 
 def quoted_messages(account: RequestAccount) -> list[str]:
@@ -164,10 +169,10 @@ def new_messages(account: RequestAccount) -> list[str]:
 
 
 def make_dictionaries(connection: Connection, account: RequestAccount) -> tuple[PackDictionary, PackDictionary]:
-    """Of the finished messages that a request is the first to send, with the one before them; and of these and those
-    that it quotes. What is new in a request is mostly made of them."""
+    """Of the finished messages that a request is the first to send, with the one before; and of these and those that it
+    quotes. What is new in a request is mostly made of them."""
     quoted, last = quoted_messages(account), account.messages.last if account.messages else None
-    rows = QUOTED(connection, ids=[*new_messages(account), *quoted], last=last or "").all()
+    rows = _QUOTED(connection, ids=[*new_messages(account), *quoted], last=last or "").all()
     return _dictionary([row for row in rows if row.id not in quoted]), _dictionary(rows)
 
 
@@ -186,7 +191,7 @@ def _dictionary(rows: Sequence[Any]) -> PackDictionary:
 def load_dictionary(connection: Connection, numbers: Iterable[int]) -> PackDictionary:
     """The dictionary as it was at packing. A missing message leaves a gap, and unpacking then fails."""
     ordered = tuple(numbers)
-    found = {row.n: _part(row.id, row.blocks) for row in QUOTED_BY_NUMBERS(connection, numbers=list(ordered))}
+    found = {row.n: _part(row.id, row.blocks) for row in _BY_NUMBERS(connection, numbers=list(ordered))}
     return PackDictionary(ordered, b"".join(found.get(number, b"") for number in ordered))
 
 

@@ -3,46 +3,91 @@
 Places are found by branch and depth, so the length of a path does not matter.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, select, update
 
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import BranchDepth, Conversation, Trail
 from recto.chat.message import Message, now
-from recto.errors import Invalid
+from recto.store.comparison import SentMessage
+from recto.store.dialect import in_list, raw_bytes
 from recto.store.document_uses import note_uses
-from recto.store.prefix import SentMessage
-from recto.store.rows import AnyRow, compaction_of, conversation_of, message_columns, message_row
-from recto.store.schema import messages
-from recto.store.statements import (
-    BEGIN_BRANCH,
-    BLOCKS_BY_NUMBER,
-    COMPACTION_AT,
-    CONVERSATIONS_BY_IDS,
-    COVER_ITSELF,
-    DEPTHS_BY_IDS,
-    HAS_CHILD,
-    INSERT_MESSAGE,
-    MOVE_HEAD,
-    SAID_AT,
-    SAID_BY_IDS,
-    SAID_PATH,
-    SET_ASIDE,
-    STRETCH,
-    TRAIL,
-    TRAILS,
+from recto.store.prepared_statement import InsertStatement, Statement, given
+from recto.store.rows import (
+    CONVERSATION,
+    NUMBERED,
+    AnyRow,
+    compaction_of,
+    conversation_of,
+    message_columns,
+    message_row,
+    path_of,
 )
+from recto.store.schema import conversations, messages, requests
 from recto.window.account import RequestAccount, SentRange
 from recto.window.compaction_block import SetAside, all_set_aside
 
+TITLE_LENGTH = 60
+BETWEEN = "…"
+
+# -- looking up
+
+
+def _trail(head: ColumnElement[bool]) -> Statement:
+    """The branches of paths, each with the head of its path: the parent of a branch's first message is on the next
+    one."""
+    trail = (
+        select(messages.c.id.label("head"), messages.c.branch, messages.c.depth)
+        .where(head)
+        .cte("trail", recursive=True)
+    )
+    first, up = messages.alias("first"), messages.alias("up")
+    hop = select(trail.c.head, up.c.branch, up.c.depth).select_from(trail).join(first, first.c.n == trail.c.branch)
+    trail = trail.union_all(hop.join(up, up.c.n == first.c.parent).where(up.c.depth < trail.c.depth))
+    return Statement(select(trail.c.head, trail.c.branch, trail.c.depth).order_by(trail.c.depth.desc()))
+
+
+def compactions_of(columns: Select[Any]) -> Statement:
+    """The Compactions on the path to `at`, newest first, deeper than `after`. Each message stores its newest one, so
+    the walk goes from Compaction to Compaction."""
+    last = messages.alias("last")
+    walk = (
+        select(messages.c.n, messages.c.parent, messages.c.depth)
+        .join(last, last.c.compaction == messages.c.n)
+        .where(last.c.id == bindparam("at"), messages.c.depth > bindparam("after"))
+        .cte("walk", recursive=True)
+    )
+    parent, up = messages.alias("parent"), messages.alias("up")
+    hop = select(up.c.n, up.c.parent, up.c.depth).select_from(walk).join(parent, parent.c.n == walk.c.parent)
+    hop = hop.join(up, up.c.n == parent.c.compaction).where(up.c.depth < walk.c.depth, up.c.depth > bindparam("after"))
+    walk = walk.union_all(hop)
+    return Statement(columns.join(walk, walk.c.n == messages.c.n).order_by(walk.c.depth.desc()))
+
+
+_SET_ASIDE = compactions_of(select(raw_bytes(messages.c.blocks).label("blocks")))
+_TRAIL, _TRAILS = _trail(messages.c.id == bindparam("head")), _trail(in_list(messages.c.id, "heads"))
+_CONVERSATIONS = Statement(CONVERSATION.where(in_list(conversations.c.id, "ids")))
+_BLOCKS = Statement(select(messages.c.n, messages.c.blocks).where(in_list(messages.c.n, "numbers")))
+_DEPTHS = Statement(select(messages.c.id, messages.c.depth).where(in_list(messages.c.id, "ids")))
+_ON_BRANCH = (messages.c.conversation == bindparam("home"), messages.c.branch == bindparam("branch"))
+_BETWEEN = messages.c.depth.between(bindparam("first"), bindparam("last"))
+_STRETCH = Statement(NUMBERED.where(*_ON_BRANCH, _BETWEEN).order_by(messages.c.depth))
+_SAID_AT = Statement(select(messages.c.said).where(*_ON_BRANCH, messages.c.depth == bindparam("depth")))
+# The columns for the messages that a record refers to.
+_SENT = select(
+    *(messages.c[name] for name in ("id", "said", "role", "depth")),
+    (messages.c.compaction == messages.c.n).label("cut"),
+)
+_SENT_PATH, _SENT_BY_IDS = path_of(_SENT), Statement(_SENT.where(in_list(messages.c.id, "ids")))
+
 
 def find_trail(connection: Connection, head: str) -> Trail:
-    trail = Trail(tuple((row.branch, row.depth) for row in TRAIL(connection, head=head)))
+    trail = Trail(tuple((row.branch, row.depth) for row in _TRAIL(connection, head=head)))
     if not trail.branches:
         message_row(connection, head)
     return trail
@@ -60,14 +105,14 @@ class ConversationPath(Struct, frozen=True):
 
 def conversation_paths(connection: Connection, ids: Collection[str]) -> dict[str, ConversationPath]:
     """The paths of conversations by their ids; unknown ones are left out. Four statements, however many there are."""
-    rows = list(CONVERSATIONS_BY_IDS(connection, ids=list(ids)))
+    rows = list(_CONVERSATIONS(connection, ids=list(ids)))
     branches: dict[str, list[BranchDepth]] = {}
-    for head, branch, depth in TRAILS(connection, heads=[row.head_id for row in rows if row.head_id]):
+    for head, branch, depth in _TRAILS(connection, heads=[row.head_id for row in rows if row.head_id]):
         branches.setdefault(head, []).append((branch, depth))
     numbers = [row.compaction for row in rows if row.compaction]
-    blocks = {n: compaction_of(text) for n, text in BLOCKS_BY_NUMBER(connection, numbers=numbers)} if numbers else {}
+    blocks = {n: compaction_of(text) for n, text in _BLOCKS(connection, numbers=numbers)} if numbers else {}
     ends = [block.last for block in blocks.values() if block and block.last]
-    depths: dict[str, int] = dict(iter(DEPTHS_BY_IDS(connection, ids=ends))) if ends else {}
+    depths: dict[str, int] = dict(iter(_DEPTHS(connection, ids=ends))) if ends else {}
     found = {}
     for row in rows:
         block = blocks.get(row.compaction)
@@ -77,34 +122,26 @@ def conversation_paths(connection: Connection, ids: Collection[str]) -> dict[str
     return found
 
 
-def is_on_path(connection: Connection, head: str, target: AnyRow) -> bool:
-    """Whether `target` is the head or one of its ancestors."""
-    return find_trail(connection, head).holds(target.branch, target.depth)
-
-
 class MessagePath(Struct, frozen=True):
-    """The path to a head; finds rows by their depth or by their number."""
+    """The path to a head; finds rows by their depth or by their number, in order."""
 
     connection: Connection
     head: AnyRow
     trail: Trail
 
     def rows(self, first: int, last: int) -> list[AnyRow]:
-        """The rows between two depths, in order."""
         return [
             row
             for branch, start, end in self.trail.between(first, last)
-            for row in STRETCH(self.connection, home=self.head.conversation, branch=branch, first=start, last=end)
+            for row in _STRETCH(self.connection, home=self.head.conversation, branch=branch, first=start, last=end)
         ]
 
     def numbered(self, number: int) -> AnyRow | None:
-        """The message with this number on the path."""
         depth = self._depth(number)
         found = self.rows(depth, depth) if depth else []
         return found[0] if found and found[0].said == number else None
 
     def numbered_rows(self, first: int, last: int) -> list[AnyRow]:
-        """The rows between two numbers, in order."""
         start, end = self._depth(first), self._depth(min(last, self.head.said))
         return self.rows(start, end) if start and end else []
 
@@ -115,24 +152,40 @@ class MessagePath(Struct, frozen=True):
         low, high = number, number + self.head.depth - self.head.said
         while low < high:
             middle = (low + high) // 2
-            found = self._number_at(middle)
+            place = {"branch": self.trail.at(middle), "depth": middle}
+            found = _SAID_AT(self.connection, home=self.head.conversation, **place).scalar()
             if found is None:
                 return None
             # numbers never grow faster than depth, so the target is at least the difference away
             low, high = (middle + number - found, high) if found < number else (low, middle - found + number)
         return low
 
-    def _number_at(self, depth: int) -> int | None:
-        branch = self.trail.at(depth)
-        number: int | None = SAID_AT(self.connection, home=self.head.conversation, branch=branch, depth=depth).scalar()
-        return number
-
 
 def path_to(connection: Connection, head: str) -> MessagePath:
     return MessagePath(connection, message_row(connection, head), find_trail(connection, head))
 
 
-TITLE_LENGTH = 60
+# -- storing
+
+_request = select(requests.c.n).where(requests.c.id == bindparam("request_id")).scalar_subquery()
+# Inserts nothing where a message with this id is already stored.
+INSERT_MESSAGE = InsertStatement(
+    lambda insert: (
+        insert(messages)
+        .values(given(messages, request=_request))
+        .on_conflict_do_nothing(index_elements=[messages.c.id])
+    )
+)
+_HAS_CHILD = Statement(select(messages.c.n).where(messages.c.parent == bindparam("parent")).limit(1))
+_BEGIN_BRANCH, _COVER_ITSELF = (
+    Statement(update(messages).where(messages.c.n == bindparam("number")).values({column: messages.c.n}))
+    for column in ("branch", "compaction")
+)
+MOVE_HEAD = Statement(
+    update(conversations)
+    .where(conversations.c.n == bindparam("home"))
+    .values(head=bindparam("new_head"), updated=bindparam("new_updated"), title=bindparam("new_title"))
+)
 
 
 class ParentPlace(Struct, frozen=True):
@@ -145,18 +198,31 @@ class ParentPlace(Struct, frozen=True):
     branch: int = 0
 
 
+def place_of(row: AnyRow) -> ParentPlace:
+    return ParentPlace(row.n, row.depth, row.said, row.compaction, row.branch)
+
+
 def parent_of(connection: Connection, home: AnyRow, id: str | None) -> ParentPlace:
     if id is None:
         return ParentPlace()
     if id == home.head_id:
         return ParentPlace(home.head, home.depth, home.said, home.compaction, home.branch)
-    row = message_row(connection, id)
-    return ParentPlace(row.n, row.depth, row.said, row.compaction, row.branch)
+    return place_of(message_row(connection, id))
 
 
-def place_under(message: Message, parent: ParentPlace, parent_id: str | None) -> Message:
+def place_below(parent: ParentPlace, number: int, message: Message, branch: int) -> ParentPlace:
+    """The place of a message that was stored under this parent, for its own children."""
+    covers = number if message.compaction else parent.compaction
+    return ParentPlace(number, message.depth, message.said, covers, branch)
+
+
+def has_child(connection: Connection, parent: int) -> bool:
+    return _HAS_CHILD(connection, parent=parent).first() is not None
+
+
+def place_under(message: Message, parent: ParentPlace) -> Message:
     said = parent.said + (0 if message.compaction else 1)
-    return replace(message, parent=parent_id, depth=parent.depth + 1, said=said, created=message.created or now())
+    return replace(message, depth=parent.depth + 1, said=said, created=message.created or now())
 
 
 def insert_message(
@@ -165,51 +231,25 @@ def insert_message(
     """Returns the number of the new row; None where a message with this id is already stored. `begins` says whether it
     begins a branch, where that is known."""
     if begins is None:
-        begins = parent.n is None or HAS_CHILD(connection, parent=parent.n).first() is not None
-    values = {
-        "id": message.id,
-        "conversation": home,
-        "parent": parent.n,
-        "depth": message.depth,
-        "said": message.said,
-        "compaction": parent.compaction,
-        "role": message.role,
-        "status": message.status,
-        "created": message.created,
-        "priority": message.priority,
-        "request_id": message.request,
-        "branch": 0 if begins else parent.branch,
+        begins = parent.n is None or has_child(connection, parent.n)
+    number = INSERT_MESSAGE.number(
+        connection,
+        **{name: getattr(message, name) for name in ("id", "depth", "said", "role", "status", "created", "priority")},
         **message_columns(message),
-    }
-    number = INSERT_MESSAGE.number(connection, **values)
+        conversation=home,
+        parent=parent.n,
+        compaction=parent.compaction,
+        request_id=message.request,
+        branch=0 if begins else parent.branch,
+    )
     if number is None:
         return None
     if begins:
-        BEGIN_BRANCH(connection, number=number)
+        _BEGIN_BRANCH(connection, number=number)
     if message.compaction:
-        COVER_ITSELF(connection, number=number)
+        _COVER_ITSELF(connection, number=number)
     note_uses(connection, number, message.blocks)
     return number
-
-
-def insert_all(connection: Connection, home: AnyRow, said: Iterable[Message]) -> tuple[int, Message] | None:
-    """Inserts messages one below the other and moves the head from the first one's parent to the last one; returns the
-    number and the message of that. No more than one message is in memory."""
-    parent, above, title = parent_of(connection, home, home.head_id), home.head_id, home.title
-    last: tuple[int, Message] | None = None
-    for message in said:
-        placed = place_under(message, parent, above)
-        number = insert_message(connection, home.n, parent, placed, begins=None if last is None else False)
-        if number is None:
-            raise Invalid(f"message {message.id} is already stored", id=message.id)
-        branch = message_row(connection, placed.id).branch if last is None else parent.branch
-        covers = number if placed.compaction else parent.compaction
-        parent = ParentPlace(number, placed.depth, placed.said, covers, branch)
-        above, last = placed.id, (number, placed)
-        title = title or (title_of(placed.text) if placed.role == "user" else "")
-    if last:
-        MOVE_HEAD(connection, home=home.n, new_head=last[0], new_updated=now(), new_title=title)
-    return last
 
 
 def move_head(connection: Connection, home: AnyRow, parent: ParentPlace, number: int, message: Message) -> bool:
@@ -221,24 +261,13 @@ def move_head(connection: Connection, home: AnyRow, parent: ParentPlace, number:
     return True
 
 
-def compactions_up_from(connection: Connection, at: str | None) -> Iterator[AnyRow]:
-    """The Compactions on the path up to and with `at`, newest first. Each message stores its newest one, so the walk
-    goes from Compaction to Compaction."""
-    depth = None
-    while at is not None and (row := COMPACTION_AT(connection, id=at).first()) is not None:
-        if depth is not None and row.depth >= depth:
-            return  # damaged data must not loop forever
-        yield row
-        at, depth = row.parent_id, row.depth
-
-
 _decoder = Decoder(SetAside)
 
 
 def lines_set_aside(connection: Connection, at: str, cleared: str | None) -> tuple[str, ...]:
-    """What the Compactions on the path up to and with `at` set aside, oldest first, without those before a clear."""
+    """What the Compactions on the path to `at` set aside, oldest first, without those before a clear."""
     after = message_row(connection, cleared).depth if cleared else 0
-    return all_set_aside(_read_end(bytes(row.blocks)) for row in SET_ASIDE(connection, at=at, after=after))
+    return all_set_aside(_read_end(bytes(row.blocks)) for row in _SET_ASIDE(connection, at=at, after=after))
 
 
 def _read_end(blocks: bytes) -> SetAside:
@@ -253,9 +282,6 @@ def _read_end(blocks: bytes) -> SetAside:
 def title_of(text: str) -> str:
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
-
-
-BETWEEN = "…"
 
 
 def sent_messages(connection: Connection, account: RequestAccount) -> tuple[SentMessage, ...]:
@@ -276,7 +302,7 @@ def _history(connection: Connection, account: RequestAccount) -> Iterator[AnyRow
 
 
 def _named(connection: Connection, ids: Sequence[str]) -> list[AnyRow]:
-    found = {row.id: row for row in SAID_BY_IDS(connection, ids=ids)} if ids else {}
+    found = {row.id: row for row in _SENT_BY_IDS(connection, ids=ids)} if ids else {}
     return [found[id] for id in ids if id in found]
 
 
@@ -286,30 +312,5 @@ def _between(connection: Connection, first: str, last: str) -> list[AnyRow]:
     if len(ends) < 2:
         return ends
     length = ends[1].depth - ends[0].depth + 1
-    path = SAID_PATH(connection, start=last, most=length, until="").all()
+    path = _SENT_PATH(connection, start=last, most=length, until="").all()
     return [row for row in reversed(path) if not row.cut]
-
-
-def said_before(connection: Connection, parents: Collection[int]) -> dict[int | None, int | None]:
-    """For each of these messages the nearest one from it on upwards that somebody said."""
-    found: dict[int | None, int | None] = {parent: parent for parent in parents}
-    query = select(messages.c.n, messages.c.parent).where(messages.c.compaction == messages.c.n)
-    while True:
-        rows = connection.execute(query.where(messages.c.n.in_({*found.values()} - {None})))
-        covers = {row.n: row.parent for row in rows}
-        if not covers:
-            return found
-        found = {start: covers.get(at, at) if at is not None else None for start, at in found.items()}
-
-
-def followers(
-    connection: Connection, rows: Select[Any], after: Collection[int | None]
-) -> dict[tuple[int, int], AnyRow]:
-    """What follows these messages, compactions skipped: by its number, and that of the message it follows."""
-    level = {at: at for at in after if at is not None}
-    found: dict[tuple[int, int], AnyRow] = {}
-    while level:
-        below = connection.execute(rows.where(messages.c.parent.in_(level))).all()
-        found |= {(row.n, level[row.parent]): row for row in below if row.compaction != row.n}
-        level = {row.n: level[row.parent] for row in below if row.compaction == row.n}
-    return found

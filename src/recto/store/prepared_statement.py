@@ -1,7 +1,5 @@
-"""Statement: compiled once for each database, run on the driver's own cursor.
-
-SQLAlchemy's result takes longer to set up than SQLite takes to answer, and a turn runs dozens of statements.
-"""
+"""Statement: compiled once for each database, and run on the driver's own cursor: SQLAlchemy's result takes longer to
+set up than SQLite takes to answer, and a turn runs dozens of statements."""
 
 import json
 import re
@@ -12,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, Dialect, Executable, Table
+from sqlalchemy import Connection, Dialect, Executable, Table, bindparam
 from sqlalchemy.exc import IntegrityError
 
 from recto.store.dialect import POSTGRESQL, SQLITE, JsonList, driver_connection, run_driver
@@ -26,42 +24,38 @@ def _row_type(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
 
 
 class Rows:
-    """What a statement gave: each row is a tuple whose items have the names of their columns."""
+    """Rows as tuples whose items have the names of their columns."""
 
     __slots__ = ("_cursor",)
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
 
-    def _named(self) -> Callable[[Sequence[Any]], Any]:
-        return _row_type(tuple([column[0] for column in self._cursor.description]))
-
     def __iter__(self) -> Iterator[Any]:
-        return map(self._named(), self._cursor)
+        return map(_row_type(tuple([column[0] for column in self._cursor.description])), self._cursor)
 
     def all(self) -> list[Any]:
         return list(self)
 
     def first(self) -> Any:
-        """The first row; None where there is none."""
-        row = self._cursor.fetchone()
-        found = None if row is None else self._named()(row)
+        """The first row, or None."""
+        found = next(iter(self), None)
         self._cursor.close()
         return found
 
     def scalar(self) -> Any:
-        """The first value of the first row; None where there is none."""
+        """The first value of the first row, or None."""
         row = self._cursor.fetchone()
         self._cursor.close()
         return None if row is None else row[0]
 
     def close(self) -> None:
-        """Ends the statement; needed where not all rows are read."""
+        """Needed where not all rows are read."""
         self._cursor.close()
 
     @property
     def inserted(self) -> int | None:
-        """SQLite: the number of the row that was inserted; None where ON CONFLICT skipped it."""
+        """SQLite: the number of the inserted row; None where ON CONFLICT skipped it."""
         return int(self._cursor.lastrowid) if self._cursor.rowcount == 1 else None
 
 
@@ -69,10 +63,7 @@ Build = Callable[[Callable[[Table], Any]], Executable]
 
 
 class Statement:
-    """A statement that is compiled once per database, with the order of its parameters.
-
-    A statement that needs ON CONFLICT is passed as a function of the dialect's `insert`.
-    """
+    """A statement that needs ON CONFLICT is passed as a function of the dialect's `insert`."""
 
     def __init__(self, statement: Executable | Build) -> None:
         self._statement = statement
@@ -83,7 +74,6 @@ class Statement:
         if connection.dialect.name != SQLITE:
             return Rows(run_driver(connection, sql, parameters))
         try:
-            # without SQLAlchemy's result, which takes longer to set up than SQLite to answer
             return Rows(driver_connection(connection).execute(sql, parameters))
         except sqlite3.IntegrityError as why:
             raise IntegrityError(sql, parameters, why) from why
@@ -104,21 +94,18 @@ class Statement:
         return found
 
     def _built(self, dialect: Dialect) -> Any:
-        statement = self._statement
-        return statement if isinstance(statement, Executable) else statement(_insert_of(dialect))
+        return self._statement if isinstance(self._statement, Executable) else self._statement(_insert_of(dialect))
 
 
 class InsertStatement(Statement):
     """An insert of one row into a table with an integer key."""
 
     def number(self, connection: Connection, **values: Any) -> int | None:
-        """Runs the insert and returns the number of the new row; None where ON CONFLICT skipped it."""
+        """Returns the number of the new row; None where ON CONFLICT skipped it."""
         done = self(connection, **values)
-        if connection.dialect.name != SQLITE:
-            number: int | None = done.scalar()
-            return number
         # SQLite's driver knows the number, and RETURNING is slower
-        return done.inserted
+        number: int | None = done.inserted if connection.dialect.name == SQLITE else done.scalar()
+        return number
 
     def _built(self, dialect: Dialect) -> Any:
         built = super()._built(dialect)
@@ -165,8 +152,7 @@ def _compile(statement: Any, dialect: Dialect) -> _Compiled:
 
 
 def _insert_of(dialect: Dialect) -> Callable[[Table], Any]:
-    """The `insert` with ON CONFLICT, which SQLAlchemy has in each dialect separately."""
-    # slow to import: only the one that is used
+    """The `insert` with ON CONFLICT. Each dialect is slow to import: only the one that is used."""
     if dialect.name == POSTGRESQL:
         from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 
@@ -174,3 +160,8 @@ def _insert_of(dialect: Dialect) -> Callable[[Table], Any]:
     from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
     return sqlite_insert
+
+
+def given(table: Table, **special: Any) -> dict[str, Any]:
+    """Values for all columns but `n`: each from a parameter of the same name, unless given in `special`."""
+    return {column.name: bindparam(column.name) for column in table.columns if column.name != "n"} | special

@@ -1,7 +1,5 @@
-"""Rebuilds requests from the store: the bytes that were sent, and the account of them. Nothing is rendered again.
-
-Requests share most of their pieces, so a Rebuilder reads, unpacks and checks each piece once.
-"""
+"""Rebuilds requests from the store: the bytes that were sent, and their account. Nothing is rendered again. Requests
+share most of their pieces, so a Rebuilder reads, unpacks and checks each piece once."""
 
 import hashlib
 import re
@@ -11,13 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, select
 
 from recto import wire
 from recto.errors import Altered
+from recto.store.dialect import in_list, raw_bytes
 from recto.store.packing import load_dictionary, unpack
+from recto.store.prepared_statement import Statement
 from recto.store.rows import AnyRow
-from recto.store.statements import BASE_BY_NUMBER, CHAIN, PIECES
+from recto.store.schema import pieces, requests
 from recto.window.account import RequestAccount
 from recto.window.request import Piece, with_mark
 
@@ -26,6 +26,26 @@ T = TypeVar("T")
 # Limits of the caches while many requests are rebuilt: bytes of pieces, and numbers in lists of pieces.
 MAX_CACHED_BYTES, MAX_CACHED_NUMBERS = 32_000_000, 1_000_000
 NO_PIECES: list[int] = []
+PIECES = Statement(select(pieces.c.n, pieces.c.sha256, pieces.c.data).where(in_list(pieces.c.n, "numbers")))
+_BASE = Statement(select(requests.c.id, requests.c.chain).where(requests.c.n == bindparam("n")))
+
+
+def _chain() -> Statement:
+    """A request and its bases back to a full list, oldest first; the last row is the request itself."""
+    columns = ("base", "kept", "added", "chain")
+    bases = (
+        select(*(requests.c[name] for name in columns))
+        .where(requests.c.id == bindparam("id"))
+        .cte("bases", recursive=True)
+    )
+    base = requests.alias("before")
+    further = select(*(base.c[name] for name in columns)).join(bases, base.c.n == bases.c.base)
+    # `chain` decreases from request to base, so damaged data cannot loop
+    bases = bases.union_all(further.where(base.c.chain < bases.c.chain))
+    return Statement(select(bases.c.kept, raw_bytes(bases.c.added).label("added")).order_by(bases.c.chain))
+
+
+CHAIN = _chain()
 
 
 class LruCache(Generic[T]):
@@ -49,7 +69,7 @@ class LruCache(Generic[T]):
 
 
 class Rebuilder:
-    """Rebuilds rows of `requests`, one after another. Numbered rows never change, so they can be cached."""
+    """Rebuilds rows of `requests`. Numbered rows never change, so they can be cached."""
 
     def __init__(self, max_bytes: int = MAX_CACHED_BYTES, max_numbers: int = MAX_CACHED_NUMBERS) -> None:
         self._pieces = LruCache[bytes](max_bytes)
@@ -61,38 +81,25 @@ class Rebuilder:
         body = b"".join(_with_marks(row.id, row.marks, stored))
         rebuilt = hashlib.sha256(body).digest()
         if rebuilt != row.sha256:
-            raise Altered(
-                f"request {row.id} does not rebuild: its {len(body)} bytes do not have the sha256 that was recorded",
-                id=row.id,
-                recorded=row.sha256.hex(),
-                rebuilt=rebuilt.hex(),
-            )
+            hashes = {"recorded": row.sha256.hex(), "rebuilt": rebuilt.hex()}
+            raise _not_rebuilt(row.id, f"its {len(body)} bytes do not have the sha256 that was recorded", **hashes)
         if len(body) != row.size:
             raise Altered(f"request {row.id} has {len(body)} bytes; {row.size} were recorded", id=row.id)
         return body
 
     def pieces(self, connection: Connection, row: AnyRow) -> list[bytes]:
-        """The pieces in order, without marks."""
+        """Without marks."""
         return self.data(connection, row.id, self.numbers(connection, row))
 
     def data(self, connection: Connection, request: str, numbers: Sequence[int]) -> list[bytes]:
-        known = {number: self._pieces.get(number) for number in numbers}
-        if missing := [number for number, data in known.items() if data is None]:
-            known.update(self._read(connection, request, missing))
-        found: list[bytes] = []
-        for place, number in enumerate(numbers, 1):
-            if (data := known[number]) is None:
-                missing_piece = f"piece {place} of {len(numbers)} is missing"
-                raise Altered(f"request {request} does not rebuild: {missing_piece}", id=request)
-            found.append(data)
-        return found
-
-    def _read(self, connection: Connection, request: str, numbers: Sequence[int]) -> dict[int, bytes]:
-        found: dict[int, bytes] = {}
-        for row in PIECES(connection, numbers=numbers):
-            found[row.n] = data = _checked(connection, request, row.sha256, row.data)
-            self._pieces.put(row.n, data, len(data))
-        return found
+        known = {number: data for number in numbers if (data := self._pieces.get(number)) is not None}
+        if missing := [number for number in dict.fromkeys(numbers) if number not in known]:
+            for row in PIECES(connection, numbers=missing):
+                known[row.n] = data = _checked(connection, request, row.sha256, row.data)
+                self._pieces.put(row.n, data, len(data))
+        if lost := [place for place, number in enumerate(numbers, 1) if number not in known]:
+            raise _not_rebuilt(request, f"piece {lost[0]} of {len(numbers)} is missing")
+        return [known[number] for number in numbers]
 
     def numbers(self, connection: Connection, row: AnyRow) -> list[int]:
         """The numbers of the request's pieces: those shared with its base, then its own."""
@@ -107,7 +114,7 @@ class Rebuilder:
         """The numbers of the base's pieces. `chain` decreases from request to base, so damaged data cannot loop."""
         known = self._lists.get(row.base)
         if known is None:
-            found = BASE_BY_NUMBER(connection, n=row.base).first()
+            found = _BASE(connection, n=row.base).first()
             known = (
                 (found.chain, _chained(connection, found.id, row.id)) if found is not None else (row.chain, NO_PIECES)
             )
@@ -115,8 +122,12 @@ class Rebuilder:
         return known[1] if known[0] < row.chain else NO_PIECES
 
 
+def _not_rebuilt(request: str, why: str, **data: str) -> Altered:
+    return Altered(f"request {request} does not rebuild: {why}", id=request, **data)
+
+
 def _chained(connection: Connection, base: str, request: str) -> list[int]:
-    """The numbers of a base's pieces: follows its bases back to the first, then adds the pieces of each."""
+    """The numbers of a base's pieces, collected from its first base on."""
     numbers = NO_PIECES
     for row in CHAIN(connection, id=base):
         numbers = numbers[: row.kept] + _added(request, row.added)
@@ -129,7 +140,7 @@ def _added(request: str, text: bytes | str) -> list[int]:
     except ValueError:
         added = None
     if not isinstance(added, list) or not all(type(number) is int for number in added):
-        raise Altered(f"request {request} does not rebuild: its list of pieces was changed", id=request)
+        raise _not_rebuilt(request, "its list of pieces was changed")
     return added
 
 
@@ -143,12 +154,11 @@ def _checked(connection: Connection, request: str, sha256: bytes, packed: bytes)
     except zlib.error:
         data = b""
     if hashlib.sha256(data).digest() != sha256:
-        raise Altered(f"request {request} does not rebuild: its piece {sha256.hex()[:16]} was changed", id=request)
+        raise _not_rebuilt(request, f"its piece {sha256.hex()[:16]} was changed")
     return data
 
 
 def _with_marks(request: str, marks: bytes | str | None, stored: list[bytes]) -> list[bytes]:
-    """The pieces with the marks that they were sent with."""
     if marks is None:
         return stored
     try:
@@ -156,7 +166,7 @@ def _with_marks(request: str, marks: bytes | str | None, stored: list[bytes]) ->
         mark, at = known["bytes"].encode(), dict(known["at"])
         return [with_mark(data, at[place], mark) if place in at else data for place, data in enumerate(stored)]
     except (ValueError, TypeError, LookupError, AttributeError) as why:
-        raise Altered(f"request {request} does not rebuild: its marks were changed", id=request) from why
+        raise _not_rebuilt(request, "its marks were changed") from why
 
 
 # -- accounts: JSON in which the picks of some sections are replaced by the number of a piece
@@ -182,19 +192,19 @@ def with_piece_numbers(account: Mapping[str, Any], numbers: Mapping[str, int]) -
 
 
 def encode_account(account: Mapping[str, Any]) -> bytes:
-    """The account as JSON, followed by a line with its checksum: otherwise a changed digit would go unnoticed."""
+    """JSON, then a line with its checksum: otherwise a changed digit would go unnoticed."""
     data = wire.dumpb(account)
     return data + b"\n%08x" % zlib.crc32(data)
 
 
 def read_account(connection: Connection, row: AnyRow) -> RequestAccount:
-    """The account of a row of `requests`. Raises Altered when it cannot be read."""
+    """Raises Altered when the account cannot be read."""
     with _altered(row.id):
         return RequestAccount.from_json(read_account_json(connection, row, Rebuilder()))
 
 
 def read_account_json(connection: Connection, row: AnyRow, again: Rebuilder) -> dict[str, Any]:
-    """The account as it was stated, with all picks."""
+    """As it was stated, with all picks."""
     with _altered(row.id):
         account = _decoded(connection, row)
         if numbers := _piece_numbers(account):
@@ -205,7 +215,7 @@ def read_account_json(connection: Connection, row: AnyRow, again: Rebuilder) -> 
 
 
 def read_bare_account(connection: Connection, row: AnyRow) -> RequestAccount:
-    """The same without the picks that are stored as pieces, which saving the next request does not need."""
+    """Without the picks that are stored as pieces, which saving the next request does not need."""
     with _altered(row.id):
         account = _decoded(connection, row)
         if _piece_numbers(account):
@@ -214,7 +224,7 @@ def read_bare_account(connection: Connection, row: AnyRow) -> RequestAccount:
 
 
 def read_window_size(connection: Connection, row: AnyRow) -> RequestAccount:
-    """The same with model, limit and total alone: for reports, which read hundreds of them."""
+    """Model, limit and total alone: for reports, which read hundreds of accounts."""
     with _altered(row.id):
         account = _decoded(connection, row)
         return RequestAccount(model=account.get("model"), limit=account.get("limit"), total=account.get("total"))

@@ -1,56 +1,42 @@
-"""Records: stores every request before it is sent, as pieces of exact bytes; finds, rebuilds, verifies and compares
-them."""
+"""Records: stores every request before it is sent, as pieces of exact bytes; rebuilds, verifies and compares them."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from recto import wire
+from recto.chat.message import Usage
 from recto.errors import Altered, NotFound
 from recto.store.blobs import Blobs
-from recto.store.comparison import Difference, compare
+from recto.store.comparison import ComparedRequest, Difference, Formats, compare, kept_prefix, shared_length
 from recto.store.database import Database
+from recto.store.dialect import in_list, raw_bytes
 from recto.store.packing import PackDictionary, make_dictionaries, pack_with
 from recto.store.paths import sent_messages
-from recto.store.prefix import ComparedRequest, kept_prefix
+from recto.store.prepared_statement import InsertStatement, Statement, given
 from recto.store.rebuild import (
     Rebuilder,
     encode_account,
     read_account,
     read_bare_account,
     read_window_size,
+    recalled_picks,
     shared_picks,
     verify_account,
     with_piece_numbers,
 )
-from recto.store.rows import AnyRow, read_details
-from recto.store.schema import conversations, messages, requests
-from recto.store.statements import (
-    INSERT_PIECE,
-    INSERT_REQUEST,
-    KNOWN_PIECES,
-    LATEST_REQUEST,
-    MESSAGE_BY_ID,
-    REBUILT_BY_IDS,
-    REQUEST_BEFORE,
-    REQUEST_BY_ID,
-    REQUEST_FOR,
-    SET_OUTCOME,
-    WAS_SENT,
-)
+from recto.store.rows import MESSAGE_BY_ID, WAS_SENT, AnyRow, read_details
+from recto.store.schema import conversations, messages, pieces, requests
 from recto.store.usage_totals import forget_totals
 from recto.window.account import NO_ACCOUNT, RequestAccount
-from recto.window.request import Format, Piece, Purpose, Request
-
-Formats = Callable[[str], Format | None]
-"""Looks up a wire format by name; None for an unknown one."""
+from recto.window.request import Piece, Purpose, Request
 
 # Rebuilding walks back over bases; a full list at this length keeps the walk short.
 LONGEST_CHAIN = 64
@@ -59,9 +45,69 @@ BATCH = 200
 # A piece that quotes messages is longer than this.
 MIN_QUOTING_BYTES = 120
 
+KNOWN_PIECES = Statement(select(pieces.c.sha256, pieces.c.n).where(in_list(pieces.c.sha256, "hashes")))
+_INSERT_PIECE = InsertStatement(insert(pieces).values(given(pieces)))
+_INSERT = Statement(
+    insert(requests).values(
+        given(
+            requests,
+            conversation=select(conversations.c.n).where(conversations.c.id == bindparam("home")).scalar_subquery(),
+            message=select(messages.c.n).where(messages.c.id == bindparam("answers")).scalar_subquery(),
+            outcome=bindparam("new_outcome"),
+        )
+    )
+)
+_SET_OUTCOME = Statement(
+    update(requests)
+    .where(requests.c.id == bindparam("request"))
+    .values(outcome=bindparam("new_outcome"), cost=bindparam("new_cost"))
+)
+_BY_ID = Statement(select(requests).where(requests.c.id == bindparam("id")))
+# The columns that rebuilding needs.
+REBUILT_BY_IDS = Statement(
+    select(
+        *(requests.c[name] for name in ("n", "id", "base", "kept", "chain", "sha256", "size", "account")),
+        raw_bytes(requests.c.added).label("added"),
+        raw_bytes(requests.c.marks).label("marks"),
+    ).where(in_list(requests.c.id, "ids"))
+)
+_ID = select(requests.c.id).limit(1)
+_FOR = Statement(
+    _ID.join(messages, messages.c.n == requests.c.message)
+    .where(messages.c.id == bindparam("id"))
+    .order_by(requests.c.n.desc())
+)
+_later = requests.alias("later")
+# The newest request for a reply before this one in its conversation.
+_BEFORE = Statement(
+    _ID.join(_later, _later.c.conversation == requests.c.conversation)
+    .where(_later.c.id == bindparam("id"), requests.c.n < _later.c.n, requests.c.purpose == "reply")
+    .order_by(requests.c.n.desc())
+)
+_OF_CONVERSATION = _ID.join(conversations).where(
+    conversations.c.id == bindparam("id"), requests.c.purpose == bindparam("purpose")
+)
+_LATEST = Statement(_OF_CONVERSATION.order_by(requests.c.n.desc()))
+_FIRST = Statement(_OF_CONVERSATION.order_by(requests.c.n))
+_IN_HOME = requests.c.conversation == (
+    select(conversations.c.n).where(conversations.c.id == bindparam("id")).scalar_subquery()
+)
+_SENT = Statement(
+    select(*(requests.c[name] for name in ("n", "id", "purpose", "model", "outcome", "cost", "account")))
+    .where(_IN_HOME, WAS_SENT)
+    .order_by(requests.c.n)
+)
+# A request with several replies has the usage of its first one: the last row here.
+_REPLY_DETAILS = Statement(
+    select(messages.c.request, messages.c.details)
+    .join(requests, requests.c.n == messages.c.request)
+    .where(_IN_HOME)
+    .order_by(messages.c.n.desc())
+)
+
 
 class Record(Struct, frozen=True):
-    """A stored request without its bytes; `Records.rebuild` returns those."""
+    """A stored request without its bytes."""
 
     id: str
     conversation: str
@@ -82,9 +128,21 @@ class Record(Struct, frozen=True):
         return not self.outcome.get("not_sent")
 
     def to_json(self) -> dict[str, Any]:
-        """One object: its own fields, then what was decided, then what became of it."""
         own = {name: getattr(self, name) for name in self.__struct_fields__ if name not in ("account", "outcome")}
         return {**own, **self.account.to_json(), **self.outcome}
+
+
+class SentRequest(Struct, frozen=True):
+    """What statistics of a conversation need of a request that was sent."""
+
+    purpose: str
+    model: str
+    """Empty where it is not known."""
+    usage: Mapping[str, int]
+    """As the provider reported it; empty where it reported none."""
+    cost_usd: float | None
+    recalled: tuple[Mapping[str, Any], ...] | None
+    """The archived messages that came back with it, as its account states them; None without a section for them."""
 
 
 class Records:
@@ -92,7 +150,7 @@ class Records:
         self._database = database
 
     def save(self, request: Request, base: str | None) -> None:
-        """Stores the request as pieces shared with `base` plus its new ones, with the reason for a broken prefix."""
+        """Stores the request as pieces shared with `base` and its own, with the reason for a broken prefix."""
         with self._database.write() as connection:
             before = _request_row(connection, base) if base else None
             dictionaries = make_dictionaries(connection, request.account)
@@ -107,37 +165,32 @@ class Records:
                 **with_piece_numbers(stated, dict(zip(picks, numbers[len(added) :], strict=True))),
                 "prefix": kept_prefix(request, before, shared, partial(_account_of, connection, before)).to_json(),
             }
-            body = request.body
-            values = {
-                "id": request.id,
-                "home": request.conversation,
-                "answers": request.message,
-                "purpose": request.purpose,
-                "created": request.created,
-                "base": before.n if before is not None and kept else None,
-                "kept": kept,
-                "added": wire.dumps(added),
-                "chain": before.chain + 1 if before is not None and kept else 0,
-                "sha256": hashlib.sha256(body).digest(),
-                "size": len(body),
-                "stable": request.stable,
-                "stable_sha256": request.beginning(request.stable),
-                "account": pack_with(encode_account(account), dictionaries[-1]),
-                "marks": _marks(request),
-                "model": request.model,
-                "cost_bound": request.at_most_usd,
-                "cost": None,
-            }
-            try:
-                INSERT_REQUEST(connection, **values)
-            except IntegrityError as why:
-                raise NotFound(f"there is no conversation {request.conversation}", id=request.conversation) from why
+            body, is_based = request.body, before is not None and kept > 0
+            insert_request(
+                connection,
+                id=request.id,
+                home=request.conversation,
+                answers=request.message,
+                purpose=request.purpose,
+                created=request.created,
+                base=before if is_based else None,
+                kept=kept,
+                added=added,
+                sha256=hashlib.sha256(body).digest(),
+                size=len(body),
+                stable=request.stable,
+                stable_sha256=request.beginning(request.stable),
+                account=pack_with(encode_account(account), dictionaries[-1]),
+                marks=_marks(request),
+                model=request.model,
+                cost_bound=request.at_most_usd,
+            )
             forget_totals(connection, request=request.id)
 
     def outcome(self, id: str, *, cost_usd: float | None = None, **facts: Any) -> None:
-        """Stores the outcome of the request once: what it cost, attempts, usage, finish, error, the reply's id."""
+        """Stores what the request cost, attempts, usage, finish, error, the reply's id."""
         with self._database.write() as connection:
-            SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts), new_cost=cost_usd)
+            _SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts), new_cost=cost_usd)
             forget_totals(connection, request=id)
 
     def record(self, id: str) -> Record:
@@ -145,12 +198,12 @@ class Records:
             return _record(connection, _request_row(connection, id))
 
     def account(self, id: str) -> RequestAccount:
-        """The account without the picks of the session's sources, which take longest to read."""
+        """Without the picks of the session's sources, which take longest to read."""
         with self._database.read() as connection:
             return read_bare_account(connection, _request_row(connection, id))
 
     def window_sizes(self, ids: Sequence[str]) -> dict[str, RequestAccount]:
-        """Model, limit and total of each of these requests whose account can be read."""
+        """Accounts with model, limit and total alone; without those that cannot be read."""
         found: dict[str, RequestAccount] = {}
         with self._database.read() as connection:
             for row in REBUILT_BY_IDS(connection, ids=ids):
@@ -159,59 +212,59 @@ class Records:
         return found
 
     def ids(self, conversation: str | None = None) -> list[str]:
-        """The ids of all requests, oldest first."""
+        """The oldest first."""
         query = select(requests.c.id).order_by(requests.c.n)
         if conversation:
             query = query.join(conversations).where(conversations.c.id == conversation)
-        with self._database.read() as connection:
-            return list(connection.execute(query).scalars())
+        return [row.id for row in self._database.rows(query)]
 
     def unsent(self, ids: Sequence[str] | None = None) -> set[str]:
-        """The ids of the requests that never left, among these or of all."""
+        """The requests that never left, among these or of all."""
         query = select(requests.c.id).where(~WAS_SENT)
         if ids is not None:
             query = query.where(requests.c.id.in_(ids))
+        return {row.id for row in self._database.rows(query)}
+
+    def sent(self, conversation: str) -> list[SentRequest]:
+        """The requests of a conversation that were sent, oldest first."""
         with self._database.read() as connection:
-            return set(connection.execute(query).scalars())
+            details = _REPLY_DETAILS(connection, id=conversation)
+            usage = {number: read_details(text).get("usage") for number, text in details}
+            rows = _SENT(connection, id=conversation).all()
+            return [_sent_request(connection, row, usage.get(row.n)) for row in rows]
 
     def latest(self, conversation: str, purpose: Purpose = "reply") -> str | None:
-        with self._database.read() as connection:
-            found: str | None = LATEST_REQUEST(connection, id=conversation, purpose=purpose).scalar()
+        found: str | None = self._database.scalar(_LATEST, id=conversation, purpose=purpose)
         return found
 
     def first(self, conversation: str) -> str | None:
         """The first request for a reply."""
-        query = select(requests.c.id).join(conversations).where(conversations.c.id == conversation)
-        query = query.where(requests.c.purpose == "reply").order_by(requests.c.n).limit(1)
-        with self._database.read() as connection:
-            found: str | None = connection.execute(query).scalar()
+        found: str | None = self._database.scalar(_FIRST, id=conversation, purpose="reply")
         return found
 
     def named(self, id: str) -> str:
-        """The request with this id, or the request of the message with this id: of a reply, or the last for a user's
-        message."""
+        """The request with this id, that of a reply, or the last one for a user's message."""
         with self._database.read() as connection:
-            if REQUEST_BY_ID(connection, id=id).first() is not None:
+            if _BY_ID(connection, id=id).first() is not None:
                 return id
             message = MESSAGE_BY_ID(connection, id=id).first()
             if message is None:
                 raise _unknown(id)
-            found = message.request_id or REQUEST_FOR(connection, id=id).scalar()
+            found = message.request_id or _FOR(connection, id=id).scalar()
         if found is None:
             raise NotFound(f"No context data available: no request is recorded for message #{message.said}", id=id)
         return str(found)
 
     def before(self, id: str) -> str:
-        """The request that this one is based on, or the one sent before it in its conversation."""
+        """The base of the request, or the one sent before it in its conversation."""
         with self._database.read() as connection:
             prefix = read_bare_account(connection, _request_row(connection, id)).prefix
-            found = (prefix.base if prefix else None) or REQUEST_BEFORE(connection, id=id).scalar()
+            found = (prefix.base if prefix else None) or _BEFORE(connection, id=id).scalar()
         if found is None:
             raise NotFound("nothing was sent before this request in its conversation: name two to compare", id=id)
         return str(found)
 
     def compare(self, before: str, after: str, formats: Formats) -> Difference:
-        """The sources added, removed and changed from one request to another, and what broke the prefix."""
         with self._database.read() as connection:
             again = Rebuilder()
             one, other = (_side(connection, again, _request_row(connection, id), formats) for id in (before, after))
@@ -223,7 +276,7 @@ class Records:
             return _side(connection, Rebuilder(), _request_row(connection, id), formats)
 
     def text(self, sha256: str) -> bytes | None:
-        """The text of this hash; None where it is not kept."""
+        """The kept text of this hash."""
         with suppress(NotFound, Altered):
             return Blobs(self._database).get(sha256)
         return None
@@ -234,7 +287,7 @@ class Records:
             return Rebuilder().body(connection, _rebuilt_rows(connection, [id])[0])
 
     def differences(self, ids: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-        """Yields each request with None when it rebuilds and its account can be read, else with what differs."""
+        """Each request with None when it rebuilds and its account can be read, else with what differs."""
         again = Rebuilder()
         for start in range(0, len(ids), BATCH):
             # in batches: one long read transaction would keep SQLite from checkpointing its log
@@ -254,7 +307,7 @@ def _difference(connection: Connection, again: Rebuilder, row: AnyRow) -> str | 
 
 
 def _rebuilt_rows(connection: Connection, ids: Sequence[str]) -> list[AnyRow]:
-    """The rows in the order of the ids. Raises NotFound for the first unknown id."""
+    """In the order of the ids. Raises NotFound for the first unknown id."""
     found = {row.id: row for row in REBUILT_BY_IDS(connection, ids=ids)}
     return [found.get(id) or _request_row(connection, id) for id in ids]
 
@@ -267,20 +320,15 @@ def _split(
     more: tuple[Piece, ...],
 ) -> tuple[int, int, list[int]]:
     """How many pieces are shared with the base, how many of them are stored by reference to it, and the numbers of the
-    others. `more` is stored in the same step, and its numbers come last.
-
-    Where the base's stable part is repeated, as in nearly every turn, its pieces need not be looked up.
-    """
+    others and of `more`. Where the base's stable part is repeated, as in nearly every turn, it is not looked up."""
     may_chain = base is not None and base.chain < LONGEST_CHAIN
     is_reply = request.purpose == "reply"  # a summary request may continue with pieces that were not stable
-    if base is not None and may_chain and is_reply and base.stable and _begins_again(request, base):
-        return (
-            base.stable,
-            base.stable,
-            store_pieces(connection, (*request.pieces[base.stable :], *more), dictionaries),
-        )
+    repeats = base is not None and may_chain and is_reply and base.stable
+    if base is not None and repeats and request.beginning(base.stable) == base.stable_sha256:
+        fresh = store_pieces(connection, (*request.pieces[base.stable :], *more), dictionaries)
+        return base.stable, base.stable, fresh
     numbers = store_pieces(connection, (*request.pieces, *more), dictionaries)
-    shared = _shared(_numbers(connection, base), numbers[: len(request.pieces)]) if base is not None else 0
+    shared = shared_length(_numbers(connection, base), numbers[: len(request.pieces)]) if base is not None else 0
     kept = shared if may_chain else 0
     return shared, kept, numbers[kept:]
 
@@ -292,17 +340,13 @@ def _numbers(connection: Connection, base: AnyRow) -> list[int]:
         return []
 
 
-def _begins_again(request: Request, base: AnyRow) -> bool:
-    return bool(request.beginning(base.stable) == base.stable_sha256)
-
-
 def _account_of(connection: Connection, row: AnyRow | None) -> RequestAccount:
     return read_bare_account(connection, row) if row is not None else NO_ACCOUNT
 
 
-def _marks(request: Request) -> str | None:
+def _marks(request: Request) -> dict[str, Any] | None:
     at = [[place, piece.mark] for place, piece in enumerate(request.pieces) if piece.mark is not None]
-    return wire.dumps({"bytes": request.mark_bytes.decode(), "at": at}) if at and request.mark_bytes else None
+    return {"bytes": request.mark_bytes.decode(), "at": at} if at and request.mark_bytes else None
 
 
 def _record(connection: Connection, row: AnyRow) -> Record:
@@ -310,17 +354,14 @@ def _record(connection: Connection, row: AnyRow) -> Record:
     message = select(messages.c.id).where(messages.c.n == row.message)
     account = read_account(connection, row)
     return Record(
-        id=row.id,
         conversation=connection.execute(home).scalar_one(),
         message=connection.execute(message).scalar(),
-        purpose=row.purpose,
-        created=row.created,
         sha256=row.sha256.hex(),
-        size=row.size,
         pieces=len(Rebuilder().numbers(connection, row)),
         account=account,
         outcome={"counted": account.total, **_reply(connection, row), **wire.loads(row.outcome)},
         cost_usd=row.cost,
+        **{name: getattr(row, name) for name in ("id", "purpose", "created", "size")},
     )
 
 
@@ -335,7 +376,7 @@ def _reply(connection: Connection, row: AnyRow) -> dict[str, Any]:
 
 
 def _request_row(connection: Connection, id: str) -> AnyRow:
-    row = REQUEST_BY_ID(connection, id=id).first()
+    row = _BY_ID(connection, id=id).first()
     if row is None:
         raise _unknown(id)
     return row
@@ -359,13 +400,35 @@ def _side(connection: Connection, again: Rebuilder, row: AnyRow, formats: Format
     )
 
 
-def _shared(one: list[int], other: list[int]) -> int:
-    same = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        same += 1
-    return same
+def _sent_request(connection: Connection, row: AnyRow, usage: Usage | None) -> SentRequest:
+    reported = wire.loads(row.outcome).get("usage", asdict(usage) if usage else {}) or {}
+    return SentRequest(row.purpose, row.model or "", reported, row.cost, recalled_picks(connection, row))
+
+
+def insert_request(
+    connection: Connection,
+    *,
+    base: AnyRow | None,
+    added: Sequence[int],
+    marks: Mapping[str, Any] | None,
+    outcome: Mapping[str, Any] | None = None,
+    cost: float | None = None,
+    **columns: Any,
+) -> None:
+    """Stores a row of `requests`; `base` is the row of the one whose pieces it repeats."""
+    try:
+        _INSERT(
+            connection,
+            base=base.n if base is not None else None,
+            chain=base.chain + 1 if base is not None else 0,
+            added=wire.dumps(added),
+            marks=wire.dumps(marks) if marks is not None else None,
+            new_outcome=wire.dumps(outcome or {}),
+            cost=cost,
+            **columns,
+        )
+    except IntegrityError as why:
+        raise NotFound(f"there is no conversation {columns['home']}", id=columns["home"]) from why
 
 
 def store_pieces(
@@ -377,7 +440,7 @@ def store_pieces(
     for digest, piece in fresh.items():
         # only a message quotes messages
         quotes = dictionaries if piece.kind == "message" and len(piece.data) > MIN_QUOTING_BYTES else ()
-        number = INSERT_PIECE.number(connection, sha256=digest, data=pack_with(piece.data, *quotes))
+        number = _INSERT_PIECE.number(connection, sha256=digest, data=pack_with(piece.data, *quotes))
         assert number is not None, "one writer at a time"
         known[digest] = number
     return [known[digest] for digest in hashes]

@@ -1,6 +1,7 @@
-"""Converts rows to messages and conversations, and messages to columns.
+"""Reads messages and conversations from rows, and makes the columns of messages.
 
-An unfinished message is read with the text that has streamed in so far.
+An unfinished message is read with the text that has streamed in so far. Statements that every turn runs are made once,
+here and in the other modules: building and compiling one takes longer than running it.
 """
 
 from collections.abc import Sequence
@@ -9,22 +10,97 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, bindparam, exists, literal, or_, select, update
 
 from recto import wire
 from recto.chat.blocks import Block, Compaction, Made, Thinking
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message, Tokens, Usage, blocks_from
 from recto.errors import NotFound
-from recto.store.schema import deltas
-from recto.store.statements import BARE_PATH, CONVERSATION_BY_ID, ID_OF, MESSAGE_BY_ID
+from recto.store.dialect import in_list
+from recto.store.prepared_statement import Statement
+from recto.store.schema import conversations, deltas, messages, requests
 
 AnyRow = Any
 """A row whose items have the names of their columns."""
 
+
+# A quotation mark inside a text of the JSON has a backslash before it, so no error message looks like the field.
+WAS_SENT = requests.c.outcome.not_like('%"not_sent":true%')
+_said, _heads, _parents = messages.alias("said"), messages.alias("heads"), messages.alias("parents")
+# An imported conversation has replies and no requests.
+CONVERSATION_WAS_SENT = or_(
+    exists().where(_said.c.conversation == conversations.c.n, _said.c.role == "assistant"),
+    exists().where(requests.c.conversation == conversations.c.n, WAS_SENT),
+)
+CONVERSATION = select(
+    conversations,
+    _heads.c.id.label("head_id"),
+    _heads.c.said.label("said"),
+    _heads.c.depth.label("depth"),
+    _heads.c.compaction.label("compaction"),
+    _heads.c.branch,
+).outerjoin(_heads, _heads.c.n == conversations.c.head)
+CONVERSATION_BY_ID = Statement(CONVERSATION.where(conversations.c.id == bindparam("id")))
+# A message of the user brings its conversation back from the archive and the trash.
+BRING_BACK = Statement(
+    update(conversations).where(conversations.c.n == bindparam("home")).values(archived=None, deleted=None)
+)
+MESSAGE = (
+    select(
+        *(messages.c[name] for name in ("n", "id", "conversation", "depth", "said", "compaction", "role", "status")),
+        *(messages.c[name] for name in ("branch", "created", "blocks", "details", "priority")),
+        _parents.c.id.label("parent_id"),
+        requests.c.id.label("request_id"),
+    )
+    .outerjoin(_parents, _parents.c.n == messages.c.parent)
+    .outerjoin(requests, requests.c.n == messages.c.request)
+)
+MESSAGE_BY_ID = Statement(MESSAGE.where(messages.c.id == bindparam("id")))
+PLACE_OF = Statement(select(messages.c.n, messages.c.depth).where(messages.c.id == bindparam("id")))
+# The columns that a window needs. The parent's id is that of the next row on the path.
+BARE = select(
+    *(messages.c[name] for name in ("n", "id", "depth", "said", "role", "status", "created", "blocks", "parent")),
+    messages.c.priority,
+    messages.c.details.not_like('{"has_time":false%').label("has_time"),
+)
+# The same for messages found by number or place, with parent, conversation and branch. All joins are outer ones, so
+# that the query plan starts with messages and reads them in the requested order.
+NUMBERED = (
+    BARE.add_columns(
+        messages.c.branch,
+        messages.c.conversation,
+        conversations.c.id.label("home"),
+        _parents.c.id.label("parent_id"),
+    )
+    .outerjoin(conversations, conversations.c.n == messages.c.conversation)
+    .outerjoin(_parents, _parents.c.n == messages.c.parent)
+)
+BY_NUMBER = Statement(NUMBERED.where(in_list(messages.c.n, "numbers")).order_by(messages.c.n))
+
+
+def path_of(columns: Select[Any]) -> Statement:
+    """The messages from `start` up to the root, newest first. The depth must decrease, so damaged data cannot loop."""
+    start = (
+        select(messages.c.n, messages.c.parent, messages.c.depth, literal(1).label("step"))
+        .where(messages.c.id == bindparam("start"))
+        .cte("path", recursive=True)
+    )
+    up = messages.alias("up")
+    path = start.union_all(
+        select(up.c.n, up.c.parent, up.c.depth, start.c.step + 1)
+        .join(start, up.c.n == start.c.parent)
+        .where(up.c.depth < start.c.depth, start.c.step < bindparam("most"), up.c.id != bindparam("until"))
+    )
+    return Statement(columns.join(path, path.c.n == messages.c.n).order_by(path.c.step))
+
+
+_BARE_PATH = path_of(BARE)
+_ID_OF = Statement(select(messages.c.id).where(messages.c.n == bindparam("n")))
+
 # Stored as one JSON text without defaults, because most messages have nothing unusual.
 DETAILS = (
-    "has_time",  # the first: `statements.BARE` finds it there
+    "has_time",  # the first: `BARE` finds it there
     "error",
     "context_type",
     "agent",
@@ -72,7 +148,7 @@ def _details(message: Message, made: Made | None) -> str:
 
 
 def bare_message(row: Sequence[Any], parent: str | None, growth: list[str] | None) -> Message:
-    """The message of a row of `statements.BARE`: what a window needs, without most of the details."""
+    """The message of a row of `BARE`: what a window needs, without most of the details."""
     _, id, depth, said, role, status, created, blocks, _, priority, has_time = row
     known = _blocks(blocks, growth)
     return Message(id, role, known, parent, depth, said, created, bool(has_time), status, priority=priority)
@@ -96,7 +172,7 @@ class NumberedMessage(Struct, frozen=True):
 
 
 def numbered_message(row: AnyRow, growth: list[str] | None) -> NumberedMessage:
-    """The message of a row of `statements.NUMBERED`."""
+    """The message of a row of `NUMBERED`."""
     *bare, branch, conversation, home, parent = row
     return NumberedMessage(row.n, conversation, home, branch, bare_message(bare, parent, growth))
 
@@ -113,24 +189,14 @@ def compaction_of(blocks: str) -> Compaction | None:
 
 
 def message_of(row: AnyRow, growth: list[str] | None = None) -> Message:
-    """The message of a row of `statements.MESSAGE`; `growth` are the stored deltas of an unfinished one."""
+    """The message of a row of `MESSAGE`; `growth` are the stored deltas of an unfinished one."""
     blocks = _blocks(row.blocks, growth)
     details = {} if row.details == "{}" else read_details(row.details)
     if made := details.pop("made", None):
         blocks = tuple(replace(block, made=made) for block in blocks)
-    return Message(
-        id=row.id,
-        role=row.role,
-        blocks=blocks,
-        parent=row.parent_id,
-        depth=row.depth,
-        said=row.said,
-        created=row.created,
-        status=row.status,
-        priority=row.priority,
-        request=row.request_id,
-        **details,
-    )
+    place = (row.parent_id, row.depth, row.said, row.created)
+    about = details | {"status": row.status, "priority": row.priority, "request": row.request_id}
+    return Message(row.id, row.role, blocks, *place, **about)
 
 
 def read_details(text: str) -> dict[str, Any]:
@@ -151,17 +217,11 @@ def read_details(text: str) -> dict[str, Any]:
 
 def conversation_of(row: AnyRow) -> Conversation:
     return Conversation(
-        id=row.id,
-        title=row.title,
+        **{name: getattr(row, name) for name in ("id", "title", "created", "updated", "agent", "archived", "deleted")},
         head=row.head_id,
-        created=row.created,
-        updated=row.updated,
-        agent=row.agent,
         details=wire.loads(row.details),
         messages=row.said or 0,
         number=row.n,
-        archived=row.archived,
-        deleted=row.deleted,
     )
 
 
@@ -190,12 +250,12 @@ def read_numbered(connection: Connection, rows: Sequence[AnyRow]) -> list[Number
 
 
 def bare_page(connection: Connection, start: str, limit: int, until: str | None) -> list[Message]:
-    rows = BARE_PATH(connection, start=start, most=limit, until=until or "").all()
+    rows = _BARE_PATH(connection, start=start, most=limit, until=until or "").all()
     if not rows:
         return []
     oldest = rows[-1].parent
     parents: list[str | None] = [row.id for row in rows[1:]]
-    parents.append(ID_OF(connection, n=oldest).scalar() if oldest else None)
+    parents.append(_ID_OF(connection, n=oldest).scalar() if oldest else None)
     growth = _growth(connection, rows)
     return [bare_message(row, parent, growth.get(row.n)) for row, parent in zip(rows, parents, strict=True)]
 

@@ -3,99 +3,101 @@
 A change here needs a migration in `migrations/versions`; a test compares the two.
 """
 
+from typing import Any
+
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, text
 
 from recto.store.dialect import TEXT
 
 metadata = MetaData()
 
-conversations = Table(
+
+def _columns(type_: Any, names: str, **options: Any) -> list[Column[Any]]:
+    """Columns that are never null, but with `nullable`."""
+    return [Column(name, type_, **{"nullable": False} | options) for name in names.split()]
+
+
+def _texts(names: str, **options: Any) -> list[Column[Any]]:
+    return _columns(TEXT, names, **options)
+
+
+def _numbers(names: str, **options: Any) -> list[Column[Any]]:
+    return _columns(Integer, names, **options)
+
+
+def _of(name: str, table: str, **options: Any) -> Column[Any]:
+    """The number of a row of another table."""
+    return Column(name, Integer, ForeignKey(f"{table}.n"), **{"nullable": False} | options)
+
+
+def _number() -> Column[Any]:
+    return Column("n", Integer, primary_key=True)
+
+
+def _table(name: str, *parts: Any, **options: Any) -> Table:
+    flat = [each for part in parts for each in (part if isinstance(part, list) else [part])]
+    return Table(name, metadata, *flat, **options)
+
+
+conversations = _table(
     "conversations",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("id", TEXT, nullable=False, unique=True),
-    Column("title", TEXT, nullable=False),
-    Column("agent", TEXT, nullable=False),
-    Column("created", TEXT, nullable=False),
-    Column("updated", TEXT, nullable=False),
-    Column("head", Integer),
-    Column("details", TEXT, nullable=False),
+    _number(),
+    _texts("id", unique=True),
+    _texts("title agent created updated"),
+    _numbers("head", nullable=True),
+    _texts("details"),
     # When it was archived, and when it was moved to the trash.
-    Column("archived", TEXT),
-    Column("deleted", TEXT),
+    _texts("archived deleted", nullable=True),
 )
 
-messages = Table(
+messages = _table(
     "messages",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("id", TEXT, nullable=False, unique=True),
-    Column("conversation", Integer, ForeignKey("conversations.n"), nullable=False),
-    Column("parent", Integer, ForeignKey("messages.n")),
-    Column("depth", Integer, nullable=False),
-    Column("said", Integer, nullable=False),
+    _number(),
+    _texts("id", unique=True),
+    _of("conversation", "conversations"),
+    _of("parent", "messages", nullable=True),
+    _numbers("depth said"),
     # The newest message with a Compaction on the path up to and with this one.
-    Column("compaction", Integer),
-    Column("role", TEXT, nullable=False),
-    Column("status", TEXT, nullable=False),
-    Column("created", TEXT, nullable=False),
-    Column("request", Integer, ForeignKey("requests.n")),
-    Column("blocks", TEXT, nullable=False),
-    Column("details", TEXT, nullable=False),
-    Column("priority", Integer, nullable=False, server_default=text("5")),
+    _numbers("compaction", nullable=True),
+    _texts("role status created"),
+    _of("request", "requests", nullable=True),
+    _texts("blocks details"),
+    _numbers("priority", server_default=text("5")),
     # The number of the first message of the branch: a first child is on its parent's branch, any other begins its own.
-    Column("branch", Integer, nullable=False, server_default=text("0")),
+    _numbers("branch", server_default=text("0")),
     Index("messages_parent", "parent"),
     Index("messages_place", "conversation", "branch", "depth"),
     Index("messages_request", "request", sqlite_where=text("request IS NOT NULL")),
 )
 
 # The deltas of an unfinished message; merged into its blocks at the end.
-deltas = Table(
-    "deltas",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("message", Integer, ForeignKey("messages.n"), nullable=False),
-    Column("growth", TEXT, nullable=False),
-    Index("deltas_message", "message"),
-)
+deltas = _table("deltas", _number(), _of("message", "messages"), _texts("growth"), Index("deltas_message", "message"))
 
-pieces = Table(
-    "pieces",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("sha256", LargeBinary, nullable=False, unique=True),
-    Column("data", LargeBinary, nullable=False),
-)
+pieces = _table("pieces", _number(), _columns(LargeBinary, "sha256", unique=True), _columns(LargeBinary, "data"))
 
-requests = Table(
+requests = _table(
     "requests",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("id", TEXT, nullable=False, unique=True),
-    Column("conversation", Integer, ForeignKey("conversations.n"), nullable=False),
-    Column("message", Integer, ForeignKey("messages.n")),
-    Column("purpose", TEXT, nullable=False),
-    Column("created", TEXT, nullable=False),
+    _number(),
+    _texts("id", unique=True),
+    _of("conversation", "conversations"),
+    _of("message", "messages", nullable=True),
+    _texts("purpose created"),
     # The body is the first `kept` pieces of `base`, then `added` (piece numbers as a JSON list).
-    Column("base", Integer, ForeignKey("requests.n")),
-    Column("kept", Integer, nullable=False),
-    Column("added", TEXT, nullable=False),
-    Column("chain", Integer, nullable=False),
-    Column("sha256", LargeBinary, nullable=False),
-    Column("size", Integer, nullable=False),
+    _of("base", "requests", nullable=True),
+    _numbers("kept"),
+    _texts("added"),
+    _numbers("chain"),
+    _columns(LargeBinary, "sha256"),
+    _numbers("size"),
     # The pieces before those that change with every message: their number, and the sha256 of their bytes.
-    Column("stable", Integer, nullable=False),
-    Column("stable_sha256", LargeBinary, nullable=False),
-    Column("account", LargeBinary, nullable=False),
-    Column("outcome", TEXT, nullable=False, server_default=text("'{}'")),
+    _numbers("stable"),
+    _columns(LargeBinary, "stable_sha256 account"),
+    _texts("outcome", server_default=text("'{}'")),
     # {"bytes": a mark, "at": [[piece, place in its data], …]}; pieces are stored without marks.
-    Column("marks", TEXT),
-    Column("model", TEXT),
+    _texts("marks model", nullable=True),
     # US dollars: the most that it could cost, known before it left, and what it cost in the end. Both are null where
     # the price is not known; requests that cost nothing, as those that never left, have 0.
-    Column("cost_bound", Float),
-    Column("cost", Float),
+    _columns(Float, "cost_bound cost", nullable=True),
     Index("requests_conversation", "conversation"),
     # What was spent is summed from these alone.
     Index("requests_cost", "conversation", "cost", "cost_bound"),
@@ -107,56 +109,45 @@ requests = Table(
 )
 
 # Which documents messages refer to, for counting; the blocks of a message hold the same and more.
-uses = Table(
+uses = _table(
     "uses",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("message", Integer, ForeignKey("messages.n"), nullable=False),
-    Column("vault", TEXT, nullable=False),
+    _number(),
+    _of("message", "messages"),
+    _texts("vault"),
     # Null for a broken link.
-    Column("path", TEXT),
-    Column("wikilink", TEXT, nullable=False),
-    Column("direct", Integer, nullable=False),
+    _texts("path", nullable=True),
+    _texts("wikilink"),
+    _numbers("direct"),
     Index("uses_message", "message"),
     Index("uses_path", "vault", "path"),
 )
 
 # What was said while a reply came, until it enters the conversation.
-waiting = Table(
+waiting = _table(
     "waiting",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("id", TEXT, nullable=False, unique=True),
-    Column("conversation", Integer, ForeignKey("conversations.n"), nullable=False),
-    Column("created", TEXT, nullable=False),
-    Column("blocks", TEXT, nullable=False),
+    _number(),
+    _texts("id", unique=True),
+    _of("conversation", "conversations"),
+    _texts("created blocks"),
     Index("waiting_conversation", "conversation"),
 )
 
 # What is remembered between conversations. Names messages and conversations by id: it outlives them.
-facts = Table(
+facts = _table(
     "facts",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("text", TEXT, nullable=False),
-    Column("kind", TEXT, nullable=False),
-    Column("created", TEXT, nullable=False),
-    Column("learned_by", TEXT, nullable=False),
-    Column("conversation", TEXT),
-    Column("message", TEXT),
-    Column("last_used", TEXT),
-    Column("uses", Integer, nullable=False),
-    Column("confidence", Float, nullable=False),
-    Column("replaced_by", Integer),
-    Column("topic", Integer),
+    _number(),
+    _texts("text kind created learned_by"),
+    _texts("conversation message last_used", nullable=True),
+    _numbers("uses"),
+    _columns(Float, "confidence"),
+    _numbers("replaced_by topic", nullable=True),
     # Earlier texts, as JSON.
-    Column("history", TEXT, nullable=False),
-    Column("forgotten", TEXT),
+    _texts("history"),
+    _texts("forgotten", nullable=True),
     # Grows with every change of a text: the search index follows it.
-    Column("revision", Integer, nullable=False),
+    _numbers("revision"),
     # The note that it is about, as JSON, and a hash of its vault and path, which stays when the fact is forgotten.
-    Column("note", TEXT),
-    Column("note_key", TEXT),
+    _texts("note note_key", nullable=True),
     Index("facts_revision", "revision", unique=True),
     Index("facts_message", "message"),
     Index("facts_topic", "topic"),
@@ -164,223 +155,160 @@ facts = Table(
 )
 
 # Blobs by hash: texts of sources and full tool results, which records refer to.
-kept = Table(
-    "kept",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("sha256", LargeBinary, nullable=False, unique=True),
-    Column("data", LargeBinary, nullable=False),
-)
+kept = _table("kept", _number(), _columns(LargeBinary, "sha256", unique=True), _columns(LargeBinary, "data"))
 
-# Every source that was ever in a request; the few names repeat in all requests.
-source_names = Table(
+# Every source that was ever in a request; the few names repeat in all requests. `server` is that of a tool; empty for
+# all other sources.
+source_names = _table(
     "source_names",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("kind", TEXT, nullable=False),
-    Column("name", TEXT, nullable=False),
-    # The server of a tool; empty for all other sources.
-    Column("server", TEXT, nullable=False),
+    _number(),
+    _texts("kind name server"),
     Index("source_names_id", "kind", "name", "server", unique=True),
 )
 
-source_uses = Table(
+source_uses = _table(
     "source_uses",
-    metadata,
-    Column("request", Integer, ForeignKey("requests.n"), primary_key=True),
-    Column("source", Integer, ForeignKey("source_names.n"), primary_key=True),
-    Column("mode", TEXT, nullable=False),
-    Column("score", Float),
-    Column("tokens", Integer, nullable=False),
+    _of("request", "requests", primary_key=True),
+    _of("source", "source_names", primary_key=True),
+    _texts("mode"),
+    _columns(Float, "score", nullable=True),
+    _numbers("tokens"),
     # Null until the reply was examined; empty when it shows no sign of use.
-    Column("sign", TEXT),
+    _texts("sign", nullable=True),
     # For learning which sources to choose: few rows, read from the newest.
     Index("source_uses_learnt", "request", sqlite_where=text("sign > '' AND mode <> 'always'")),
     sqlite_with_rowid=False,
 )
 
-# Sums for reports, by conversation. They hold as long as the conversation has a row here.
-summed_conversations = Table(
-    "summed_conversations",
-    metadata,
-    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
-    # Replies with any source.
-    Column("replies", Integer, nullable=False),
+# Sums for reports, by conversation. They hold as long as the conversation has a row here, with its replies that had any
+# source. Days and months are those of the user's clock.
+summed_conversations = _table(
+    "summed_conversations", _of("conversation", "conversations", primary_key=True), _numbers("replies")
 )
 
-source_totals = Table(
+source_totals = _table(
     "source_totals",
-    metadata,
-    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
-    Column("source", Integer, ForeignKey("source_names.n"), primary_key=True),
-    *(Column(name, Integer, nullable=False) for name in ("replies", "always", "manual", "by_agent")),
-    Column("tokens", BigInteger, nullable=False),
-    *(Column(name, Integer, nullable=False) for name in ("looked", "called", "quoted", "paraphrased")),
+    _of("conversation", "conversations", primary_key=True),
+    _of("source", "source_names", primary_key=True),
+    _numbers("replies always manual by_agent"),
+    _columns(BigInteger, "tokens"),
+    _numbers("looked called quoted paraphrased"),
     # The last request with it, and the last one whose reply used it.
-    Column("last", Integer, nullable=False),
-    Column("used", Integer),
+    _numbers("last"),
+    _numbers("used", nullable=True),
     sqlite_with_rowid=False,
 )
 
-# As `SourcePeriod` tells them; of scores the sum, and how many there are.
-source_days = Table(
+# As in `SourcePeriod`; of scores the sum, and how many there are.
+source_days = _table(
     "source_days",
-    metadata,
-    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
-    # On the user's clock.
-    Column("day", TEXT, primary_key=True),
-    *(Column(name, Integer, nullable=False) for name in ("replies", "included", "chosen", "looked", "used", "scored")),
-    Column("score", Float, nullable=False),
-    Column("tokens", BigInteger, nullable=False),
+    _of("conversation", "conversations", primary_key=True),
+    _texts("day", primary_key=True),
+    _numbers("replies included chosen looked used scored"),
+    _columns(Float, "score"),
+    _columns(BigInteger, "tokens"),
     sqlite_with_rowid=False,
 )
 
-document_totals = Table(
+document_totals = _table(
     "document_totals",
-    metadata,
-    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
-    Column("vault", TEXT, primary_key=True),
-    Column("path", TEXT, primary_key=True),
-    # On the user's clock.
-    Column("month", TEXT, primary_key=True),
-    Column("uses", Integer, nullable=False),
-    Column("direct", Integer, nullable=False),
-    Column("first", TEXT, nullable=False),
-    Column("last", TEXT, nullable=False),
+    _of("conversation", "conversations", primary_key=True),
+    _texts("vault path month", primary_key=True),
+    _numbers("uses direct"),
+    _texts("first last"),
     sqlite_with_rowid=False,
 )
 
 # In how many turns two documents were used together.
-document_pairs = Table(
+document_pairs = _table(
     "document_pairs",
-    metadata,
-    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
-    *(Column(name, TEXT, primary_key=True) for name in ("vault", "path", "other")),
-    Column("turns", Integer, nullable=False),
+    _of("conversation", "conversations", primary_key=True),
+    _texts("vault path other", primary_key=True),
+    _numbers("turns"),
     sqlite_with_rowid=False,
 )
 
-spending_totals = Table(
+# The model is empty where it is not known; tokens are as providers reported them.
+spending_totals = _table(
     "spending_totals",
-    metadata,
-    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
-    # On the user's clock.
-    Column("day", TEXT, primary_key=True),
-    # Empty where it is not known.
-    Column("model", TEXT, primary_key=True),
-    Column("purpose", TEXT, primary_key=True),
-    Column("requests", Integer, nullable=False),
-    Column("cost", Float, nullable=False),
-    Column("unpriced", Integer, nullable=False),
-    Column("open", Float, nullable=False),
-    # As providers reported them.
-    Column("input", BigInteger, nullable=False),
-    Column("output", BigInteger, nullable=False),
-    Column("cache_read", BigInteger, nullable=False),
-    Column("first", TEXT, nullable=False),
-    Column("last", TEXT, nullable=False),
+    _of("conversation", "conversations", primary_key=True),
+    _texts("day model purpose", primary_key=True),
+    _numbers("requests"),
+    _columns(Float, "cost"),
+    _numbers("unpriced"),
+    _columns(Float, "open"),
+    _columns(BigInteger, "input output cache_read"),
+    _texts("first last"),
     sqlite_with_rowid=False,
 )
 
-meters = Table(
-    "meters",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("key", TEXT, nullable=False, unique=True),
-)
+# `summed_conversations` last: its rows say that the others hold.
+SUMS = (source_totals, source_days, document_totals, document_pairs, spending_totals, summed_conversations)
+
+meters = _table("meters", _number(), _texts("key", unique=True))
 
 # `tokens` is negative for an estimate (-1 - tokens), and holds a checksum for an exact count: one number is enough.
-counts = Table(
+counts = _table(
     "counts",
-    metadata,
-    Column("meter", Integer, ForeignKey("meters.n"), primary_key=True),
-    Column("sha", LargeBinary, primary_key=True),
-    Column("tokens", Integer, nullable=False),
+    _of("meter", "meters", primary_key=True),
+    _columns(LargeBinary, "sha", primary_key=True),
+    _numbers("tokens"),
     sqlite_with_rowid=False,
 )
 
 # The latest reports of each model: what a request was counted as, and the input that the provider reported for it.
-usage_reports = Table(
+usage_reports = _table(
     "usage_reports",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("model", TEXT, nullable=False),
-    Column("meter", TEXT, nullable=False),
-    Column("conversation", TEXT, nullable=False),
-    Column("exact", Integer, nullable=False),
-    Column("estimated", Integer, nullable=False),
-    Column("counted", Integer, nullable=False),
-    Column("reported", Integer, nullable=False),
+    _number(),
+    _texts("model meter conversation"),
+    _numbers("exact estimated counted reported"),
     Index("usage_reports_model", "model", "n"),
 )
 
 # Keys of the endpoint's clients, by their hash; the key itself is shown once and never stored.
-access_keys = Table(
+access_keys = _table(
     "access_keys",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    Column("name", TEXT, nullable=False, unique=True),
-    Column("sha256", LargeBinary, nullable=False, unique=True),
-    Column("created", TEXT, nullable=False),
-    Column("details", TEXT, nullable=False),
+    _number(),
+    _texts("name", unique=True),
+    _columns(LargeBinary, "sha256", unique=True),
+    _texts("created details"),
 )
 
 # Whose a conversation is: the name of a key, empty without keys. `name` is what the client calls it.
-client_conversations = Table(
+client_conversations = _table(
     "client_conversations",
-    metadata,
-    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
-    Column("owner", TEXT, nullable=False),
-    Column("name", TEXT),
+    _of("conversation", "conversations", primary_key=True),
+    _texts("owner"),
+    _texts("name", nullable=True),
     Index("client_conversations_owner", "owner", "name"),
 )
 
 # By what a client's messages are known again: a hash of each, and of everything up to it.
-client_messages = Table(
+client_messages = _table(
     "client_messages",
-    metadata,
-    Column("message", Integer, ForeignKey("messages.n"), primary_key=True),
-    Column("owner", TEXT, nullable=False),
-    Column("print", LargeBinary, nullable=False),
-    Column("chain", LargeBinary, nullable=False),
+    _of("message", "messages", primary_key=True),
+    _texts("owner"),
+    _columns(LargeBinary, "print chain"),
     Index("client_messages_chain", "owner", "chain"),
     Index("client_messages_print", "owner", "print"),
 )
 
 # Replies that are being written on a database server, and by which process. A file has no rows here.
-open_replies = Table(
-    "open_replies",
-    metadata,
-    Column("message", Integer, ForeignKey("messages.n"), primary_key=True),
-    Column("process", TEXT, nullable=False),
-)
+open_replies = _table("open_replies", _of("message", "messages", primary_key=True), _texts("process"))
 
 # First questions of clients of the endpoint whose reply has not gone out whole. The process is that of the server whose
 # client waits; empty when the client has gone, or its reply has failed.
-awaited_replies = Table(
-    "awaited_replies",
-    metadata,
-    Column("message", Integer, ForeignKey("messages.n"), primary_key=True),
-    Column("process", TEXT, nullable=False),
-    Column("asked", TEXT, nullable=False),
-)
+awaited_replies = _table("awaited_replies", _of("message", "messages", primary_key=True), _texts("process asked"))
 
 # Calls of the endpoint that belong to no conversation: passed through, and embeddings. All others are in `requests`; a
-# call is in one of the two. Holds no words.
-charges = Table(
+# call is in one of the two. Holds no words. `owner` is the name of the key, empty without keys; costs and tokens are as
+# in `requests` and `spending_totals`.
+charges = _table(
     "charges",
-    metadata,
-    Column("n", Integer, primary_key=True),
-    # The name of the key; empty without keys.
-    Column("owner", TEXT, nullable=False),
-    Column("model", TEXT, nullable=False),
-    Column("purpose", TEXT, nullable=False),
-    Column("created", TEXT, nullable=False),
-    # As in `requests`.
-    Column("cost_bound", Float),
-    Column("cost", Float),
-    # As providers reported them.
-    *(Column(name, BigInteger, nullable=False) for name in ("input", "output", "cache_read")),
+    _number(),
+    _texts("owner model purpose created"),
+    _columns(Float, "cost_bound cost", nullable=True),
+    _columns(BigInteger, "input output cache_read"),
     Index("charges_created", "created", "cost", "cost_bound"),
     Index("charges_owner", "owner", "created", "cost", "cost_bound"),
 )

@@ -3,11 +3,12 @@
 The account of a request has more details of each source; this module answers questions over all requests.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from sqlalchemy import (
     BigInteger,
     BindParameter,
@@ -20,8 +21,10 @@ from sqlalchemy import (
     case,
     cast,
     delete,
+    distinct,
     func,
     insert,
+    literal,
     literal_column,
     or_,
     select,
@@ -33,25 +36,19 @@ from recto.sources.advice import SIGNS, AgentTotals, Sign, SourceStats
 from recto.sources.source import SENT_KINDS, Mode, SourceId
 from recto.store.database import Database
 from recto.store.dialect import in_list
-from recto.store.prepared_statement import Statement
-from recto.store.rows import read_numbered
+from recto.store.prepared_statement import Statement, given
+from recto.store.rows import BY_NUMBER, WAS_SENT, AnyRow, read_numbered
 from recto.store.schema import (
     conversations,
     requests,
+    source_days,
     source_names,
     source_totals,
     source_uses,
-    summed_conversations,
 )
-from recto.store.statements import BY_NUMBER
-from recto.store.usage_totals import (
-    Progress,
-    UsageTotals,
-    forget_totals,
-    replies_by_conversation,
-    sums_by_conversation,
-)
-from recto.store.use_over_time import IS_REPLY
+from recto.store.usage_totals import DAY, MINUTE, MONTH, Progress, UsageTotals, forget_totals, local_day
+
+Period = Literal["month", "day"]
 
 
 class SourceUse(Struct, frozen=True):
@@ -72,27 +69,49 @@ class ReplyRequest(Struct, frozen=True):
     agent: str
 
 
+class SourcePeriod(Struct, frozen=True):
+    """The sources of all replies of a month or a day. A reply answers one message, however many tool rounds it took."""
+
+    name: str
+    """2026-01, or 2026-01-31, on the user's clock."""
+    replies: int = 0
+    """Replies with any source."""
+    included: int = 0
+    """Sources in their windows, each once for a reply."""
+    chosen: int = 0
+    """Of these, those that were chosen for the message."""
+    looked: int = 0
+    """Chosen ones whose reply was examined for signs of use."""
+    used: int = 0
+    """Chosen ones that the reply shows signs of using."""
+    score: float | None = None
+    """The mean score of the chosen ones."""
+    tokens: int = 0
+    """Of all sources, over all requests."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"score": None if self.score is None else round(self.score, 4)}
+
+
 _REQUEST = Statement(select(requests.c.n).where(requests.c.id == bindparam("id")))
+_ID = tuple(source_names.c[name] for name in ("kind", "name", "server"))
 # Several sources may share a name; the caller tells them apart. The kinds make the index usable.
 _NAMED = Statement(
-    select(*(source_names.c[name] for name in ("n", "kind", "name", "server"))).where(
+    select(source_names.c.n, *_ID).where(
         source_names.c.kind.in_([literal_column(f"'{kind}'") for kind in SENT_KINDS]),
         in_list(source_names.c.name, "names"),
     )
 )
-_ADD_NAME = Statement(insert(source_names).values({name: bindparam(name) for name in ("kind", "name", "server")}))
+_ADD_NAME = Statement(insert(source_names).values(given(source_names)))
 _FORGET = Statement(delete(source_uses).where(source_uses.c.request == bindparam("number")))
-_NOTE = Statement(insert(source_uses).values({column.name: bindparam(column.name) for column in source_uses.columns}))
+_NOTE = Statement(insert(source_uses).values(given(source_uses)))
 _SIGN = Statement(
     update(source_uses)
     .where(source_uses.c.request == bindparam("number"), source_uses.c.source == bindparam("of"))
     .values(sign=bindparam("new_sign"))
 )
 _OF = Statement(
-    select(
-        *(source_names.c[name] for name in ("kind", "name", "server")),
-        *(source_uses.c[name] for name in ("mode", "tokens", "score", "sign")),
-    )
+    select(*_ID, *(source_uses.c[name] for name in ("mode", "tokens", "score", "sign")))
     .join(source_names, source_names.c.n == source_uses.c.source)
     .where(source_uses.c.request == bindparam("number"))
     .order_by(source_uses.c.source)
@@ -100,76 +119,20 @@ _OF = Statement(
 _agent: BindParameter[str] = bindparam("agent", type_=Text)
 _OF_AGENT = or_(_agent == "", conversations.c.agent == _agent)
 _WITHIN = (requests.c.created >= bindparam("since"), _OF_AGENT)
+_IN_HOMES = in_list(requests.c.conversation, "homes")
+_IS_REPLY = (requests.c.purpose == "reply", WAS_SENT)
+# All rounds of a turn are one reply, because they answer one message.
+_REPLY = func.coalesce(requests.c.message, -requests.c.n)
 _of_conversation = conversations.c.n == requests.c.conversation
-_COUNTED = ("replies", "always", "manual", "by_agent", "tokens", "looked", "called", "quoted", "paraphrased")
-
-
-def _sum(column: ColumnElement[Any]) -> ColumnElement[int]:
-    # a sum of sums is a decimal in PostgreSQL
-    return cast(func.sum(column), BigInteger)
-
-
-def _stats(by_conversation: FromClause) -> Select[Any]:
-    """The columns of `source_totals` -> sums (one row per source and agent)."""
-    each = by_conversation.c
-    sums = (
-        select(
-            conversations.c.agent,
-            each.source,
-            *(_sum(each[name]).label(name) for name in _COUNTED),
-            func.count().label("conversations"),
-            func.sum(case((each.manual > 0, 1), else_=0)).label("added"),
-            func.max(each.last).label("last"),
-            func.max(each.used).label("used"),
-        )
-        .join_from(by_conversation, conversations, conversations.c.n == each.conversation)
-        .where(_OF_AGENT)
-        .group_by(conversations.c.agent, each.source)
-        .cte("sums")
-    )
-    latest = (source_uses.c.request == sums.c.last, source_uses.c.source == sums.c.source)
-    named = (source_names.c.kind, source_names.c.name, source_names.c.server, sums.c.agent)
-    return (
-        select(
-            *named,
-            select(source_uses.c.mode).where(*latest).scalar_subquery().label("mode"),
-            *(sums.c[name] for name in (*_COUNTED, "conversations", "added")),
-            select(requests.c.created).where(requests.c.n == sums.c.last).scalar_subquery().label("last_in"),
-            select(requests.c.created).where(requests.c.n == sums.c.used).scalar_subquery().label("last_used"),
-        )
-        .join(source_names, source_names.c.n == sums.c.source)
-        .order_by(sums.c.replies.desc(), sums.c.tokens.desc(), *named)
-    )
-
-
-def _totals(by_conversation: FromClause) -> Select[Any]:
-    """Replies of each conversation -> replies and conversations of each agent."""
-    return (
-        select(
-            conversations.c.agent,
-            _sum(by_conversation.c.replies).label("replies"),
-            func.count().label("conversations"),
-        )
-        .join_from(by_conversation, conversations, conversations.c.n == by_conversation.c.conversation)
-        .where(_OF_AGENT, by_conversation.c.replies > 0)
-        .group_by(conversations.c.agent)
-    )
-
-
-# From the requests themselves, and from the sums that are kept.
-_STATS = Statement(_stats(sums_by_conversation(*_WITHIN).cte("by_conversation")))
-_KEPT_STATS = Statement(_stats(source_totals))
-_TOTALS = Statement(_totals(replies_by_conversation(*_WITHIN).cte("by_conversation")))
-_KEPT_TOTALS = Statement(_totals(summed_conversations))
 _REPLIES = Statement(
     select(requests.c.id, conversations.c.agent)
     .join(conversations, _of_conversation)
-    .where(*IS_REPLY, *_WITHIN)
+    .where(*_IS_REPLY, *_WITHIN)
     .order_by(requests.c.n)
 )
 # Needs no sort: a partial index holds only these rows in order. Its condition must be repeated literally.
 _USED = Statement(
-    select(requests.c.message, source_names.c.kind, source_names.c.name, source_names.c.server)
+    select(requests.c.message, *_ID)
     .select_from(source_uses)
     .join(requests, requests.c.n == source_uses.c.request)
     .join(conversations, _of_conversation)
@@ -185,18 +148,20 @@ _USED = Statement(
 
 
 class SourceUses:
-    def __init__(self, database: Database) -> None:
-        self._database, self._kept_totals = database, UsageTotals(database)
+    def __init__(self, database: Database, totals: UsageTotals) -> None:
+        self._database, self._totals = database, totals
 
-    def note(self, request: str, rows: Sequence[SourceUse]) -> None:
+    def note(self, request: str, sources: Sequence[SourceUse]) -> None:
         """Stores the sources of a request, in place of those stored before; parts of one source are merged."""
         with self._database.write() as connection:
             number = _number(connection, request)
             forget_totals(connection, request=request)
             _FORGET(connection, number=number)
-            uses = _merged(rows)
+            uses = _merged(sources)
             named = _named(connection, [use.id for use in uses])
-            _NOTE.many(connection, [_row(number, named[use.id], use) for use in uses])
+            about = ("mode", "score", "tokens", "sign")
+            rows = [{"source": named[use.id], **{name: getattr(use, name) for name in about}} for use in uses]
+            _NOTE.many(connection, [{"request": number, **row} for row in rows])
 
     def signs(self, request: str, signs: Mapping[SourceId, str]) -> None:
         """Stores the signs of use in the reply; a source that was not stored for the request is skipped."""
@@ -218,13 +183,30 @@ class SourceUses:
         self, agent: str | None = None, since: str | None = None, progress: Progress | None = None
     ) -> list[SourceStats]:
         """Statistics per agent and source, those in most replies first."""
-        rows = self._read(_KEPT_STATS, _STATS, agent, since, progress)
-        return [_stat(row._asdict()) for row in rows]
+        found = []
+        for row in self._read(_KEPT_STATS, _STATS, agent, since, progress):
+            values = row._asdict() | {"last_used": row.last_used or ""}
+            found.append(SourceStats(SourceId(*(values.pop(column.name) for column in _ID)), **values))
+        return found
 
     def totals(self, agent: str | None = None, since: str | None = None) -> list[AgentTotals]:
         """Per agent, the number of replies with any source, and of their conversations."""
-        rows = self._read(_KEPT_TOTALS, _TOTALS, agent, since)
-        return [AgentTotals(row.agent, row.replies, row.conversations) for row in rows]
+        return [AgentTotals(*row) for row in self._read(_KEPT_TOTALS, _TOTALS, agent, since)]
+
+    def periods(
+        self,
+        by: Period = "month",
+        agent: str | None = None,
+        since: str | None = None,
+        progress: Progress | None = None,
+    ) -> list[SourcePeriod]:
+        """The earliest first; periods without a source are left out."""
+        length = MONTH if by == "month" else DAY
+        # a day that is kept is on the user's clock already
+        period = cache(lambda time: (local_day(time) if len(time) > DAY else time)[:length])
+        rows = self._read(_KEPT_DAYS, _BY_REPLY, agent, since, progress, has_days=True)
+        groups = _grouped((period(row.created[:MINUTE]), row) for row in rows)
+        return [_period(name, group) for name, group in sorted(groups.items())]
 
     def _read(
         self,
@@ -233,23 +215,21 @@ class SourceUses:
         agent: str | None,
         since: str | None,
         progress: Progress | None = None,
+        *,
+        has_days: bool = False,
     ) -> list[Any]:
         """From the kept sums, if the whole time is asked for."""
-        if not since:
-            rows = self._kept_totals.read(
-                lambda connection: kept(connection, agent=agent or "").all(), progress, has_days=False
-            )
-            if rows is not None:
-                return rows
-        with self._database.read() as connection:
-            return anew(connection, agent=agent or "", since=since or "").all()
+        return self._totals.read(
+            None if since else lambda connection: kept(connection, agent=agent or "").all(),
+            lambda connection: anew(connection, agent=agent or "", since=since or "").all(),
+            progress,
+            has_days=has_days,
+        )
 
     def replies(self, agent: str | None = None, since: str | None = None) -> list[ReplyRequest]:
         """All requests for a reply, oldest first, including those from before sources were stored."""
-        with self._database.read() as connection:
-            return [
-                ReplyRequest(row.id, row.agent) for row in _REPLIES(connection, agent=agent or "", since=since or "")
-            ]
+        rows = self._database.rows(_REPLIES, agent=agent or "", since=since or "")
+        return [ReplyRequest(row.id, row.agent) for row in rows]
 
     def past(self, agent: str, most: int = 200) -> list[tuple[str, frozenset[SourceId]]]:
         """The user's latest messages whose replies used chosen sources, with those sources."""
@@ -300,17 +280,6 @@ def _known(connection: Connection, ids: Sequence[SourceId]) -> dict[SourceId, in
     return {SourceId(kind, name, server): number for number, kind, name, server in rows}
 
 
-def _row(request: int, source: int, use: SourceUse) -> dict[str, Any]:
-    return {
-        "request": request,
-        "source": source,
-        "mode": use.mode,
-        "score": use.score,
-        "tokens": use.tokens,
-        "sign": use.sign,
-    }
-
-
 def _merged(rows: Sequence[SourceUse]) -> list[SourceUse]:
     merged: dict[SourceId, SourceUse] = {}
     for row in rows:
@@ -321,6 +290,190 @@ def _merged(rows: Sequence[SourceUse]) -> list[SourceUse]:
     return list(merged.values())
 
 
-def _stat(row: dict[str, Any]) -> SourceStats:
-    id = SourceId(row.pop("kind"), row.pop("name"), row.pop("server"))
-    return SourceStats(id, **row | {"last_used": row["last_used"] or ""})
+# -- sums: from the requests themselves, or from those that are kept for each conversation
+
+
+def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.sum(case((condition, 1), else_=0))
+
+
+def _turns(*conditions: ColumnElement[bool]) -> Any:
+    """One row for each source and reply. The conditions are about requests and their conversations."""
+    sent = (
+        select(requests.c.n, requests.c.conversation, requests.c.created, _REPLY.label("message"))
+        .join(conversations, _of_conversation)
+        .where(*_IS_REPLY, *conditions)
+        .cte("sent")
+        .prefix_with("MATERIALIZED")
+    )
+    rank = case({"called": 4, "quoted": 3, "paraphrased": 2, "": 1}, value=source_uses.c.sign, else_=0)
+    turns = (
+        select(
+            sent.c.message,
+            # a message belongs to one conversation
+            func.max(sent.c.conversation).label("conversation"),
+            func.min(sent.c.created).label("created"),
+            source_uses.c.source,
+            func.max(source_uses.c.mode).label("mode"),
+            func.max(source_uses.c.score).label("score"),
+            func.sum(source_uses.c.tokens).label("tokens"),
+            func.max(source_uses.c.request).label("last"),
+            func.max(rank).label("sign"),
+        )
+        .select_from(sent)
+        .join(source_uses, source_uses.c.request == sent.c.n)
+        .group_by(source_uses.c.source, sent.c.message)
+        .cte("turns")
+    )
+    return turns.c
+
+
+def _by_conversation(*conditions: ColumnElement[bool]) -> Select[Any]:
+    """The columns of `source_totals`."""
+    turn = _turns(*conditions)
+    return select(
+        turn.conversation,
+        turn.source,
+        func.count().label("replies"),
+        _count(turn.mode == "always").label("always"),
+        _count(turn.mode == "manual").label("manual"),
+        _count(turn.mode == "agent").label("by_agent"),
+        func.sum(turn.tokens).label("tokens"),
+        _count(turn.sign > 0).label("looked"),
+        _count(turn.sign == 4).label("called"),
+        _count(turn.sign == 3).label("quoted"),
+        _count(turn.sign == 2).label("paraphrased"),
+        func.max(turn.last).label("last"),
+        func.max(case((turn.sign > 1, turn.last))).label("used"),
+    ).group_by(turn.conversation, turn.source)
+
+
+_COUNTED = ("replies", "always", "manual", "by_agent", "tokens", "looked", "called", "quoted", "paraphrased")
+
+
+def _sum(column: ColumnElement[Any]) -> ColumnElement[int]:
+    # a sum of sums is a decimal in PostgreSQL
+    return cast(func.sum(column), BigInteger)
+
+
+def _stats(by_conversation: FromClause) -> Statement:
+    """The columns of `source_totals` -> sums (one row per source and agent)."""
+    each = by_conversation.c
+    sums = (
+        select(
+            conversations.c.agent,
+            each.source,
+            *(_sum(each[name]).label(name) for name in _COUNTED),
+            func.count().label("conversations"),
+            _count(each.manual > 0).label("added"),
+            func.max(each.last).label("last"),
+            func.max(each.used).label("used"),
+        )
+        .join_from(by_conversation, conversations, conversations.c.n == each.conversation)
+        .where(_OF_AGENT)
+        .group_by(conversations.c.agent, each.source)
+        .cte("sums")
+    )
+    latest = (source_uses.c.request == sums.c.last, source_uses.c.source == sums.c.source)
+    return Statement(
+        select(
+            *_ID,
+            sums.c.agent,
+            select(source_uses.c.mode).where(*latest).scalar_subquery().label("mode"),
+            *(sums.c[name] for name in (*_COUNTED, "conversations", "added")),
+            select(requests.c.created).where(requests.c.n == sums.c.last).scalar_subquery().label("last_in"),
+            select(requests.c.created).where(requests.c.n == sums.c.used).scalar_subquery().label("last_used"),
+        )
+        .join(source_names, source_names.c.n == sums.c.source)
+        .order_by(sums.c.replies.desc(), sums.c.tokens.desc(), *_ID, sums.c.agent)
+    )
+
+
+_STATS, _KEPT_STATS = (_stats(table) for table in (_by_conversation(*_WITHIN).cte("by_conversation"), source_totals))
+_SOURCE_SUMS = Statement(_by_conversation(_IN_HOMES))
+
+
+def source_sums(connection: Connection, homes: Sequence[int]) -> list[Mapping[str, Any]]:
+    """Rows of `source_totals` for these conversations."""
+    return [row._asdict() for row in _SOURCE_SUMS(connection, homes=homes)]
+
+
+_IN_PERIOD = ("replies", "included", "chosen", "looked", "used", "scored", "tokens")
+
+
+def _by_reply(*conditions: ColumnElement[bool]) -> Select[Any]:
+    """The columns of `source_days` for each reply."""
+    turn = _turns(*conditions)
+    is_chosen = turn.mode == "agent"
+    return select(
+        func.max(turn.conversation).label("conversation"),
+        func.min(turn.created).label("created"),
+        literal(1).label("replies"),
+        func.count().label("included"),
+        _count(is_chosen).label("chosen"),
+        _count(is_chosen & (turn.sign > 0)).label("looked"),
+        _count(is_chosen & (turn.sign > 1)).label("used"),
+        func.sum(case((is_chosen, turn.score))).label("score"),
+        _count(is_chosen & turn.score.is_not(None)).label("scored"),
+        func.sum(turn.tokens).label("tokens"),
+    ).group_by(turn.message)
+
+
+def _totals(table: FromClause) -> Statement:
+    """Replies with any source, and their conversations, by agent."""
+    replies, homes = _sum(table.c.replies).label("replies"), func.count(distinct(table.c.conversation))
+    agents = select(conversations.c.agent, replies, homes.label("conversations"))
+    of_conversation = conversations.c.n == table.c.conversation
+    return Statement(agents.join_from(table, conversations, of_conversation).where(_OF_AGENT).group_by("agent"))
+
+
+_BY_REPLY, _BY_REPLY_IN_HOMES = Statement(_by_reply(*_WITHIN)), Statement(_by_reply(_IN_HOMES))
+_TOTALS, _KEPT_TOTALS = _totals(_by_reply(*_WITHIN).cte("by_reply")), _totals(source_days)
+_KEPT_DAYS = Statement(
+    select(
+        source_days.c.day.label("created"),
+        *(func.sum(source_days.c[name]).label(name) for name in (*_IN_PERIOD, "score")),
+    )
+    .join(conversations, conversations.c.n == source_days.c.conversation)
+    .where(_OF_AGENT)
+    .group_by(source_days.c.day)
+)
+
+
+def day_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
+    """Rows of `source_days` for these conversations."""
+    day = cache(local_day)
+    rows = _BY_REPLY_IN_HOMES(connection, homes=homes)
+    groups = _grouped(((row.conversation, day(row.created[:MINUTE])), row) for row in rows)
+    return [{"conversation": home, "day": day, **_sums(group)} for (home, day), group in groups.items()]
+
+
+_REPLIES_IN_HOMES = Statement(
+    select(source_days.c.conversation, _sum(source_days.c.replies))
+    .where(in_list(source_days.c.conversation, "homes"))
+    .group_by(source_days.c.conversation)
+)
+
+
+def reply_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
+    """Rows of `summed_conversations` for these conversations, when those of `source_days` are stored."""
+    replies = dict(_REPLIES_IN_HOMES(connection, homes=homes))
+    return [{"conversation": home, "replies": replies.get(home, 0)} for home in homes]
+
+
+def _grouped(rows: Iterable[tuple[Any, AnyRow]]) -> dict[Any, list[AnyRow]]:
+    groups: dict[Any, list[AnyRow]] = {}
+    for key, row in rows:
+        groups.setdefault(key, []).append(row)
+    return groups
+
+
+def _period(name: str, rows: Sequence[AnyRow]) -> SourcePeriod:
+    sums = _sums(rows)
+    scored, score = sums.pop("scored"), sums.pop("score")
+    return SourcePeriod(name, score=score / scored if scored else None, **sums)
+
+
+def _sums(rows: Sequence[AnyRow]) -> dict[str, Any]:
+    counts = {key: int(sum(getattr(row, key) for row in rows)) for key in _IN_PERIOD}
+    return counts | {"score": sum(row.score or 0.0 for row in rows)}

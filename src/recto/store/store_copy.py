@@ -1,8 +1,8 @@
 """Copies a whole store into another database, row by row, numbers included: from SQLite to PostgreSQL, or back.
 
-One state of the source is copied. A table is compared with its copy stretch by stretch, and what differs is written, so
-that a copy that was interrupted goes on where it stopped. Until all of it is there and has the hash of the source, the
-target is marked, and nothing else opens it.
+One state of the source is copied. Tables are compared with their copies stretch by stretch, and what differs is
+written, so an interrupted copy goes on. Until it has the hash of the source, the target is marked, and nothing else
+opens it.
 """
 
 import hashlib
@@ -13,15 +13,15 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Column, ColumnElement, Connection, Table, delete, func, select, text, tuple_
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, inspect, select, text, tuple_
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from recto.errors import Busy, Invalid, NotFound, StoreError
 from recto.store.database import Database, copy_mark
-from recto.store.dialect import file_of, url_of
+from recto.store.dialect import SQLITE, driver_connection, file_of, url_of
 from recto.store.marker import NewestMessage, StoreMarker
 from recto.store.migrations import REVISIONS
 from recto.store.schema import conversations, messages, metadata
-from recto.store.table_rows import check_references, insert_rows, number_on, release_references
 
 Tell = Callable[[int, int], object]
 """Called with how many rows are done, and how many there are: each is copied, and compared at the end."""
@@ -59,7 +59,7 @@ def _place(location: Path | str) -> str:
 
 
 def _first_ids(connection: Connection) -> Sequence[str]:
-    """By which a store is known again, as long as its first conversation is there."""
+    """Identify a store as long as its first conversation is there."""
     firsts = [select(table.c.id).order_by(table.c.n).limit(1) for table in (conversations, messages)]
     return [str(connection.execute(each).scalar() or "") for each in firsts]
 
@@ -68,7 +68,9 @@ class _Copying:
     def __init__(self, source: Connection, target: Database, mark: str, tell: Tell | None) -> None:
         self._source, self._database, self._mark, self._tell = source, target, mark, tell
         self._tables = list(metadata.tables.values())
-        self._counts = {each.name: _count(source, each) for each in self._tables}
+        self._counts: dict[str, int] = {
+            each.name: source.execute(select(func.count()).select_from(each)).scalar_one() for each in self._tables
+        }
         self._done = self._written = 0
 
     def run(self) -> StoreCopy:
@@ -78,7 +80,11 @@ class _Copying:
             if self._is_begun(connection):
                 hashes = {each.name: self._copied(connection, each) for each in self._tables}
                 found = self._hashes(connection)
-                self._check(hashes, found)
+                if wrong := [name for name in hashes if hashes[name] != found[name]]:
+                    raise StoreError(
+                        f"{self._database.name} did not keep what was written ({', '.join(wrong)} differ): "
+                        "the copy stays marked as unfinished"
+                    )
                 self._end(connection)
             else:
                 found = self._hashes(connection)
@@ -88,7 +94,7 @@ class _Copying:
         return StoreCopy(self._counts, self._written, whole.hexdigest())
 
     def _is_begun(self, connection: Connection) -> bool:
-        """Marks an empty target, or finds it marked; False where it holds something else."""
+        """Marks an empty target, or finds it marked; False where it holds anything else."""
         with connection.begin():
             version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
             if version != self._mark:
@@ -97,8 +103,6 @@ class _Copying:
                 connection.execute(text("UPDATE alembic_version SET version_num = :mark"), {"mark": self._mark})
         release_references(connection)
         return True
-
-    # -- copying
 
     def _copied(self, connection: Connection, table: Table) -> str:
         """Makes the target's table the same; returns the hash of its rows."""
@@ -137,20 +141,9 @@ class _Copying:
         if self._tell:
             self._tell(self._done, 2 * sum(self._counts.values()))
 
-    # -- the end
-
-    def _check(self, wanted: Mapping[str, str], found: Mapping[str, str]) -> None:
-        wrong = [name for name in wanted if wanted[name] != found[name]]
-        if wrong:
-            raise StoreError(
-                f"{self._database.name} did not keep what was written ({', '.join(wrong)} differ): "
-                "the copy stays marked as unfinished"
-            )
-
     def _end(self, connection: Connection) -> None:
-        newest = self._source.execute(
-            select(messages.c.n, messages.c.id).order_by(messages.c.n.desc()).limit(1)
-        ).first()
+        last = select(messages.c.n, messages.c.id).order_by(messages.c.n.desc()).limit(1)
+        newest = self._source.execute(last).first()
         with connection.begin():
             loose = check_references(connection, self._tables)
             if loose:
@@ -159,10 +152,6 @@ class _Copying:
             connection.execute(text("UPDATE alembic_version SET version_num = :found"), {"found": REVISIONS[-1]})
         if self._database.file and newest:
             StoreMarker(self._database.file).write(NewestMessage(*newest))
-
-
-def _count(connection: Connection, table: Table) -> int:
-    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
 
 
 def _stretches(connection: Connection, table: Table) -> Iterator[Sequence[Any]]:
@@ -178,14 +167,11 @@ def _ordered(table: Table) -> Any:
 
 
 def _between(table: Table, after: Key | None, until: Key | None) -> list[ColumnElement[bool]]:
-    columns: list[Column[Any]] = list(table.primary_key.columns)
-    place = tuple_(*columns)
-    conditions: list[ColumnElement[bool]] = []
-    if after is not None:
-        conditions.append(place > tuple_(*after))
-    if until is not None:
-        conditions.append(place <= tuple_(*until))
-    return conditions
+    place = tuple_(*table.primary_key.columns)
+    return [
+        *([place > tuple_(*after)] if after is not None else []),
+        *([place <= tuple_(*until)] if until is not None else []),
+    ]
 
 
 def _key(table: Table, row: Any) -> Key:
@@ -194,3 +180,62 @@ def _key(table: Table, row: Any) -> Key:
 
 def _encoded(rows: Sequence[Any]) -> bytes:
     return b"".join(msgspec.msgpack.encode(tuple(row)) for row in rows)
+
+
+# -- whole tables: many rows at once, in any order, with references that are checked when all are there
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Any]) -> None:
+    """Many rows with all columns of the table, in their order; PostgreSQL copies them in one stream."""
+    if connection.dialect.name == SQLITE:
+        connection.execute(insert(table), [row._asdict() for row in rows])
+        return
+    names = ", ".join(connection.dialect.identifier_preparer.quote(column.name) for column in table.columns)
+    statement = f"COPY {table.name} ({names}) FROM STDIN"
+    driver = driver_connection(connection)
+    try:
+        with driver.cursor() as cursor, cursor.copy(statement) as copying:
+            for row in rows:
+                copying.write_row(row)
+    except connection.dialect.loaded_dbapi.Error as why:
+        raise DBAPIError(statement, None, why) from why
+
+
+def release_references(connection: Connection) -> None:
+    """Rows may come in any order on this connection, until `check_references`. Outside of a transaction."""
+    if connection.dialect.name == SQLITE:
+        driver_connection(connection).execute("PRAGMA foreign_keys = OFF")
+        return
+    with connection.begin():
+        inspected = inspect(connection)
+        for table in inspected.get_table_names():
+            for key in inspected.get_foreign_keys(table):
+                connection.exec_driver_sql(f"ALTER TABLE {table} DROP CONSTRAINT {key['name']}")
+
+
+def check_references(connection: Connection, tables: Sequence[Table]) -> list[str]:
+    """The tables with rows that refer to a missing one; where there are none, references hold again."""
+    if connection.dialect.name == SQLITE:
+        return sorted({str(row[0]) for row in connection.exec_driver_sql("PRAGMA foreign_key_check")})
+    for table in tables:
+        for key in table.foreign_keys:
+            (column, to), name = (key.parent.name, key.column), f"{table.name}_{key.parent.name}_fkey"
+            try:
+                connection.exec_driver_sql(
+                    f"ALTER TABLE {table.name} ADD CONSTRAINT {name} "
+                    f"FOREIGN KEY ({column}) REFERENCES {to.table.name} ({to.name})"
+                )
+            except IntegrityError:
+                return [table.name]
+    return []
+
+
+def number_on(connection: Connection, tables: Sequence[Table]) -> None:
+    """New rows get numbers after those that were copied. SQLite does so by itself."""
+    if connection.dialect.name == SQLITE:
+        return
+    for table in tables:
+        if "n" in table.c:
+            sequence = f"pg_get_serial_sequence('{table.name}', 'n')"
+            connection.exec_driver_sql(f"SELECT setval({sequence}, max(n)) FROM {table.name} HAVING max(n) > 0")
+        connection.exec_driver_sql(f"ANALYZE {table.name}")

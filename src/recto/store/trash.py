@@ -1,40 +1,45 @@
-"""Trash: removes conversations for good: their messages and records, and the pieces and blobs that no other
-conversation needs.
+"""Trash: removes conversations for good, with the pieces and blobs that no other conversation needs. Retention: removes
+those that nobody has used for a while.
 
-Each conversation is one transaction. What the others need is read before, without a lock; within the transaction only
-what was stored since.
+A conversation goes as a whole: later messages, summaries and requests repeat earlier ones, so a part of it would leave
+its words in the rest. Each is one transaction. What the others need is read before, without a lock; within it only what
+was stored since.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypedDict
 
 from msgspec import Struct, field
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, or_, select, update
+from sqlalchemy import Column, ColumnElement, Connection, Table, and_, delete, exists, func, or_, select, update
 
+from recto.chat.conversation import Conversation
+from recto.chat.message import stored_time
+from recto.errors import Invalid, NotFound
+from recto.store.backup import automatic_backups, delete_automatic_backups, other_copies
 from recto.store.database import Database
 from recto.store.dialect import overwrite_deleted, raw_bytes
 from recto.store.marker import NewestMessage
 from recto.store.packing import numbers_quoted, pack, unpack
 from recto.store.rebuild import Rebuilder, dictionary_reader, hashes_in, named_by
+from recto.store.rows import CONVERSATION, conversation_of
 from recto.store.schema import (
+    SUMS,
+    access_keys,
     awaited_replies,
     client_conversations,
     client_messages,
     conversations,
     deltas,
-    document_pairs,
-    document_totals,
+    facts,
     kept,
     messages,
     open_replies,
     pieces,
     requests,
-    source_days,
-    source_totals,
     source_uses,
-    spending_totals,
-    summed_conversations,
     usage_reports,
     uses,
     waiting,
@@ -68,24 +73,24 @@ class Trash:
         self._database = database
 
     def empty(self, before: str, tell: Tell | None = None) -> int:
-        """Removes the conversations that were deleted at this time or before; returns how many."""
+        """Removes what was deleted at this time or before; returns how many conversations."""
         return self.remove(conversations.c.deleted <= before, tell)
 
     def remove(self, wanted: ColumnElement[bool], tell: Tell | None = None) -> int:
-        """Removes the conversations that are wanted, and still are when their turn comes; returns how many."""
+        """Removes the wanted conversations, if they still are when their turn comes; returns how many."""
         query = select(conversations.c.n).where(wanted).order_by(conversations.c.n)
         with self._database.read() as connection:
             numbers = connection.execute(query).scalars().all()
             used = {number: _needs_of(connection, number) for number in numbers}
         if not used:
             return 0
-        others = OtherNeeds(used)
+        others = _OtherNeeds(used)
         self._read_others(others, tell)
         removed = sum([self._remove(number, used[number], others, wanted) for number in numbers])
         self._database.checkpoint(is_whole=True)
         return removed
 
-    def _read_others(self, others: "OtherNeeds", tell: Tell | None) -> None:
+    def _read_others(self, others: "_OtherNeeds", tell: Tell | None) -> None:
         with self._database.read() as connection:
             total = sum(connection.execute(select(func.max(table.c.n))).scalar() or 0 for table in (requests, messages))
         is_left = True
@@ -95,7 +100,7 @@ class Trash:
             if tell:
                 tell(min(others.read, total), total)
 
-    def _remove(self, number: int, used: Needs, others: "OtherNeeds", wanted: ColumnElement[bool]) -> bool:
+    def _remove(self, number: int, used: Needs, others: "_OtherNeeds", wanted: ColumnElement[bool]) -> bool:
         """False where it was restored, used or removed meanwhile."""
         with self._database.write() as connection:
             is_there = select(conversations.c.n).where(conversations.c.n == number, wanted)
@@ -106,8 +111,8 @@ class Trash:
             overwrite_deleted(connection)
             _repack(connection, number, still.pieces)
             _delete_conversation(connection, number)
-            _delete_all(connection, pieces, sorted(used.pieces - still.pieces))
-            _delete_blobs(connection, sorted(used.blobs - still.blobs))
+            _delete_all(connection, pieces.c.n, sorted(used.pieces - still.pieces))
+            _delete_all(connection, kept.c.sha256, [bytes.fromhex(hash) for hash in sorted(used.blobs - still.blobs)])
             newest = connection.execute(select(messages.c.n, messages.c.id).order_by(messages.c.n.desc()).limit(1))
             # before the commit: a marker may name an older message, never one that is gone
             self._database.lower_newest(NewestMessage(*row) if (row := newest.first()) else None)
@@ -116,8 +121,8 @@ class Trash:
         return True
 
 
-class OtherNeeds:
-    """What other conversations need of what some use: those that stay, and those that are still to be removed."""
+class _OtherNeeds:
+    """What other conversations need of what some use: those that stay, and those to be removed later."""
 
     def __init__(self, used: dict[int, Needs]) -> None:
         self._homes = used.keys()
@@ -134,14 +139,14 @@ class OtherNeeds:
         return self._request + self._message
 
     def of(self, used: Needs) -> Needs:
-        """Of what one of the conversations uses, what others need."""
+        """What others need of it."""
         return Needs(
             {piece for piece in used.pieces if self._pieces[piece] > 1 or piece in self._needed.pieces},
             {blob for blob in used.blobs if self._blobs[blob] > 1 or blob in self._needed.blobs},
         )
 
     def forget(self, used: Needs) -> None:
-        """A conversation is removed, and needs nothing any more."""
+        """The conversation is removed."""
         self._pieces.subtract(used.pieces)
         self._blobs.subtract(used.blobs)
 
@@ -153,7 +158,7 @@ class OtherNeeds:
             if row.conversation not in self._homes:
                 numbers, hashes = named_by(connection, row, self._again)
                 self._needed.pieces.update(number for number in numbers if number in self._pieces)
-                self._needed.blobs.update(hash for hash in hashes if hash in self._blobs)
+                self._add_blobs(hashes)
         return self._read_messages(connection, self._message) or len(rows) == BATCH
 
     def read_new(self, connection: Connection) -> None:
@@ -164,7 +169,10 @@ class OtherNeeds:
             self._read_messages(connection, number - 1, most=1)
         for row in connection.execute(_WAITING):
             if row.conversation not in self._homes:
-                self._needed.blobs.update(hash for hash in hashes_in(row.blocks) if hash in self._blobs)
+                self._add_blobs(hashes_in(row.blocks))
+
+    def _add_blobs(self, hashes: set[str]) -> None:
+        self._needed.blobs.update(hash for hash in hashes if hash in self._blobs)
 
     def _read_messages(self, connection: Connection, after: int, *, most: int = BATCH) -> bool:
         if not self._blobs:
@@ -172,7 +180,7 @@ class OtherNeeds:
         rows = connection.execute(_MESSAGES.where(messages.c.n > after).limit(most)).all()
         for row in rows:
             if row.conversation not in self._homes:
-                self._needed.blobs.update(hash for hash in hashes_in(row.blocks) if hash in self._blobs)
+                self._add_blobs(hashes_in(row.blocks))
             if row.status == "unfinished" and row.n > self._message:
                 self._unfinished.append(row.n)
             self._message = max(self._message, row.n)
@@ -180,21 +188,19 @@ class OtherNeeds:
 
 
 def _needs_of(connection: Connection, number: int) -> Needs:
-    """What a conversation uses."""
     needs, again = Needs(), Rebuilder()
     for row in connection.execute(_REQUESTS.where(requests.c.conversation == number)):
         numbers, hashes = named_by(connection, row, again)
         needs.pieces.update(numbers)
         needs.blobs.update(hashes)
-    for row in connection.execute(_MESSAGES.where(messages.c.conversation == number)):
-        needs.blobs.update(hashes_in(row.blocks))
-    for row in connection.execute(_WAITING.where(waiting.c.conversation == number)):
-        needs.blobs.update(hashes_in(row.blocks))
+    for query in (_MESSAGES.where(messages.c.conversation == number), _WAITING.where(waiting.c.conversation == number)):
+        for row in connection.execute(query):
+            needs.blobs.update(hashes_in(row.blocks))
     return needs
 
 
 def _repack(connection: Connection, number: int, still_needed: Collection[int]) -> None:
-    """Packs pieces that stay anew, where they were packed with messages of a conversation that goes."""
+    """Packs pieces that stay again, where they were packed with messages of the conversation that goes."""
     going = set(connection.execute(select(messages.c.n).where(messages.c.conversation == number)).scalars())
     for some in _batches(sorted(still_needed)):
         for row in connection.execute(select(pieces.c.n, pieces.c.data).where(pieces.c.n.in_(some))).all():
@@ -205,42 +211,149 @@ def _repack(connection: Connection, number: int, still_needed: Collection[int]) 
 
 def _delete_conversation(connection: Connection, number: int) -> None:
     """All rows of a conversation, each table before the one that it refers to."""
-    own_requests = select(requests.c.n).where(requests.c.conversation == number).scalar_subquery()
-    own_messages = select(messages.c.n).where(messages.c.conversation == number).scalar_subquery()
-    id = select(conversations.c.id).where(conversations.c.n == number).scalar_subquery()
-    connection.execute(delete(usage_reports).where(usage_reports.c.conversation == id))
+    id = select(conversations.c.id).where(conversations.c.n == number)
+    sent = select(requests.c.n).where(requests.c.conversation == number)
+    said = select(messages.c.n).where(messages.c.conversation == number)
     connection.execute(update(messages).where(messages.c.conversation == number).values(request=None))
-    for table in (
-        summed_conversations,
-        source_totals,
-        source_days,
-        document_totals,
-        document_pairs,
-        spending_totals,
-        client_conversations,
-    ):
-        connection.execute(delete(table).where(table.c.conversation == number))
-    connection.execute(delete(source_uses).where(source_uses.c.request.in_(own_requests)))
-    connection.execute(delete(requests).where(requests.c.conversation == number))
-    for table in (uses, deltas, client_messages, open_replies, awaited_replies):
-        connection.execute(delete(table).where(table.c.message.in_(own_messages)))
-    for table in (messages, waiting):
-        connection.execute(delete(table).where(table.c.conversation == number))
-    connection.execute(delete(conversations).where(conversations.c.n == number))
+    rows: tuple[tuple[Column[Any], Any], ...] = (
+        (usage_reports.c.conversation, id),
+        *((table.c.conversation, [number]) for table in (*SUMS, client_conversations)),
+        (source_uses.c.request, sent),
+        (requests.c.conversation, [number]),
+        *((table.c.message, said) for table in (uses, deltas, client_messages, open_replies, awaited_replies)),
+        *((table.c.conversation, [number]) for table in (messages, waiting)),
+        (conversations.c.n, [number]),
+    )
+    for column, wanted in rows:
+        connection.execute(delete(column.table).where(column.in_(wanted)))
 
 
-def _delete_all(connection: Connection, table: Table, numbers: Sequence[int]) -> None:
-    for some in _batches(numbers):
-        connection.execute(delete(table).where(table.c.n.in_(some)))
+def _delete_all(connection: Connection, column: Column[Any], values: Sequence[Any]) -> None:
+    for some in _batches(values):
+        connection.execute(delete(column.table).where(column.in_(some)))
 
 
-def _delete_blobs(connection: Connection, hashes: Sequence[str]) -> None:
-    for some in _batches([bytes.fromhex(hash) for hash in hashes]):
-        connection.execute(delete(kept).where(kept.c.sha256.in_(some)))
+def _batches(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    return (values[start : start + BATCH] for start in range(0, len(values), BATCH))
 
 
-T = TypeVar("T")
+# -- retention
+
+UNITS: Mapping[str, timedelta] = {
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+    "y": timedelta(days=365),
+}
+# A century.
+LONGEST = timedelta(days=36_500)
 
 
-def _batches(values: Sequence[T]) -> list[Sequence[T]]:
-    return [values[start : start + BATCH] for start in range(0, len(values), BATCH)]
+def time_before(age: str) -> str:
+    """The time that was so long ago (`90d`, `12h`, `6w`, `2y`), as the store writes it. Invalid where it is no age."""
+    text = age.strip().lower()
+    number, unit = text[:-1], UNITS.get(text[-1:])
+    if unit is None or not (number.isascii() and number.isdigit() and len(number) < 7):
+        raise Invalid(f"{age[:40]!r} is not an age: write 90d, 12h, 6w or 2y", age=age)
+    if (ago := int(number) * unit) > LONGEST:
+        raise Invalid(f"{age} is more than a century", age=age)
+    return stored_time((datetime.now(UTC) - ago).isoformat())
+
+
+class RetentionScope(Struct, frozen=True):
+    before: str
+    """Conversations that were not used since."""
+    conversation: str | None = None
+    """Only this one, by its id."""
+    owner: str | None = None
+    """Only those of this key of the endpoint."""
+
+
+class Removal(Struct, frozen=True):
+    conversations: tuple[Conversation, ...]
+    messages: int
+    requests: int
+    facts: int
+    """Facts that were learned from them: they stay."""
+    used_since: int
+    """Conversations of the scope that began before its time and were used since: they stay."""
+
+
+class PruneOptions(TypedDict, total=False):
+    conversation: str | int | None
+    """Only this one."""
+    key: str | None
+    """Only those of this key of the endpoint."""
+    backups: bool
+    """Delete the daily backups too."""
+    dry_run: bool
+    """Remove nothing."""
+
+
+class PruneReport(Struct, frozen=True):
+    found: Removal
+    """What was to go."""
+    removed: int
+    """How many conversations went; fewer where one was used meanwhile."""
+    deleted_backups: tuple[Path, ...]
+    copies: tuple[Path, ...]
+    """Copies of the store beside it that stay, and may hold what went."""
+
+
+class Retention:
+    def __init__(self, database: Database, trash: Trash) -> None:
+        self._database, self._trash = database, trash
+
+    def preview(self, scope: RetentionScope) -> Removal:
+        wanted = _goes(scope)
+        going, ids = (select(column).where(wanted) for column in (conversations.c.n, conversations.c.id))
+        stays = and_(_within(scope), conversations.c.created < scope.before, ~wanted)
+        with self._database.read() as connection:
+
+            def count(table: Table, *conditions: ColumnElement[bool]) -> int:
+                return int(connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one())
+
+            if scope.owner is not None and not (
+                count(access_keys, access_keys.c.name == scope.owner)
+                or count(client_conversations, client_conversations.c.owner == scope.owner)
+            ):
+                raise NotFound(
+                    f"there is no key {scope.owner}; `recto serve keys list` shows those there are", name=scope.owner
+                )
+            found = connection.execute(CONVERSATION.where(wanted).order_by(conversations.c.updated)).all()
+            return Removal(
+                tuple(map(conversation_of, found)),
+                count(messages, messages.c.conversation.in_(going)),
+                count(requests, requests.c.conversation.in_(going)),
+                count(facts, facts.c.conversation.in_(ids), facts.c.forgotten.is_(None)),
+                count(conversations, stays),
+            )
+
+    def prune(
+        self, scope: RetentionScope, tell: Tell | None = None, *, backups: bool = False, dry_run: bool = False
+    ) -> PruneReport:
+        """Removes for good, one conversation after the other."""
+        found, file = self.preview(scope), self._database.file
+        removed = 0 if dry_run else self._trash.remove(_goes(scope), tell)
+        daily = automatic_backups(file) if file else []
+        deleted = daily if backups else []
+        if file and backups and not dry_run:
+            deleted = delete_automatic_backups(file)
+        copies = [*(each for each in daily if each not in deleted), *(other_copies(file) if file else ())]
+        return PruneReport(found, removed, tuple(deleted), tuple(copies))
+
+
+def _goes(scope: RetentionScope) -> ColumnElement[bool]:
+    # what waits for a reply to end is not in the conversation yet, and counts as use
+    is_awaited = exists().where(waiting.c.conversation == conversations.c.n, waiting.c.created >= scope.before)
+    return and_(_within(scope), conversations.c.updated < scope.before, ~is_awaited)
+
+
+def _within(scope: RetentionScope) -> ColumnElement[bool]:
+    parts: list[ColumnElement[bool]] = [conversations.c.n > 0]
+    if scope.conversation is not None:
+        parts.append(conversations.c.id == scope.conversation)
+    if scope.owner is not None:
+        owned = client_conversations.c.conversation == conversations.c.n
+        parts.append(exists().where(owned, client_conversations.c.owner == scope.owner))
+    return and_(*parts)

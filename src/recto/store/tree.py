@@ -1,87 +1,221 @@
 """Tree: conversations and their messages. Messages are only added; each conversation has a head, its newest message."""
 
-from collections.abc import Collection, Iterable, Sequence
-from itertools import islice, takewhile
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
+from typing import Any, Literal
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, func, insert, select, union_all, update
 
 from recto import wire
+from recto.base.ids import new_id
 from recto.chat.blocks import Compaction
-from recto.chat.conversation import Trail
+from recto.chat.conversation import Conversation, ConversationState, Trail
 from recto.chat.message import Delta, Message, now
 from recto.errors import Invalid, NotFound
-from recto.store.conversations import Conversations
+from recto.store.database import Database
+from recto.store.dialect import TEXT, in_list
 from recto.store.document_uses import note_uses
-from recto.store.open_replies import note_closed, note_open
 from recto.store.paths import (
+    MOVE_HEAD,
     ConversationPath,
-    compactions_up_from,
+    MessagePath,
+    compactions_of,
     conversation_paths,
     find_trail,
-    followers,
-    insert_all,
     insert_message,
-    is_on_path,
     lines_set_aside,
     move_head,
     parent_of,
     path_to,
     place_under,
-    said_before,
 )
+from recto.store.prepared_statement import Statement
+from recto.store.replies import note_closed, note_open
 from recto.store.rows import (
+    BRING_BACK,
+    BY_NUMBER,
+    CONVERSATION,
+    CONVERSATION_WAS_SENT,
+    MESSAGE,
+    NUMBERED,
+    PLACE_OF,
     AnyRow,
     AppendedMessage,
     NumberedMessage,
     bare_page,
     compaction_of,
+    conversation_of,
     conversation_row,
     message_columns,
     message_of,
     message_row,
+    path_of,
     read_messages,
     read_numbered,
 )
-from recto.store.schema import conversations, messages, requests
-from recto.store.statements import (
-    AFTER,
-    BRING_BACK,
-    BY_NUMBER,
-    CHILDREN,
-    COMPACTION_AT,
-    COMPACTION_BLOCKS_AT,
-    DELETE_DELTAS,
-    FINISH,
-    INSERT_DELTA,
-    MESSAGE,
-    MESSAGES_BY_IDS,
-    MOVE_HEAD,
-    NEWEST_NUMBER,
-    PATH,
-    PLACE_OF,
-    REQUEST_OF,
-    SET_BLOCKS,
-    SET_DETAILS,
-    SET_PRIORITY,
-    SET_STATUS,
-)
+from recto.store.schema import client_conversations, conversations, deltas, messages, requests
 from recto.window.compaction_block import cleared_at
 
+IdKind = Literal["conversation", "message", "request"]
 PRIORITIES = range(1, 11)
+_LATEST = (conversations.c.updated.desc(), conversations.c.n.desc())
+_ARE: dict[ConversationState, ColumnElement[bool]] = {
+    "active": conversations.c.archived.is_(None) & conversations.c.deleted.is_(None),
+    "archived": conversations.c.archived.is_not(None) & conversations.c.deleted.is_(None),
+    "deleted": conversations.c.deleted.is_not(None),
+}
+_TABLES = {"conversation": conversations, "message": messages, "request": requests}
+_NUMBERS = Statement(select(conversations.c.id, conversations.c.n).where(in_list(conversations.c.id, "ids")))
+
+_parents, _at, _children = messages.alias("parents"), messages.alias("at"), messages.alias("children")
+_CHILDLESS = ~select(_children.c.n).where(_children.c.parent == messages.c.n).exists()
+_CHILDREN = Statement(
+    select(messages.c.id)
+    .join(_parents, _parents.c.n == messages.c.parent)
+    .where(_parents.c.id == bindparam("id"), messages.c.role == bindparam("role"))
+)
+_PATH = path_of(MESSAGE)
+_BY_IDS = Statement(MESSAGE.where(in_list(messages.c.id, "ids")).order_by(messages.c.depth))
+_AFTER = Statement(NUMBERED.where(messages.c.n > bindparam("number")).order_by(messages.c.n).limit(bindparam("most")))
+_NEWEST_NUMBER = Statement(select(func.max(messages.c.n)))
 
 
-class Tree(Conversations):
+def _compaction_at(columns: Select[Any]) -> Statement:
+    return Statement(columns.join(_at, _at.c.compaction == messages.c.n).where(_at.c.id == bindparam("id")))
+
+
+_COMPACTION_AT, _COMPACTION_BLOCKS_AT = _compaction_at(MESSAGE), _compaction_at(select(messages.c.blocks))
+_COMPACTIONS = compactions_of(MESSAGE)
+
+
+def _set(*columns: str) -> Any:
+    values: dict[str, Any] = {column: bindparam(f"new_{column}") for column in columns}
+    return update(messages).where(messages.c.id == bindparam("message")).values(values)
+
+
+_SET_DETAILS, _SET_STATUS = Statement(_set("details")), Statement(_set("status"))
+_SET_BLOCKS, _SET_PRIORITY = (Statement(_set(column).returning(messages.c.n)) for column in ("blocks", "priority"))
+_FINISH = Statement(
+    _set("status", "blocks", "details", "priority").where(messages.c.status == "unfinished").returning(messages.c.n)
+)
+# Nothing grows that is finished: another thread may have stored the whole meanwhile.
+_growing = select(messages.c.n, bindparam("growth", type_=TEXT)).where(
+    messages.c.id == bindparam("id"), messages.c.status == "unfinished"
+)
+_INSERT_DELTA = Statement(insert(deltas).from_select(["message", "growth"], _growing))
+_DELETE_DELTAS = Statement(delete(deltas).where(deltas.c.message == bindparam("number")))
+
+
+class Tree:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # -- conversations
+
+    def create(
+        self, *, id: str = "", title: str = "", agent: str = "default", details: dict[str, Any] | None = None
+    ) -> Conversation:
+        stamp = now()
+        made = Conversation(id or new_id(), title, None, stamp, stamp, agent, details or {})
+        with self._database.write() as connection:
+            values = {"id": made.id, "title": title, "agent": agent, "created": stamp, "updated": stamp}
+            query = insert(conversations).values(**values, details=wire.dumps(made.details))
+            number = connection.execute(query.returning(conversations.c.n)).scalar_one()
+        return replace(made, number=number)
+
+    def conversation(self, id: str) -> Conversation:
+        with self._database.read() as connection:
+            return conversation_of(conversation_row(connection, id))
+
+    def conversation_numbered(self, number: int) -> Conversation:
+        row = self._database.first(CONVERSATION.where(conversations.c.n == number))
+        if row is None:
+            raise NotFound(f"there is no conversation #{number}; `recto conversations list` shows those there are")
+        return conversation_of(row)
+
+    def conversation_numbers(self, ids: Collection[str]) -> dict[str, int]:
+        """By id; unknown ones are left out."""
+        return {row.id: row.n for row in self._database.rows(_NUMBERS, ids=list(ids))}
+
+    def latest(self, *, unsent: bool = True) -> Conversation | None:
+        """The active conversation that changed last; without `unsent`, only one that was sent or is empty."""
+        query = CONVERSATION.where(_ARE["active"]).order_by(*_LATEST).limit(1)
+        if not unsent:
+            query = query.where(conversations.c.head.is_(None) | CONVERSATION_WAS_SENT)
+        row = self._database.first(query)
+        return conversation_of(row) if row else None
+
+    def was_sent(self, id: str) -> bool:
+        """Whether anything of a conversation was ever sent, or answered elsewhere."""
+        query = select(conversations.c.n).where(conversations.c.id == id, CONVERSATION_WAS_SENT)
+        return self._database.scalar(query) is not None
+
+    def conversations(
+        self,
+        *,
+        limit: int | None = 100,
+        since: str | None = None,
+        before: str | None = None,
+        state: ConversationState | None = None,
+        owner: str | None = None,
+    ) -> list[Conversation]:
+        """The latest first; `owner` is a client of the endpoint."""
+        own = select(client_conversations.c.conversation).where(client_conversations.c.owner == owner)
+        wanted = (
+            *([conversations.c.n.in_(own)] if owner is not None else []),
+            *([_ARE[state]] if state else []),
+            *([conversations.c.updated >= since] if since else []),
+            *([conversations.c.updated < before] if before else []),
+        )
+        query = CONVERSATION.where(*wanted).order_by(*_LATEST).limit(limit)
+        return [conversation_of(row) for row in self._database.rows(query)]
+
+    def ids_beginning(self, kind: IdKind, start: str, *, most: int, home: str | None = None) -> list[str]:
+        """Ids that begin so; of messages and requests only those of the conversation `home`, where it is given."""
+        table = _TABLES[kind]
+        # ~ follows every digit of an id
+        query = select(table.c.id).where(table.c.id >= start, table.c.id < f"{start}~")
+        if home:
+            query = query.join(conversations).where(conversations.c.id == home)
+        return [row.id for row in self._database.rows(query.order_by(table.c.id).limit(most))]
+
+    def change(self, id: str, *, title: str | None = None, details: dict[str, Any] | None = None) -> Conversation:
+        """Changes the title, and merges settings into the conversation's details; None removes one."""
+        with self._database.write() as connection:
+            row = conversation_row(connection, id)
+            merged = wire.loads(row.details) | (details or {})
+            remaining = {name: value for name, value in merged.items() if value is not None}
+            return self._set(id, title=row.title if title is None else title, details=wire.dumps(remaining))
+
+    def archive(self, id: str, *, is_archived: bool = True) -> Conversation:
+        return self._set(id, archived=now() if is_archived else None)
+
+    def delete(self, id: str, *, is_deleted: bool = True) -> Conversation:
+        """Moves a conversation to the trash, or back to where it was."""
+        return self._set(id, deleted=now() if is_deleted else None)
+
+    def _set(self, id: str, **values: str | None) -> Conversation:
+        with self._database.write() as connection:
+            conversation_row(connection, id)
+            connection.execute(update(conversations).where(conversations.c.id == id).values(**values))
+            return self.conversation(id)
+
+    # -- writing messages
+
     def append(self, conversation: str, message: Message) -> AppendedMessage:
         """Stores the message under its parent, and moves the head to it if the head is still that parent. A message of
         the user brings the conversation back from archive and trash: it must not be deleted with it."""
         with self._database.write() as connection:
             home = conversation_row(connection, conversation)
             parent = parent_of(connection, home, message.parent)
-            placed = place_under(message, parent, message.parent)
+            placed = place_under(message, parent)
             number = insert_message(connection, home.n, parent, placed)
             if number is None:
-                return self._already_stored(home, message_row(connection, message.id), message)
+                known = message_of(message_row(connection, message.id))
+                if (known.role, known.blocks, known.parent) != (message.role, message.blocks, message.parent):
+                    raise Invalid(f"message {message.id} is already stored with other content", id=message.id)
+                return AppendedMessage(known, home.head_id == message.id)
             self._database.note_newest(number, placed.id)
             if message.status == "unfinished":
                 note_open(self._database, connection, number)
@@ -90,39 +224,27 @@ class Tree(Conversations):
             return AppendedMessage(placed, move_head(connection, home, parent, number, placed))
 
     def append_all(self, conversation: str, said: Iterable[Message]) -> Message | None:
-        """Stores many messages in one transaction, the first below the head and each other below the one before it."""
-        with self._database.write() as connection:
-            last = insert_all(connection, conversation_row(connection, conversation), said)
-            if last:
-                self._database.note_newest(last[0], last[1].id)
-            return last[1] if last else None
-
-    def _already_stored(self, home: AnyRow, existing: AnyRow, message: Message) -> AppendedMessage:
-        known = message_of(existing)
-        if (known.role, known.blocks, known.parent) != (message.role, message.blocks, message.parent):
-            raise Invalid(f"message {message.id} is already stored with other content", id=message.id)
-        return AppendedMessage(known, home.head_id == message.id)
+        """Stores many messages in one transaction, each below the one before, the first below the head."""
+        with self._database.write():
+            last, parent = None, self.conversation(conversation).head
+            for message in said:
+                last = self.append(conversation, replace(message, parent=parent)).message
+                parent = last.id
+            return last
 
     def grow(self, message: str, steps: list[Delta]) -> None:
-        """Stores new deltas of an unfinished message."""
         with self._database.write() as connection:
-            INSERT_DELTA(connection, id=message, growth=wire.dumps(steps))
+            _INSERT_DELTA(connection, id=message, growth=wire.dumps(steps))
 
     def finish(self, message: Message) -> None:
         """Completes an unfinished message: stores its blocks and deletes its deltas."""
         with self._database.write() as connection:
-            text = message_columns(message)
-            row = FINISH(
-                connection,
-                message=message.id,
-                new_status=message.status,
-                new_blocks=text["blocks"],
-                new_details=text["details"],
-                new_priority=message.priority,
-            ).first()
+            columns = {"status": message.status, "priority": message.priority, **message_columns(message)}
+            new = {f"new_{name}": value for name, value in columns.items()}
+            row = _FINISH(connection, message=message.id, **new).first()
             if row is None:
                 raise Invalid(f"message {message.id} is already finished, or was never started", id=message.id)
-            DELETE_DELTAS(connection, number=row.n)
+            _DELETE_DELTAS(connection, number=row.n)
             note_closed(self._database, connection, row.n)
             note_uses(connection, row.n, message.blocks)
             self._database.note_change("messages")
@@ -130,35 +252,37 @@ class Tree(Conversations):
     def settle(self, id: str) -> None:
         """Marks a pending message as done: all its tool calls have results now."""
         with self._database.write() as connection:
-            SET_STATUS(connection, message=id, new_status="done")
+            _SET_STATUS(connection, message=id, new_status="done")
 
     def refer(self, message: Message) -> None:
-        """Stores the document references of a message once they are known; its text stays unchanged."""
+        """Stores the document references of a message; its text stays unchanged."""
         with self._database.write() as connection:
-            row = SET_BLOCKS(connection, message=message.id, new_blocks=message_columns(message)["blocks"]).first()
+            row = _SET_BLOCKS(connection, message=message.id, new_blocks=message_columns(message)["blocks"]).first()
             if row is None:
                 raise NotFound(f"there is no message {message.id}", id=message.id)
             note_uses(connection, row.n, message.blocks)
 
     def count(self, message: Message) -> None:
-        """Stores the token counts of a message once they are known."""
+        """Stores the token counts of a message."""
         with self._database.write() as connection:
-            SET_DETAILS(connection, message=message.id, new_details=message_columns(message)["details"])
+            _SET_DETAILS(connection, message=message.id, new_details=message_columns(message)["details"])
 
     def learn(self, id: str, points: Collection[str]) -> None:
         """Stores which facts were learned from a message."""
         with self._database.write() as connection:
             message = read_messages(connection, [message_row(connection, id)])[0]
             learned = replace(message, learning_points=tuple(dict.fromkeys((*message.learning_points, *points))))
-            SET_DETAILS(connection, message=id, new_details=message_columns(learned)["details"])
+            _SET_DETAILS(connection, message=id, new_details=message_columns(learned)["details"])
 
     def prioritise(self, id: str, priority: int) -> None:
         """Sets the priority of a message, from 1 to 10."""
         if priority not in PRIORITIES:
             raise Invalid(f"priority {priority} is not allowed; it is a whole number from 1 to 10", priority=priority)
         with self._database.write() as connection:
-            if SET_PRIORITY(connection, message=id, new_priority=priority).first() is None:
+            if _SET_PRIORITY(connection, message=id, new_priority=priority).first() is None:
                 raise NotFound(f"there is no message {id}", id=id)
+
+    # -- reading messages
 
     def message(self, id: str) -> Message:
         with self._database.read() as connection:
@@ -173,54 +297,53 @@ class Tree(Conversations):
         """The conversation that a message belongs to."""
         with self._database.read() as connection:
             row = message_row(connection, message)
-            home = select(conversations.c.id).join(messages, messages.c.conversation == conversations.c.n)
-            return str(connection.execute(home.where(messages.c.n == row.n)).scalar_one())
+            home = select(conversations.c.id).where(conversations.c.n == row.conversation)
+            return str(connection.execute(home).scalar_one())
 
     def compaction(self, at: str) -> Message | None:
-        """The newest message with a Compaction on the path up to and including `at`."""
+        """The newest message with a Compaction on the path to `at`."""
         with self._database.read() as connection:
-            row = COMPACTION_AT(connection, id=at).first()
+            row = _COMPACTION_AT(connection, id=at).first()
             if row is None:
                 message_row(connection, at)
                 return None
             return read_messages(connection, [row])[0]
 
     def compaction_block(self, at: str) -> Compaction | None:
-        """The newest Compaction on the path up to and including `at`, without its message."""
-        with self._database.read() as connection:
-            return compaction_of(COMPACTION_BLOCKS_AT(connection, id=at).scalar() or "[]")
+        """The same without its message."""
+        return compaction_of(self._database.scalar(_COMPACTION_BLOCKS_AT, id=at) or "[]")
 
     def compactions(self, at: str, *, limit: int | None = None, after: int = 0) -> list[Message]:
-        """The newest messages with Compactions on the path up to and including `at`, newest first, deeper than
-        `after`."""
+        """The messages with Compactions on the path to `at`, newest first, deeper than `after`."""
         with self._database.read() as connection:
             message_row(connection, at)
-            found = takewhile(lambda row: row.depth > after, compactions_up_from(connection, at))
-            return [message_of(row) for row in islice(found, limit)]
+            rows = _COMPACTIONS(connection, at=at, after=after)
+            found = [message_of(row) for row in islice(rows, limit)]
+            rows.close()
+            return found
 
     def set_aside(self, at: str, newest: Compaction | None = None) -> tuple[str, ...]:
-        """What the Compactions on the path up to and including `at` set aside, oldest first; `newest` of them tells
-        of a clear."""
+        """What the Compactions on the path to `at` set aside, oldest first; `newest` of them may be a clear."""
         with self._database.read() as connection:
             return lines_set_aside(connection, at, cleared_at(newest))
 
     def newest_compaction_below(self, id: str) -> str | None:
-        """The newest message with a Compaction on any branch that runs through this one."""
+        """The newest message with a Compaction on any branch through this message."""
         with self._database.read() as connection:
             target = message_row(connection, id)
             query = MESSAGE.where(messages.c.conversation == target.conversation, messages.c.compaction == messages.c.n)
             rows = connection.execute(query.where(messages.c.depth > target.depth).order_by(messages.c.n.desc()))
-            return next((row.id for row in rows.all() if is_on_path(connection, row.id, target)), None)
+            return next((row.id for row in rows.all() if _is_on(connection, row.id, target)), None)
 
     def is_on(self, path_end: str, message: str) -> bool:
         """Whether a message is on the path that ends at `path_end`."""
         with self._database.read() as connection:
-            return is_on_path(connection, path_end, message_row(connection, message))
+            return _is_on(connection, path_end, message_row(connection, message))
 
     def page(self, start: str, *, most: int, until: str | None = None) -> list[Message]:
-        """Up to `most` messages from `start` up the path, newest first, ending before `until`."""
+        """At most this many messages from `start` up the path, newest first, ending before `until`."""
         with self._database.read() as connection:
-            found = PATH(connection, start=start, most=most, until=until or "").all()
+            found = _PATH(connection, start=start, most=most, until=until or "").all()
             if not found:
                 message_row(connection, start)
             return read_messages(connection, found)
@@ -233,23 +356,17 @@ class Tree(Conversations):
     def active(self, at: str, *, most: int) -> tuple[Compaction | None, list[Message]]:
         """The newest Compaction on the path to `at`, and a bare page of the messages that it does not cover."""
         with self._database.read() as connection:
-            block = compaction_of(COMPACTION_BLOCKS_AT(connection, id=at).scalar() or "[]")
+            block = compaction_of(_COMPACTION_BLOCKS_AT(connection, id=at).scalar() or "[]")
             return block, bare_page(connection, at, most, block.last if block else None)
-
-    def request_of(self, message: str) -> str | None:
-        with self._database.read() as connection:
-            request: str | None = REQUEST_OF(connection, id=message).scalar()
-        return request
 
     def messages(self, ids: Sequence[str]) -> list[Message]:
         """The messages with these ids, by depth."""
         with self._database.read() as connection:
-            return read_messages(connection, MESSAGES_BY_IDS(connection, ids=list(ids)).all())
+            return read_messages(connection, _BY_IDS(connection, ids=list(ids)).all())
 
     def children(self, id: str, *, role: str) -> list[str]:
         """The children of a message that have this role, on any branch."""
-        with self._database.read() as connection:
-            return [row.id for row in CHILDREN(connection, id=id, role=role)]
+        return [row.id for row in self._database.rows(_CHILDREN, id=id, role=role)]
 
     def alternatives(self, ids: Collection[str]) -> dict[str, tuple[str, ...]]:
         """For each message the messages of its role that follow the same one on other branches, itself included, oldest
@@ -257,8 +374,8 @@ class Tree(Conversations):
         rows = select(*(messages.c[name] for name in ("n", "id", "parent", "conversation", "role", "compaction")))
         with self._database.read() as connection:
             asked = connection.execute(rows.where(messages.c.id.in_(ids))).all()
-            after = said_before(connection, {row.parent for row in asked if row.parent is not None})
-            kin = followers(connection, rows, {*after.values()} - {None})
+            after = _said_before(connection, {row.parent for row in asked if row.parent is not None})
+            kin = _followers(connection, rows, {*after.values()} - {None})
             for home in {row.conversation for row in asked if after.get(row.parent) is None}:
                 # the first messages of a conversation follow none
                 first = rows.where(messages.c.conversation == home, messages.c.depth == 1)
@@ -273,14 +390,12 @@ class Tree(Conversations):
         """The last message of the newest branch that runs through this one."""
         with self._database.read() as connection:
             target = message_row(connection, id)
-            children = messages.alias("children")
-            childless = ~select(children.c.n).where(children.c.parent == messages.c.n).exists()
-            query = select(messages.c.id).where(messages.c.conversation == target.conversation, childless)
+            query = select(messages.c.id).where(messages.c.conversation == target.conversation, _CHILDLESS)
             ends = connection.execute(query.order_by(messages.c.n.desc())).scalars().all()
-            return next((end for end in ends if is_on_path(connection, end, target)), id)
+            return next((end for end in ends if _is_on(connection, end, target)), id)
 
     def roots(self, conversation: str) -> list[str]:
-        """The first messages of a conversation: more than one where its beginning was written again."""
+        """The first messages of a conversation: several where its beginning was written again."""
         with self._database.read() as connection:
             home = conversation_row(connection, conversation)
             first = messages.c.conversation == home.n, messages.c.parent.is_(None)
@@ -288,15 +403,13 @@ class Tree(Conversations):
 
     def leaves(self, conversation: str) -> list[Message]:
         """The last message of every branch, newest first."""
-        children = messages.alias("children")
         with self._database.read() as connection:
             home = conversation_row(connection, conversation)
-            childless = ~select(children.c.n).where(children.c.parent == messages.c.n).exists()
-            query = MESSAGE.where(messages.c.conversation == home.n, childless).order_by(messages.c.n.desc())
+            query = MESSAGE.where(messages.c.conversation == home.n, _CHILDLESS).order_by(messages.c.n.desc())
             return read_messages(connection, connection.execute(query).all())
 
     def move(self, conversation: str, target: str | None) -> None:
-        """Moves the head to `target`; None is before the first message."""
+        """Moves the head; None is before the first message."""
         with self._database.write() as connection:
             home = conversation_row(connection, conversation)
             row = message_row(connection, target) if target is not None else None
@@ -309,12 +422,11 @@ class Tree(Conversations):
     # -- by number and place
 
     def trail(self, head: str) -> Trail:
-        """The branches of the path that ends at `head`; they tell whether any message is on it."""
         with self._database.read() as connection:
             return find_trail(connection, head)
 
     def paths(self, conversations: Collection[str]) -> dict[str, ConversationPath]:
-        """The paths to the heads of conversations, by id; unknown ones are left out."""
+        """By id; unknown ones are left out."""
         with self._database.read() as connection:
             return conversation_paths(connection, conversations)
 
@@ -325,19 +437,16 @@ class Tree(Conversations):
             return row.n, row.depth
 
     def newest_number(self) -> int:
-        """The number of the last stored message; 0 when there is none."""
-        with self._database.read() as connection:
-            return NEWEST_NUMBER(connection).scalar() or 0
+        """The highest number of a message; 0 without any."""
+        return self._database.scalar(_NEWEST_NUMBER) or 0
 
     def all_numbers(self) -> list[int]:
-        """The numbers of all stored messages."""
-        with self._database.read() as connection:
-            return list(connection.execute(select(messages.c.n)).scalars())
+        return [row.n for row in self._database.rows(select(messages.c.n))]
 
     def after(self, number: int, *, most: int) -> list[NumberedMessage]:
-        """The messages stored after this number in all conversations, in that order."""
+        """The messages with higher numbers, of all conversations, in order."""
         with self._database.read() as connection:
-            return read_numbered(connection, AFTER(connection, number=number, most=most).all())
+            return read_numbered(connection, _AFTER(connection, number=number, most=most).all())
 
     def by_number(self, numbers: Sequence[int]) -> dict[int, NumberedMessage]:
         """The messages with these numbers; unknown ones are left out."""
@@ -353,11 +462,8 @@ class Tree(Conversations):
             return {found.message.said: found.message for found in read_numbered(connection, rows)}
 
     def numbers(self, ids: Collection[str], head: str | None = None) -> dict[str, int]:
-        """Ids of messages, and of requests, which have the numbers of their replies -> number on the path.
-
-        The path is that of the conversation, or the one to `head`. What is on no such path has no number, nor has a
-        compaction, which nobody said.
-        """
+        """The numbers of messages, and of requests (those of their replies), on the path to `head` or that of their
+        conversation. What is on no such path has no number, nor has a compaction, which nobody said."""
         # two look-ups by index: one condition over both tables would read every message
         by_request = select(requests.c.n).where(requests.c.id.in_(ids))
         by_both = union_all(
@@ -367,27 +473,55 @@ class Tree(Conversations):
         named = messages.c.n.in_(by_both)
         with self._database.read() as connection:
             rows = [row for row in connection.execute(MESSAGE.where(named)) if row.compaction != row.n]
-            trails = self._trails(connection, {row.conversation for row in rows}, head)
-        said = [row for row in rows if trails[row.conversation].holds(row.branch, row.depth)]
+            heads = select(conversations.c.n, messages.c.id).join(messages, messages.c.n == conversations.c.head)
+            homes = {row.conversation for row in rows}
+            ends = {row.n: row.id for row in connection.execute(heads.where(conversations.c.n.in_(homes)))}
+            if head is not None:
+                ends[message_row(connection, head).conversation] = head
+            trails = {home: find_trail(connection, ends[home]) for home in homes if home in ends}
+        said = [row for row in rows if trails.get(row.conversation, Trail()).holds(row.branch, row.depth)]
         found = {row.request_id: row.said for row in said if row.request_id} | {row.id: row.said for row in said}
         return {id: number for id, number in found.items() if id in ids}
 
-    def _trails(self, connection: Connection, homes: Collection[int], head: str | None) -> dict[int, Trail]:
-        """The paths of these conversations by their numbers."""
-        query = select(conversations.c.n, messages.c.id).outerjoin(messages, messages.c.n == conversations.c.head)
-        heads = {row.n: row.id for row in connection.execute(query.where(conversations.c.n.in_(homes)))}
-        if head is not None:
-            heads[message_row(connection, head).conversation] = head
-        return {home: find_trail(connection, end) if end else Trail() for home, end in heads.items()}
-
     def numbered_stretch(self, head: str, first: int, last: int) -> list[Message]:
         """Bare messages of the path to `head` between two of its numbers, in order, without Compactions."""
-        with self._database.read() as connection:
-            found = read_numbered(connection, path_to(connection, head).numbered_rows(first, last))
-            return [numbered.message for numbered in found if numbered.message.compaction is None]
+        return self._said(head, lambda path: path.numbered_rows(first, last))
 
     def stretch(self, head: str, first: int, last: int) -> list[Message]:
         """Bare messages of the path to `head` between two depths, in order, without Compactions."""
+        return self._said(head, lambda path: path.rows(first, last))
+
+    def _said(self, head: str, rows: Callable[[MessagePath], list[AnyRow]]) -> list[Message]:
         with self._database.read() as connection:
-            found = read_numbered(connection, path_to(connection, head).rows(first, last))
+            found = read_numbered(connection, rows(path_to(connection, head)))
             return [numbered.message for numbered in found if numbered.message.compaction is None]
+
+
+def _is_on(connection: Connection, head: str, target: AnyRow) -> bool:
+    """Whether `target` is the head or one of its ancestors."""
+    return find_trail(connection, head).holds(target.branch, target.depth)
+
+
+def _said_before(connection: Connection, parents: Collection[int]) -> dict[int | None, int | None]:
+    """For each of these messages the nearest one from it on upwards that somebody said."""
+    found: dict[int | None, int | None] = {parent: parent for parent in parents}
+    query = select(messages.c.n, messages.c.parent).where(messages.c.compaction == messages.c.n)
+    while True:
+        rows = connection.execute(query.where(messages.c.n.in_({*found.values()} - {None})))
+        covers = {row.n: row.parent for row in rows}
+        if not covers:
+            return found
+        found = {start: covers.get(at, at) if at is not None else None for start, at in found.items()}
+
+
+def _followers(
+    connection: Connection, rows: Select[Any], after: Collection[int | None]
+) -> dict[tuple[int, int], AnyRow]:
+    """The messages that follow these, compactions skipped: by their number, and that of the message they follow."""
+    level = {at: at for at in after if at is not None}
+    found: dict[tuple[int, int], AnyRow] = {}
+    while level:
+        below = connection.execute(rows.where(messages.c.parent.in_(level))).all()
+        found |= {(row.n, level[row.parent]): row for row in below if row.compaction != row.n}
+        level = {row.n: level[row.parent] for row in below if row.compaction == row.n}
+    return found

@@ -1,7 +1,7 @@
 """WaitingMessages: what was said while a reply came, until it enters the conversation or is taken back."""
 
 from msgspec import Struct
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from recto import wire
 from recto.base.ids import new_id
@@ -10,7 +10,7 @@ from recto.chat.message import now
 from recto.errors import NotFound
 from recto.store.database import Database
 from recto.store.prepared_statement import Statement
-from recto.store.rows import AnyRow, conversation_row
+from recto.store.rows import BRING_BACK, AnyRow, conversation_row
 from recto.store.schema import conversations, waiting
 
 
@@ -24,12 +24,8 @@ class WaitingMessage(Struct, frozen=True):
         return "\n".join(block.text for block in self.blocks if isinstance(block, Text))
 
 
-_OF = Statement(
-    select(waiting.c.id, waiting.c.blocks, waiting.c.created)
-    .join(conversations, conversations.c.n == waiting.c.conversation)
-    .where(conversations.c.id == bindparam("home"))
-    .order_by(waiting.c.n)
-)
+_ROWS = select(waiting.c.id, waiting.c.blocks, waiting.c.created).order_by(waiting.c.n)
+_OF = Statement(_ROWS.join(conversations).where(conversations.c.id == bindparam("home")))
 _REMOVE = Statement(delete(waiting).where(waiting.c.id == bindparam("message")))
 
 
@@ -43,9 +39,7 @@ class WaitingMessages:
             home = conversation_row(connection, conversation).n
             insert_waiting(connection, home, made)
             # the user's words bring a conversation back from the archive and the trash
-            connection.execute(
-                update(conversations).where(conversations.c.n == home).values(archived=None, deleted=None)
-            )
+            BRING_BACK(connection, home=home)
         return made
 
     def of(self, conversation: str) -> list[WaitingMessage]:
@@ -54,7 +48,7 @@ class WaitingMessages:
             return _found(connection, conversation)
 
     def take(self, conversation: str) -> list[WaitingMessage]:
-        """All that wait in a conversation; they wait no longer."""
+        """Removes and returns all of a conversation."""
         with self._database.write() as connection:
             taken = _found(connection, conversation)
             for each in taken:
@@ -62,7 +56,7 @@ class WaitingMessages:
         return taken
 
     def take_back(self, conversation: str, id: str | None = None) -> WaitingMessage:
-        """One that waits, the newest unless it is named; it waits no longer."""
+        """Removes and returns one, by default the newest."""
         with self._database.write() as connection:
             found = [each for each in _found(connection, conversation) if id in (None, each.id)]
             if not found:
@@ -78,12 +72,11 @@ def insert_waiting(connection: Connection, home: int, message: WaitingMessage) -
 
 def waiting_in(connection: Connection, home: int) -> list[WaitingMessage]:
     """What waits in the conversation of this number, the oldest first."""
-    query = select(waiting).where(waiting.c.conversation == home).order_by(waiting.c.n)
-    return [_waiting(row) for row in connection.execute(query)]
+    return [_waiting(row) for row in connection.execute(_ROWS.where(waiting.c.conversation == home))]
 
 
 def _found(connection: Connection, conversation: str) -> list[WaitingMessage]:
-    return [_waiting(row) for row in _OF(connection, home=conversation).all()]
+    return [_waiting(row) for row in _OF(connection, home=conversation)]
 
 
 def _waiting(row: AnyRow) -> WaitingMessage:

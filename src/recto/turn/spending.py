@@ -11,8 +11,7 @@ from recto.errors import Refused, SpendLimit
 from recto.providers.catalog import thinks_unseen
 from recto.providers.model import MILLION, Model
 from recto.settings.settings import SpendSettings
-from recto.store.charges import today
-from recto.store.spending import Spent
+from recto.store.spending import Spent, today
 from recto.store.store import Store
 from recto.tasks.run import TaskRun
 from recto.window.request import Request

@@ -15,8 +15,8 @@ from recto.web.plot import Plot, PlotData, Series
 from recto.web.templates import fill
 
 if TYPE_CHECKING:
-    from recto.store.token_use import TokenUse
-    from recto.store.use_over_time import Period, SourcePeriod
+    from recto.store.source_uses import Period, SourcePeriod
+    from recto.store.spending import TokenUse
 
 # Rows of a list of the most used; models that are plotted.
 MOST, MOST_MODELS = 12, 12

@@ -10,8 +10,7 @@ from recto.cli.show import counted, shortened
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
     from recto.settings.settings import SpendSettings
-    from recto.store.spending import Spent, SpentBy
-    from recto.store.token_use import TokenUse
+    from recto.store.spending import Spent, SpentBy, TokenUse
 
 
 UNKNOWN_COST = "price unknown"

@@ -16,8 +16,7 @@ from recto.cli.drawing.windows import UNKNOWN, draw_notes, draw_parts, facts_tab
 from recto.cli.show import counted, shortened, visible, when
 
 if TYPE_CHECKING:
-    from recto.store.comparison import Difference, PickChange
-    from recto.store.prefix import ComparedPick, SentMessage, SharedPrefix
+    from recto.store.comparison import ComparedPick, Difference, PickChange, SentMessage, SharedPrefix
 
 
 Json = Mapping[str, Any]
