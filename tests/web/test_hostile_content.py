@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.web.conftest import OpenPage, Serve, say
 
 from recto.web.markdown import StreamedMarkdown, rendered, rendered_note
-from recto.web.message_view import pretty
+from recto.web.templates import pretty
 
 HOSTILE = [
     "<script>window.hacked = 1</script>",

@@ -11,17 +11,13 @@ from contextlib import suppress
 from threading import Thread
 from typing import Literal
 
-from msgspec import Struct
-
 from recto.api.desk import AsyncDesk
 from recto.base.locations import folder_of
 from recto.errors import Invalid, RectoError
 from recto.providers.embedded import ENGINE
 from recto.providers.embedded import NAME as EMBEDDED
 from recto.settings.file import set_setting
-from recto.web.components import Deed
 from recto.web.live import LiveConversations
-from recto.web.panel import Handler
 from recto.web.templates import fill
 from recto.weights import Weights, chat_models, pull
 
@@ -66,9 +62,8 @@ class Download:
 
     def _fetch(self) -> None:
         try:
-            pull(self.weights, self._hear, self._count)
-        except _Stopped:
-            pass
+            with suppress(_Stopped):
+                pull(self.weights, self._hear, self._count)
         except RectoError as why:
             self.failure = why.message
         except Exception:
@@ -90,11 +85,15 @@ class _Current:
 
     def __init__(self) -> None:
         self.download: Download | None = None
-        self.watchers: list[Watcher] = []
+        self.watchers: set[Watcher] = set()
+
+    def show(self, download: Download | None) -> None:
+        self.download = download
+        self.tell("state")
 
     def tell(self, change: Change) -> None:
-        for each in tuple(self.watchers):
-            each(change)
+        for watcher in tuple(self.watchers):
+            watcher(change)
 
 
 _current = _Current()
@@ -103,47 +102,47 @@ _current = _Current()
 class BuiltInModels:
     """What the owner of a machine does with its models. Guests of a shared server have none of it."""
 
-    def __init__(self, desk: AsyncDesk, live: LiveConversations) -> None:
-        self._desk, self._live = desk, live
-        self.handlers: dict[str, Handler] = {
-            "use-built-in": self._use,
-            "download": self._begin,
-            "stop-download": self._stop,
-            "close-download": self._close,
-        }
+    def __init__(self, desk: AsyncDesk, live: LiveConversations, watcher: Watcher) -> None:
+        self._desk, self._live, self._watcher = desk, live, watcher
+        _current.watchers.add(watcher)
 
-    def watch(self, watcher: Watcher) -> None:
-        _current.watchers.append(watcher)
+    def leave(self) -> None:
+        """The page is closed."""
+        _current.watchers.discard(self._watcher)
 
-    def unwatch(self, watcher: Watcher) -> None:
-        with suppress(ValueError):
-            _current.watchers.remove(watcher)
-
-    async def _use(self, deed: Deed) -> None:
+    async def do_use_built_in(self, size: str) -> None:
         """Makes a model the one that answers, at once or when it is here."""
-        weights = _sized(deed)
-        if is_here(weights):
+        weights = _sized(size)
+        if _is_here(weights):
             await self._choose(weights)
         else:
             self._download(weights, is_choice=True)
 
-    async def _begin(self, deed: Deed) -> None:
-        self._download(_sized(deed), is_choice=False)
+    async def do_download(self, size: str) -> None:
+        self._download(_sized(size), is_choice=False)
+
+    async def do_stop_download(self) -> None:
+        if _current.download:
+            _current.download.stop()
+            _current.show(None)
+
+    async def do_close_download(self) -> None:
+        if _current.download and not _current.download.is_running:
+            _current.show(None)
 
     def _download(self, weights: Weights, *, is_choice: bool) -> None:
-        if (running := _current.download) and running.is_running:
-            if running.weights != weights:
-                raise Invalid(f"the {running.weights.size} model is being downloaded: wait for it, or stop it first")
-            return
-        _current.download = Download(weights, is_choice=is_choice)
-        _current.tell("state")
-        self._live.start(self._follow(_current.download))
+        if not (running := _running()):
+            _current.show(Download(weights, is_choice=is_choice))
+            self._live.start(self._follow())
+        elif running.weights != weights:
+            raise Invalid(f"the {running.weights.size} model is being downloaded: wait for it, or stop it first")
 
-    async def _follow(self, download: Download) -> None:
-        while download.is_running:
+    async def _follow(self) -> None:
+        download = _current.download
+        while download and download.is_running:
             await asyncio.sleep(DRAW_S)
             _current.tell("progress")
-        if _current.download is not download or download.failure or not is_here(download.weights):
+        if download is None or _current.download is not download or download.failure or not _is_here(download.weights):
             _current.tell("state")
             return
         _current.download = None
@@ -153,8 +152,8 @@ class BuiltInModels:
         try:
             await self._choose(download.weights)
         except RectoError as why:
-            download.failure, _current.download = why.message, download
-            _current.tell("state")
+            download.failure = why.message
+            _current.show(download)
 
     async def _choose(self, weights: Weights) -> None:
         model = f"{EMBEDDED}:{weights.name}"
@@ -162,40 +161,20 @@ class BuiltInModels:
         await asyncio.to_thread(set_setting, "model", model, home=self._desk.home)
         _current.tell("chosen")
 
-    async def _stop(self, deed: Deed) -> None:
-        if _current.download:
-            _current.download.stop()
-            _current.download = None
-            _current.tell("state")
-
-    async def _close(self, deed: Deed) -> None:
-        if _current.download and not _current.download.is_running:
-            _current.download = None
-            _current.tell("state")
-
-
-class _Choice(Struct, frozen=True):
-    weights: Weights
-    answers: str
-    memory: str
-    is_here: bool
-    is_current: bool
-
 
 def choices_html(model: str) -> str:
     """The built-in models, to choose one; `model` is the one that answers now."""
     choices = [
-        _Choice(
-            each,
-            ANSWERS.get(each.size, ""),
-            f"{each.memory_mb / 1000:.1f} GB",
-            is_here(each),
-            model == f"{EMBEDDED}:{each.name}",
-        )
+        {
+            "weights": each,
+            "answers": ANSWERS.get(each.size, ""),
+            "memory": f"{each.memory_mb / 1000:.1f} GB",
+            "is_here": _is_here(each),
+            "is_current": model == f"{EMBEDDED}:{each.name}",
+        }
         for each in chat_models()
     ]
-    running = _current.download if _current.download and _current.download.is_running else None
-    return fill("built_in", choices=choices, running=running, has_engine=folder_of(ENGINE) is not None)
+    return fill("built_in", choices=choices, running=_running(), has_engine=folder_of(ENGINE) is not None)
 
 
 def download_html(model: str = "") -> str:
@@ -206,18 +185,22 @@ def download_html(model: str = "") -> str:
 def missing(model: str) -> Weights | None:
     """The weights of a built-in model that are not on this machine."""
     own = next((each for each in chat_models() if model == f"{EMBEDDED}:{each.name}"), None)
-    return None if own is None or is_here(own) else own
+    return None if own is None or _is_here(own) else own
 
 
-def is_here(weights: Weights) -> bool:
+def _running() -> Download | None:
+    return _current.download if _current.download and _current.download.is_running else None
+
+
+def _is_here(weights: Weights) -> bool:
     try:
         return weights.find() is not None
     except Invalid:  # damaged: a download replaces it
         return False
 
 
-def _sized(deed: Deed) -> Weights:
-    found = next((each for each in chat_models() if each.size == deed.get("size")), None)
+def _sized(size: str) -> Weights:
+    found = next((each for each in chat_models() if each.size == size), None)
     if found is None:
         raise Invalid("choose one of the built-in models")
     return found

@@ -1,27 +1,62 @@
-"""The parts of the page that run in the browser: HTML with buttons that act, the list of messages, the composer."""
+"""What runs in the browser: HTML whose buttons act, the list of messages, the composer, plots. And how actions arrive.
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+Texts of plots reach the browser as data: they are written on a canvas, never as HTML.
+"""
 
-import msgspec
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct, convert, to_builtins
 from nicegui.element import Element
+from nicegui.elements import echart
 from nicegui.events import GenericEventArguments
 
 from recto.web.live_turn import TurnChange
 
-Deed = dict[str, Any]
+Action = dict[str, Any]
 """What the user did: `do` names it, the rest are the data of the button or form."""
-Act = Callable[[Deed], Coroutine[Any, Any, None]]
+Act = Callable[[Action], Coroutine[Any, Any, None]]
+Handler = Callable[[], Awaitable[object]]
 
 
-class Fragment(Element, component="assets/fragment.js"):
+def find_handler(actor: object, action: Action) -> Handler | None:
+    """For the action `save-fact` the method `do_save_fact`, with what its parameters name; None where there is none."""
+    method = getattr(actor, "do_" + str(action.get("do")).replace("-", "_"), None)
+    if method is None:
+        return None
+    values: dict[str, Any] = {}
+    for name, parameter in inspect.signature(method).parameters.items():
+        given = action.get(name)
+        if parameter.annotation == Action:
+            values[name] = action
+        elif given not in (None, "") or parameter.default is parameter.empty:
+            values[name] = convert("" if given is None else given, parameter.annotation, strict=False)
+    return partial(method, **values)
+
+
+class _Acting(Element):
+    """An element whose events are actions."""
+
+    def __init__(self, act: Act | None, **props: Any) -> None:
+        super().__init__()
+        self._props.update(props)
+        if act:
+            self.on("do", partial(_hear, act))
+
+
+async def _hear(act: Act, event: GenericEventArguments) -> None:
+    if isinstance(event.args, dict):
+        await act(event.args)
+
+
+class Fragment(_Acting, component="assets/fragment.js"):
     """HTML from a template. Whatever in it has `data-do` acts when it is clicked, sent or changed."""
 
     def __init__(self, html: str = "", act: Act | None = None, *, tag: str = "div") -> None:
-        super().__init__()
-        self._props["html"], self._props["tag"] = html, tag
-        if act:
-            self.on("do", _acting(act))
+        super().__init__(act, html=html, tag=tag)
 
     def show(self, html: str) -> None:
         """Puts other HTML in its place; what is open in it stays open."""
@@ -30,13 +65,11 @@ class Fragment(Element, component="assets/fragment.js"):
             self.update()
 
 
-class MessageList(Element, component="assets/messages.js"):
+class MessageList(_Acting, component="assets/messages.js"):
     """Messages, older ones above, which are asked for when the user scrolls there; below them the running turn."""
 
     def __init__(self, items: Sequence[dict[str, str]], more: bool, act: Act) -> None:
-        super().__init__()
-        self._props["items"], self._props["more"] = list(items), more
-        self.on("do", _acting(act))
+        super().__init__(act, items=list(items), more=more)
 
     def show(self, items: Sequence[dict[str, str]], *, more: bool) -> None:
         """Another conversation, from its end."""
@@ -47,23 +80,21 @@ class MessageList(Element, component="assets/messages.js"):
         self.run_method("patch", list(order), list(changed), more)
 
     def draw(self, changes: Sequence[TurnChange]) -> None:
-        self.run_method("draw", msgspec.to_builtins(changes))
+        self.run_method("draw", to_builtins(changes))
 
     def set_turn(self, changes: Sequence[TurnChange] | None, failure: str) -> None:
         """The running turn as a whole, or None where nothing runs."""
-        self.run_method("setTurn", None if changes is None else msgspec.to_builtins(changes), failure)
+        self.run_method("setTurn", to_builtins(changes), failure)
 
     def jump(self, id: str) -> None:
         self.run_method("jump", id)
 
 
-class Composer(Element, component="assets/composer.js"):
+class Composer(_Acting, component="assets/composer.js"):
     """Where the user writes. The text stays in the browser until it is sent, and over a reload."""
 
     def __init__(self, key: str, visit: int, act: Act, *, running: bool) -> None:
-        super().__init__()
-        self._props["start"], self._props["visit"], self._props["busy"] = key, visit, running
-        self.on("do", _acting(act))
+        super().__init__(act, start=key, visit=visit, busy=running)
 
     def set_place(self, key: str, visit: int, *, running: bool, is_same: bool = False) -> None:
         """Which conversation is written to, and whether a reply is coming. The same one may have got a number: what is
@@ -87,9 +118,58 @@ class Composer(Element, component="assets/composer.js"):
         self.run_method("put", text, key)
 
 
-def _acting(act: Act) -> Callable[[GenericEventArguments], Coroutine[Any, Any, None]]:
-    async def heard(event: GenericEventArguments) -> None:
-        if isinstance(event.args, dict):
-            await act(event.args)
+Colour = Literal["accent", "soft", "good", "warn", "bad", "history", "rules", "tools", "memory", "summary", "system"]
 
-    return heard
+
+class Series(Struct, frozen=True):
+    name: str
+    data: Sequence[float | None]
+    kind: Literal["bar", "line", "marks", "points"] = "bar"
+    """A line joins what follows each other in time; models and strategies have points."""
+    colour: Colour = "accent"
+    stack: str = ""
+    right: bool = False
+    """Measured on the axis at the right."""
+
+
+class PlotData(Struct, frozen=True):
+    label: str
+    """What the plot shows, for those who do not see it."""
+    names: Sequence[str]
+    """Of the places on the horizontal axis."""
+    series: Sequence[Series]
+    across: str = ""
+    up: str = ""
+    up_right: str = ""
+
+
+class GraphNode(Struct, frozen=True):
+    id: str
+    name: str
+    size: float
+    group: int
+    is_gone: bool = False
+    is_found: bool = False
+    """Matches what the user looks for."""
+
+
+class GraphData(Struct, frozen=True):
+    label: str
+    nodes: Sequence[GraphNode]
+    lines: Sequence[tuple[int, int, int]]
+    """By the places of two nodes, and how strong."""
+    groups: Sequence[str]
+
+
+class Plot(
+    _Acting, component="assets/plot.js", esm={"nicegui-echart": str(Path(echart.__file__ or "").parent / "dist")}
+):
+    """Bars and lines, or a graph whose nodes open notes. ECharts draws it, as NiceGUI brings it."""
+
+    def __init__(self, act: Act | None = None) -> None:
+        super().__init__(act, plot=None, graph=None)
+
+    def show(self, data: PlotData | GraphData | None) -> None:
+        self._props["plot"] = to_builtins(data) if isinstance(data, PlotData) else None
+        self._props["graph"] = to_builtins(data) if isinstance(data, GraphData) else None
+        self.update()

@@ -2,23 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from recto.api.talk import AsyncTalk
 from recto.errors import RectoError
-from recto.web.components import Deed
-from recto.web.message_view import pretty
-from recto.web.page_desk import PageDesk
-from recto.web.panel import Handler
-from recto.web.templates import fill
-from recto.web.window_parts import bars, counts_line, left_out, plan_words, sections
+from recto.web.live import PageDesk
+from recto.web.panel import Json, bars, window_values
+from recto.web.templates import fill, pretty
 
 # Replies that can be compared with.
 MOST_REPLIES = 100
 # A larger request is told by its size; `recto request rebuild` has it whole.
 MOST_RAW = 2_000_000
-Json = Mapping[str, Any]
 
 
 class ReplyView:
@@ -26,74 +22,64 @@ class ReplyView:
 
     def __init__(self, desk: PageDesk, talk: Callable[[], AsyncTalk]) -> None:
         self._desk, self._talk = desk, talk
-        self._message: str | None = None
+        self._message = ""
         self._texts: dict[tuple[str, int], str] = {}
         """Texts of picks that are open, by section and place."""
         self._request = ""
         """How the exact request is shown: rendered, raw, or not."""
-        self._other: str | None = None
+        self._other = ""
         """The reply that it is compared with."""
-        self.handlers: dict[str, Handler] = {
-            "context": self._open,
-            "sent-text": self._open_text,
-            "request": self._open_request,
-            "compare": self._compare,
-        }
 
-    async def _open(self, deed: Deed) -> None:
-        self._message, self._texts, self._request, self._other = str(deed["id"]), {}, "", None
+    async def do_context(self, id: str) -> None:
+        self._message, self._texts, self._request, self._other = id, {}, "", ""
 
-    async def _open_text(self, deed: Deed) -> None:
-        key = (str(deed["section"]), int(deed["place"]))
-        if self._texts.pop(key, None) is None:
-            self._texts[key] = await self._text(*key)
-
-    async def _text(self, section: str, place: int) -> str:
+    async def do_sent_text(self, section: str, place: int) -> None:
+        key = (section, place)
+        if self._texts.pop(key, None) is not None:
+            return
         try:
-            return (await self._desk.sent_pick(self._message or "", section, place)).text
+            self._texts[key] = (await self._desk.sent_pick(self._message, section, place)).text
         except RectoError as why:
-            return why.message
+            self._texts[key] = why.message
 
-    async def _open_request(self, deed: Deed) -> None:
-        self._request = str(deed.get("as", ""))
+    async def do_request(self, form: str) -> None:
+        self._request = form
 
-    async def _compare(self, deed: Deed) -> None:
-        self._other = str(deed.get("value") or "") or None
+    async def do_compare(self, value: str) -> None:
+        self._other = value
 
     async def html(self) -> str:
-        if self._message is None:
+        if not self._message:
             return fill("hint", text="“Context” below a reply shows here what was sent for it.")
         talk = self._talk()
         try:
             record = await talk.request(self._message)
         except RectoError as why:
             return fill("hint", text=why.message)
-        told = await talk.numbered(record.to_json())
-        proof = (await self._desk.verify([record.id]))[0][1]
-        message = await talk.message(self._message)
+        told, message = await talk.numbered(record.to_json()), await talk.message(self._message)
+        usage, difference = message.usage, None
+        if self._other:
+            difference = await talk.numbered((await self._desk.compare(self._other, message.id)).to_json())
         return await asyncio.to_thread(
             fill,
             "reply",
             message=message,
             record=told,
             sent=record.was_sent,
-            usage=message.usage,
+            usage=usage,
             cost=record.cost_usd,
-            cached=_cached(message.usage),
+            cached=round(100 * usage.cache_read / usage.input) if usage and usage.input else None,
             bars=bars(told),
-            sections=sections(told),
-            counts=counts_line(told),
-            used=_used(told),
-            left_out=left_out(told),
-            plan=plan_words(told.get("plan")),
+            used=[f"{each['name']}: {each['sign']}" for each in told.get("used") or () if each.get("sign")],
             prefix=_prefix(told.get("prefix")),
-            proof=proof,
+            proof=(await self._desk.verify([record.id]))[0][1],
             texts=self._texts,
             request=self._request,
             body=await self._body(record.id),
             replies=await self._replies(talk, message.id),
             other=self._other,
-            difference=await self._difference(talk, message.id),
+            difference=difference,
+            **window_values(told),
         )
 
     async def _body(self, request: str) -> dict[str, Any]:
@@ -101,21 +87,14 @@ class ReplyView:
         if not self._request:
             return {}
         raw = (await self._desk.rebuild(request)).decode(errors="replace")
-        if len(raw) > MOST_RAW:
-            return {"size": len(raw), "raw": "", "parts": []}
-        return {"size": len(raw), "raw": raw, "parts": request_parts(raw)}
+        shown = raw if len(raw) <= MOST_RAW else ""
+        return {"size": len(raw), "raw": shown, "parts": request_parts(shown)}
 
-    async def _replies(self, talk: AsyncTalk, but: str) -> list[tuple[str, int]]:
-        """Other replies of the conversation, each with its number, the latest first."""
+    async def _replies(self, talk: AsyncTalk, but: str) -> list[tuple[str, str]]:
+        """Other replies of the conversation, the latest first."""
         said = await talk.messages(limit=2 * MOST_REPLIES, with_tools=False, with_system=False)
-        return [(each.id, each.said) for each in reversed(said) if each.request and each.id != but][:MOST_REPLIES]
-
-    async def _difference(self, talk: AsyncTalk, message: str) -> Json | None:
-        if self._other is None:
-            return None
-        found = await self._desk.compare(self._other, message)
-        told: Json = await talk.numbered(found.to_json())
-        return told
+        replies = [(each.id, f"reply #{each.said}") for each in reversed(said) if each.request and each.id != but]
+        return replies[:MOST_REPLIES]
 
 
 def request_parts(raw: str) -> list[dict[str, str]]:
@@ -124,35 +103,27 @@ def request_parts(raw: str) -> list[dict[str, str]]:
     try:
         body = json.loads(raw)
     except ValueError:
-        return [{"role": "request", "text": raw}]
+        body = None
     if not isinstance(body, dict):
         return [{"role": "request", "text": raw}]
     parts = [{"role": "system", "text": _words(body["system"])}] if body.get("system") else []
     for message in body.get("messages") or ():
         if isinstance(message, dict):
-            calls = "\n".join(pretty(json.dumps(call)) for call in message.get("tool_calls") or ())
-            text = "\n".join(filter(None, (_words(message.get("content")), calls)))
+            calls = [pretty(json.dumps(call)) for call in message.get("tool_calls") or ()]
+            text = "\n".join(filter(None, (_words(message.get("content")), *calls)))
             parts.append({"role": str(message.get("role", "")), "text": text})
     rest = {key: value for key, value in body.items() if key not in ("messages", "system")}
     return [*parts, {"role": "tools and parameters", "text": json.dumps(rest, indent=2, ensure_ascii=False)}]
 
 
 def _words(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return "" if content is None else json.dumps(content, ensure_ascii=False)
-    return "\n".join(_block_words(each) for each in content)
-
-
-def _block_words(block: Any) -> str:
-    if isinstance(block, dict) and isinstance(block.get("text"), str):
-        return str(block["text"])
-    return json.dumps(block, indent=2, ensure_ascii=False)
-
-
-def _cached(usage: Any) -> int | None:
-    return round(100 * usage.cache_read / usage.input) if usage and usage.input else None
+    if isinstance(content, list):
+        return "\n".join(map(_words, content))
+    if isinstance(content, dict) and isinstance(content.get("text"), str):
+        content = content["text"]
+    if content is None:
+        return ""
+    return content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False)
 
 
 def _prefix(prefix: Json | None) -> str:
@@ -160,16 +131,6 @@ def _prefix(prefix: Json | None) -> str:
         return ""
     if prefix.get("base") is None:
         return "The first request of its conversation."
-    if prefix.get("broken_by"):
-        return (
-            f"The prefix was broken by {prefix['broken_by']}: {prefix.get('kept')} of {prefix.get('of')} pieces kept."
-        )
+    if broken_by := prefix.get("broken_by"):
+        return f"The prefix was broken by {broken_by}: {prefix.get('kept')} of {prefix.get('of')} pieces kept."
     return "It begins as the request before it: a prompt cache can serve that part."
-
-
-def _used(told: Json) -> list[str]:
-    """Sources of which the reply shows a sign of use."""
-    found: Iterable[Any] = told.get("used") or ()
-    return [
-        f"{each.get('name')}: {each.get('sign')}" for each in found if isinstance(each, Mapping) and each.get("sign")
-    ]

@@ -55,7 +55,9 @@ export function listen(root, emit) {
   });
   root.addEventListener("change", (event) => {
     const found = event.target.closest("select[data-do], input[data-change]");
-    if (found) emit({ ...found.dataset, do: found.dataset.do || found.dataset.change, value: found.value, checked: !!found.checked });
+    if (!found) return;
+    const value = found.type !== "checkbox" ? found.value : found.checked ? "1" : "";
+    emit({ ...found.dataset, do: found.dataset.do || found.dataset.change, value });
   });
   let timer = 0;
   root.addEventListener("input", (event) => {

@@ -1,7 +1,7 @@
 """Documents of a conversation and what they say; a note as it is, at its heading, with the used passages marked."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import click
@@ -15,9 +15,7 @@ from recto.vault.folder import is_note
 from recto.vault.links import Link, split_link
 from recto.vault.note_folder import questions_in_notes
 from recto.vault.vault import NO_VAULT, Vault
-from recto.web.components import Deed
 from recto.web.markdown import rendered_note
-from recto.web.panel import Handler
 from recto.web.templates import fill
 
 # Messages whose documents are listed.
@@ -29,22 +27,14 @@ OTHER_QUESTIONS = (
 )
 
 
-class OpenNote(Struct, frozen=True):
-    path: str
-    heading: str = ""
-    line: int = 0
-    """The line to scroll to; 0 for the heading, or the beginning."""
-
-
-class ReferenceView:
+class DocumentsView:
     name, title = "documents", "Documents"
 
     def __init__(self, talk: Callable[[], AsyncTalk]) -> None:
         self._talk = talk
-        self.handlers: dict[str, Handler] = {"documents": self._open}
 
-    async def _open(self, deed: Deed) -> None:
-        pass
+    async def do_documents(self) -> None:
+        """Opens the view."""
 
     async def html(self) -> str:
         talk = self._talk()
@@ -60,38 +50,50 @@ async def documents_of(talk: AsyncTalk) -> tuple[tuple[DocumentReference, ...], 
     return references, quotes
 
 
+class OpenNote(Struct, frozen=True):
+    path: str
+    heading: str = ""
+    line: int = 0
+    """The line to scroll to; 0 for the heading, or the beginning."""
+
+
 class NoteView:
     name, title = "note", "Note"
 
-    def __init__(self, talk: Callable[[], AsyncTalk]) -> None:
-        self._talk = talk
+    def __init__(
+        self, vault: Callable[[], Vault | None], quotes: Callable[[], Awaitable[list[Quote]]] | None = None
+    ) -> None:
+        """`quotes` gives those whose passages are marked."""
+        self._find_vault, self._quotes = vault, quotes
         self._note: OpenNote | None = None
-        self.handlers: dict[str, Handler] = {"note": self._open, "open-editor": self._open_editor}
 
-    async def _open(self, deed: Deed) -> None:
-        vault = self._vault()
-        link, line = str(deed.get("link", "")), int(deed.get("line") or 0)
-        self._note = await asyncio.to_thread(_found, vault, link, line)
+    @property
+    def is_open(self) -> bool:
+        return self._note is not None
 
-    async def _open_editor(self, deed: Deed) -> None:
-        if self._note is None:
-            return
-        place = str(self._vault().folder.locate(self._note.path))
-        if await asyncio.to_thread(click.launch, place):
-            raise Invalid(f"no program here opens notes; the file is {place}", path=place)
+    def close(self) -> None:
+        self._note = None
+
+    async def do_note(self, link: str, line: int = 0) -> None:
+        self._note = await asyncio.to_thread(_found, self._vault(), link, line)
+
+    async def do_open_editor(self) -> None:
+        if self._note:
+            place = str(self._vault().folder.locate(self._note.path))
+            if await asyncio.to_thread(click.launch, place):
+                raise Invalid(f"no program here opens notes; the file is {place}", path=place)
 
     def _vault(self) -> Vault:
-        vault = self._talk().vault
-        if vault is None:
+        if (vault := self._find_vault()) is None:
             raise Invalid(NO_VAULT)
         return vault
 
     async def html(self) -> str:
-        if self._note is None:
+        if (note := self._note) is None:
             return fill("hint", text="A link to a note opens it here.")
-        _, quotes = await documents_of(self._talk())
-        lines = sorted({quote.line for quote in quotes if quote.relative_path == self._note.path})
-        return await asyncio.to_thread(_note_html, self._vault(), self._note, lines)
+        quotes = await self._quotes() if self._quotes else ()
+        lines = sorted({quote.line for quote in quotes if quote.relative_path == note.path})
+        return await asyncio.to_thread(_note_html, self._vault(), note, lines)
 
 
 def _found(vault: Vault, link: str, line: int) -> OpenNote:
@@ -112,18 +114,16 @@ def _found(vault: Vault, link: str, line: int) -> OpenNote:
 def _note_html(vault: Vault, note: OpenNote, lines: list[int]) -> str:
     document = vault.read(note.path)
     start = document.parsed.body_start
-    first = document.text.count("\n", 0, start) + 1
-    links = vault.backlinks(note.path)
     return fill(
         "note",
         note=note,
         title=document.title,
         titled=any(each.text == document.title for each in document.parsed.headings[:1]),
         tags=document.parsed.tags,
-        body=rendered_note(document.text[start:], first),
+        body=rendered_note(document.text[start:], document.text.count("\n", 0, start) + 1),
         marked=" ".join(map(str, lines)),
         at=note.line or _heading_line(document, note.heading),
-        backlinks=sorted({each.source for each in links}),
+        backlinks=sorted({each.source for each in vault.backlinks(note.path)}),
         place=Path(vault.root, note.path),
     )
 
@@ -138,7 +138,10 @@ def _heading_line(document: Document, heading: str) -> int:
 def questions_to_try(vault: Vault | None) -> list[str]:
     """Three questions for an empty conversation: those that the notes ask, else about the notes that changed last, or
     about nothing in particular."""
-    notes = sorted(vault.folder.walk(), key=lambda entry: -entry.mtime_ns) if vault else []
-    names = [vault.shortest_link(each.path) for each in notes if is_note(each.path)][:2] if vault else []
-    asked = [f"What is in {name}?" for name in names[:1]] + [f"What do {name} and its links say?" for name in names[1:]]
-    return [*(questions_in_notes(vault, 3) if vault else ()), *asked, *OTHER_QUESTIONS][:3]
+    if vault is None:
+        return list(OTHER_QUESTIONS)
+    notes = sorted(vault.folder.walk(), key=lambda entry: -entry.mtime_ns)
+    names = [vault.shortest_link(each.path) for each in notes if is_note(each.path)][:2]
+    forms = ("What is in {}?", "What do {} and its links say?")
+    asked = [form.format(name) for form, name in zip(forms, names, strict=False)]
+    return [*questions_in_notes(vault, 3), *asked, *OTHER_QUESTIONS][:3]

@@ -1,16 +1,14 @@
 """The list of conversations: the latest first, found by title and by what was said; archived ones and the trash."""
 
 import asyncio
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING
 
 from nicegui import ui
 
 from recto.chat.conversation import Conversation, ConversationState
 from recto.errors import Invalid, RectoError
-from recto.web.components import Act, Deed, Fragment
-from recto.web.live import LiveConversations
-from recto.web.page_desk import PageDesk
-from recto.web.panel import Handler
+from recto.web.components import Act, Fragment
+from recto.web.live import LiveConversations, PageDesk
 from recto.web.templates import fill
 
 if TYPE_CHECKING:
@@ -18,30 +16,19 @@ if TYPE_CHECKING:
 
 MOST = 200
 MOST_FOUND = 20
-STATES = get_args(ConversationState)
+STATES: dict[ConversationState, str] = {"active": "Conversations", "archived": "Archived", "deleted": "Trash"}
 
 
-class ConversationView:
+class ConversationList:
     def __init__(self, desk: PageDesk, live: LiveConversations, act: Act) -> None:
-        self._desk, self._live = desk, live
-        self._act = act
+        self._desk, self._live, self._act = desk, live, act
         self._selected: str | None = None
         self._search = ""
         self._state: ConversationState = "active"
-        self._renaming: str | None = None
-        self._told: dict[str, str] = {}
+        self._renaming = ""
+        self._done: dict[str, str] = {}
         """What was done last, and the conversation that it can be taken back for."""
         self._client = ui.context.client
-        self.handlers: dict[str, Handler] = {
-            "search": self._find,
-            "show-state": self._choose_state,
-            "rename": self._begin_rename,
-            "save-title": self._rename,
-            "archive": self._archive,
-            "unarchive": self._unarchive,
-            "delete": self._delete,
-            "restore": self._restore,
-        }
 
     async def build(self) -> None:
         self._shown = Fragment(await self._html(), self._act)
@@ -59,41 +46,40 @@ class ConversationView:
         with self._client:
             self._shown.show(html)
 
-    async def _find(self, deed: Deed) -> None:
-        self._search = str(deed.get("value", "")).strip()
+    async def do_search(self, value: str) -> None:
+        self._search = value.strip()
         await self._refresh()
 
-    async def _choose_state(self, deed: Deed) -> None:
-        if deed.get("value") in STATES:
-            self._state = cast(ConversationState, deed["value"])
+    async def do_show_state(self, value: ConversationState) -> None:
+        self._state = value
         await self._refresh()
 
-    async def _begin_rename(self, deed: Deed) -> None:
-        self._renaming = str(deed["id"])
+    async def do_rename(self, id: str) -> None:
+        """Shows a field for the title."""
+        self._renaming = id
         await self._refresh()
 
-    async def _rename(self, deed: Deed) -> None:
-        self._renaming = None
-        await self._desk.rename(str(deed["id"]), str(deed.get("words", "")))
+    async def do_save_title(self, id: str, words: str) -> None:
+        self._renaming = ""
+        await self._desk.rename(id, words)
         self._live.tell_list()
 
-    async def _archive(self, deed: Deed) -> None:
-        done = await self._desk.archive(str(deed["id"]))
-        self._tell("archived: it is not listed, but still searched", done, "unarchive")
+    async def do_archive(self, id: str) -> None:
+        self._tell("archived: it is not listed, but still searched", await self._desk.archive(id), "unarchive")
 
-    async def _unarchive(self, deed: Deed) -> None:
-        self._tell("listed again", await self._desk.unarchive(str(deed["id"])))
+    async def do_unarchive(self, id: str) -> None:
+        self._tell("listed again", await self._desk.unarchive(id))
 
-    async def _delete(self, deed: Deed) -> None:
-        if str(deed["id"]) in self._live.running():
+    async def do_delete(self, id: str) -> None:
+        if id in self._live.running():
             raise Invalid("a reply is coming in this conversation: stop it first")
-        self._tell("in the trash", await self._desk.delete(str(deed["id"])), "restore")
+        self._tell("in the trash", await self._desk.delete(id), "restore")
 
-    async def _restore(self, deed: Deed) -> None:
-        self._tell("back from the trash", await self._desk.restore(str(deed["id"])))
+    async def do_restore(self, id: str) -> None:
+        self._tell("back from the trash", await self._desk.restore(id))
 
-    def _tell(self, words: str, done: Conversation, back: str = "") -> None:
-        self._told = {"words": f"{done.title or f'#{done.number}'} is {words}.", "back": back, "id": done.id}
+    def _tell(self, words: str, about: Conversation, back: str = "") -> None:
+        self._done = {"words": f"{about.title or f'#{about.number}'} is {words}.", "back": back, "id": about.id}
         self._live.tell_list()
 
     async def _html(self) -> str:
@@ -115,9 +101,9 @@ class ConversationView:
             hits=hits,
             search=self._search,
             state=self._state,
-            states={"active": "Conversations", "archived": "Archived", "deleted": "Trash"},
+            states=STATES,
             renaming=self._renaming,
-            told=self._told,
+            told=self._done,
             selected=self._selected,
             running=self._live.running(),
             failure=failure,

@@ -1,0 +1,126 @@
+"""What the user can choose on the page, as data: the pages of the menu, and the commands.
+
+A command is typed (`/compact keep the prices`), or has a button in a template (`data-do="compact"`).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from string import ascii_lowercase
+
+from msgspec import Struct
+
+from recto.errors import Invalid
+from recto.providers.embedded import NAME as EMBEDDED
+from recto.web.live import LiveConversation, PageDesk
+from recto.weights import chat_models
+
+SIGN_OUT = "/sign-out"
+LETTERS = {*ascii_lowercase, "-"}
+
+
+class MenuPage(Struct, frozen=True):
+    title: str
+    in_whole: bool = True
+    """Whether the owner of a home has it."""
+    in_shared: bool = False
+    """Whether somebody who shares a server has it."""
+
+
+PAGES = {
+    "/whatif": MenuPage("What if", in_shared=True),
+    "/stats": MenuPage("Statistics", in_shared=True),
+    "/graph": MenuPage("Graph"),
+    "/sources": MenuPage("Sources"),
+    "/memory": MenuPage("Memory"),
+    "/models": MenuPage("Models"),
+    "/settings": MenuPage("Settings"),
+    SIGN_OUT: MenuPage("Sign out", in_whole=False, in_shared=True),
+}
+"""The pages besides the chat, by address, in the order of the menu."""
+
+
+def menu(*, is_whole: bool) -> Mapping[str, str]:
+    """Titles by address."""
+    return {at: page.title for at, page in PAGES.items() if (page.in_whole if is_whole else page.in_shared)}
+
+
+class Command(Struct, frozen=True):
+    help: str
+    run: Callable[[PageDesk, LiveConversation, str], Awaitable[object]]
+    """Gives the text to show; whatever is no text, the page shows anyway."""
+    needs_idle: bool = False
+    """Refused while a reply comes."""
+
+
+def command_in(text: str) -> tuple[str, str] | None:
+    """The name and the words of a command; None for a message, even one that begins with a path."""
+    name, *words = text.split(maxsplit=1) or [""]
+    if not name.startswith("/") or name == "/" or not set(name[1:]) <= LETTERS:
+        return None
+    return name[1:], words[0].strip() if words else ""
+
+
+async def run_command(desk: PageDesk, live: LiveConversation, name: str, words: str = "") -> str:
+    if (command := COMMANDS.get(name)) is None:
+        raise Invalid(f"there is no command /{name} on the page; it has: {', '.join(f'/{each}' for each in COMMANDS)}")
+    if command.needs_idle:
+        live.check_idle()
+    told = await command.run(desk, live, words)
+    live.refresh()
+    return told if isinstance(told, str) else ""
+
+
+async def _compact(desk: PageDesk, live: LiveConversation, words: str) -> None:
+    live.run(live.talk.stream_compaction(words))
+
+
+async def _undo(desk: PageDesk, live: LiveConversation, words: str) -> str:
+    await live.talk.undo()
+    return "Your last message and its reply are taken back; both stay in the store."
+
+
+async def _regenerate(desk: PageDesk, live: LiveConversation, words: str) -> None:
+    live.run(live.talk.stream_regenerate())
+
+
+async def _model(desk: PageDesk, live: LiveConversation, words: str) -> str:
+    if not words:
+        return f"{live.talk.model} answers here; /model NAME changes it."
+    own = next((each for each in chat_models() if words in (each.name, each.size)), None)
+    await live.talk.use(f"{EMBEDDED}:{own.name}" if own else words)
+    return f"{live.talk.model} answers from the next message on."
+
+
+async def _strategy(desk: PageDesk, live: LiveConversation, words: str) -> str:
+    await live.talk.use_strategy(None if words in ("", "default") else words)
+    return f"The strategy is {await live.talk.strategy_in_force() or 'unknown'}."
+
+
+async def _rename(desk: PageDesk, live: LiveConversation, words: str) -> None:
+    if live.talk.id is None:
+        raise Invalid("a new conversation has no title yet: send a message first")
+    await desk.rename(live.talk.id, words)
+
+
+async def _document(desk: PageDesk, live: LiveConversation, words: str) -> str:
+    opened = await live.talk.open_document(words or None)
+    return f"{opened} goes with every message." if opened else "No document goes with every message any more."
+
+
+async def _remember(desk: PageDesk, live: LiveConversation, words: str) -> str:
+    return f"Written into {await live.talk.remember_in_project(words)}."
+
+
+COMMANDS = {
+    "compact": Command("Sum up all but the latest messages now; words say what to keep.", _compact),
+    "uncompact": Command("Take the newest compaction back.", lambda _, live, __: live.talk.uncompact(), True),
+    "clear": Command(
+        "Start over for the model; every message stays in the store.", lambda _, live, __: live.talk.clear(), True
+    ),
+    "undo": Command("Take your last message and its reply back.", _undo, True),
+    "regenerate": Command("Another reply to your last message.", _regenerate),
+    "model": Command("Who answers, as provider:model, or standard, small or tiny.", _model),
+    "strategy": Command("What happens when the window is full; default follows the settings.", _strategy),
+    "rename": Command("Another title for this conversation.", _rename),
+    "document": Command("A note that goes with every message; nothing closes it.", _document),
+    "remember": Command("Add a line to the project's memory file.", _remember),
+}
