@@ -5,7 +5,6 @@ from recto.events import ApprovalAsked
 from recto.sources.source import Tool
 from recto.sources.tool_definition import ToolChange, ToolDefinition
 from recto.web.live_turn import LiveTurn
-from recto.web.stats_page import sources_plot
 from recto.web.templates import fill, summary_html
 
 
@@ -17,8 +16,7 @@ def test_each_line_of_a_summary_stays_a_line_and_what_nobody_said_is_marked() ->
     assert made.count("<li>") == 2
 
 
-def test_a_plot_of_nothing_is_not_drawn() -> None:
-    assert sources_plot([]) is None
+def test_without_sources_the_page_says_when_there_will_be_some() -> None:
     assert "No reply was given a source yet" in fill("stats_sources", period="month", periods=[])
 
 

@@ -10,6 +10,7 @@ from tests.web.conftest import OpenPage, Serve, Served, shot
 from tests.web.test_looks import AXE, serious_findings
 
 from recto.api.blocking import open_desk
+from recto.web.menu import menu
 
 pytestmark = [pytest.mark.slow, pytest.mark.untraced]
 
@@ -17,15 +18,6 @@ REPLY: dict[str, Any] = {"text": "There are 14 boats in the harbour, and Anna Be
 SUMMARY: dict[str, Any] = {"text": "Task: count the boats. Facts: 14 boats.", "when": "summary"}
 PRICES = {"input": 3, "output": 15, "cache_read": 0.3}
 HOSTILE = "<img src=x onerror=alert(1)>"
-VIEWS = {
-    "/whatif": "What if",
-    "/stats": "Statistics",
-    "/graph": "Graph",
-    "/sources": "Sources",
-    "/memory": "Memory",
-    "/models": "Models",
-    "/settings": "Settings",
-}
 
 
 @pytest.fixture
@@ -63,7 +55,7 @@ def settled(page: Page) -> None:
 
 
 def test_every_view_is_in_the_menu_and_fits_a_narrow_screen(served: Served, open_page: OpenPage) -> None:
-    for address, title in VIEWS.items():
+    for address, title in menu(is_whole=True).items():
         for width, scheme in ((1280, "light"), (390, "dark")):
             page = open_page(served, path=address, width=width, color_scheme=scheme)
             expect(page.locator("main h1")).to_have_text(title)

@@ -4,34 +4,35 @@ It only passes on: actions of the user to the talk, and what changed to the part
 """
 
 import asyncio
-import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from nicegui import Client, ui
 
 from recto.api.talk import AsyncTalk
-from recto.chat.blocks import Quote
+from recto.chat.conversation import Conversation, ConversationState
 from recto.errors import Invalid, RectoError
-from recto.web.built_in_models import BuiltInModels, Change, download_html
-from recto.web.completions import Completions
-from recto.web.components import Action, Composer, Fragment, find_handler
-from recto.web.conversation_list import ConversationList
-from recto.web.documents import DocumentsView, NoteView, documents_of
+from recto.web.components import Act, Action, Composer, Fragment, find_handler
+from recto.web.documents import DocumentsView, NoteView
 from recto.web.first_start import FirstStart, SharedStart
-from recto.web.live import LiveConversation
+from recto.web.live import LiveConversation, LiveConversations, PageDesk, failure_of
 from recto.web.live_turn import TurnChange
-from recto.web.menu import COMMANDS, command_in, run_command
-from recto.web.page import BUILD_TIMEOUT_S, WENT_WRONG, FindDoor, PageDoor, page_frame, place
-from recto.web.panel import Meter, Panel, WindowView
-from recto.web.reply_view import ReplyView
+from recto.web.menu import COMMANDS, Completions, command_in, run_command
+from recto.web.models_page import BuiltInModels, Change, download_html
+from recto.web.page import BUILD_TIMEOUT_S, LISTED, FindDoor, PageDoor, page_frame, place
+from recto.web.panel import Meter, Panel, ReplyView, WindowView
 from recto.web.templates import fill
 from recto.web.transcript import TranscriptView
+
+if TYPE_CHECKING:
+    from recto.recall.message_search import FoundMessage
 
 NEW = "new"
 # What was written in an earlier conversation of a tab still arrives there; one opens no more of them in between.
 MOST_VISITS = 16
 
-log = logging.getLogger(__name__)
+MOST_FOUND = 20
+STATES: dict[ConversationState, str] = {"active": "Conversations", "archived": "Archived", "deleted": "Trash"}
 
 
 def add_chat_page(find: FindDoor) -> None:
@@ -62,8 +63,8 @@ class ChatPage:
         self._start = FirstStart(door.whole, takes_keys=door.takes_keys) if door.whole else SharedStart()
         self._visit = 0
         self._visits = {0: live}
-        """The latest conversations that this tab has shown, by a number that comes back with what is written there: a
-        message may overtake the opening of another one."""
+        """The latest conversations of this tab, by a number that comes back with what is written there: a message may
+        overtake the opening of another one."""
         self._refreshing: asyncio.Task[None] | None = None
         self._must_refresh = False
         self._woken: LiveConversation | None = None
@@ -74,11 +75,11 @@ class ChatPage:
         with page_frame():
             with place("list", "nav", "Conversations"):
                 self.list = ConversationList(self.desk, self.all_live, self.act)
-                await self.list.build()
+                await self.list.draw()
             with place("chat", "main"):
                 self.head = Fragment(self._head_html(), self.act, tag="header").classes("chat-head")
-                self.transcript = TranscriptView(lambda: self.live, self._start)
-                await self.transcript.build(self.act)
+                self.transcript = TranscriptView(lambda: self.live, self._start, self.act)
+                await self.transcript.build()
                 self.notice = Fragment("", self.act).classes("notices")
                 self.download = Fragment("", self.act).classes("notices")
                 self.waiting = Fragment("", self.act).classes("waiting")
@@ -88,7 +89,7 @@ class ChatPage:
                 WindowView(self._talk, self.meter),
                 ReplyView(self.desk, self._talk),
                 DocumentsView(self._talk),
-                NoteView(lambda: self._talk().vault, self._quotes),
+                NoteView(lambda: self._talk().vault, self._talk),
             )
             self.panel = Panel(views, self.act)
         self._actors: list[object] = [self, self.list, self.transcript, self.panel, *views]
@@ -109,9 +110,6 @@ class ChatPage:
     def _talk(self) -> AsyncTalk:
         return self.live.talk
 
-    async def _quotes(self) -> list[Quote]:
-        return (await documents_of(self.live.talk))[1]
-
     def _key(self, live: LiveConversation | None = None) -> str:
         """The browser keeps the draft by it."""
         return str((live or self.live).talk.number or NEW)
@@ -125,11 +123,8 @@ class ChatPage:
     async def act(self, action: Action) -> None:
         try:
             await self._act(action)
-        except RectoError as why:
-            self.tell(why.message)
-        except Exception:
-            log.exception("the page could not do %s", action.get("do"))
-            self.tell(WENT_WRONG)
+        except Exception as why:
+            self.tell(failure_of(why, f"the action {action.get('do')}"))
 
     async def _act(self, action: Action) -> None:
         for actor in self._actors:
@@ -293,12 +288,9 @@ class ChatPage:
         while self._must_refresh:
             self._must_refresh = False
             try:
-                with self._client:
-                    await self._refresh_once()
-            except RectoError as why:
-                self.tell(why.message)
-            except Exception:
-                log.exception("the page could not be brought up to date")
+                await self._refresh_once()
+            except Exception as why:
+                self.tell(failure_of(why, "bringing the page up to date"))
 
     async def _refresh_once(self) -> None:
         await self.transcript.refresh()
@@ -316,7 +308,7 @@ class ChatPage:
         self.composer.set_place(self._key(), self._visit, running=self.live.is_running, is_same=is_same)
         self.list.select(self.live.talk.id)
         address = f"/c/{number}" if number else "/"
-        ui.run_javascript(f"rectoPage.setAddress({address!r})")
+        self._client.run_javascript(f"rectoPage.setAddress({address!r})")
 
     def _head_html(self) -> str:
         talk, title = self.live.talk, self.live.talk.title or "New conversation"
@@ -336,10 +328,81 @@ class ChatPage:
             self.refresh()
 
     async def _begin_with_chosen(self) -> None:
-        with self._client:
-            await self.do_new()
-            self._note(f"{self.live.talk.model} answers in new conversations.")
+        await self.do_new()
+        self._note(f"{self.live.talk.model} answers in new conversations.")
 
     async def _show_waiting(self) -> None:
         waiting = await self.live.talk.waiting()
         self.waiting.show(fill("waiting", waiting=waiting, running=self.live.is_running) if waiting else "")
+
+
+class ConversationList(Fragment):
+    """The latest first, found by title and by what was said; archived ones and the trash."""
+
+    def __init__(self, desk: PageDesk, live: LiveConversations, act: Act) -> None:
+        super().__init__("", act)
+        self._desk, self._live = desk, live
+        self.selected: str | None = None
+        self.searched, self.renaming = "", ""
+        self.state: ConversationState = "active"
+        self.done: dict[str, str] = {}
+        """What was done last, and the conversation that it can be taken back for."""
+
+    def select(self, id: str | None) -> None:
+        if id != self.selected:
+            self.selected = id
+            self.refresh()
+
+    def refresh(self) -> None:
+        self._live.start(self.draw())
+
+    async def do_search(self, value: str) -> None:
+        self.searched = value.strip()
+        await self.draw()
+
+    async def do_show_state(self, value: ConversationState) -> None:
+        self.state = value
+        await self.draw()
+
+    async def do_rename(self, id: str) -> None:
+        """Shows a field for the title."""
+        self.renaming = id
+        await self.draw()
+
+    async def do_save_title(self, id: str, words: str) -> None:
+        self.renaming = ""
+        await self._desk.rename(id, words)
+        self._live.tell_list()
+
+    async def do_archive(self, id: str) -> None:
+        self._tell("archived: it is not listed, but still searched", await self._desk.archive(id), "unarchive")
+
+    async def do_unarchive(self, id: str) -> None:
+        self._tell("listed again", await self._desk.unarchive(id))
+
+    async def do_delete(self, id: str) -> None:
+        if id in self._live.running():
+            raise Invalid("a reply is coming in this conversation: stop it first")
+        self._tell("in the trash", await self._desk.delete(id), "restore")
+
+    async def do_restore(self, id: str) -> None:
+        self._tell("back from the trash", await self._desk.restore(id))
+
+    def _tell(self, words: str, about: Conversation, back: str = "") -> None:
+        self.done = {"words": f"{about.title or f'#{about.number}'} is {words}.", "back": back, "id": about.id}
+        self._live.tell_list()
+
+    async def draw(self) -> None:
+        found: list[Conversation] = []
+        hits: list[FoundMessage] = []
+        failure = ""
+        try:
+            if self.searched:
+                found = await self._desk.find_conversations(self.searched, limit=MOST_FOUND)
+                hits = list(await self._desk.search(self.searched, limit=MOST_FOUND))
+            else:
+                found = await self._desk.conversations(limit=LISTED, state=self.state)
+        except RectoError as why:
+            failure = why.message
+        values = {"conversations": found, "hits": hits, "running": self._live.running(), "failure": failure}
+        self.show(await asyncio.to_thread(fill, "conversations", view=self, states=STATES, **values))

@@ -14,8 +14,6 @@ from nicegui.element import Element
 from nicegui.elements import echart
 from nicegui.events import GenericEventArguments
 
-from recto.web.live_turn import TurnChange
-
 Action = dict[str, Any]
 """What the user did: `do` names it, the rest are the data of the button or form."""
 Act = Callable[[Action], Coroutine[Any, Any, None]]
@@ -37,7 +35,7 @@ def find_handler(actor: object, action: Action) -> Handler | None:
     return partial(method, **values)
 
 
-class _Acting(Element):
+class ActingElement(Element):
     """An element whose events are actions."""
 
     def __init__(self, act: Act | None, **props: Any) -> None:
@@ -52,7 +50,7 @@ async def _hear(act: Act, event: GenericEventArguments) -> None:
         await act(event.args)
 
 
-class Fragment(_Acting, component="assets/fragment.js"):
+class Fragment(ActingElement, component="assets/fragment.js"):
     """HTML from a template. Whatever in it has `data-do` acts when it is clicked, sent or changed."""
 
     def __init__(self, html: str = "", act: Act | None = None, *, tag: str = "div") -> None:
@@ -65,32 +63,7 @@ class Fragment(_Acting, component="assets/fragment.js"):
             self.update()
 
 
-class MessageList(_Acting, component="assets/messages.js"):
-    """Messages, older ones above, which are asked for when the user scrolls there; below them the running turn."""
-
-    def __init__(self, items: Sequence[dict[str, str]], more: bool, act: Act) -> None:
-        super().__init__(act, items=list(items), more=more)
-
-    def show(self, items: Sequence[dict[str, str]], *, more: bool) -> None:
-        """Another conversation, from its end."""
-        self.run_method("show", list(items), more)
-
-    def patch(self, order: Sequence[str], changed: Sequence[dict[str, str]], *, more: bool) -> None:
-        """The messages in this order; those that are new or have changed, with their HTML."""
-        self.run_method("patch", list(order), list(changed), more)
-
-    def draw(self, changes: Sequence[TurnChange]) -> None:
-        self.run_method("draw", to_builtins(changes))
-
-    def set_turn(self, changes: Sequence[TurnChange] | None, failure: str) -> None:
-        """The running turn as a whole, or None where nothing runs."""
-        self.run_method("setTurn", to_builtins(changes), failure)
-
-    def jump(self, id: str) -> None:
-        self.run_method("jump", id)
-
-
-class Composer(_Acting, component="assets/composer.js"):
+class Composer(ActingElement, component="assets/composer.js"):
     """Where the user writes. The text stays in the browser until it is sent, and over a reload."""
 
     def __init__(self, key: str, visit: int, act: Act, *, running: bool) -> None:
@@ -118,6 +91,16 @@ class Composer(_Acting, component="assets/composer.js"):
         self.run_method("put", text, key)
 
 
+class GraphNode(Struct, frozen=True):
+    id: str
+    name: str
+    size: float
+    group: int
+    is_gone: bool = False
+    is_found: bool = False
+    """Matches what the user looks for."""
+
+
 Colour = Literal["accent", "soft", "good", "warn", "bad", "history", "rules", "tools", "memory", "summary", "system"]
 
 
@@ -130,46 +113,34 @@ class Series(Struct, frozen=True):
     stack: str = ""
     right: bool = False
     """Measured on the axis at the right."""
+    optional: bool = False
+    """Left out where all values are 0 or missing."""
 
 
-class PlotData(Struct, frozen=True):
-    label: str
-    """What the plot shows, for those who do not see it."""
-    names: Sequence[str]
-    """Of the places on the horizontal axis."""
-    series: Sequence[Series]
-    across: str = ""
-    up: str = ""
-    up_right: str = ""
+# ECharts, as NiceGUI brings it.
+LIBRARY = Path(echart.__file__ or "").parent / "dist"
 
 
-class GraphNode(Struct, frozen=True):
-    id: str
-    name: str
-    size: float
-    group: int
-    is_gone: bool = False
-    is_found: bool = False
-    """Matches what the user looks for."""
-
-
-class GraphData(Struct, frozen=True):
-    label: str
-    nodes: Sequence[GraphNode]
-    lines: Sequence[tuple[int, int, int]]
-    """By the places of two nodes, and how strong."""
-    groups: Sequence[str]
-
-
-class Plot(
-    _Acting, component="assets/plot.js", esm={"nicegui-echart": str(Path(echart.__file__ or "").parent / "dist")}
-):
-    """Bars and lines, or a graph whose nodes open notes. ECharts draws it, as NiceGUI brings it."""
+class Plot(ActingElement, component="assets/plot.js", esm={"nicegui-echart": str(LIBRARY)}):
+    """Bars and lines, or a graph whose nodes open notes. Both have a label for those who do not see them."""
 
     def __init__(self, act: Act | None = None) -> None:
         super().__init__(act, plot=None, graph=None)
 
-    def show(self, data: PlotData | GraphData | None) -> None:
-        self._props["plot"] = to_builtins(data) if isinstance(data, PlotData) else None
-        self._props["graph"] = to_builtins(data) if isinstance(data, GraphData) else None
+    def show(self, label: str, names: Sequence[str], *series: Series, axes: tuple[str, str, str]) -> None:
+        """`names` stand along the axis below; `axes` name that, the one at the left and the one at the right. Nothing
+        is shown where all values are 0 or missing."""
+        shown = [each for each in series if any(each.data) or not each.optional]
+        across, up, up_right = axes
+        plot = {"label": label, "names": names, "across": across, "up": up, "up_right": up_right}
+        is_empty = not any(any(each.data) for each in series)
+        self._props["plot"] = None if is_empty else plot | {"series": to_builtins(shown)}
+        self.update()
+
+    def show_graph(
+        self, label: str, nodes: Sequence[GraphNode], lines: Sequence[tuple[int, int, int]], groups: Sequence[str]
+    ) -> None:
+        """`lines` join the places of two nodes, and say how strongly."""
+        graph = {"label": label, "nodes": to_builtins(nodes), "lines": lines, "groups": groups}
+        self._props["graph"] = graph if nodes else None
         self.update()

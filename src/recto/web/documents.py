@@ -1,11 +1,10 @@
 """Documents of a conversation and what they say; a note as it is, at its heading, with the used passages marked."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import click
-from msgspec import Struct
 
 from recto.api.talk import AsyncTalk
 from recto.chat.blocks import DocumentReference, Quote, unique_references
@@ -50,22 +49,14 @@ async def documents_of(talk: AsyncTalk) -> tuple[tuple[DocumentReference, ...], 
     return references, quotes
 
 
-class OpenNote(Struct, frozen=True):
-    path: str
-    heading: str = ""
-    line: int = 0
-    """The line to scroll to; 0 for the heading, or the beginning."""
-
-
 class NoteView:
     name, title = "note", "Note"
 
-    def __init__(
-        self, vault: Callable[[], Vault | None], quotes: Callable[[], Awaitable[list[Quote]]] | None = None
-    ) -> None:
-        """`quotes` gives those whose passages are marked."""
-        self._find_vault, self._quotes = vault, quotes
-        self._note: OpenNote | None = None
+    def __init__(self, vault: Callable[[], Vault | None], talk: Callable[[], AsyncTalk] | None = None) -> None:
+        """`talk` gives the conversation whose quotes are marked."""
+        self._find_vault, self._talk = vault, talk
+        self._note: tuple[str, str, int] | None = None
+        """Its path, and the heading or the line to scroll to."""
 
     @property
     def is_open(self) -> bool:
@@ -79,7 +70,7 @@ class NoteView:
 
     async def do_open_editor(self) -> None:
         if self._note:
-            place = str(self._vault().folder.locate(self._note.path))
+            place = str(self._vault().folder.locate(self._note[0]))
             if await asyncio.to_thread(click.launch, place):
                 raise Invalid(f"no program here opens notes; the file is {place}", path=place)
 
@@ -89,14 +80,14 @@ class NoteView:
         return vault
 
     async def html(self) -> str:
-        if (note := self._note) is None:
+        if self._note is None:
             return fill("hint", text="A link to a note opens it here.")
-        quotes = await self._quotes() if self._quotes else ()
-        lines = sorted({quote.line for quote in quotes if quote.relative_path == note.path})
-        return await asyncio.to_thread(_note_html, self._vault(), note, lines)
+        quotes = (await documents_of(self._talk()))[1] if self._talk else ()
+        lines = sorted({quote.line for quote in quotes if quote.relative_path == self._note[0]})
+        return await asyncio.to_thread(_note_html, self._vault(), *self._note, lines)
 
 
-def _found(vault: Vault, link: str, line: int) -> OpenNote:
+def _found(vault: Vault, link: str, line: int) -> tuple[str, str, int]:
     """The note that a link or a path means. NotFound says which were near."""
     inside = link.strip().removeprefix("[[").removesuffix("]]")
     parsed = Link(f"[[{inside}]]", *split_link(inside))
@@ -108,23 +99,23 @@ def _found(vault: Vault, link: str, line: int) -> OpenNote:
         raise NotFound(f"there is no document {inside[:80]} in the vault{hint}", path=inside)
     if not is_note(path):
         raise Invalid(f"{path} is not a note: open it with another program", path=path)
-    return OpenNote(path, parsed.heading or "", line)
+    return path, parsed.heading or "", line
 
 
-def _note_html(vault: Vault, note: OpenNote, lines: list[int]) -> str:
-    document = vault.read(note.path)
+def _note_html(vault: Vault, path: str, heading: str, line: int, marked: list[int]) -> str:
+    document = vault.read(path)
     start = document.parsed.body_start
     return fill(
         "note",
-        note=note,
+        path=path,
         title=document.title,
         titled=any(each.text == document.title for each in document.parsed.headings[:1]),
         tags=document.parsed.tags,
         body=rendered_note(document.text[start:], document.text.count("\n", 0, start) + 1),
-        marked=" ".join(map(str, lines)),
-        at=note.line or _heading_line(document, note.heading),
-        backlinks=sorted({each.source for each in vault.backlinks(note.path)}),
-        place=Path(vault.root, note.path),
+        marked=" ".join(map(str, marked)),
+        at=line or _heading_line(document, heading),
+        backlinks=sorted({each.source for each in vault.backlinks(path)}),
+        place=Path(vault.root, path),
     )
 
 

@@ -19,9 +19,9 @@ from recto.settings.file import set_setting
 from recto.settings.keys import KeyStore
 from recto.vault.note_folder import NoteFolder, folders_like, look_at_folder
 from recto.vault.vault import Vault
-from recto.web.built_in_models import choices_html
 from recto.web.components import Handler
 from recto.web.documents import questions_to_try
+from recto.web.models_page import choices_html
 from recto.web.templates import fill
 
 # Those that most people have a key of come first.
@@ -127,6 +127,3 @@ class SharedStart:
 
     async def html(self, talk: AsyncTalk) -> str:
         return fill("empty_shared", model=talk.model, questions=questions_to_try(None))
-
-
-AnyStart = FirstStart | SharedStart

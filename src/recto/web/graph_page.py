@@ -8,9 +8,9 @@ from markupsafe import Markup
 from nicegui import ui
 
 from recto.errors import Invalid
-from recto.vault.graph import TOP_FOLDER, Graph, vault_graph
+from recto.vault.graph import TOP_FOLDER, Graph, Node, vault_graph
 from recto.vault.vault import NO_VAULT, Vault
-from recto.web.components import Fragment, GraphData, GraphNode, Plot
+from recto.web.components import Fragment, GraphNode, Plot
 from recto.web.documents import NoteView
 from recto.web.page import FullView, PageDoor
 from recto.web.templates import fill
@@ -51,23 +51,27 @@ class GraphView(FullView):
             raise Invalid(NO_VAULT)
         graph = await self._graph(vault)
         uses = {tally.name: tally.uses for tally in await self.desk.document_stats()}
-        notes = await asyncio.to_thread(vault.documents)
-        data = self._data(self._part(graph).best_linked(MOST_NODES), uses)
+        documents = await asyncio.to_thread(vault.documents)
+        part = self._part(graph).best_linked(MOST_NODES)
+        folders = sorted({node.folder for node in part.nodes})
+        nodes = [self._node(node, uses.get(node.path, 0), folders.index(node.folder)) for node in part.nodes]
         self._head.show(
             fill(
                 "graph",
                 form=self.form,
                 ways=WAYS,
-                tags=sorted({tag for note in notes for tag in note.tags}),
+                tags=sorted({tag for note in documents for tag in note.tags}),
                 folders=[folder or TOP_FOLDER for folder in sorted({node.folder for node in graph.nodes})],
-                shown=len(data.nodes),
+                shown=len(nodes),
                 all=len(graph.nodes),
-                found=sum(node.is_found for node in data.nodes),
+                found=sum(node.is_found for node in nodes),
             )
         )
-        self._plot.show(data if data.nodes else None)
+        how = "linked" if self.form["by"] == "links" else "used together"
+        groups = [folder or TOP_FOLDER for folder in folders]
+        self._plot.show_graph(f"{len(nodes)} notes, {len(part.lines)} pairs {how}", nodes, part.lines, groups)
         self._beside.show(fill("graph_note", body=Markup(await self._note.html())) if self._note.is_open else "")
-        best = sorted(data.nodes, key=lambda node: (not node.is_found, -uses.get(node.id, 0), -node.size))
+        best = sorted(nodes, key=lambda node: (not node.is_found, -uses.get(node.id, 0), -node.size))
         self._list.show(fill("graph_list", nodes=best[:MOST_LISTED], uses=uses))
 
     async def _graph(self, vault: Vault) -> Graph:
@@ -85,23 +89,12 @@ class GraphView(FullView):
         folder = "" if self.form["folder"] == TOP_FOLDER else self.form["folder"]
         return _only(graph, {node.path for node in graph.nodes if node.folder == folder})
 
-    def _data(self, graph: Graph, uses: Mapping[str, int]) -> GraphData:
+    def _node(self, node: Node, uses: int, group: int) -> GraphNode:
         """Used notes are larger; those whose title or path holds what is looked for stand out."""
-        groups = sorted({node.folder for node in graph.nodes}) or [""]
-        part, is_linked = self.form["search"].strip().casefold(), self.form["by"] == "links"
-        nodes = [
-            GraphNode(
-                node.path,
-                node.title,
-                (min(node.weight, 6) / 3 if is_linked else node.weight) + 3 * uses.get(node.path, 0),
-                groups.index(node.folder),
-                node.is_broken,
-                bool(part) and (part in node.title.casefold() or part in node.path.casefold()),
-            )
-            for node in graph.nodes
-        ]
-        label = f"{len(nodes)} notes, {len(graph.lines)} pairs {'linked' if is_linked else 'used together'}"
-        return GraphData(label, nodes, graph.lines, [group or TOP_FOLDER for group in groups])
+        part = self.form["search"].strip().casefold()
+        weight = min(node.weight, 6) / 3 if self.form["by"] == "links" else node.weight
+        is_found = bool(part) and (part in node.title.casefold() or part in node.path.casefold())
+        return GraphNode(node.path, node.title, weight + 3 * uses, group, node.is_broken, is_found)
 
 
 def _only(graph: Graph, paths: set[str]) -> Graph:

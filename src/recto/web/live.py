@@ -7,8 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import aclosing, suppress
-from types import TracebackType
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Self
 
 from recto.api.ask_options import Attachment
@@ -33,6 +32,14 @@ PageDesk = AsyncDesk | KeyDesk
 """Everything of a home, or one key's part."""
 Onlooker = Callable[[Sequence[TurnChange] | None], object]
 """A tab that shows a conversation. It hears what has changed of the running turn; None: anything else may have."""
+
+
+def failure_of(why: Exception, what: str, hint: str = "the log says more") -> str:
+    """One sentence to show. What is no error of ours is logged with its traceback."""
+    if isinstance(why, RectoError):
+        return why.message
+    log.error("%s failed", what, exc_info=why)
+    return f"something went wrong in Recto itself; {hint}"
 
 
 class LiveConversation:
@@ -98,11 +105,8 @@ class LiveConversation:
                 async with aclosing(events):
                     async for event in events:
                         await self._hear(event)
-        except RectoError as why:
-            self.failure = why.message
-        except Exception:
-            log.exception("a turn failed")
-            self.failure = "something went wrong in Recto itself; the log says more, and your message is kept"
+        except Exception as why:
+            self.failure = failure_of(why, "a turn", "the log says more, and your message is kept")
         finally:
             self.turn = None
             drawing.cancel()
@@ -156,7 +160,6 @@ class LiveConversations:
         self._known: dict[str, LiveConversation] = {}
         self._listed: list[Conversation] = []
         self._watched: Vault | None = None
-        self._looking: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def open(self, id: str | int | None = None) -> LiveConversation:
@@ -219,15 +222,15 @@ class LiveConversations:
                 self._listed = listed
                 self.tell_list()
 
-    async def __aenter__(self) -> Self:
-        self._looking = asyncio.create_task(self._keep_looking())
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        turns = [live.task for live in self._known.values() if live.task]
-        tasks = [each for each in (self._looking, *self._tasks, *turns) if each and each is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    @asynccontextmanager
+    async def looking(self) -> AsyncGenerator[Self, None]:
+        """While a server runs: notices changes. At the end every turn and task ends."""
+        looking = asyncio.create_task(self._keep_looking())
+        try:
+            yield self
+        finally:
+            turns = [live.task for live in self._known.values() if live.task]
+            tasks = [each for each in (looking, *self._tasks, *turns) if each is not asyncio.current_task()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,7 +1,6 @@
 """What all pages share: the door that leads to a home, the frame, and FullView, a page besides the chat."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -10,10 +9,9 @@ from msgspec import Struct
 from nicegui import Client, ui
 
 from recto.api.desk import AsyncDesk
-from recto.errors import RectoError
 from recto.web.components import Action, Fragment, find_handler
 from recto.web.files import ParkedFiles
-from recto.web.live import LiveConversation, LiveConversations, PageDesk
+from recto.web.live import LiveConversation, LiveConversations, PageDesk, failure_of
 from recto.web.menu import PAGES, menu
 from recto.web.templates import fill
 
@@ -24,12 +22,9 @@ HEAD = """
 """
 # NiceGUI gives up after three seconds, which a busy machine may need.
 BUILD_TIMEOUT_S = 60.0
-WENT_WRONG = "something went wrong in Recto itself; the log says more"
 LISTED = 200
 # What addresses call fields of a form.
 QUERY = {"c": "conversation", "look": "search", "reply": "reply"}
-
-log = logging.getLogger(__name__)
 
 
 class PageDoor(Struct, frozen=True):
@@ -166,11 +161,8 @@ class FullView:
     async def _try(self, work: Awaitable[None]) -> None:
         try:
             await work
-        except RectoError as why:
-            self.failure.show(fill("failure", text=why.message))
-        except Exception:
-            log.exception("the page %s failed", self.address)
-            self.failure.show(fill("failure", text=WENT_WRONG))
+        except Exception as why:
+            self.failure.show(fill("failure", text=failure_of(why, f"the page {self.address}")))
 
 
 def add_view(view: type[FullView], find: FindDoor) -> None:

@@ -167,11 +167,9 @@ class PageAccess(Struct, frozen=True):
 
 
 def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return bool(ipaddress.ip_address(name))
+    return False
 
 
 class Guard:

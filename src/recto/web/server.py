@@ -1,38 +1,49 @@
-"""The server of the page: its routes, what stands in front of them, and its life from the first socket to the last."""
+"""The servers of the page: of a whole home, or shared: whoever signs in with a key sees the part of that key.
+
+Routes, what stands in front of them, and their life from the first socket to the last.
+"""
 
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 import uvicorn
 from fastapi import FastAPI, Request
 from nicegui import core, ui
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recto.api.desk import AsyncDesk
 from recto.errors import RectoError
 from recto.serve.connections import bounded_config, open_connections
+from recto.serve.gateway import Gateway
+from recto.serve.key_desk import KeyDesk
 from recto.serve.orderly_server import OrderlyServer
 from recto.web.chat_page import add_chat_page
 from recto.web.files import ParkedFiles, expiring_files, picture, vault_picture
 from recto.web.graph_page import GraphView
 from recto.web.live import LiveConversations
 from recto.web.memory_page import MemoryView
-from recto.web.menu import menu
+from recto.web.menu import SIGN_OUT, menu
 from recto.web.models_page import ModelsView
 from recto.web.page import FindDoor, PageDoor, add_view
-from recto.web.security import Guard, PageAccess, PolicyHeaders, read_key
+from recto.web.security import PRIVATE, Guard, PageAccess, PolicyHeaders, read_key, refusal
 from recto.web.settings_page import SettingsView
 from recto.web.sources_page import SourcesView
-from recto.web.stats_page import StatsView
-from recto.web.what_if_page import WhatIfView
+from recto.web.stats_page import StatsView, WhatIfView
+from recto.web.templates import fill
+
+if TYPE_CHECKING:
+    from recto.store.clients import AccessKey
 
 VIEWS = (WhatIfView, StatsView, GraphView, SourcesView, MemoryView, ModelsView, SettingsView)
 ASSETS = Path(__file__).parent / "assets"
@@ -42,7 +53,17 @@ GOODBYE_S = 1
 RECONNECT_S = 20.0
 # A higher one takes several times as long and saves a tenth: the browser is on this machine.
 COMPRESSION = 4
-
+SIGN_IN = "/sign-in"
+OF_ENDPOINT = ("/health", "/ready", "/metrics")
+SCOPE_KEY = "recto.key"
+"""Where a request carries the key that it came with."""
+# A form with one key in it.
+MAX_FORM = 4096
+NO_SIGN_IN = "Sign in first: open this page in a browser."
+UNKNOWN = "This key is unknown here. The owner of the server makes one with `recto serve keys add`."
+SIGN_IN_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 log = logging.getLogger(__name__)
 
 
@@ -54,7 +75,7 @@ async def serve_page(
     access = PageAccess(read_key(desk.home), host, listening.getsockname()[1])
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(expiring_files(desk.home))
-        live = await stack.enter_async_context(LiveConversations(desk))
+        live = await stack.enter_async_context(LiveConversations(desk).looking())
         door = PageDoor(desk, live, ParkedFiles(desk.home), takes_keys=access.is_loopback)
 
         async def find(scope: Any) -> PageDoor:
@@ -127,3 +148,104 @@ def _add_file_routes(app: FastAPI, find: FindDoor) -> None:
             return await asyncio.to_thread(vault_picture, (await find(request.scope)).desk.vault, path)
         except RectoError as why:
             return PlainTextResponse(why.message, 404)
+
+
+def with_page(
+    gateway: Gateway, endpoint: Starlette, bound: socket.socket, host: str, names: Collection[str] = ()
+) -> ASGIApp:
+    """The endpoint for programs and the page for people at one address. `names` are those of a proxy in front of it."""
+    home, stack = gateway.desk.home, AsyncExitStack()
+    doors: dict[AccessKey, PageDoor] = {}
+
+    async def find(scope: Any) -> PageDoor:
+        """The door of a key, opened with its first visit."""
+        key: AccessKey = scope[SCOPE_KEY]
+        if key not in doors:
+            desk = KeyDesk(gateway, key)
+            door = doors[key] = PageDoor(desk, LiveConversations(desk), ParkedFiles(home, key.name))
+            await stack.enter_async_context(door.live.looking())
+        return doors[key]
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncGenerator[None, None]:
+        async with endpoint.router.lifespan_context(endpoint), expiring_files(home), stack:
+            yield
+
+    page, behind = page_routes(find, lifespan=lifespan, is_whole=False)
+    address = SharedAddress("", host, bound.getsockname()[1], names=frozenset(names))
+    guarded = KeyGuard(behind, address, gateway.find_key)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        is_of_program = scope["type"] == "http" and (path.startswith("/v1/") or path in OF_ENDPOINT)
+        served = page if scope["type"] == "lifespan" else endpoint if is_of_program else guarded
+        await served(scope, receive, send)
+
+    return app
+
+
+class SharedAddress(PageAccess, frozen=True):
+    """The address of the page, and the names under which a proxy in front of it is reached."""
+
+    names: frozenset[str] = frozenset()
+
+    def is_own(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return name in self.names or super().is_own(host)
+
+    @property
+    def cookie(self) -> str:
+        return f"recto-serve-{self.port}"
+
+
+class KeyGuard(Guard):
+    """Lets through what comes from the page itself with a known key, and says whose it is."""
+
+    def __init__(
+        self, app: ASGIApp, address: SharedAddress, find: "Callable[[str], Awaitable[AccessKey | None]]"
+    ) -> None:
+        super().__init__(app, address)
+        self._find = find
+
+    async def _answer(self, scope: Scope, receive: Receive, headers: Headers) -> ASGIApp | None:
+        is_http = scope["type"] == "http"
+        if is_http and scope["path"] in (SIGN_IN, SIGN_OUT):
+            return await self._signed(scope, receive, headers)
+        given = self._cookie(headers)
+        if given and (key := await self._find(given)):
+            scope[SCOPE_KEY] = key
+            return None
+        is_document = is_http and "text/html" in headers.get("accept", "")
+        return _sign_in_page("", 401) if is_document else refusal(NO_SIGN_IN)
+
+    async def _signed(self, scope: Scope, receive: Receive, headers: Headers) -> Response:
+        """In or out. A sign-in carries its origin, which was checked: another site cannot sign anybody in."""
+        made = RedirectResponse("/", 303, headers=PRIVATE)
+        if scope["path"] == SIGN_OUT:
+            made.delete_cookie(self._access.cookie, httponly=True, samesite="strict")
+        elif scope["method"] == "POST":
+            given = parse_qs(await _form(receive)).get("key", [""])[0].strip()
+            if not given or await self._find(given) is None:
+                return _sign_in_page(UNKNOWN, 403)
+            is_https = "https" in (scope.get("scheme"), headers.get("x-forwarded-proto"))
+            self._set_cookie(made, given, secure=is_https)
+        return made
+
+
+def _sign_in_page(failure: str, status: int) -> Response:
+    # with no-referrer the browser would not name the origin of the form
+    own = {"referrer-policy": "same-origin", "content-security-policy": SIGN_IN_POLICY}
+    return HTMLResponse(fill("sign_in", failure=failure), status, PRIVATE | own)
+
+
+async def _form(receive: Receive) -> str:
+    body = bytearray()
+    while len(body) <= MAX_FORM:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    return bytes(body[:MAX_FORM]).decode("latin-1")

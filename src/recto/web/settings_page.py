@@ -18,17 +18,12 @@ from recto.web.live import LiveConversation
 from recto.web.page import FullView
 
 LEVELS = {
-    "user": "for you",
-    "project": "for this project",
-    "agent": "for an agent",
-    "conversation": "for a conversation",
+    "user": ("for you", "the next start of Recto"),
+    "project": ("for this project", "the next start of Recto in this project"),
+    "agent": ("for an agent", "the next message of the agent's conversations"),
+    "conversation": ("for a conversation", "the next message"),
 }
-HOLDS = {
-    "user": "It holds from the next start of Recto on.",
-    "project": "It holds from the next start of Recto in this project on.",
-    "agent": "It holds from the next message of the agent's conversations on.",
-    "conversation": "It holds from the next message on.",
-}
+"""What is set, and from when on it holds."""
 
 
 class SettingRow(Struct):
@@ -67,11 +62,15 @@ class SettingsView(FullView):
     async def do_save(self, key: str, value: str) -> None:
         self._typed[key] = value
         await self._write(key, value)
-        self.said = f"{key} is set {LEVELS[self.form['level']]}. {HOLDS[self.form['level']]}"
+        self._say(f"{key} is set")
 
     async def do_unset(self, key: str) -> None:
         await self._write(key, None)
-        self.said = f"{key} is no longer set {LEVELS[self.form['level']]}. {HOLDS[self.form['level']]}"
+        self._say(f"{key} is no longer set")
+
+    def _say(self, done: str) -> None:
+        what, since = LEVELS[self.form["level"]]
+        self.said = f"{done} {what}. It holds from {since} on."
 
     async def _write(self, key: str, value: str | None) -> None:
         """Sets a value at the level that is chosen; None takes it back."""
@@ -112,7 +111,8 @@ class SettingsView(FullView):
             groups.setdefault(group if dot else "general", []).append(row)
         agents = await asyncio.to_thread(self.desk.agents.names)
         choices = await self.choices()
-        return {"levels": LEVELS, "agents": agents, "choices": choices, "groups": groups, "count": len(rows)}
+        levels = [(level, words) for level, (words, _) in LEVELS.items()]
+        return {"levels": levels, "agents": agents, "choices": choices, "groups": groups, "count": len(rows)}
 
     async def _rows(self) -> list[SettingRow]:
         """The settings that can be made at this level, as they are in force there."""

@@ -6,15 +6,17 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from msgspec import to_builtins
+
 from recto.base.text import counted
 from recto.chat.blocks import Compaction, ToolResult
 from recto.chat.compaction_words import archived_in_words, counts_in_words, writer_in_words
 from recto.chat.message import Message
 from recto.errors import Invalid
 from recto.reports.transcript import ArchivedPart, TranscriptEntry
-from recto.web.components import Act, MessageList
+from recto.web.components import Act, ActingElement
 from recto.web.files import SHOWN_TYPES
-from recto.web.first_start import AnyStart
+from recto.web.first_start import FirstStart, SharedStart
 from recto.web.live import LiveConversation
 from recto.web.live_turn import TurnChange
 from recto.web.templates import fill
@@ -36,22 +38,26 @@ APPROVALS = {
 NO_ALTERNATIVES: Mapping[str, tuple[str, ...]] = {}
 
 
-class TranscriptView:
-    def __init__(self, live: Callable[[], LiveConversation], start: AnyStart) -> None:
+class TranscriptView(ActingElement, component="assets/messages.js"):
+    """Messages, older ones above, which are asked for when the user scrolls there; below them the running turn."""
+
+    def __init__(self, live: Callable[[], LiveConversation], start: FirstStart | SharedStart, act: Act) -> None:
+        super().__init__(act)
+        self.classes("grow")
         self._live, self._start = live, start
         self._shown: dict[str, str] = {}
         """The HTML of each message, oldest first."""
         self._has_more = False
         self._archived = ArchivedPart()
 
-    async def build(self, act: Act) -> None:
+    async def build(self) -> None:
         await self._read()
-        self._list = MessageList(_as_items(self._shown), self._has_more, act).classes("grow")
+        self._props["items"], self._props["more"] = _as_items(self._shown), self._has_more
 
     async def show(self) -> None:
         """Another conversation, from its end."""
         await self._read()
-        self._list.show(_as_items(self._shown), more=self._has_more)
+        self.run_method("show", _as_items(self._shown), self._has_more)
         self.show_turn()
 
     async def refresh(self) -> None:
@@ -66,10 +72,10 @@ class TranscriptView:
     def show_turn(self) -> None:
         """The running turn as a whole, or why the last one ended early."""
         live = self._live()
-        self._list.set_turn(live.turn.all_parts() if live.turn else None, live.failure)
+        self.run_method("setTurn", to_builtins(live.turn.all_parts()) if live.turn else None, live.failure)
 
     def draw_turn(self, changes: Sequence[TurnChange]) -> None:
-        self._list.draw(changes)
+        self.run_method("draw", to_builtins(changes))
 
     async def do_older(self) -> None:
         if not self._has_more:
@@ -96,13 +102,13 @@ class TranscriptView:
                 raise Invalid(f"#{message.said} is too far back: more than {MOST_JUMPED:,} messages follow it")
             self._shown, self._has_more = await self._rendered(entries), message.said > 1
             self._draw(before)
-        self._list.jump(message.id)
+        self.run_method("jump", message.id)
         return is_elsewhere
 
     def _draw(self, before: dict[str, str]) -> None:
         changed = {id: html for id, html in self._shown.items() if before.get(id) != html}
         if changed or list(before) != list(self._shown):
-            self._list.patch(list(self._shown), _as_items(changed), more=self._has_more)
+            self.run_method("patch", list(self._shown), _as_items(changed), self._has_more)
 
     async def _read(self, *, limit: int = PAGE, keep: bool = False) -> None:
         """The last messages; with `keep` after the older ones that are shown already."""
