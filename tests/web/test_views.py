@@ -70,21 +70,19 @@ def test_every_view_is_in_the_menu_and_fits_a_narrow_screen(served: Served, open
             page.context.close()
 
 
-def test_a_turn_is_planned_again_beside_what_it_was(served: Served, open_page: OpenPage) -> None:
+def test_a_turn_is_planned_again_and_strategies_are_compared(served: Served, open_page: OpenPage) -> None:
     page = open_page(served, path="/whatif")
     page.locator("select[name=strategy]").select_option("hybrid")
-    page.get_by_label("Window, in tokens").fill("1200")
-    page.get_by_role("button", name="Plan it again").click()
+    window, plan = page.get_by_label("Window, in tokens"), page.get_by_role("button", name="Plan it again")
+    window.fill("1200")
+    plan.click()
     expect(page.get_by_text("As it would be")).to_be_visible(timeout=20_000)
     expect(page.get_by_text("of 1,200 tokens")).to_be_visible()
-    expect(page.get_by_label("Window, in tokens")).to_have_value("1200")
-    page.get_by_label("Window, in tokens").fill("many")
-    page.get_by_role("button", name="Plan it again").click()
+    expect(window).to_have_value("1200")
+    window.fill("many")
+    plan.click()
     expect(page.get_by_text("the window is a whole number of tokens, not many")).to_be_visible()
-
-
-def test_strategies_are_compared_over_the_whole_conversation(served: Served, open_page: OpenPage) -> None:
-    page = open_page(served, path="/whatif")
+    window.fill("")
     page.get_by_role("button", name="Compare the strategies").click()
     for name in ("as it was", "discard", "summarize", "hybrid"):
         expect(page.get_by_role("rowheader", name=name)).to_be_visible(timeout=60_000)

@@ -20,7 +20,7 @@ from recto.web.live_turn import TurnChange
 from recto.web.menu import COMMANDS, Completions, command_in, run_command
 from recto.web.models_page import BuiltInModels, Change, download_html
 from recto.web.page import BUILD_TIMEOUT_S, LISTED, FindDoor, PageDoor, page_frame, place
-from recto.web.panel import Meter, Panel, ReplyView, WindowView
+from recto.web.panel import Meter, Panel, ReplyView
 from recto.web.templates import fill
 from recto.web.transcript import TranscriptView
 
@@ -85,12 +85,8 @@ class ChatPage:
                 self.waiting = Fragment("", self.act).classes("waiting")
                 self.meter = Meter(self._talk, self.act)
                 self.composer = Composer(self._key(), self._visit, self.act, running=self.live.is_running)
-            views = (
-                WindowView(self._talk, self.meter),
-                ReplyView(self.desk, self._talk),
-                DocumentsView(self._talk),
-                NoteView(lambda: self._talk().vault, self._talk),
-            )
+            note = NoteView(lambda: self._talk().vault, self._talk)
+            views = (self.meter, ReplyView(self.desk, self._talk), DocumentsView(self._talk), note)
             self.panel = Panel(views, self.act)
         self._actors: list[object] = [self, self.list, self.transcript, self.panel, *views]
         if self.door.whole:

@@ -32,28 +32,28 @@ FAR_AWAY = "A key is taken only on a page that listens on this machine alone: th
 
 class FirstStart:
     def __init__(self, desk: AsyncDesk, *, takes_keys: bool) -> None:
-        self._desk, self._takes_keys = desk, takes_keys
-        self._typed = ""
-        self._found: NoteFolder | None = None
-        self._offered: list[str] = []
-        self._models: list[str] = []
-        self._told, self._failure = "", ""
+        self._desk, self.takes_keys = desk, takes_keys
+        self.typed = ""
+        self.found: NoteFolder | None = None
+        self.offered: list[str] = []
+        self.models: list[str] = []
+        self.told, self.failure = "", ""
         self._questions: dict[Path, list[str]] = {}
 
     async def tried(self, handle: Handler) -> bool:
         """Does one of the following; a failure is shown here. True where new conversations begin otherwise now."""
-        self._told, self._failure = "", ""
+        self.told, self.failure = "", ""
         try:
             return bool(await handle())
         except RectoError as why:
-            self._failure = why.message
+            self.failure = why.message
             return False
 
     async def do_look_folder(self, value: str) -> None:
         """A folder, as it is typed."""
-        self._typed = value
-        self._offered = await asyncio.to_thread(folders_like, value)
-        self._found = await asyncio.to_thread(look_at_folder, value) if value.strip() else None
+        self.typed = value
+        self.offered = await asyncio.to_thread(folders_like, value)
+        self.found = await asyncio.to_thread(look_at_folder, value) if value.strip() else None
 
     async def do_use_folder(self, folder: str) -> bool:
         found = await asyncio.to_thread(look_at_folder, folder)
@@ -61,19 +61,19 @@ class FirstStart:
             raise Invalid(found.problem)
         await self._desk.use(vault=found.path)
         await asyncio.to_thread(set_setting, "vault", str(found.path), home=self._desk.home)
-        self._typed, self._found, self._offered = "", None, []
-        self._told = f"Recto reads {counted(found.notes, 'note')} in {found.path} from now on."
+        self.typed, self.found, self.offered = "", None, []
+        self.told = f"Recto reads {counted(found.notes, 'note')} in {found.path} from now on."
         return True
 
     async def do_set_key(self, provider: str, key: str) -> None:
-        if not self._takes_keys:
+        if not self.takes_keys:
             raise Invalid(FAR_AWAY)
         variable = key_variables(os.environ).get(provider)
         if variable is None:
             raise Invalid("choose the provider that the key belongs to")
         place = await asyncio.to_thread(KeyStore(self._desk.home).put, variable, key)
         where = "the system's keyring" if place == "keyring" else "a file that only you can read"
-        self._told = f"The key of {provider} is in {where}. Now choose a model."
+        self.told = f"The key of {provider} is in {where}. Now choose a model."
         await self._read_models(f"{provider}:")
 
     async def do_choose_model(self) -> None:
@@ -85,32 +85,26 @@ class FirstStart:
         names = [model.name for model in found.usable if model.provider != EMBEDDED]
         if not names:
             raise Invalid("no other model can be asked yet: set a key of a provider, or start a server such as Ollama")
-        self._models = sorted(names, key=lambda name: not name.startswith(first))[:MOST_MODELS]
+        self.models = sorted(names, key=lambda name: not name.startswith(first))[:MOST_MODELS]
 
     async def do_use_model(self, model: str) -> bool:
         await self._desk.use(model=model)
         await asyncio.to_thread(set_setting, "model", model, home=self._desk.home)
-        self._models, self._told = [], f"{model} answers from now on."
+        self.models, self.told = [], f"{model} answers from now on."
         return True
 
     async def html(self, talk: AsyncTalk) -> str:
         vault = talk.vault
         return fill(
             "empty",
+            far_away=FAR_AWAY,
             vault=vault.root if vault else None,
             notes=(await asyncio.to_thread(look_at_folder, str(vault.root))).notes if vault else 0,
             model=talk.model,
             builtin=talk.model.startswith(f"{EMBEDDED}:"),
             built_in=Markup(choices_html(talk.model)),
-            typed=self._typed,
-            found=self._found,
-            offered=self._offered,
-            models=self._models,
+            start=self,
             providers=sorted(key_variables(os.environ), key=lambda name: (name not in USUAL_PROVIDERS, name)),
-            takes_keys=self._takes_keys,
-            far_away=FAR_AWAY,
-            told=self._told,
-            failure=self._failure,
             questions=await self._questions_for(vault),
         )
 

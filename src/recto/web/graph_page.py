@@ -1,7 +1,6 @@
 """The vault as a graph: notes and links, or notes that were used together; used ones are larger, a click opens one."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import ClassVar
 
 from markupsafe import Markup
@@ -12,7 +11,7 @@ from recto.vault.graph import TOP_FOLDER, Graph, Node, vault_graph
 from recto.vault.vault import NO_VAULT, Vault
 from recto.web.components import Fragment, GraphNode, Plot
 from recto.web.documents import NoteView
-from recto.web.page import FullView, PageDoor
+from recto.web.page import FullView
 from recto.web.templates import fill
 
 # What a browser can move about; of a larger vault the most linked and used notes are shown.
@@ -29,15 +28,12 @@ class GraphView(FullView):
     address = "/graph"
     fields: ClassVar = {"by": "links", "folder": "", "tag": "", "search": ""}
 
-    def __init__(self, door: PageDoor, asked: Mapping[str, str]) -> None:
-        super().__init__(door, asked)
-        self._note = NoteView(lambda: self.desk.vault)
-        self.actors.append(self._note)
-
     async def do_close_note(self) -> None:
         self._note.close()
 
     def build(self) -> None:
+        self._note = NoteView(lambda: self.desk.vault)
+        self.actors.append(self._note)
         self._head = Fragment("", self.act)
         with ui.element("div").classes("graph-place"):
             self._plot = Plot(self.act).classes("tall")

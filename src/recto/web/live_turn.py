@@ -6,35 +6,15 @@ from typing import Literal
 
 from msgspec import Struct
 
+from recto import events
 from recto.base.text import counted
 from recto.chat.blocks import ToolCall, ToolResult
-from recto.events import (
-    Appended,
-    ApprovalAsked,
-    Branched,
-    CompactionProposed,
-    ContextCompacted,
-    Event,
-    FactLearned,
-    FactProposed,
-    NotesQuoted,
-    Noticed,
-    Referenced,
-    Replied,
-    Retrying,
-    Sent,
-    SummaryProgress,
-    SummaryRequested,
-    TextDelta,
-    ThinkingDelta,
-    ToolFinished,
-    ToolStarted,
-    Working,
-)
 from recto.web.markdown import StreamedMarkdown
 from recto.web.templates import fill
 
-Asked = ApprovalAsked | CompactionProposed | FactProposed
+Asked = events.ApprovalAsked | events.CompactionProposed | events.FactProposed
+Stored = events.Appended | events.Referenced | events.Replied | events.ContextCompacted
+"""What was shown until then is a stored message now."""
 PartKind = Literal["text", "thinking", "tool", "notice", "question", "quotes", "status"]
 ANSWERED = {
     "allow": "You allowed it.",
@@ -72,37 +52,37 @@ class LiveTurn:
         self._was_cut = False
         """Whether parts at the end are gone."""
 
-    def hear(self, event: Event) -> bool:
+    def hear(self, event: events.Event) -> bool:
         """Takes an event in. True where what was shown so far is stored now, so that the messages show it."""
         match event:
-            case TextDelta(text=text):
+            case events.TextDelta(text=text):
                 self._grow("text", text)
-            case ThinkingDelta(text=text):
+            case events.ThinkingDelta(text=text):
                 self._grow("thinking", text)
-            case ToolStarted(call=call):
+            case events.ToolStarted(call=call):
                 self._add("tool", fill("live_tool", call=call, result=None), call=call.id)
-            case ToolFinished(call=call):
+            case events.ToolFinished(call=call):
                 self._finish_tool(call, event.result)
-            case NotesQuoted(quotes=quotes) if quotes:
+            case events.NotesQuoted(quotes=quotes) if quotes:
                 self._add("quotes", fill("quotes", quotes=quotes))
-            case Working() | SummaryRequested() | SummaryProgress() | Retrying():
+            case events.Working() | events.SummaryRequested() | events.SummaryProgress() | events.Retrying():
                 self._set_status(_status(event))
-            case Noticed(text=text) | Branched(text=text):
+            case events.Noticed(text=text) | events.Branched(text=text):
                 self._add("notice", fill("notice", text=text))
-            case FactLearned(number=number, text=text):
+            case events.FactLearned(number=number, text=text):
                 self._add("notice", fill("notice", text=f"Remembered as fact {number}: {text}"))
-            case ApprovalAsked() | CompactionProposed() | FactProposed():
+            case events.ApprovalAsked() | events.CompactionProposed() | events.FactProposed():
                 self._add("question", _question(event, self._count()), question=event)
-            case Sent():
+            case events.Sent():
                 self._set_status("")
-        is_next_round = isinstance(event, Sent) and any(part.kind == "tool" for part in self._parts)
-        return is_next_round or isinstance(event, Appended | Referenced | Replied | ContextCompacted)
+        is_next_round = isinstance(event, events.Sent) and any(part.kind == "tool" for part in self._parts)
+        return is_next_round or isinstance(event, Stored)
 
     def answer(self, part: int, answer: str) -> None:
         match self._parts[part].question if 0 <= part < len(self._parts) else None:
-            case ApprovalAsked() as asked:
+            case events.ApprovalAsked() as asked:
                 {"allow": asked.allow, "always": asked.allow_always}.get(answer, asked.deny)()
-            case CompactionProposed() | FactProposed() as asked:
+            case events.CompactionProposed() | events.FactProposed() as asked:
                 (asked.accept if answer == "accept" else asked.refuse)()
             case None:
                 return
@@ -172,30 +152,30 @@ class LiveTurn:
 
 def _question(event: Asked, part: int) -> str:
     match event:
-        case ApprovalAsked(call=call, tool=tool, change=change):
+        case events.ApprovalAsked(call=call, tool=tool, change=change):
             name = f"{tool.server}:{tool.own_name or tool.name}"
             return fill("question_tool", part=part, name=name, call=call, change=change)
-        case CompactionProposed(block=block):
+        case events.CompactionProposed(block=block):
             return fill("question_compaction", part=part, block=block)
-        case FactProposed(text=text):
+        case events.FactProposed(text=text):
             return fill("question_fact", part=part, text=text)
 
 
-def _status(event: Working | SummaryRequested | SummaryProgress | Retrying) -> str:
+def _status(event: events.Working | events.SummaryRequested | events.SummaryProgress | events.Retrying) -> str:
     match event:
-        case Working(stage="store"):
+        case events.Working(stage="store"):
             return "Waiting until other processes have stored theirs"
-        case Working(stage="model", model=model):
+        case events.Working(stage="model", model=model):
             return f"Loading {model}"
-        case Working(stage="notes", notes=notes):
+        case events.Working(stage="notes", notes=notes):
             return f"Indexing {counted(notes, 'note')}"
-        case Working(stage="sources"):
+        case events.Working(stage="sources"):
             return "Choosing sources"
-        case Working():
+        case events.Working():
             return "Searching earlier messages"
-        case SummaryRequested(size=size, model=model):
+        case events.SummaryRequested(size=size, model=model):
             return f"Summing up {size:,} tokens with {model}"
-        case SummaryProgress(read=read, of=of):
+        case events.SummaryProgress(read=read, of=of):
             return f"Summing up {of:,} messages, {read:,} read so far"
-        case Retrying(error=error, wait_s=wait_s):
+        case events.Retrying(error=error, wait_s=wait_s):
             return f"{error.rstrip('.')}; trying again in {wait_s:.1f} s"

@@ -76,12 +76,15 @@ class Panel:
 
 
 class Meter:
-    """How full the next window is, by section, while the user types."""
+    """The window of the next turn: how full it is, by section, while the user types. In the panel: every pick, what was
+    left out, and buttons that change it."""
+
+    name, title = "window", "Next window"
 
     def __init__(self, talk: Callable[[], AsyncTalk], act: Act) -> None:
-        self.window: Json | None = None
-        """What the next message would send; None where it is not known."""
-        self.failure = ""
+        self._window: Json = {}
+        """What the next message would send; empty where it is not known."""
+        self._failure = ""
         self._talk, self._text, self._is_wanted = talk, "", False
         self._counting: asyncio.Task[None] | None = None
         self._shown = Fragment("", act).classes("meter")
@@ -92,8 +95,22 @@ class Meter:
         if self._counting is None or self._counting.done():
             self._counting = asyncio.create_task(self._count())
 
+    async def _count(self) -> None:
+        while self._is_wanted:
+            self._is_wanted = False
+            talk, text = self._talk(), self._text
+            try:
+                self._window, self._failure = await talk.numbered((await talk.window(text)).to_json()), ""
+            except RectoError as why:
+                weights = missing(talk.model)
+                self._window = {}
+                self._failure = f"The {weights.size} model is not on this machine yet." if weights else why.message
+        full = _percent(self._window)
+        values = {"window": self._window, "bars": bars(self._window), "full": full, "warns": full >= WARNS_AT}
+        self._shown.show(fill("meter", **values, failure=self._failure))
+
     def refresh(self) -> None:
-        if self.failure:  # perhaps of another model, while the next one is loaded
+        if self._failure:  # perhaps of another model, while the next one is loaded
             self._shown.show("")
         self.type(self._text)
 
@@ -102,49 +119,23 @@ class Meter:
         if self._counting:
             await asyncio.shield(self._counting)
 
-    async def _count(self) -> None:
-        while self._is_wanted:
-            self._is_wanted = False
-            talk, text = self._talk(), self._text
-            try:
-                self.window = await talk.numbered((await talk.window(text)).to_json())
-                self.failure = ""
-            except RectoError as why:
-                weights = missing(talk.model)
-                self.window = None
-                self.failure = f"The {weights.size} model is not on this machine yet." if weights else why.message
-        window = self.window or {}
-        full = _percent(window)
-        shown = {"window": window, "bars": bars(window), "full": full, "warns": full >= WARNS_AT}
-        self._shown.show(fill("meter", **shown, failure=self.failure))
-
-
-class WindowView:
-    """The window of the next turn: every pick, what was left out, and buttons that change it."""
-
-    name, title = "window", "Next window"
-
-    def __init__(self, talk: Callable[[], AsyncTalk], meter: Meter) -> None:
-        self._talk, self._meter = talk, meter
-
     async def do_window(self) -> None:
-        await self._meter.settled()
+        await self.settled()
 
     async def do_include(self, source: str) -> None:
         await self._talk().add_source(source)
-        self._meter.refresh()
-        await self._meter.settled()
+        self.refresh()
+        await self.settled()
 
     async def do_exclude(self, source: str) -> None:
         await self._talk().remove_source(source)
-        self._meter.refresh()
-        await self._meter.settled()
+        self.refresh()
+        await self.settled()
 
     async def html(self) -> str:
-        window = self._meter.window
-        if window is None:
-            return fill("failure", text=self._meter.failure or "The next window is not known yet.")
-        values = window_values(window) | {"window": window, "full": _percent(window)}
+        if not self._window:
+            return fill("failure", text=self._failure or "The next window is not known yet.")
+        values = window_values(self._window) | {"window": self._window, "full": _percent(self._window)}
         return await asyncio.to_thread(fill, "window", **values)
 
 

@@ -9,12 +9,12 @@ import secrets
 import socket
 from contextlib import suppress
 from html import escape
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from msgspec import Struct, field
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -211,11 +211,7 @@ class Guard:
         return response
 
     def _cookie(self, headers: Headers) -> str:
-        try:
-            found = SimpleCookie(headers.get("cookie", "")).get(self._access.cookie)
-        except CookieError:
-            return ""
-        return found.value if found else ""
+        return cookie_parser(headers.get("cookie", "")).get(self._access.cookie, "")
 
     def _set_cookie(self, response: Response, value: str, *, max_age: int | None = None, secure: bool = False) -> None:
         response.set_cookie(

@@ -54,7 +54,8 @@ class SettingsView(FullView):
     async def do_choose(self, name: str, value: str) -> None:
         if name != "search":
             self._typed = {}
-        await super().do_choose(name, value)
+        if name != "level" or value in LEVELS:
+            await super().do_choose(name, value)
 
     async def do_check(self, key: str, value: str) -> None:
         self._typed[key] = value

@@ -1,7 +1,7 @@
 """Statistics: how full the windows of a conversation were, tokens and costs by day and model, sources and notes."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +14,7 @@ from recto.reports.what_if import PlanOptions, StrategyComparison, StrategyRun, 
 from recto.settings import settings as configuration
 from recto.settings.strategy import STRATEGIES
 from recto.web.components import Action, Colour, Fragment, Plot, Series
-from recto.web.page import FullView, PageDoor
+from recto.web.page import FullView
 from recto.web.panel import bars, pick_values
 from recto.web.templates import fill
 
@@ -123,11 +123,9 @@ class WhatIfView(FullView):
     fields: ClassVar = dict.fromkeys(("conversation", *OF_PLAN), "")
     quiet = frozenset({"type", "stop-comparison"})
 
-    def __init__(self, door: PageDoor, asked: Mapping[str, str]) -> None:
-        super().__init__(door, asked)
-        self._found: WhatIf | None = None
-        self._compared: StrategyComparison | None = None
-        self._comparing: asyncio.Task[StrategyComparison] | None = None
+    _found: WhatIf | None = None
+    _compared: StrategyComparison | None = None
+    _comparing: asyncio.Task[StrategyComparison] | None = None
 
     def build(self) -> None:
         self._top, self._result, self._whole, self._status = (Fragment("", self.act) for _ in range(4))
