@@ -94,7 +94,7 @@ def test_neither_key_sees_the_others_conversations(browser: Browser, server: Sha
     expect(ben.locator(".conversations")).not_to_contain_text("harbour")
     # by search
     ben.get_by_label("Search").fill("harbour safe")
-    expect(ben.locator(".conversations")).to_contain_text("Nothing")
+    expect(ben.locator(".conversations")).to_contain_text("No title")
     anna.get_by_label("Search").fill("harbour safe")
     expect(anna.locator(".conversations")).to_contain_text("4711")
     # by number and by id

@@ -198,9 +198,7 @@ class ChatPage:
         """The conversation that was shown where this was written."""
         live = self._visits.get(visit)
         if live is None:
-            raise Invalid(
-                "nothing was sent, since other conversations were opened meanwhile; what you wrote is a draft"
-            )
+            raise Invalid("not sent: other conversations were opened meanwhile; your text is kept as a draft")
         if live is self.live or live.talk.id is None:
             return live
         return await self.all_live.open(live.talk.id)
@@ -225,8 +223,8 @@ class ChatPage:
             await self.live.talk.wake()
         self.meter.type(text)
 
-    async def do_complete(self, token: str, behind: str, request: int) -> None:
-        self.composer.offer(request, await self._completions.find(token, behind))
+    async def do_complete(self, token: str, following: str, request: int) -> None:
+        self.composer.offer(request, await self._completions.find(token, following))
 
     async def do_try(self, text: str) -> None:
         self.composer.put(text, self._key())
@@ -342,7 +340,7 @@ class ConversationList(Fragment):
         self.searched, self.renaming = "", ""
         self.state: ConversationState = "active"
         self.done: dict[str, str] = {}
-        """What was done last, and the conversation that it can be taken back for."""
+        """The last change, and the action that takes it back."""
 
     def select(self, id: str | None) -> None:
         if id != self.selected:

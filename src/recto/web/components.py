@@ -1,4 +1,4 @@
-"""What runs in the browser: HTML whose buttons act, the list of messages, the composer, plots. And how actions arrive.
+"""Elements that run in the browser: HTML whose buttons act, the composer, plots. And how their actions arrive.
 
 Texts of plots reach the browser as data: they are written on a canvas, never as HTML.
 """
@@ -57,7 +57,7 @@ class Fragment(ActingElement, component="assets/fragment.js"):
         super().__init__(act, html=html, tag=tag)
 
     def show(self, html: str) -> None:
-        """Puts other HTML in its place; what is open in it stays open."""
+        """Replaces the HTML; open folds stay open."""
         if html != self._props["html"]:
             self._props["html"] = html
             self.update()
@@ -70,12 +70,12 @@ class Composer(ActingElement, component="assets/composer.js"):
         super().__init__(act, start=key, visit=visit, busy=running)
 
     def set_place(self, key: str, visit: int, *, running: bool, is_same: bool = False) -> None:
-        """Which conversation is written to, and whether a reply is coming. The same one may have got a number: what is
-        being written stays. `visit` comes back with what is sent."""
+        """The conversation that is written to. With `is_same` it only got a number, and the text stays. `visit` comes
+        back with the message."""
         self.run_method("setPlace", key, visit, running, is_same)
 
     def accept(self, key: str) -> None:
-        """What was sent from there has arrived; until then the browser keeps it."""
+        """The message that was sent from there has arrived; until then the browser keeps it."""
         self.run_method("accepted", key)
 
     def offer(self, request: int, found: Sequence[dict[str, str]]) -> None:
@@ -83,11 +83,11 @@ class Composer(ActingElement, component="assets/composer.js"):
         self.run_method("offer", request, list(found))
 
     def edit(self, kind: str, id: str, words: str, text: str) -> None:
-        """Another text for something that was said; what was being written comes back afterwards."""
+        """Edits something that was said; the draft comes back afterwards."""
         self.run_method("edit", kind, id, words, text)
 
     def put(self, text: str, key: str) -> None:
-        """A text to go on from in a conversation, now or once it is shown; nothing that was typed is lost."""
+        """Adds a text to the draft of a conversation, now or once it is shown."""
         self.run_method("put", text, key)
 
 
@@ -98,7 +98,7 @@ class GraphNode(Struct, frozen=True):
     group: int
     is_gone: bool = False
     is_found: bool = False
-    """Matches what the user looks for."""
+    """Matches the search."""
 
 
 Colour = Literal["accent", "soft", "good", "warn", "bad", "history", "rules", "tools", "memory", "summary", "system"]

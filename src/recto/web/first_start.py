@@ -1,4 +1,4 @@
-"""FirstStart: what an empty conversation shows: a folder of notes to choose, a key or a model, three questions to try.
+"""FirstStart: an empty conversation: a folder of notes to choose, a key or a model, three questions to try.
 
 A key goes from its field to the key store, and nowhere else: it is neither shown nor logged.
 """

@@ -86,7 +86,7 @@ class GraphView(FullView):
         return _only(graph, {node.path for node in graph.nodes if node.folder == folder})
 
     def _node(self, node: Node, uses: int, group: int) -> GraphNode:
-        """Used notes are larger; those whose title or path holds what is looked for stand out."""
+        """Used notes are larger; matches of the search are marked."""
         part = self.form["search"].strip().casefold()
         weight = min(node.weight, 6) / 3 if self.form["by"] == "links" else node.weight
         is_found = bool(part) and (part in node.title.casefold() or part in node.path.casefold())

@@ -31,11 +31,11 @@ log = logging.getLogger(__name__)
 PageDesk = AsyncDesk | KeyDesk
 """Everything of a home, or one key's part."""
 Onlooker = Callable[[Sequence[TurnChange] | None], object]
-"""A tab that shows a conversation. It hears what has changed of the running turn; None: anything else may have."""
+"""A tab that shows a conversation. Called with changes of the running turn, or None: anything else may have changed."""
 
 
 def failure_of(why: Exception, what: str, hint: str = "the log says more") -> str:
-    """One sentence to show. What is no error of ours is logged with its traceback."""
+    """One sentence to show. Unexpected errors are logged with their traceback."""
     if isinstance(why, RectoError):
         return why.message
     log.error("%s failed", what, exc_info=why)
@@ -75,7 +75,7 @@ class LiveConversation:
             self.run(self.talk.stream(text, attachments=attachments))
 
     def stop(self) -> None:
-        """Stops the reply; what came of it is kept."""
+        """Stops the reply. Its text so far is kept."""
         if self.task:
             self.task.cancel()
 
@@ -86,12 +86,12 @@ class LiveConversation:
             self._draw()
 
     def check_idle(self) -> None:
-        """Refuses what cannot be done while a reply comes."""
+        """Raises Invalid while a reply comes."""
         if self.is_running:
             raise Invalid("a reply is on its way: wait for it, or stop it first")
 
     def run(self, events: AsyncGenerator[Event, None]) -> None:
-        """Follows a turn, whoever looks on."""
+        """Follows a turn to its end, with or without onlookers."""
         self.check_idle()
         self.turn, self.failure = LiveTurn(), ""
         self.task = asyncio.create_task(self._follow(events))
@@ -100,7 +100,7 @@ class LiveConversation:
     async def _follow(self, events: AsyncGenerator[Event, None]) -> None:
         drawing = asyncio.create_task(self._keep_drawing())
         try:
-            # cancelled by the user: what came is stored
+            # stopped by the user; the text so far is stored
             with suppress(asyncio.CancelledError):
                 async with aclosing(events):
                     async for event in events:
@@ -139,7 +139,7 @@ class LiveConversation:
             self._tell(changes)
 
     async def look(self) -> None:
-        """Notices what another program has added."""
+        """Notices messages that another program has added."""
         if self.is_running or self.talk.id is None:
             return
         head, is_growing = await self.talk.stored_head()

@@ -14,7 +14,7 @@ from recto.web.templates import fill
 
 Asked = events.ApprovalAsked | events.CompactionProposed | events.FactProposed
 Stored = events.Appended | events.Referenced | events.Replied | events.ContextCompacted
-"""What was shown until then is a stored message now."""
+"""After these, everything shown so far is a stored message."""
 PartKind = Literal["text", "thinking", "tool", "notice", "question", "quotes", "status"]
 ANSWERED = {
     "allow": "You allowed it.",
@@ -24,7 +24,7 @@ ANSWERED = {
 
 
 class TurnChange(Struct, frozen=True):
-    """Blocks of a part from number `first` on; those behind the last one are gone."""
+    """Blocks of a part from number `first` on; there are none after the last one."""
 
     part: int
     kind: PartKind
@@ -50,10 +50,10 @@ class LiveTurn:
         self._parts: list[_Part] = []
         self._dirty: set[int] = set()
         self._was_cut = False
-        """Whether parts at the end are gone."""
+        """Parts at the end are gone."""
 
     def hear(self, event: events.Event) -> bool:
-        """Takes an event in. True where what was shown so far is stored now, so that the messages show it."""
+        """Takes an event in. True if everything shown so far is stored now, so that the messages show it."""
         match event:
             case events.TextDelta(text=text):
                 self._grow("text", text)
@@ -125,7 +125,7 @@ class LiveTurn:
         return len(self._parts) - (bool(self._parts) and self._parts[-1].kind == "status")
 
     def _set_status(self, words: str) -> None:
-        """What goes on now, as the last part."""
+        """The last part says what is going on now."""
         count = self._count()
         if words:
             self._parts[count:] = [_Part("status", fill("status", text=words))]

@@ -137,7 +137,7 @@ def _image(renderer: RendererHTML, tokens: Sequence[Token], place: int, options:
 
 
 def _is_inside(href: str) -> bool:
-    """Whether an address may be a path in the vault."""
+    """True for what may be a path in the vault."""
     return not _scheme(href) and not href.startswith(("/", "\\"))
 
 

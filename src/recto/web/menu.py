@@ -1,4 +1,4 @@
-"""What the user can choose on the page, as data: the pages of the menu, and the commands; what is offered to typing.
+"""The menu of the page and its commands, as data; completions while the user types.
 
 A command is typed (`/compact keep the prices`), or has a button in a template (`data-do="compact"`).
 """
@@ -30,9 +30,9 @@ PATIENCE_S = 0.3
 class MenuPage(Struct, frozen=True):
     title: str
     in_whole: bool = True
-    """Whether the owner of a home has it."""
+    """The owner of a home has it."""
     in_shared: bool = False
-    """Whether somebody who shares a server has it."""
+    """Guests of a shared server have it."""
 
 
 PAGES = {
@@ -56,7 +56,7 @@ def menu(*, is_whole: bool) -> Mapping[str, str]:
 class Command(Struct, frozen=True):
     help: str
     run: Callable[[PageDesk, LiveConversation, str], Awaitable[object]]
-    """Gives the text to show; whatever is no text, the page shows anyway."""
+    """Returns the text to show; other results need none."""
     needs_idle: bool = False
     """Refused while a reply comes."""
 
@@ -71,7 +71,7 @@ def command_in(text: str) -> tuple[str, str] | None:
 
 async def run_command(desk: PageDesk, live: LiveConversation, name: str, words: str = "") -> str:
     if (command := COMMANDS.get(name)) is None:
-        raise Invalid(f"there is no command /{name} on the page; it has: {', '.join(f'/{each}' for each in COMMANDS)}")
+        raise Invalid(f"Unknown command /{name}. The page has {', '.join(f'/{each}' for each in COMMANDS)}.")
     if command.needs_idle:
         live.check_idle()
     told = await command.run(desk, live, words)
@@ -144,10 +144,10 @@ class Completions:
         self._desk, self._talk = desk, talk
         self._cached: dict[tuple[str, ...], CachedSuggestions] = {}
 
-    async def find(self, token: str, behind: str) -> list[dict[str, str]]:
-        """What fits the word before the cursor; `behind` is what follows the cursor."""
+    async def find(self, token: str, following: str) -> list[dict[str, str]]:
+        """What fits the word before the cursor; `following` is the text after it."""
         if token.startswith("[["):
-            before, after = "[[", "" if behind.startswith("]]") else "]]"
+            before, after = "[[", "" if following.startswith("]]") else "]]"
             found = await asyncio.to_thread(self._notes, token[2:])
         elif token.startswith("@"):
             before, after = "@", " "

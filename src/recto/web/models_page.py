@@ -63,7 +63,7 @@ class Download:
         return self._thread.is_alive() and not self._is_stopped
 
     def stop(self) -> None:
-        """What came is kept. The thread ends with the next bytes; a download that begins before waits for that."""
+        """Keeps the bytes so far. The thread ends with the next ones; a download that begins before waits for that."""
         self._is_stopped = True
 
     def _fetch(self) -> None:

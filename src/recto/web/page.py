@@ -1,4 +1,4 @@
-"""What all pages share: the door that leads to a home, the frame, and FullView, a page besides the chat."""
+"""Shared by all pages: the door to a home, the frame, and FullView, a page besides the chat."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -28,13 +28,13 @@ QUERY = {"c": "conversation", "look": "search", "reply": "reply"}
 
 
 class PageDoor(Struct, frozen=True):
-    """What a visitor of the page finds: everything of a home, or the part of one key."""
+    """Everything of a home, or the part of one key."""
 
     desk: PageDesk
     live: LiveConversations
     parked: ParkedFiles
     takes_keys: bool = False
-    """Whether a provider's key may be typed into the page."""
+    """A provider's key may be typed into the page."""
 
     @property
     def whole(self) -> AsyncDesk | None:
@@ -47,7 +47,7 @@ class PageDoor(Struct, frozen=True):
 
 
 FindDoor = Callable[[Any], Awaitable[PageDoor]]
-"""The door of whoever a request comes from, by the request's scope."""
+"""Finds the door of a visitor by the scope of a request."""
 
 
 @contextmanager
@@ -86,7 +86,7 @@ class FullView:
         named = {QUERY.get(name, ""): value for name, value in asked.items()}
         self.form = {name: named.get(name, default) for name, default in self.fields.items()}
         self.said = ""
-        """What was done last."""
+        """The last thing that was done, in a sentence."""
         self.actors: list[object] = [self]
         self._acting = asyncio.Lock()
 
@@ -107,7 +107,7 @@ class FullView:
         self.body.show(fill(self.template, form=self.form, said=self.said, **values))
 
     async def values(self) -> dict[str, Any]:
-        """What the template shows besides the form."""
+        """Values of the template besides the form."""
         return {}
 
     async def conversation(self) -> LiveConversation | None:
@@ -124,7 +124,7 @@ class FullView:
         return [(str(each.number), f"#{each.number} {each.title}") for each in found]
 
     async def do_choose(self, name: str, value: str) -> None:
-        """Something of the form."""
+        """Sets a field of the form."""
         self.said = ""
         if name in self.form:
             self.form[name] = value

@@ -25,7 +25,7 @@ Json = Mapping[str, Any]
 WARNS_AT = 80
 # Replies that can be compared with.
 MOST_REPLIES = 100
-# A larger request is told by its size; `recto request rebuild` has it whole.
+# Of a larger request the size is shown; `recto request rebuild` has it whole.
 MOST_RAW = 2_000_000
 
 

@@ -1,6 +1,6 @@
-"""The servers of the page: of a whole home, or shared: whoever signs in with a key sees the part of that key.
+"""The servers of the page: of a whole home, or shared, where each key has its part of it.
 
-Routes, what stands in front of them, and their life from the first socket to the last.
+Routes, what guards them, and their life from the first socket to the last.
 """
 
 import asyncio
@@ -70,8 +70,7 @@ log = logging.getLogger(__name__)
 async def serve_page(
     desk: AsyncDesk, host: str, listening: socket.socket, started: Callable[[PageAccess], object]
 ) -> None:
-    """Serves until the process is told to end; what came of a running reply is kept. `started` is called once with what
-    the page listens on."""
+    """Serves until the process is told to end; running replies keep their text so far. `started` is called once."""
     access = PageAccess(read_key(desk.home), host, listening.getsockname()[1])
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(expiring_files(desk.home))
@@ -97,8 +96,8 @@ async def _tell_start(server: uvicorn.Server, tell: Callable[[], object]) -> Non
 
 
 def page_routes(find: FindDoor, *, is_whole: bool, lifespan: Any = None) -> tuple[FastAPI, ASGIApp]:
-    """The app of the page, for its lifespan, and what is to be served behind a guard. NiceGUI has one app in a process,
-    so this is called once. `is_whole`: with the pages that show all of a home."""
+    """The app of the page, for its lifespan, and the app to put behind a guard. Called once: NiceGUI has one app in a
+    process. `is_whole`: with the pages that show all of a home."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.mount("/assets", StaticFiles(directory=ASSETS), name="assets")
     _add_file_routes(app, find)
@@ -171,9 +170,9 @@ def with_page(
         async with endpoint.router.lifespan_context(endpoint), expiring_files(home), stack:
             yield
 
-    page, behind = page_routes(find, lifespan=lifespan, is_whole=False)
+    page, inside = page_routes(find, lifespan=lifespan, is_whole=False)
     address = SharedAddress("", host, bound.getsockname()[1], names=frozenset(names))
-    guarded = KeyGuard(behind, address, gateway.find_key)
+    guarded = KeyGuard(inside, address, gateway.find_key)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")

@@ -23,7 +23,7 @@ LEVELS = {
     "agent": ("for an agent", "the next message of the agent's conversations"),
     "conversation": ("for a conversation", "the next message"),
 }
-"""What is set, and from when on it holds."""
+"""Words for each level, and when a change applies."""
 
 
 class SettingRow(Struct):
@@ -31,11 +31,11 @@ class SettingRow(Struct):
     value: Any
     origin: str
     typed: str = ""
-    """What was typed and is not saved yet."""
+    """Typed, not saved yet."""
     wrong: str = ""
     is_right: bool = False
     here: str = ""
-    """What this process was started with, where that is another value."""
+    """The value that this process was started with, where it differs."""
 
     @property
     def shown(self) -> str:
@@ -71,7 +71,7 @@ class SettingsView(FullView):
 
     def _say(self, done: str) -> None:
         what, since = LEVELS[self.form["level"]]
-        self.said = f"{done} {what}. It holds from {since} on."
+        self.said = f"{done} {what}. It applies from {since}."
 
     async def _write(self, key: str, value: str | None) -> None:
         """Sets a value at the level that is chosen; None takes it back."""

@@ -61,7 +61,7 @@ class TranscriptView(ActingElement, component="assets/messages.js"):
         self.show_turn()
 
     async def refresh(self) -> None:
-        """Reads the end again, and draws what has changed."""
+        """Reads the end again and draws changes."""
         before, archived = dict(self._shown), self._archived
         await self._read(keep=True)
         if archived != self._archived and len(self._shown) > PAGE:
@@ -87,7 +87,7 @@ class TranscriptView(ActingElement, component="assets/messages.js"):
         self._draw(before)
 
     async def show_message(self, named: str) -> bool:
-        """Scrolls to a message, wherever it is. True where it is on another branch, which is shown from now on."""
+        """Scrolls to a message. True if it is on another branch, which is shown from now on."""
         talk = self._live().talk
         message = await talk.message(named)
         is_elsewhere = False
