@@ -9,6 +9,7 @@ from msgspec import Struct
 from nicegui import Client, ui
 
 from recto.api.desk import AsyncDesk
+from recto.errors import Invalid
 from recto.web.components import Action, Fragment, find_handler
 from recto.web.files import ParkedFiles
 from recto.web.live import LiveConversation, LiveConversations, PageDesk, failure_of
@@ -117,6 +118,11 @@ class FullView:
             latest = await self.door.desk.latest()
             named = latest.id if latest else None
         return await self.live.open(named) if named else None
+
+    async def chosen(self) -> LiveConversation:
+        if (found := await self.conversation()) is None:
+            raise Invalid("there is no conversation yet: the chat starts one")
+        return found
 
     async def choices(self) -> list[tuple[str, str]]:
         """Conversations by number, with their titles, the latest first."""

@@ -14,7 +14,6 @@ from recto.errors import Invalid, RectoError
 from recto.settings import settings as configuration
 from recto.settings.file import set_setting, unset_setting
 from recto.settings.spec import Spec
-from recto.web.live import LiveConversation
 from recto.web.page import FullView
 
 LEVELS = {
@@ -77,7 +76,7 @@ class SettingsView(FullView):
         """Sets a value at the level that is chosen; None takes it back."""
         level, agents, agent = self.form["level"], self.desk.agents, self.form["agent"]
         if level == "conversation":
-            found = await self._chosen()
+            found = await self.chosen()
             await found.talk.set_setting(key, value)
             found.refresh()  # open tabs follow
         elif level == "agent" and value is None:
@@ -96,12 +95,6 @@ class SettingsView(FullView):
         if self.desk.project is None:
             raise Invalid("Recto was not started in a project: there is no folder .recto above the current one")
         return self.desk.project
-
-    async def _chosen(self) -> LiveConversation:
-        found = await self.conversation()
-        if found is None:
-            raise Invalid("there is no conversation yet: the chat starts one")
-        return found
 
     async def values(self) -> dict[str, Any]:
         part = self.form["search"].strip().lower()
@@ -123,7 +116,7 @@ class SettingsView(FullView):
             return [self._row(each.spec, each.value, each.origin) for each in found]
         specs = list(configuration.specs())
         if level == "conversation":
-            loaded = (await self._chosen()).talk.settings
+            loaded = (await self.chosen()).talk.settings
             specs = [spec for spec in specs if spec.key.startswith("context.") or spec.key == "spend.conversation"]
         else:
             loaded = await asyncio.to_thread(configuration.load, self.desk.home, self.desk.project)

@@ -142,13 +142,13 @@ class WhatIfView(FullView):
 
     async def do_plan(self, action: Action) -> None:
         self.form |= {name: str(action.get(name) or "") for name in OF_PLAN}
-        talk = await self._talk()
+        talk = (await self.chosen()).talk
         strategy, from_start = self.form["strategy"] or None, bool(self.form["from_start"])
         reply = self.form["reply"] or await self._last(talk)
         self._found = await talk.what_if(reply, strategy=strategy, from_start=from_start, **self._changes())
 
     async def do_compare(self) -> None:
-        talk, changes = await self._talk(), self._changes()
+        talk, changes = (await self.chosen()).talk, self._changes()
         self._comparing = asyncio.create_task(talk.compare_strategies((), self._tell, **changes))
         self._status.show(fill("what_if_progress", done=0, of=0))
         try:
@@ -177,12 +177,6 @@ class WhatIfView(FullView):
             raise Invalid(f"the window is a whole number of tokens, not {window}")
         settings = {key: self.form["value"]} if key else {}
         return {"window": int(window) if window else None, "model": self.form["model"] or None, "settings": settings}
-
-    async def _talk(self) -> AsyncTalk:
-        found = await self.conversation()
-        if found is None:
-            raise Invalid("there is no conversation yet: the chat starts one")
-        return found.talk
 
     async def _last(self, talk: AsyncTalk) -> str:
         uses = await talk.request_use()
