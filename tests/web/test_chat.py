@@ -76,10 +76,10 @@ def test_a_draft_survives_a_reload_and_a_restart_of_the_server(serve: Serve, ope
     expect(field).to_have_value("half a thought")
     page.evaluate("window.isOld = true")
     served.restart()
-    page.wait_for_function("!window.isOld && window.did_handshake === true", timeout=30_000)
-    expect(field).to_have_value("half a thought", timeout=30_000)
+    page.wait_for_function("!window.isOld && window.did_handshake === true")
+    expect(field).to_have_value("half a thought")
     field.press("Enter")
-    expect(page.locator("article.assistant .body")).to_have_text("fine", timeout=30_000)
+    expect(page.locator("article.assistant .body")).to_have_text("fine")
 
 
 TYPE_AT_SIGHT = """() => new MutationObserver((_, watch) => {

@@ -122,8 +122,8 @@ def test_a_message_that_is_sent_while_a_reply_comes_waits_visibly(serve: Serve, 
     expect(page.get_by_label("Message", exact=True)).to_have_value("half")
     say(page, "Second")
     expect(page.locator(".waits")).to_contain_text("Second")
-    expect(page.locator("article.user .body")).to_have_text(["First", "Second"], timeout=30_000)
-    expect(page.locator("article.assistant .body").last).to_have_text("done", timeout=30_000)
+    expect(page.locator("article.user .body")).to_have_text(["First", "Second"])
+    expect(page.locator("article.assistant .body").last).to_have_text("done")
     expect(page.locator(".waits")).to_have_count(0)
 
 
@@ -191,11 +191,11 @@ def test_a_tool_asks_with_its_arguments_before_it_runs(serve: Serve, open_page: 
     page = open_page(serve({"tool_calls": [call]}, {"text": "done"}, vault=None))
     say(page, "Add them")
     question = page.locator(".asks")
-    expect(question).to_contain_text("plain:add", timeout=20_000)
+    expect(question).to_contain_text("plain:add")
     expect(question.locator("pre")).to_contain_text('"a": 40')
     shot(page, "approval")
     question.get_by_role("button", name="Allow").click()
-    expect(page.locator("article.assistant .body").last).to_have_text("done", timeout=20_000)
+    expect(page.locator("article.assistant .body").last).to_have_text("done")
     expect(page.locator("article.tool")).to_contain_text("you allowed it")
 
 
@@ -211,8 +211,8 @@ def test_the_terminal_and_the_page_stay_in_step(serve: Serve, open_page: OpenPag
         check=True,
         capture_output=True,
     )
-    expect(page.locator("article.user .body").last).to_have_text("Hello from the terminal", timeout=15_000)
-    expect(page.locator("article.assistant")).to_have_count(2, timeout=15_000)
+    expect(page.locator("article.user .body").last).to_have_text("Hello from the terminal")
+    expect(page.locator("article.assistant")).to_have_count(2)
     say(page, "And on")
     expect(page.locator("article.user")).to_have_count(3)
     expect(page.locator("article.assistant")).to_have_count(3)

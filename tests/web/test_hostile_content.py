@@ -117,7 +117,7 @@ def test_hostile_replies_titles_and_names_do_nothing(serve: Serve, open_page: Op
     (vault / "Note.md").write_text(f"![[bad.svg]] ![x](bad.svg)\n\n{NOTE}")
     page = open_page(serve({"text": "\n\n".join(HOSTILE), "delay_s": 0.0}, vault=vault), allows="404")
     say(page, "[[Note]]\n" + "\n".join(HOSTILE))
-    expect(page.locator("article.assistant")).to_have_count(1, timeout=20_000)
+    expect(page.locator("article.assistant")).to_have_count(1)
     nothing_happened(page)
     page.locator(".conversations li summary").first.click()
     page.get_by_role("button", name="Rename").click()

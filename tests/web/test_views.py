@@ -76,7 +76,7 @@ def test_a_turn_is_planned_again_and_strategies_are_compared(served: Served, ope
     window, plan = page.get_by_label("Window, in tokens"), page.get_by_role("button", name="Plan it again")
     window.fill("1200")
     plan.click()
-    expect(page.get_by_text("As it would be")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("As it would be")).to_be_visible()
     expect(page.get_by_text("of 1,200 tokens")).to_be_visible()
     expect(window).to_have_value("1200")
     window.fill("many")

@@ -319,13 +319,15 @@ def request_parts(raw: str) -> list[dict[str, str]]:
 
 
 def _words(content: Any) -> str:
-    if isinstance(content, list):
-        return "\n".join(map(_words, content))
-    if isinstance(content, dict) and isinstance(content.get("text"), str):
-        content = content["text"]
-    if content is None:
+    return "\n".join(map(_block_words, content if isinstance(content, list) else [content]))
+
+
+def _block_words(block: Any) -> str:
+    if isinstance(block, dict) and isinstance(block.get("text"), str):
+        return str(block["text"])
+    if block is None:
         return ""
-    return content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False)
+    return block if isinstance(block, str) else json.dumps(block, indent=2, ensure_ascii=False)
 
 
 def _prefix(prefix: Json | None) -> str:
