@@ -59,12 +59,12 @@ export function listen(root, emit) {
     const value = found.type !== "checkbox" ? found.value : found.checked ? "1" : "";
     emit({ ...found.dataset, do: found.dataset.do || found.dataset.change, value });
   });
-  let timer = 0;
+  const timers = new WeakMap();
   root.addEventListener("input", (event) => {
     const found = event.target.closest("[data-input]");
     if (!found) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => emit({ ...found.dataset, do: found.dataset.input, value: found.value }), 150);
+    clearTimeout(timers.get(found));
+    timers.set(found, setTimeout(() => emit({ ...found.dataset, do: found.dataset.input, value: found.value }), 150));
   });
 }
 
