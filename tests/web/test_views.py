@@ -206,7 +206,7 @@ def test_a_setting_is_checked_as_one_types_and_saved_where_one_says(
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("context.threshold is set for you")).to_be_visible()
     assert "threshold = 0.6" in (tmp_path / "home/config.toml").read_text()
-    page.get_by_label("Set", exact=True).select_option("conversation")
+    page.locator("[data-name=level]").select_option("conversation")
     page.get_by_label("context.threshold").fill("0.5")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("context.threshold is set for a conversation")).to_be_visible()
