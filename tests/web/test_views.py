@@ -82,7 +82,7 @@ def test_a_turn_is_planned_again_and_strategies_are_compared(served: Served, ope
     window.fill("many")
     plan.click()
     expect(page.get_by_text("the window is a whole number of tokens, not many")).to_be_visible()
-    window.fill("")
+    page.reload()
     page.get_by_role("button", name="Compare the strategies").click()
     for name in ("as it was", "discard", "summarize", "hybrid"):
         expect(page.get_by_role("rowheader", name=name)).to_be_visible(timeout=60_000)
