@@ -60,7 +60,7 @@ def main(quick: bool) -> None:
 
 def small(folder: Path) -> Iterator[Figure]:
     """Without a browser: the HTML of one page of messages."""
-    from recto.web.message_view import items
+    from recto.web.transcript import items
 
     entries = [TranscriptEntry(_message(number, None)) for number in range(PAGE)]
     items(entries)

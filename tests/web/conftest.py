@@ -29,45 +29,55 @@ class Served:
     """A running `recto web`."""
 
     program: tuple[str, ...] = (sys.executable, "-m", "recto")
+    command: tuple[str, ...] = ("web", "--no-open")
+    told = re.compile(r"listens on (\S+)")
+    """What tells its link."""
 
-    def __init__(
-        self, home: Path, *options: str, port: int | None = None, command: tuple[str, ...] = ("web", "--no-open")
-    ) -> None:
-        self.options, self.command = options, command
+    def __init__(self, home: Path, *options: str) -> None:
+        self.home, self.options = home, options
         settings = {"RECTO_HOME": str(home), "RECTO_SEARCH_EMBEDDER": "none", "RECTO_STORE_BACKUP": "off"}
         self.environment = os.environ | settings
-        self.link = self._start(port)
+        self._start()
 
     @property
     def port(self) -> int:
-        found = re.search(r":(\d+)/", self.link)
+        found = re.search(r":(\d+)", self.link)
         assert found
         return int(found[1])
 
-    def _start(self, port: int | None) -> str:
-        at = ("--port", str(port)) if port else ()
-        command = [*self.program, *self.command, *at, *self.options]
+    def _start(self, *at: str) -> None:
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment
+            [*self.program, *self.command, *at, *self.options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self.environment,
+            cwd=VAULT if "serve" in self.command else None,
         )
-        assert self.process.stdout
-        told = []
-        for line in self.process.stdout:
-            told.append(line)
-            if "listens on " in line:
-                return line.split("listens on ")[1].strip()
-        raise AssertionError("".join(told))
+        lines = []
+        for line in self.process.stdout or ():
+            lines.append(line)
+            if found := self.told.search(line):
+                self.link = found[1]
+                return
+        raise AssertionError("".join(lines))
 
     def restart(self) -> None:
-        port = self.port
+        port = str(self.port)
         self.end()
-        self.link = self._start(port)
+        self._start("--port", port)
 
     def end(self) -> None:
         self.process.terminate()
         self.process.wait(STARTS_WITHIN_S)
         if self.process.stdout:
             self.process.stdout.close()
+
+    def run(self, *command: str) -> str:
+        done = subprocess.run(
+            [*self.program, *command], capture_output=True, text=True, env=self.environment, check=True
+        )
+        return done.stdout
 
 
 Serve = Callable[..., Served]

@@ -28,20 +28,15 @@ def test_a_question_is_answered_on_the_page(serve: Serve, open_page: OpenPage) -
 
 
 @pytest.mark.slow
-def test_a_reply_is_stopped_and_what_came_is_kept(serve: Serve, open_page: OpenPage) -> None:
-    page = open_page(serve({"text": "word " * 400, "delay_s": 0.05}))
+def test_a_reply_is_stopped_what_came_is_kept_and_it_is_tried_again_on_a_branch(
+    serve: Serve, open_page: OpenPage
+) -> None:
+    page = open_page(serve({"text": "word " * 400, "delay_s": 0.05}, {"text": "second"}))
     say(page, "Tell me much")
     expect(page.locator(".turn .part.text")).to_contain_text("word word")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("article.assistant")).to_contain_text("stopped")
     expect(page.locator("article.assistant .body")).to_contain_text("word word")
-
-
-@pytest.mark.slow
-def test_a_reply_is_tried_again_on_a_branch(serve: Serve, open_page: OpenPage) -> None:
-    page = open_page(serve({"text": "first"}, {"text": "second"}))
-    say(page, "Hello")
-    expect(page.locator("article.assistant .body")).to_have_text("first")
     page.get_by_role("button", name="Retry").click()
     expect(page.locator("article.assistant .body")).to_have_text("second")
 
@@ -81,10 +76,10 @@ def test_a_draft_survives_a_reload_and_a_restart_of_the_server(serve: Serve, ope
     expect(field).to_have_value("half a thought")
     page.evaluate("window.isOld = true")
     served.restart()
-    page.wait_for_function("!window.isOld && window.did_handshake === true", timeout=30_000)
-    expect(field).to_have_value("half a thought", timeout=30_000)
+    page.wait_for_function("!window.isOld && window.did_handshake === true")
+    expect(field).to_have_value("half a thought")
     field.press("Enter")
-    expect(page.locator("article.assistant .body")).to_have_text("fine", timeout=30_000)
+    expect(page.locator("article.assistant .body")).to_have_text("fine")
 
 
 TYPE_AT_SIGHT = """() => new MutationObserver((_, watch) => {

@@ -8,9 +8,10 @@ from playwright.sync_api import Page, expect
 from tests.web.conftest import OpenPage, Serve, say
 
 from recto.web.markdown import StreamedMarkdown, rendered, rendered_note
-from recto.web.message_view import pretty
+from recto.web.templates import pretty
 
 HOSTILE = [
+    "[a link](https://example.org)",
     "<script>window.hacked = 1</script>",
     "<img src=x onerror=window.hacked=2>",
     "<svg onload=window.hacked=3><script>window.hacked=4</script></svg>",
@@ -55,63 +56,20 @@ HOSTILE = [
     "<!--><script>window.hacked=29</script>-->",
     "<x-component :is=\"'script'\">window.hacked=30</x-component>",
 ]
-SHOWN = {
-    "a",
-    "blockquote",
-    "br",
-    "button",
-    "code",
-    "div",
-    "em",
-    "h1",
-    "h2",
-    "h3",
-    "hr",
-    "img",
-    "li",
-    "ol",
-    "p",
-    "pre",
-    "s",
-    "span",
-    "strong",
-    "table",
-}
-SHOWN |= {"tbody", "td", "th", "thead", "tr", "ul"}
-KNOWN = {
-    "alt",
-    "class",
-    "data-copy",
-    "data-do",
-    "data-end",
-    "data-line",
-    "data-link",
-    "dir",
-    "href",
-    "loading",
-    "rel",
-    "src",
-    "start",
-    "target",
-    "type",
-}
+SHOWN = "a blockquote br button code div em h1 h2 h3 hr img li ol p pre s span strong table tbody td th thead tr ul"
+KNOWN = "alt class data-copy data-do data-end data-line data-link dir href loading rel src start target type"
 
 NOTE = "\n\n".join(HOSTILE).replace("\0", "")  # a file with a NUL is no text
 
 
 class Tags(HTMLParser):
-    def __init__(self) -> None:
+    def __init__(self, html: str) -> None:
         super().__init__()
         self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
-
-
-def tags(html: str) -> list[tuple[str, dict[str, str | None]]]:
-    parser = Tags()
-    parser.feed(html)
-    return parser.found
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -119,16 +77,14 @@ def test_markdown_becomes_html_without_anything_that_acts(text: str) -> None:
     streamed = StreamedMarkdown()
     streamed.add(text)
     for html in (rendered(text), rendered_note(text), "".join(streamed.changes()[1])):
-        for tag, attributes in tags(html):
-            assert tag in SHOWN
-            assert set(attributes) <= KNOWN
+        for tag, attributes in Tags(html).found:
+            assert tag in SHOWN.split()
+            assert set(attributes) <= set(KNOWN.split())
             assert attributes.get("data-do", "note") == "note"
             assert tag != "img" or (attributes["src"] or "").startswith("/vault-image?path=")
-            assert (attributes.get("href") or "#").startswith(("#", "http://", "https://", "mailto:"))
-
-
-def test_links_to_the_outside_open_elsewhere_and_tell_nothing() -> None:
-    assert 'target="_blank" rel="noopener noreferrer nofollow"' in rendered("[x](https://example.org)")
+            href = attributes.get("href") or "#"
+            assert href.startswith(("#", "http://", "https://", "mailto:"))
+            assert href.startswith("#") or attributes["rel"] == "noopener noreferrer nofollow"
 
 
 def test_a_growing_text_ends_as_the_whole_one() -> None:
@@ -161,7 +117,7 @@ def test_hostile_replies_titles_and_names_do_nothing(serve: Serve, open_page: Op
     (vault / "Note.md").write_text(f"![[bad.svg]] ![x](bad.svg)\n\n{NOTE}")
     page = open_page(serve({"text": "\n\n".join(HOSTILE), "delay_s": 0.0}, vault=vault), allows="404")
     say(page, "[[Note]]\n" + "\n".join(HOSTILE))
-    expect(page.locator("article.assistant")).to_have_count(1, timeout=20_000)
+    expect(page.locator("article.assistant")).to_have_count(1)
     nothing_happened(page)
     page.locator(".conversations li summary").first.click()
     page.get_by_role("button", name="Rename").click()

@@ -9,8 +9,8 @@ import pytest
 
 from recto.chat.blocks import File
 from recto.errors import Invalid, NotFound
-from recto.web import parked_files
-from recto.web.parked_files import KEPT_S, ParkedFiles, expiring_files
+from recto.web import files as parked_files
+from recto.web.files import KEPT_S, ParkedFiles, expiring_files
 
 
 async def chunks(*parts: bytes) -> AsyncIterator[bytes]:

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.web.conftest import SHOTS, STARTS_WITHIN_S, VAULT, say, shot
+from tests.web.conftest import VAULT, Served, say, shot
+from tests.web.test_composer import PIXEL
 
 from recto.base.ids import new_id
 from recto.base.locations import STORE_FILE
@@ -20,33 +22,17 @@ from recto.store.store import Store
 SECRET = "the combination of the harbour safe is 4711"
 
 
-class SharedServer:
+class SharedServer(Served):
     """A running `recto serve --web`."""
 
+    told = re.compile(r"the page is at (http://\S+?)/:")
+
     def __init__(self, home: Path) -> None:
-        settings = {"RECTO_HOME": str(home), "RECTO_SEARCH_EMBEDDER": "none", "RECTO_STORE_BACKUP": "off"}
-        self.environment, self.home = os.environ | settings, home
-        self.script = f"scripted:{home / 'script.json'}"
+        self.home, self.script = home, f"scripted:{home / 'script.json'}"
         (home / "script.json").write_text(json.dumps({"steps": [{"text": "Fine."}]}))
+        self.command = ("serve", "--web", "--port", "0", "--model", self.script, "--web-host", "recto.example.com")
         self.renew_keys()
-        command = ["serve", "--web", "--port", "0", "--model", self.script, "--web-host", "recto.example.com"]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "recto", *command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=self.environment,
-            cwd=VAULT,
-        )
-        assert self.process.stdout
-        told = []
-        for line in self.process.stdout:
-            told.append(line)
-            if found := re.search(r"the page is at (http://\S+?)/:", line):
-                self.url = found[1]
-                break
-        else:
-            raise AssertionError("".join(told))
+        super().__init__(home)
 
     def renew_keys(self) -> None:
         """New keys of Anna and Ben, who have no conversation yet."""
@@ -54,29 +40,16 @@ class SharedServer:
             self.names = {name: f"{name}-{new_id()}" for name in ("anna", "ben")}
             self.keys = {name: store.access_keys.add(full)[1] for name, full in self.names.items()}
 
-    def run(self, *command: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "recto", *command], capture_output=True, text=True, env=self.environment, check=True
-        )
-        return done.stdout
-
-    def ask(self, name: str, text: str, **headers: str) -> httpx2.Response:
+    def ask(self, name: str, content: Any, **headers: str) -> httpx2.Response:
         """As a program with the key of this name."""
-        body = {"model": "recto", "messages": [{"role": "user", "content": text}]}
+        body = {"model": "recto", "messages": [{"role": "user", "content": content}]}
         headers |= {"authorization": f"Bearer {self.keys[name]}"}
-        return httpx2.post(f"{self.url}/v1/chat/completions", json=body, headers=headers, timeout=60)
+        return httpx2.post(f"{self.link}/v1/chat/completions", json=body, headers=headers, timeout=60)
 
     def get(self, path: str, key: str = "", **headers: str) -> httpx2.Response:
         """As a browser that was signed in with this key."""
-        port = self.url.rpartition(":")[2]
-        cookie = {"cookie": f"recto-serve-{port}={key}"} if key else {}
-        return httpx2.get(f"{self.url}{path}", headers={"accept": "text/html"} | cookie | headers, timeout=60)
-
-    def end(self) -> None:
-        self.process.terminate()
-        self.process.wait(STARTS_WITHIN_S)
-        if self.process.stdout:
-            self.process.stdout.close()
+        cookie = {"cookie": f"recto-serve-{self.port}={key}"} if key else {}
+        return httpx2.get(f"{self.link}{path}", headers={"accept": "text/html"} | cookie | headers, timeout=60)
 
 
 @pytest.fixture(scope="module")
@@ -103,17 +76,13 @@ FORGED = """(name) => {
 
 def sign_in(browser: Browser, server: SharedServer, name: str, path: str = "/") -> Page:
     page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
-    page.goto(f"{server.url}/")
+    page.goto(f"{server.link}/")
     page.get_by_label("Your key for this server").fill(server.keys[name])
     page.get_by_role("button", name="Sign in").click()
     page.get_by_label("Message", exact=True).wait_for()
     if path != "/":
-        page.goto(f"{server.url}{path}")
+        page.goto(f"{server.link}{path}")
     return page
-
-
-def search(page: Page, text: str) -> None:
-    page.get_by_label("Search").fill(text)
 
 
 def test_neither_key_sees_the_others_conversations(browser: Browser, server: SharedServer) -> None:
@@ -124,21 +93,21 @@ def test_neither_key_sees_the_others_conversations(browser: Browser, server: Sha
     shot(anna, "shared")
     expect(ben.locator(".conversations")).not_to_contain_text("harbour")
     # by search
-    search(ben, "harbour safe")
-    expect(ben.locator(".conversations")).to_contain_text("Nothing")
-    search(anna, "harbour safe")
+    ben.get_by_label("Search").fill("harbour safe")
+    expect(ben.locator(".conversations")).to_contain_text("No title")
+    anna.get_by_label("Search").fill("harbour safe")
     expect(anna.locator(".conversations")).to_contain_text("4711")
     # by number and by id
     number = int(anna.url.rpartition("/")[2])
-    ben.goto(f"{server.url}/c/{number}")
+    ben.goto(f"{server.link}/c/{number}")
     expect(ben.get_by_role("alert")).to_contain_text(f"there is no conversation {number}")
     assert "4711" not in ben.content()
     found = json.loads(server.run("conversations", "list", "--json").splitlines()[0])
-    ben.goto(f"{server.url}/c/{found['id']}")
+    ben.goto(f"{server.link}/c/{found['id']}")
     expect(ben.get_by_role("alert")).to_contain_text("there is no conversation")
     # by what-if and statistics
     for path in (f"/whatif?c={number}", f"/stats?c={number}"):
-        ben.goto(server.url + path)
+        ben.goto(server.link + path)
         ben.locator("main h1").wait_for()
         expect(ben.locator(".failure")).to_contain_text("there is no conversation")
         assert "harbour" not in ben.content()
@@ -196,14 +165,11 @@ def test_a_guest_neither_downloads_models_nor_chooses_for_others(browser: Browse
 
 
 def test_a_picture_of_one_key_is_no_picture_of_another(server: SharedServer) -> None:
-    picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     content = [
         {"type": "text", "text": "Look"},
-        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
     ]
-    body = {"model": "recto", "messages": [{"role": "user", "content": content}]}
-    headers = {"authorization": f"Bearer {server.keys['anna']}"}
-    assert httpx2.post(f"{server.url}/v1/chat/completions", json=body, headers=headers, timeout=60).status_code == 200
+    assert server.ask("anna", content).status_code == 200
     listed = json.loads(server.run("conversations", "show", "--json").splitlines()[0])
     message = (listed.get("messages") or [listed])[0]["id"]
     assert server.get(f"/attached?message={message}&block=1", server.keys["anna"]).status_code == 200
@@ -212,31 +178,31 @@ def test_a_picture_of_one_key_is_no_picture_of_another(server: SharedServer) -> 
 
 
 def test_nobody_gets_in_without_a_key_from_another_site_or_under_another_name(server: SharedServer) -> None:
-    anna, port = server.keys["anna"], server.url.rpartition(":")[2]
-    assert server.get("/").status_code == 401
+    anna, proxy = server.keys["anna"], {"host": "recto.example.com"}
     assert "Sign in" in server.get("/").text
-    assert server.get("/", "recto-unknown").status_code == 401
-    assert server.get("/stats", accept="*/*").status_code == 403
-    assert server.get("/", anna).status_code == 200
-    assert server.get("/", anna, host="evil.example").status_code == 403
-    assert server.get("/", anna, origin="https://evil.example").status_code == 403
-    assert server.get("/", anna, host="recto.example.com").status_code == 200
-    assert server.get("/", anna, host="recto.example.com", origin="https://recto.example.com").status_code == 200
+    for key, headers, status in (
+        ("", {}, 401),
+        ("recto-unknown", {}, 401),
+        ("", {"accept": "*/*"}, 403),
+        (anna, {}, 200),
+        (anna, {"host": "evil.example"}, 403),
+        (anna, {"origin": "https://evil.example"}, 403),
+        (anna, proxy, 200),
+        (anna, proxy | {"origin": "https://recto.example.com"}, 200),
+    ):
+        assert server.get("/", key, **headers).status_code == status
     policy = server.get("/", anna).headers["content-security-policy"]
     assert "default-src 'none'" in policy
-    form, place = {"key": anna}, f"{server.url}/sign-in"
-    away = httpx2.post(place, headers={"origin": "https://evil.example"}, data=form, timeout=60)
-    assert (away.status_code, "set-cookie" in away.headers) == (403, False)
-    own = httpx2.post(place, headers={"origin": f"http://127.0.0.1:{port}"}, data=form, timeout=60)
-    cookie = own.headers["set-cookie"].lower()
-    assert own.status_code == 303
-    assert all(word in cookie for word in ("httponly", "samesite=strict"))
-    wrong = httpx2.post(
-        f"{server.url}/sign-in", headers={"origin": f"http://127.0.0.1:{port}"}, data={"key": "recto-x"}, timeout=60
-    )
-    assert (wrong.status_code, "set-cookie" in wrong.headers) == (403, False)
+    place, own = f"{server.link}/sign-in", {"origin": server.link}
+    away = httpx2.post(place, headers={"origin": "https://evil.example"}, data={"key": anna}, timeout=60)
+    wrong = httpx2.post(place, headers=own, data={"key": "recto-x"}, timeout=60)
+    for refused in (away, wrong):
+        assert (refused.status_code, "set-cookie" in refused.headers) == (403, False)
+    signed_in = httpx2.post(place, headers=own, data={"key": anna}, timeout=60)
+    assert signed_in.status_code == 303
+    assert all(word in signed_in.headers["set-cookie"].lower() for word in ("httponly", "samesite=strict"))
     # programs are served as before
-    assert httpx2.get(f"{server.url}/health", timeout=60).status_code == 200
+    assert httpx2.get(f"{server.link}/health", timeout=60).status_code == 200
     assert server.ask("anna", "Hello").status_code == 200
 
 
@@ -247,7 +213,7 @@ def test_a_key_that_is_removed_opens_nothing_more(browser: Browser, server: Shar
     server.run("serve", "keys", "remove", server.names["anna"])
     say(page, "Are you there?")
     expect(page.locator(".place.chat").get_by_role("alert").first).to_contain_text("The key of this page was removed")
-    page.goto(f"{server.url}/")
+    page.goto(f"{server.link}/")
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
 
 
@@ -265,8 +231,7 @@ def test_signing_out_forgets_the_key(browser: Browser, server: SharedServer) -> 
     page.get_by_text("More").click()
     page.get_by_role("link", name="Sign out").click()
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
-    if SHOTS:
-        shot(page, "sign-in")
+    shot(page, "sign-in")
     assert page.context.cookies() == []
 
 

@@ -1,11 +1,17 @@
-"""What templates make of texts and numbers, without a browser."""
+"""What templates make of texts, and which method an action calls, without a browser."""
+
+import asyncio
+
+import pytest
+from msgspec import ValidationError
 
 from recto.chat.blocks import ToolCall
 from recto.events import ApprovalAsked
 from recto.sources.source import Tool
 from recto.sources.tool_definition import ToolChange, ToolDefinition
+from recto.web.components import find_handler
 from recto.web.live_turn import LiveTurn
-from recto.web.stats_page import sources_plot
+from recto.web.menu import command_in
 from recto.web.templates import fill, summary_html
 
 
@@ -17,8 +23,7 @@ def test_each_line_of_a_summary_stays_a_line_and_what_nobody_said_is_marked() ->
     assert made.count("<li>") == 2
 
 
-def test_a_plot_of_nothing_is_not_drawn() -> None:
-    assert sources_plot([]) is None
+def test_without_sources_the_page_says_when_there_will_be_some() -> None:
     assert "No reply was given a source yet" in fill("stats_sources", period="month", periods=[])
 
 
@@ -32,3 +37,36 @@ def test_what_has_changed_about_a_tool_is_shown_with_the_question() -> None:
     assert "files/read has changed since you allowed it (description)" in change.blocks[0]
     assert "+ &lt;b&gt;Mails&lt;/b&gt;\\u200b all keys." in change.blocks[0]
     assert "Always, as it is now" in change.blocks[0]
+
+
+class Actor:
+    async def do_save_fact(self, number: int, text: str, line: int = 0) -> tuple[int, str, int]:
+        return number, text, line
+
+    async def forget(self) -> None:
+        raise AssertionError("no action calls this")
+
+
+def test_an_action_calls_its_method_with_values_of_the_right_types() -> None:
+    handle = find_handler(Actor(), {"do": "save-fact", "number": "5", "line": "", "focus": "x"})
+    assert handle
+    assert asyncio.run(handle()) == (5, "", 0)  # type: ignore[arg-type]
+    assert find_handler(Actor(), {"do": "forget"}) is None
+    assert find_handler(Actor(), {}) is None
+    with pytest.raises(ValidationError):
+        find_handler(Actor(), {"do": "save-fact", "number": "five"})
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("/compact", ("compact", "")),
+        (" /edit-x  two\nlines ", ("edit-x", "two\nlines")),
+        ("/etc/hosts says", None),
+        ("/", None),
+        ("", None),
+        ("say /compact", None),
+    ],
+)
+def test_a_command_is_told_from_a_message(text: str, found: tuple[str, str] | None) -> None:
+    assert command_in(text) == found

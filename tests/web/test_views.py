@@ -10,6 +10,7 @@ from tests.web.conftest import OpenPage, Serve, Served, shot
 from tests.web.test_looks import AXE, serious_findings
 
 from recto.api.blocking import open_desk
+from recto.web.menu import menu
 
 pytestmark = [pytest.mark.slow, pytest.mark.untraced]
 
@@ -17,15 +18,6 @@ REPLY: dict[str, Any] = {"text": "There are 14 boats in the harbour, and Anna Be
 SUMMARY: dict[str, Any] = {"text": "Task: count the boats. Facts: 14 boats.", "when": "summary"}
 PRICES = {"input": 3, "output": 15, "cache_read": 0.3}
 HOSTILE = "<img src=x onerror=alert(1)>"
-VIEWS = {
-    "/whatif": "What if",
-    "/stats": "Statistics",
-    "/graph": "Graph",
-    "/sources": "Sources",
-    "/memory": "Memory",
-    "/models": "Models",
-    "/settings": "Settings",
-}
 
 
 @pytest.fixture
@@ -63,7 +55,7 @@ def settled(page: Page) -> None:
 
 
 def test_every_view_is_in_the_menu_and_fits_a_narrow_screen(served: Served, open_page: OpenPage) -> None:
-    for address, title in VIEWS.items():
+    for address, title in menu(is_whole=True).items():
         for width, scheme in ((1280, "light"), (390, "dark")):
             page = open_page(served, path=address, width=width, color_scheme=scheme)
             expect(page.locator("main h1")).to_have_text(title)
@@ -78,21 +70,19 @@ def test_every_view_is_in_the_menu_and_fits_a_narrow_screen(served: Served, open
             page.context.close()
 
 
-def test_a_turn_is_planned_again_beside_what_it_was(served: Served, open_page: OpenPage) -> None:
+def test_a_turn_is_planned_again_and_strategies_are_compared(served: Served, open_page: OpenPage) -> None:
     page = open_page(served, path="/whatif")
     page.locator("select[name=strategy]").select_option("hybrid")
-    page.get_by_label("Window, in tokens").fill("1200")
-    page.get_by_role("button", name="Plan it again").click()
-    expect(page.get_by_text("As it would be")).to_be_visible(timeout=20_000)
+    window, plan = page.get_by_label("Window, in tokens"), page.get_by_role("button", name="Plan it again")
+    window.fill("1200")
+    plan.click()
+    expect(page.get_by_text("As it would be")).to_be_visible()
     expect(page.get_by_text("of 1,200 tokens")).to_be_visible()
-    expect(page.get_by_label("Window, in tokens")).to_have_value("1200")
-    page.get_by_label("Window, in tokens").fill("many")
-    page.get_by_role("button", name="Plan it again").click()
+    expect(window).to_have_value("1200")
+    window.fill("many")
+    plan.click()
     expect(page.get_by_text("the window is a whole number of tokens, not many")).to_be_visible()
-
-
-def test_strategies_are_compared_over_the_whole_conversation(served: Served, open_page: OpenPage) -> None:
-    page = open_page(served, path="/whatif")
+    page.reload()
     page.get_by_role("button", name="Compare the strategies").click()
     for name in ("as it was", "discard", "summarize", "hybrid"):
         expect(page.get_by_role("rowheader", name=name)).to_be_visible(timeout=60_000)
@@ -216,7 +206,7 @@ def test_a_setting_is_checked_as_one_types_and_saved_where_one_says(
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("context.threshold is set for you")).to_be_visible()
     assert "threshold = 0.6" in (tmp_path / "home/config.toml").read_text()
-    page.locator("[data-what=level]").select_option("conversation")
+    page.locator("[data-name=level]").select_option("conversation")
     page.get_by_label("context.threshold").fill("0.5")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("context.threshold is set for a conversation")).to_be_visible()

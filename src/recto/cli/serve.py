@@ -89,7 +89,7 @@ def command(
     if web:
         if find_spec("nicegui") is None:
             raise Invalid(NEEDS_EXTRA)
-        from recto.web.shared_page import with_page  # NiceGUI: a second
+        from recto.web.server import with_page  # NiceGUI: a second
 
         add_page = partial(with_page, host=host, names=web_hosts)
     settings = dict(options.assignment("--set", text) for text in assignments)

@@ -73,7 +73,7 @@ def command(flags: dict[str, str], port: int | None, host: str, stays_closed: bo
         elif not stays_closed and _has_display():
             webbrowser.open(access.one_time_link())
 
-    from recto.web.address import listening_socket  # only here
+    from recto.web.security import listening_socket  # only here
 
     # Ctrl-C is how the page ends
     with listening_socket(host, port) as listening, suppress(KeyboardInterrupt), ends:

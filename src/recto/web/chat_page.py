@@ -1,38 +1,38 @@
 """ChatPage: one tab with a conversation: the list at the left, messages and composer, the panel at the right.
 
-It only passes on: deeds of the user to the talk, and what changed to the parts of the page.
+It only passes on: actions of the user to the talk, and what changed to the parts of the page.
 """
 
 import asyncio
-import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from nicegui import Client, ui
 
 from recto.api.talk import AsyncTalk
+from recto.chat.conversation import Conversation, ConversationState
 from recto.errors import Invalid, RectoError
-from recto.web.built_in_models import BuiltInModels, Change, download_html
-from recto.web.commands import command_in, run_command
-from recto.web.completions import Completions
-from recto.web.components import Composer, Deed, Fragment
-from recto.web.conversation_view import ConversationView
-from recto.web.frame import BUILD_TIMEOUT_S, VIEWS, page_frame, place
-from recto.web.live import LiveConversation
+from recto.web.components import Act, Action, Composer, Fragment, find_handler
+from recto.web.documents import DocumentsView, NoteView
+from recto.web.first_start import FirstStart, SharedStart
+from recto.web.live import LiveConversation, LiveConversations, PageDesk, failure_of
 from recto.web.live_turn import TurnChange
-from recto.web.meter import Meter, WindowView
-from recto.web.page_desk import whole_desk
-from recto.web.page_door import FindDoor, PageDoor
-from recto.web.panel import Handler, Panel, PanelView
-from recto.web.reference_view import NoteView, ReferenceView
-from recto.web.reply_view import ReplyView
+from recto.web.menu import COMMANDS, Completions, command_in, run_command
+from recto.web.models_page import BuiltInModels, Change, download_html
+from recto.web.page import BUILD_TIMEOUT_S, LISTED, FindDoor, PageDoor, page_frame, place
+from recto.web.panel import Meter, Panel, ReplyView
 from recto.web.templates import fill
-from recto.web.transcript_view import TranscriptView
+from recto.web.transcript import TranscriptView
+
+if TYPE_CHECKING:
+    from recto.recall.message_search import FoundMessage
 
 NEW = "new"
 # What was written in an earlier conversation of a tab still arrives there; one opens no more of them in between.
 MOST_VISITS = 16
 
-log = logging.getLogger(__name__)
+MOST_FOUND = 20
+STATES: dict[ConversationState, str] = {"active": "Conversations", "archived": "Archived", "deleted": "Trash"}
 
 
 def add_chat_page(find: FindDoor) -> None:
@@ -53,74 +53,49 @@ async def _open_page(door: PageDoor, client: Client, number: str | None) -> None
         opened, failure = await door.live.open(), why.message
     page = ChatPage(door, opened, client)
     await page.build()
-    if failure:
-        page.tell(failure)
+    page.tell(failure)
 
 
 class ChatPage:
     def __init__(self, door: PageDoor, live: LiveConversation, client: Client) -> None:
-        self.desk, self.all_live, self.live = door.desk, door.live, live
-        self._client, self._parked = client, door.parked
-        desk = whole_desk(door.desk)
-        self._built_in = BuiltInModels(desk, door.live) if desk else None
-        first_start = self._first_start = door.start()
-        self.transcript = TranscriptView(lambda: self.live, first_start)
+        self.door, self.desk, self.all_live, self.live = door, door.desk, door.live, live
+        self._client = client
+        self._start = FirstStart(door.whole, takes_keys=door.takes_keys) if door.whole else SharedStart()
         self._visit = 0
         self._visits = {0: live}
-        """The latest conversations that this tab has shown, by a number that comes back with what is written there: a
-        message may overtake the opening of another one."""
+        """The latest conversations of this tab, by a number that comes back with what is written there: a message may
+        overtake the opening of another one."""
         self._refreshing: asyncio.Task[None] | None = None
         self._must_refresh = False
         self._woken: LiveConversation | None = None
         """The conversation whose model was told to get ready."""
-        self._handlers: dict[str, Handler] = {
-            "open": self._open,
-            "new": self._new,
-            "older": self._load_older,
-            "send": self._send,
-            "stop": self._stop,
-            "retry": self._retry,
-            "answer": self._answer,
-            "take-back": self._take_back,
-            "send-waiting": self._send_waiting,
-            "draft": self._draft,
-            "complete": self._complete,
-            "try": self._try,
-            "edit": self._edit,
-            "save-edit": self._save_edit,
-            "edit-summary": self._edit_summary,
-            "switch": self._switch,
-            "jump": self._jump,
-            "pin": self._pin,
-            "unpin": self._unpin,
-            "compact": self._compact,
-            "uncompact": self._uncompact,
-            "clear": self._clear,
-            **dict.fromkeys(first_start.deeds, self._start_with),
-        }
 
     async def build(self) -> None:
-        self._completions = Completions(whole_desk(self.desk), self._talk)
+        self._completions = Completions(self.door.whole, self._talk)
         with page_frame():
             with place("list", "nav", "Conversations"):
-                self.list = ConversationView(self.desk, self.all_live, self.act)
-                await self.list.build()
+                self.list = ConversationList(self.desk, self.all_live, self.act)
+                await self.list.draw()
             with place("chat", "main"):
                 self.head = Fragment(self._head_html(), self.act, tag="header").classes("chat-head")
-                await self.transcript.build(self.act)
+                self.transcript = TranscriptView(lambda: self.live, self._start, self.act)
+                await self.transcript.build()
                 self.notice = Fragment("", self.act).classes("notices")
                 self.download = Fragment("", self.act).classes("notices")
                 self.waiting = Fragment("", self.act).classes("waiting")
                 self.meter = Meter(self._talk, self.act)
-                self.composer = Composer(_key(self.live), self._visit, self.act, running=self.live.is_running)
-            self.panel = Panel(self._views(), Fragment("", self.act, tag="aside"))
-        self._handlers |= {**self.panel.handlers, **self.list.handlers, "delete": self._delete}
-        self.live.join(self)
-        self.all_live.watch_list(self.list.refresh)
+                self.composer = Composer(self._key(), self._visit, self.act, running=self.live.is_running)
+            note = NoteView(lambda: self._talk().vault, self._talk)
+            views = (self.meter, ReplyView(self.desk, self._talk), DocumentsView(self._talk), note)
+            self.panel = Panel(views, self.act)
+        self._actors: list[object] = [self, self.list, self.transcript, self.panel, *views]
+        if self.door.whole:
+            built_in = BuiltInModels(self.door.whole, self.all_live, self._hear_of_models)
+            self._actors.append(built_in)
+            self._client.on_delete(built_in.leave)
+        self.live.onlookers.add(self._look_on)
+        self.all_live.watchers.add(self.list.refresh)
         self._client.on_delete(self._leave)
-        if self._built_in:
-            self._handlers |= self._built_in.handlers
-            self._built_in.watch(self._hear_of_models)
         self.transcript.show_turn()
         self._show_download()
         self._show_place()
@@ -131,66 +106,61 @@ class ChatPage:
     def _talk(self) -> AsyncTalk:
         return self.live.talk
 
-    def _views(self) -> list[PanelView]:
-        return [
-            WindowView(self._talk, self.meter),
-            ReplyView(self.desk, self._talk),
-            ReferenceView(self._talk),
-            NoteView(self._talk),
-        ]
+    def _key(self, live: LiveConversation | None = None) -> str:
+        """The browser keeps the draft by it."""
+        return str((live or self.live).talk.number or NEW)
 
     def _leave(self) -> None:
-        self.live.leave(self)
-        self.all_live.unwatch_list(self.list.refresh)
-        if self._built_in:
-            self._built_in.unwatch(self._hear_of_models)
+        self.live.onlookers.discard(self._look_on)
+        self.all_live.watchers.discard(self.list.refresh)
 
-    # -- deeds
+    # -- actions
 
-    async def act(self, deed: Deed) -> None:
-        handler = self._handlers.get(str(deed.get("do")))
-        if handler is None:
-            return
+    async def act(self, action: Action) -> None:
         try:
-            await handler(deed)
-        except RectoError as why:
-            self.tell(why.message)
-        except Exception:
-            log.exception("the page could not do %s", deed.get("do"))
-            self.tell("something went wrong in Recto itself; the log says more")
+            await self._act(action)
+        except Exception as why:
+            self.tell(failure_of(why, f"the action {action.get('do')}"))
+
+    async def _act(self, action: Action) -> None:
+        for actor in self._actors:
+            if handle := find_handler(actor, action):
+                await handle()
+                await self.panel.open(actor)
+                return
+        if isinstance(self._start, FirstStart) and (handle := find_handler(self._start, action)):
+            if await self._start.tried(handle):
+                await self._move(await self.all_live.open())
+            else:
+                await self.transcript.refresh()
+        elif (name := str(action.get("do"))) in COMMANDS:
+            await run_command(self.desk, self.live, name)
 
     def tell(self, words: str) -> None:
-        """A failure, where it can be seen, until the next deed."""
+        """A failure, where it can be seen, until the next action."""
         self.notice.show(fill("failure", text=words) if words else "")
 
     def _note(self, words: str) -> None:
         self.notice.show(fill("notice", text=words) if words else "")
 
-    async def _open(self, deed: Deed) -> None:
-        await self._move(await self.all_live.open(str(deed["id"])))
-        if message := deed.get("message"):
-            await self._show_message(str(message))
+    async def do_open(self, id: str, message: str = "") -> None:
+        await self._move(await self.all_live.open(id))
+        if message:
+            await self._show_message(message)
 
-    async def _start_with(self, deed: Deed) -> None:
-        """Other notes or another model, chosen before the first message."""
-        if await self._first_start.act(deed):
-            await self._move(await self.all_live.open())
-        else:
-            await self.transcript.refresh()
-
-    async def _new(self, deed: Deed) -> None:
+    async def do_new(self) -> None:
         await self._move(await self.all_live.open())
 
-    async def _delete(self, deed: Deed) -> None:
-        await self.list.handlers["delete"](deed)
-        if str(deed["id"]) == self.live.talk.id:
-            await self._move(await self.all_live.open())
+    async def do_delete(self, id: str) -> None:
+        await self.list.do_delete(id)
+        if id == self.live.talk.id:
+            await self.do_new()
 
     async def _move(self, live: LiveConversation) -> None:
         """Shows another conversation in this tab."""
-        self.live.leave(self)
+        self.live.onlookers.discard(self._look_on)
         self.live = live
-        live.join(self)
+        live.onlookers.add(self._look_on)
         self._visit += 1
         self._visits[self._visit] = live
         self._visits.pop(self._visit - MOST_VISITS, None)
@@ -204,121 +174,103 @@ class ChatPage:
         self.meter.refresh()
         await self.panel.refresh()
 
-    async def _load_older(self, deed: Deed) -> None:
-        await self.transcript.load_older()
-
-    async def _send(self, deed: Deed) -> None:
+    async def do_send(self, text: str, place: str, files: list[str], visit: int = -1) -> None:
         self.tell("")
-        text, files = str(deed.get("text", "")), [str(each) for each in deed.get("files") or ()]
-        place = written_at = str(deed.get("place", ""))
+        written_at = place
         try:
-            live = await self._written_in(deed)
-            place = _key(live)
+            live = await self._written_in(visit)
+            place = self._key(live)
             if command := command_in(text):
                 self._note(await run_command(self.desk, live, *command))
             else:
-                await live.send(text, await self._parked.take(files))
+                await live.send(text, await self.door.parked.take(files))
                 if live is not self.live:
-                    self._note(f"This went to {_named(live)}, where you wrote it.")
+                    talk = live.talk
+                    name = f"#{talk.number} {talk.title}" if talk.number else "the new conversation"
+                    self._note(f"This went to {name}, where you wrote it.")
         except RectoError:
             self.composer.put(text, place)
             raise
         finally:
             self.composer.accept(written_at)
 
-    async def _written_in(self, deed: Deed) -> LiveConversation:
+    async def _written_in(self, visit: int) -> LiveConversation:
         """The conversation that was shown where this was written."""
-        live = self._visits.get(int(deed.get("visit", -1)))
+        live = self._visits.get(visit)
         if live is None:
-            raise Invalid(
-                "nothing was sent, since other conversations were opened meanwhile; what you wrote is a draft"
-            )
+            raise Invalid("not sent: other conversations were opened meanwhile; your text is kept as a draft")
         if live is self.live or live.talk.id is None:
             return live
         return await self.all_live.open(live.talk.id)
 
-    async def _stop(self, deed: Deed) -> None:
+    async def do_stop(self) -> None:
         self.live.stop()
 
-    async def _retry(self, deed: Deed) -> None:
-        self.live.retry()
+    async def do_answer(self, part: int, answer: str) -> None:
+        self.live.answer(part, answer)
 
-    async def _answer(self, deed: Deed) -> None:
-        self.live.answer(int(deed["part"]), str(deed["answer"]))
-
-    async def _take_back(self, deed: Deed) -> None:
-        taken = await self.live.talk.take_back(str(deed["id"]))
-        self.composer.put(taken.text, _key(self.live))
+    async def do_take_back(self, id: str) -> None:
+        taken = await self.live.talk.take_back(id)
+        self.composer.put(taken.text, self._key())
         self.live.refresh()
 
-    async def _send_waiting(self, deed: Deed) -> None:
-        self.live.send_waiting()
+    async def do_send_waiting(self) -> None:
+        self.live.run(self.live.talk.stream())
 
-    async def _draft(self, deed: Deed) -> None:
-        if deed.get("text") and self._woken is not self.live:
+    async def do_draft(self, text: str) -> None:
+        if text and self._woken is not self.live:
             self._woken = self.live
             await self.live.talk.wake()
-        self.meter.type(str(deed.get("text", "")))
+        self.meter.type(text)
 
-    async def _complete(self, deed: Deed) -> None:
-        found = await self._completions.find(str(deed.get("token", "")), str(deed.get("behind", "")))
-        self.composer.offer(int(deed["request"]), found)
+    async def do_complete(self, token: str, following: str, request: int) -> None:
+        self.composer.offer(request, await self._completions.find(token, following))
 
-    async def _try(self, deed: Deed) -> None:
-        self.composer.put(str(deed.get("text", "")), _key(self.live))
+    async def do_try(self, text: str) -> None:
+        self.composer.put(text, self._key())
 
-    async def _edit(self, deed: Deed) -> None:
-        message = await self.live.talk.message(str(deed["id"]))
+    async def do_edit(self, id: str) -> None:
+        message = await self.live.talk.message(id)
         self.composer.edit("message", message.id, f"message #{message.said}", message.text)
 
-    async def _edit_summary(self, deed: Deed) -> None:
+    async def do_edit_summary(self) -> None:
         self.composer.edit("summary", "", "the summary", (await self.live.talk.summary_block()).summary)
 
-    async def _save_edit(self, deed: Deed) -> None:
-        text, live = str(deed.get("text", "")), await self._written_in(deed)
-        if deed.get("kind") == "summary":
+    async def do_save_edit(self, kind: str, id: str, text: str, visit: int = -1) -> None:
+        live = await self._written_in(visit)
+        if kind == "summary":
             await live.talk.edit_summary(text)
             live.refresh()
         else:
-            live.edit(str(deed["id"]), text)
+            live.run(live.talk.stream_edit(id, text))
 
-    async def _switch(self, deed: Deed) -> None:
+    async def do_switch(self, id: str) -> None:
         self.live.check_idle()
-        await self.live.talk.switch(str(deed["id"]))
+        await self.live.talk.switch(id)
         self.live.refresh()
 
-    async def _jump(self, deed: Deed) -> None:
-        await self._show_message(f"#{deed['number']}")
+    async def do_jump(self, number: str) -> None:
+        await self._show_message(f"#{number}")
 
     async def _show_message(self, named: str) -> None:
         if await self.transcript.show_message(named):
             self._note("This message is on another branch of the conversation, which you are on now.")
 
-    async def _pin(self, deed: Deed) -> None:
-        await self.live.talk.pin(str(deed["id"]))
+    async def do_pin(self, id: str) -> None:
+        await self.live.talk.pin(id)
         self.live.refresh()
 
-    async def _unpin(self, deed: Deed) -> None:
-        await self.live.talk.unpin(str(deed["id"]))
-        self.live.refresh()
-
-    async def _compact(self, deed: Deed) -> None:
-        self.live.compact()
-
-    async def _uncompact(self, deed: Deed) -> None:
-        self.live.check_idle()
-        await self.live.talk.uncompact()
-        self.live.refresh()
-
-    async def _clear(self, deed: Deed) -> None:
-        self.live.check_idle()
-        await self.live.talk.clear()
+    async def do_unpin(self, id: str) -> None:
+        await self.live.talk.unpin(id)
         self.live.refresh()
 
     # -- what changed
 
-    def draw_turn(self, changes: Sequence[TurnChange]) -> None:
-        self.transcript.draw_turn(changes)
+    def _look_on(self, changes: Sequence[TurnChange] | None) -> None:
+        if changes is None:
+            self.refresh()
+        else:
+            self.transcript.draw_turn(changes)
 
     def refresh(self) -> None:
         """Reads the end of the conversation again; several calls at once read it once."""
@@ -330,12 +282,9 @@ class ChatPage:
         while self._must_refresh:
             self._must_refresh = False
             try:
-                with self._client:
-                    await self._refresh_once()
-            except RectoError as why:
-                self.tell(why.message)
-            except Exception:
-                log.exception("the page could not be brought up to date")
+                await self._refresh_once()
+            except Exception as why:
+                self.tell(failure_of(why, "bringing the page up to date"))
 
     async def _refresh_once(self) -> None:
         await self.transcript.refresh()
@@ -350,20 +299,18 @@ class ChatPage:
 
     def _show_place(self, *, is_same: bool = False) -> None:
         number = self.live.talk.number
-        self.composer.set_place(_key(self.live), self._visit, running=self.live.is_running, is_same=is_same)
+        self.composer.set_place(self._key(), self._visit, running=self.live.is_running, is_same=is_same)
         self.list.select(self.live.talk.id)
         address = f"/c/{number}" if number else "/"
-        ui.run_javascript(f"rectoPage.setAddress({address!r})")
+        self._client.run_javascript(f"rectoPage.setAddress({address!r})")
 
     def _head_html(self) -> str:
-        talk = self.live.talk
-        return fill(
-            "chat_head", title=talk.title or "New conversation", number=talk.number, model=talk.model, views=VIEWS
-        )
+        talk, title = self.live.talk, self.live.talk.title or "New conversation"
+        return fill("chat_head", title=title, number=talk.number, model=talk.model, views=self.door.menu)
 
     def _show_download(self) -> None:
         """A new conversation offers the built-in models anyway."""
-        if self._built_in:
+        if self.door.whole:
             self.download.show(download_html(self.live.talk.model if self.live.talk.id else ""))
 
     def _hear_of_models(self, change: Change) -> None:
@@ -375,20 +322,81 @@ class ChatPage:
             self.refresh()
 
     async def _begin_with_chosen(self) -> None:
-        with self._client:
-            await self._move(await self.all_live.open())
-            self._note(f"{self.live.talk.model} answers in new conversations.")
+        await self.do_new()
+        self._note(f"{self.live.talk.model} answers in new conversations.")
 
     async def _show_waiting(self) -> None:
         waiting = await self.live.talk.waiting()
         self.waiting.show(fill("waiting", waiting=waiting, running=self.live.is_running) if waiting else "")
 
 
-def _key(live: LiveConversation) -> str:
-    """What the browser keeps the draft by."""
-    return str(live.talk.number or NEW)
+class ConversationList(Fragment):
+    """The latest first, found by title and by what was said; archived ones and the trash."""
 
+    def __init__(self, desk: PageDesk, live: LiveConversations, act: Act) -> None:
+        super().__init__("", act)
+        self._desk, self._live = desk, live
+        self.selected: str | None = None
+        self.searched, self.renaming = "", ""
+        self.state: ConversationState = "active"
+        self.done: dict[str, str] = {}
+        """The last change, and the action that takes it back."""
 
-def _named(live: LiveConversation) -> str:
-    talk = live.talk
-    return f"#{talk.number} {talk.title}" if talk.number else "the new conversation"
+    def select(self, id: str | None) -> None:
+        if id != self.selected:
+            self.selected = id
+            self.refresh()
+
+    def refresh(self) -> None:
+        self._live.start(self.draw())
+
+    async def do_search(self, value: str) -> None:
+        self.searched = value.strip()
+        await self.draw()
+
+    async def do_show_state(self, value: ConversationState) -> None:
+        self.state = value
+        await self.draw()
+
+    async def do_rename(self, id: str) -> None:
+        """Shows a field for the title."""
+        self.renaming = id
+        await self.draw()
+
+    async def do_save_title(self, id: str, words: str) -> None:
+        self.renaming = ""
+        await self._desk.rename(id, words)
+        self._live.tell_list()
+
+    async def do_archive(self, id: str) -> None:
+        self._tell("archived: it is not listed, but still searched", await self._desk.archive(id), "unarchive")
+
+    async def do_unarchive(self, id: str) -> None:
+        self._tell("listed again", await self._desk.unarchive(id))
+
+    async def do_delete(self, id: str) -> None:
+        if id in self._live.running():
+            raise Invalid("a reply is coming in this conversation: stop it first")
+        self._tell("in the trash", await self._desk.delete(id), "restore")
+
+    async def do_restore(self, id: str) -> None:
+        self._tell("back from the trash", await self._desk.restore(id))
+
+    def _tell(self, words: str, about: Conversation, back: str = "") -> None:
+        self.done = {"words": f"{about.title or f'#{about.number}'} is {words}.", "back": back, "id": about.id}
+        self._live.tell_list()
+
+    async def draw(self) -> None:
+        found: list[Conversation] = []
+        hits: list[FoundMessage] = []
+        failure = ""
+        try:
+            if self.searched:
+                found = await self._desk.find_conversations(self.searched, limit=MOST_FOUND)
+                hits = list(await self._desk.search(self.searched, limit=MOST_FOUND))
+            else:
+                found = await self._desk.conversations(limit=LISTED, state=self.state)
+        except RectoError as why:
+            failure = why.message
+        values = {"conversations": found, "hits": hits, "running": self._live.running(), "failure": failure}
+        self.show(await asyncio.to_thread(fill, "conversations", view=self, states=STATES, **values))

@@ -1,77 +1,81 @@
-"""The parts of the page that run in the browser: HTML with buttons that act, the list of messages, the composer."""
+"""Elements that run in the browser: HTML whose buttons act, the composer, plots. And how their actions arrive.
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+Texts of plots reach the browser as data: they are written on a canvas, never as HTML.
+"""
 
-import msgspec
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct, convert, to_builtins
 from nicegui.element import Element
+from nicegui.elements import echart
 from nicegui.events import GenericEventArguments
 
-from recto.web.live_turn import TurnChange
-
-Deed = dict[str, Any]
+Action = dict[str, Any]
 """What the user did: `do` names it, the rest are the data of the button or form."""
-Act = Callable[[Deed], Coroutine[Any, Any, None]]
+Act = Callable[[Action], Coroutine[Any, Any, None]]
+Handler = Callable[[], Awaitable[object]]
 
 
-class Fragment(Element, component="assets/fragment.js"):
+def find_handler(actor: object, action: Action) -> Handler | None:
+    """For the action `save-fact` the method `do_save_fact`, with what its parameters name; None where there is none."""
+    method = getattr(actor, "do_" + str(action.get("do")).replace("-", "_"), None)
+    if method is None:
+        return None
+    values: dict[str, Any] = {}
+    for name, parameter in inspect.signature(method).parameters.items():
+        given = action.get(name)
+        if parameter.annotation == Action:
+            values[name] = action
+        elif given not in (None, "") or parameter.default is parameter.empty:
+            values[name] = convert("" if given is None else given, parameter.annotation, strict=False)
+    return partial(method, **values)
+
+
+class ActingElement(Element):
+    """An element whose events are actions."""
+
+    def __init__(self, act: Act | None, **props: Any) -> None:
+        super().__init__()
+        self._props.update(props)
+        if act:
+            self.on("do", partial(_hear, act))
+
+
+async def _hear(act: Act, event: GenericEventArguments) -> None:
+    if isinstance(event.args, dict):
+        await act(event.args)
+
+
+class Fragment(ActingElement, component="assets/fragment.js"):
     """HTML from a template. Whatever in it has `data-do` acts when it is clicked, sent or changed."""
 
     def __init__(self, html: str = "", act: Act | None = None, *, tag: str = "div") -> None:
-        super().__init__()
-        self._props["html"], self._props["tag"] = html, tag
-        if act:
-            self.on("do", _acting(act))
+        super().__init__(act, html=html, tag=tag)
 
     def show(self, html: str) -> None:
-        """Puts other HTML in its place; what is open in it stays open."""
+        """Replaces the HTML; open folds stay open."""
         if html != self._props["html"]:
             self._props["html"] = html
             self.update()
 
 
-class MessageList(Element, component="assets/messages.js"):
-    """Messages, older ones above, which are asked for when the user scrolls there; below them the running turn."""
-
-    def __init__(self, items: Sequence[dict[str, str]], more: bool, act: Act) -> None:
-        super().__init__()
-        self._props["items"], self._props["more"] = list(items), more
-        self.on("do", _acting(act))
-
-    def show(self, items: Sequence[dict[str, str]], *, more: bool) -> None:
-        """Another conversation, from its end."""
-        self.run_method("show", list(items), more)
-
-    def patch(self, order: Sequence[str], changed: Sequence[dict[str, str]], *, more: bool) -> None:
-        """The messages in this order; those that are new or have changed, with their HTML."""
-        self.run_method("patch", list(order), list(changed), more)
-
-    def draw(self, changes: Sequence[TurnChange]) -> None:
-        self.run_method("draw", msgspec.to_builtins(changes))
-
-    def set_turn(self, changes: Sequence[TurnChange] | None, failure: str) -> None:
-        """The running turn as a whole, or None where nothing runs."""
-        self.run_method("setTurn", None if changes is None else msgspec.to_builtins(changes), failure)
-
-    def jump(self, id: str) -> None:
-        self.run_method("jump", id)
-
-
-class Composer(Element, component="assets/composer.js"):
+class Composer(ActingElement, component="assets/composer.js"):
     """Where the user writes. The text stays in the browser until it is sent, and over a reload."""
 
     def __init__(self, key: str, visit: int, act: Act, *, running: bool) -> None:
-        super().__init__()
-        self._props["start"], self._props["visit"], self._props["busy"] = key, visit, running
-        self.on("do", _acting(act))
+        super().__init__(act, start=key, visit=visit, busy=running)
 
     def set_place(self, key: str, visit: int, *, running: bool, is_same: bool = False) -> None:
-        """Which conversation is written to, and whether a reply is coming. The same one may have got a number: what is
-        being written stays. `visit` comes back with what is sent."""
+        """The conversation that is written to. With `is_same` it only got a number, and the text stays. `visit` comes
+        back with the message."""
         self.run_method("setPlace", key, visit, running, is_same)
 
     def accept(self, key: str) -> None:
-        """What was sent from there has arrived; until then the browser keeps it."""
+        """The message that was sent from there has arrived; until then the browser keeps it."""
         self.run_method("accepted", key)
 
     def offer(self, request: int, found: Sequence[dict[str, str]]) -> None:
@@ -79,17 +83,64 @@ class Composer(Element, component="assets/composer.js"):
         self.run_method("offer", request, list(found))
 
     def edit(self, kind: str, id: str, words: str, text: str) -> None:
-        """Another text for something that was said; what was being written comes back afterwards."""
+        """Edits something that was said; the draft comes back afterwards."""
         self.run_method("edit", kind, id, words, text)
 
     def put(self, text: str, key: str) -> None:
-        """A text to go on from in a conversation, now or once it is shown; nothing that was typed is lost."""
+        """Adds a text to the draft of a conversation, now or once it is shown."""
         self.run_method("put", text, key)
 
 
-def _acting(act: Act) -> Callable[[GenericEventArguments], Coroutine[Any, Any, None]]:
-    async def heard(event: GenericEventArguments) -> None:
-        if isinstance(event.args, dict):
-            await act(event.args)
+class GraphNode(Struct, frozen=True):
+    id: str
+    name: str
+    size: float
+    group: int
+    is_gone: bool = False
+    is_found: bool = False
+    """Matches the search."""
 
-    return heard
+
+Colour = Literal["accent", "soft", "good", "warn", "bad", "history", "rules", "tools", "memory", "summary", "system"]
+
+
+class Series(Struct, frozen=True):
+    name: str
+    data: Sequence[float | None]
+    kind: Literal["bar", "line", "marks", "points"] = "bar"
+    """A line joins what follows each other in time; models and strategies have points."""
+    colour: Colour = "accent"
+    stack: str = ""
+    right: bool = False
+    """Measured on the axis at the right."""
+    optional: bool = False
+    """Left out where all values are 0 or missing."""
+
+
+# ECharts, as NiceGUI brings it.
+LIBRARY = Path(echart.__file__ or "").parent / "dist"
+
+
+class Plot(ActingElement, component="assets/plot.js", esm={"nicegui-echart": str(LIBRARY)}):
+    """Bars and lines, or a graph whose nodes open notes. Both have a label for those who do not see them."""
+
+    def __init__(self, act: Act | None = None) -> None:
+        super().__init__(act, plot=None, graph=None)
+
+    def show(self, label: str, names: Sequence[str], *series: Series, axes: tuple[str, str, str]) -> None:
+        """`names` stand along the axis below; `axes` name that, the one at the left and the one at the right. Nothing
+        is shown where all values are 0 or missing."""
+        shown = [each for each in series if any(each.data) or not each.optional]
+        across, up, up_right = axes
+        plot = {"label": label, "names": names, "across": across, "up": up, "up_right": up_right}
+        is_empty = not any(any(each.data) for each in series)
+        self._props["plot"] = None if is_empty else plot | {"series": to_builtins(shown)}
+        self.update()
+
+    def show_graph(
+        self, label: str, nodes: Sequence[GraphNode], lines: Sequence[tuple[int, int, int]], groups: Sequence[str]
+    ) -> None:
+        """`lines` join the places of two nodes, and say how strongly."""
+        graph = {"label": label, "nodes": to_builtins(nodes), "lines": lines, "groups": groups}
+        self._props["graph"] = graph if nodes else None
+        self.update()

@@ -1,67 +1,160 @@
-"""Files that come in with messages, and pictures that the page shows: those of a message, and those of the vault."""
+"""Files that come in with messages, parked until their message is sent; pictures of the vault, as the page shows them.
+
+Each visitor has a private folder in the home, with at most 50 files of together 128 MB: the oldest go first. All are
+gone after an hour, also those that a killed server left.
+"""
 
 import asyncio
 import base64
-import logging
-from pathlib import PurePath
+import os
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from hashlib import sha256
+from pathlib import Path, PurePath
 
-from fastapi import FastAPI, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import Response
 
+from recto.api.ask_options import Attachment
+from recto.base.home_files import PARKED_FOLDER, make_private_folder
+from recto.base.ids import new_id
+from recto.base.text import clean
 from recto.chat.blocks import Image
-from recto.errors import Invalid, NotFound, RectoError
+from recto.errors import Invalid, NotFound
 from recto.sources.documents import attachment
 from recto.vault.links import Link, split_link
 from recto.vault.vault import NO_VAULT, Vault
-from recto.web.message_view import SHOWN_TYPES
-from recto.web.page_door import FindDoor
+from recto.web.security import MAX_BODY, TOO_LARGE
 
-log = logging.getLogger(__name__)
+MOST_FILES, MOST_BYTES = 50, 128 << 20
+KEPT_S, SWEEP_S = 3600.0, 60.0
+GONE = "an attachment is gone: they are kept for an hour; attach it again"
+# Pictures that a browser shows without running anything in them.
+SHOWN_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 # Nothing in a picture can run, even where it is opened alone.
 ALONE = {"content-security-policy": "default-src 'none'; sandbox", "cache-control": "private, max-age=3600"}
 
 
-def add_file_routes(app: FastAPI, find: FindDoor) -> None:
-    @app.post("/attach")
-    async def attach(request: Request, name: str) -> Response:
-        parked = (await find(request.scope)).parked
+class ParkedFiles:
+    """The files of one visitor. `owner` is the name of a key, or nothing."""
+
+    def __init__(self, home: Path, owner: str = "") -> None:
+        self._folder = home / PARKED_FOLDER / sha256(owner.encode()).hexdigest()[:32]
+        self._uploading = asyncio.Lock()
+
+    async def add(self, name: str, chunks: AsyncIterable[bytes]) -> str:
+        """Keeps an upload; gives its id. One upload at a time: the others wait unread. Raises Invalid for one that is
+        too large, or cannot be attached."""
+        async with self._uploading:
+            make_private_folder(self._folder)
+            file = self._folder / new_id()
+            try:
+                await _write(file, chunks)
+                await asyncio.to_thread(_finish, file, name)
+            except BaseException:
+                _remove(file)
+                raise
+            await asyncio.to_thread(self._make_room)
+            return file.name
+
+    async def take(self, ids: Sequence[str]) -> list[Attachment]:
+        """The attachments, which are kept no longer. NotFound for one that is gone, or another's."""
+        return await asyncio.to_thread(self._take, ids) if ids else []
+
+    def _take(self, ids: Sequence[str]) -> list[Attachment]:
+        if not all(id.isalnum() for id in ids):
+            raise NotFound(GONE)
+        files = [self._folder / id for id in ids]
         try:
-            return JSONResponse({"id": await parked.add(PurePath(name).name or "file", request.stream())})
-        except RectoError as why:
-            return JSONResponse({"error": why.message})
+            found = [_read(file) for file in files]
         except OSError as why:
-            log.error("an upload could not be kept: %s", why)
-            return JSONResponse({"error": "the server could not keep this file"})
+            raise NotFound(GONE) from why
+        for file in files:
+            _remove(file)
+        return found
 
-    @app.get("/attached")
-    async def attached(request: Request, message: str, block: int) -> Response:
-        """A picture that came with a message."""
-        try:
-            media_type, data = await (await find(request.scope)).desk.attached(message, block)
-        except RectoError as why:
-            return PlainTextResponse(why.message, 404)
-        if media_type not in SHOWN_TYPES:
-            return PlainTextResponse("this is not a picture", 404)
-        return Response(data, media_type=media_type, headers=ALONE)
-
-    @app.get("/vault-image")
-    async def vault_image(request: Request, path: str) -> Response:
-        """A picture of the vault, by its path or its name as links name it."""
-        try:
-            vault = (await find(request.scope)).desk.vault
-            if vault is None:
-                raise NotFound(NO_VAULT)
-            return await asyncio.to_thread(_picture, vault, path)
-        except RectoError as why:
-            return PlainTextResponse(why.message, 404)
+    def _make_room(self) -> None:
+        files = [each for each in self._folder.iterdir() if not each.suffix]
+        total = 0
+        for number, file in enumerate(sorted(files, reverse=True)):  # ids are in the order of time
+            total += file.stat().st_size
+            if number >= MOST_FILES or total > MOST_BYTES:
+                _remove(file)
 
 
-def _picture(vault: Vault, path: str) -> Response:
+async def _write(file: Path, chunks: AsyncIterable[bytes]) -> None:
+    size = 0
+    with open(file, "xb", opener=_private) as out:  # noqa: ASYNC230  some kilobytes at a time
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > MAX_BODY:
+                raise Invalid(TOO_LARGE)
+            out.write(chunk)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _finish(file: Path, name: str) -> None:
+    """Writes the name into a file of its own: it may be longer than that of a file, and hold any character. Raises
+    Invalid where the upload cannot be attached."""
+    with open(file.with_suffix(".name"), "xb", opener=_private) as out:
+        out.write(clean(name)[0].encode())
+    _read(file)
+
+
+def _read(file: Path) -> Attachment:
+    return attachment(file.with_suffix(".name").read_bytes().decode(), file.read_bytes())
+
+
+def _remove(file: Path) -> None:
+    for each in (file, file.with_suffix(".name")):
+        with suppress(OSError):
+            each.unlink()
+
+
+@asynccontextmanager
+async def expiring_files(home: Path) -> AsyncGenerator[None, None]:
+    """While a server runs: files expire, first those that an earlier one left."""
+    await asyncio.to_thread(_remove_expired, home)
+    sweeping = asyncio.create_task(_keep_removing(home))
+    try:
+        yield
+    finally:
+        sweeping.cancel()
+
+
+async def _keep_removing(home: Path) -> None:
+    while True:
+        await asyncio.sleep(SWEEP_S)
+        await asyncio.to_thread(_remove_expired, home)
+
+
+def _remove_expired(home: Path) -> None:
+    oldest = time.time() - KEPT_S
+    with suppress(OSError):
+        for file in (home / PARKED_FOLDER).glob("*/*"):
+            with suppress(OSError):
+                if file.stat().st_mtime < oldest:
+                    file.unlink()
+
+
+def vault_picture(vault: Vault | None, path: str) -> Response:
+    """A picture of the vault, by its path or its name as links name it."""
+    if vault is None:
+        raise NotFound(NO_VAULT)
     at = vault.find_existing(path) or vault.resolve(Link(f"[[{path}]]", *split_link(path)))
     if at is None:
         raise NotFound(f"there is no picture {path[:80]} in the vault", path=path)
     vault.folder.check_ignored(at)
     found = attachment(PurePath(at).name, vault.folder.read(at))
-    if not isinstance(found, Image) or found.media_type not in SHOWN_TYPES:
+    if not isinstance(found, Image):
         raise Invalid(f"{at} is not a picture", path=at)
-    return Response(base64.b64decode(found.base64), media_type=found.media_type, headers=ALONE)
+    return picture(found.media_type, base64.b64decode(found.base64))
+
+
+def picture(media_type: str, data: bytes) -> Response:
+    if media_type not in SHOWN_TYPES:
+        raise Invalid("this is not a picture")
+    return Response(data, media_type=media_type, headers=ALONE)

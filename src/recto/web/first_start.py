@@ -1,4 +1,4 @@
-"""FirstStart: what an empty conversation shows: a folder of notes to choose, a key or a model, three questions to try.
+"""FirstStart: an empty conversation: a folder of notes to choose, a key or a model, three questions to try.
 
 A key goes from its field to the key store, and nowhere else: it is neither shown nor logged.
 """
@@ -19,13 +19,11 @@ from recto.settings.file import set_setting
 from recto.settings.keys import KeyStore
 from recto.vault.folder import NoteFolder, folders_like, look_at_folder
 from recto.vault.vault import Vault
-from recto.web.built_in_models import choices_html
-from recto.web.components import Deed
-from recto.web.panel import Handler
-from recto.web.reference_view import questions_to_try
+from recto.web.components import Handler
+from recto.web.documents import questions_to_try
+from recto.web.models_page import choices_html
 from recto.web.templates import fill
 
-BUILT_IN = f"{EMBEDDED}:"
 # Those that most people have a key of come first.
 USUAL_PROVIDERS = ("anthropic", "openai", "gemini")
 MOST_MODELS = 60
@@ -34,94 +32,79 @@ FAR_AWAY = "A key is taken only on a page that listens on this machine alone: th
 
 class FirstStart:
     def __init__(self, desk: AsyncDesk, *, takes_keys: bool) -> None:
-        self._desk, self._takes_keys = desk, takes_keys
-        self._typed = ""
-        self._found: NoteFolder | None = None
-        self._offered: list[str] = []
-        self._models: list[str] = []
-        self._told, self._failure = "", ""
+        self._desk, self.takes_keys = desk, takes_keys
+        self.typed = ""
+        self.found: NoteFolder | None = None
+        self.offered: list[str] = []
+        self.models: list[str] = []
+        self.told, self.failure = "", ""
         self._questions: dict[Path, list[str]] = {}
-        self._looks: dict[str, Handler] = {
-            "look-folder": self._look,
-            "choose-model": self._choose,
-            "set-key": self._set_key,
-        }
-        self._changes: dict[str, Handler] = {"use-folder": self._use_folder, "use-model": self._use_model}
-        """What a new conversation begins with."""
-        self.deeds = (*self._looks, *self._changes)
 
-    async def act(self, deed: Deed) -> bool:
-        """True where a conversation that begins now is another than before."""
-        name = str(deed.get("do"))
-        self._told, self._failure = "", ""
+    async def tried(self, handle: Handler) -> bool:
+        """Does one of the following; a failure is shown here. True where new conversations begin otherwise now."""
+        self.told, self.failure = "", ""
         try:
-            await (self._looks | self._changes)[name](deed)
+            return bool(await handle())
         except RectoError as why:
-            self._failure = why.message
-        return name in self._changes and not self._failure
+            self.failure = why.message
+            return False
 
-    async def _look(self, deed: Deed) -> None:
+    async def do_look_folder(self, value: str) -> None:
         """A folder, as it is typed."""
-        self._typed = str(deed.get("value") or deed.get("folder") or "")
-        self._offered = await asyncio.to_thread(folders_like, self._typed)
-        self._found = await asyncio.to_thread(look_at_folder, self._typed) if self._typed.strip() else None
+        self.typed = value
+        self.offered = await asyncio.to_thread(folders_like, value)
+        self.found = await asyncio.to_thread(look_at_folder, value) if value.strip() else None
 
-    async def _use_folder(self, deed: Deed) -> None:
-        found = await asyncio.to_thread(look_at_folder, str(deed.get("folder", "")))
+    async def do_use_folder(self, folder: str) -> bool:
+        found = await asyncio.to_thread(look_at_folder, folder)
         if found.problem:
             raise Invalid(found.problem)
         await self._desk.use(vault=found.path)
         await asyncio.to_thread(set_setting, "vault", str(found.path), home=self._desk.home)
-        self._typed, self._found, self._offered = "", None, []
-        self._told = f"Recto reads {counted(found.notes, 'note')} in {found.path} from now on."
+        self.typed, self.found, self.offered = "", None, []
+        self.told = f"Recto reads {counted(found.notes, 'note')} in {found.path} from now on."
+        return True
 
-    async def _set_key(self, deed: Deed) -> None:
-        if not self._takes_keys:
+    async def do_set_key(self, provider: str, key: str) -> None:
+        if not self.takes_keys:
             raise Invalid(FAR_AWAY)
-        provider = str(deed.get("provider", ""))
         variable = key_variables(os.environ).get(provider)
         if variable is None:
             raise Invalid("choose the provider that the key belongs to")
-        place = await asyncio.to_thread(KeyStore(self._desk.home).put, variable, str(deed.get("key", "")))
+        place = await asyncio.to_thread(KeyStore(self._desk.home).put, variable, key)
         where = "the system's keyring" if place == "keyring" else "a file that only you can read"
-        self._told = f"The key of {provider} is in {where}. Now choose a model."
-        await self._read_models(provider)
+        self.told = f"The key of {provider} is in {where}. Now choose a model."
+        await self._read_models(f"{provider}:")
 
-    async def _choose(self, deed: Deed) -> None:
-        await self._read_models("")
+    async def do_choose_model(self) -> None:
+        await self._read_models(":")
 
     async def _read_models(self, first: str) -> None:
-        """Those that can be asked now; those of one provider before the others."""
+        """Those that can be asked now; those that begin so before the others."""
         found = await model_overview(self._desk.home, self._desk.project, os.environ)
         names = [model.name for model in found.usable if model.provider != EMBEDDED]
         if not names:
             raise Invalid("no other model can be asked yet: set a key of a provider, or start a server such as Ollama")
-        self._models = sorted(names, key=lambda name: not (first and name.startswith(f"{first}:")))[:MOST_MODELS]
+        self.models = sorted(names, key=lambda name: not name.startswith(first))[:MOST_MODELS]
 
-    async def _use_model(self, deed: Deed) -> None:
-        model = str(deed.get("model", ""))
+    async def do_use_model(self, model: str) -> bool:
         await self._desk.use(model=model)
         await asyncio.to_thread(set_setting, "model", model, home=self._desk.home)
-        self._models, self._told = [], f"{model} answers from now on."
+        self.models, self.told = [], f"{model} answers from now on."
+        return True
 
     async def html(self, talk: AsyncTalk) -> str:
-        vault, known = talk.vault, key_variables(os.environ)
+        vault = talk.vault
         return fill(
             "empty",
-            vault=vault.root if vault else None,
-            notes=await asyncio.to_thread(_notes_in, vault),
-            model=talk.model,
-            builtin=talk.model.startswith(BUILT_IN),
-            built_in=Markup(choices_html(talk.model)),
-            typed=self._typed,
-            found=self._found,
-            offered=self._offered,
-            models=self._models,
-            providers=sorted(known, key=lambda name: (name not in USUAL_PROVIDERS, name)),
-            takes_keys=self._takes_keys,
             far_away=FAR_AWAY,
-            told=self._told,
-            failure=self._failure,
+            vault=vault.root if vault else None,
+            notes=(await asyncio.to_thread(look_at_folder, str(vault.root))).notes if vault else 0,
+            model=talk.model,
+            builtin=talk.model.startswith(f"{EMBEDDED}:"),
+            built_in=Markup(choices_html(talk.model)),
+            start=self,
+            providers=sorted(key_variables(os.environ), key=lambda name: (name not in USUAL_PROVIDERS, name)),
             questions=await self._questions_for(vault),
         )
 
@@ -136,17 +119,5 @@ class FirstStart:
 class SharedStart:
     """The same for somebody who shares a server: notes, keys and models are its owner's."""
 
-    deeds: tuple[str, ...] = ()
-
-    async def act(self, deed: Deed) -> bool:
-        return False
-
     async def html(self, talk: AsyncTalk) -> str:
         return fill("empty_shared", model=talk.model, questions=questions_to_try(None))
-
-
-AnyStart = FirstStart | SharedStart
-
-
-def _notes_in(vault: Vault | None) -> int:
-    return look_at_folder(str(vault.root)).notes if vault else 0

@@ -7,38 +7,39 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import aclosing, suppress
-from types import TracebackType
-from typing import Any, Protocol, Self
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any, Self
 
 from recto.api.ask_options import Attachment
+from recto.api.desk import AsyncDesk
 from recto.api.talk import AsyncTalk
 from recto.chat.conversation import Conversation
 from recto.errors import Invalid, RectoError
 from recto.events import Appended, Event, Question, Replied
+from recto.serve.key_desk import KeyDesk
 from recto.vault.vault import Vault
 from recto.web.live_turn import LiveTurn, TurnChange
-from recto.web.page_desk import PageDesk
 
 # How often growing replies are drawn, and how often the store is looked at for what others did.
 DRAW_S, LOOK_S = 0.05, 1.0
+# A busy server draws less often, so that every reply gets its share.
 DRAWING_SHARE = 10
 # Conversations of the list that are compared to notice a change.
 MOST_LISTED = 200
 
 log = logging.getLogger(__name__)
+PageDesk = AsyncDesk | KeyDesk
+"""Everything of a home, or one key's part."""
+Onlooker = Callable[[Sequence[TurnChange] | None], object]
+"""A tab that shows a conversation. Called with changes of the running turn, or None: anything else may have changed."""
 
 
-class Onlooker(Protocol):
-    """A tab that shows the conversation."""
-
-    def draw_turn(self, changes: Sequence[TurnChange]) -> None:
-        """Parts of the running turn have changed."""
-        ...
-
-    def refresh(self) -> None:
-        """Stored messages, or anything else about the conversation, may have changed."""
-        ...
+def failure_of(why: Exception, what: str, hint: str = "the log says more") -> str:
+    """One sentence to show. Unexpected errors are logged with their traceback."""
+    if isinstance(why, RectoError):
+        return why.message
+    log.error("%s failed", what, exc_info=why)
+    return f"something went wrong in Recto itself; {hint}"
 
 
 class LiveConversation:
@@ -47,34 +48,21 @@ class LiveConversation:
         self.turn: LiveTurn | None = None
         self.failure = ""
         """Why the last turn ended early; empty when it did not."""
+        self.onlookers: set[Onlooker] = set()
+        self.task: asyncio.Task[None] | None = None
+        """Of the last turn."""
         self._desk, self._stored = desk, stored
-        self._onlookers: list[Onlooker] = []
-        self._task: asyncio.Task[None] | None = None
-        self._drawing: asyncio.Task[None] | None = None
 
     @property
     def is_running(self) -> bool:
         return self.turn is not None
 
-    @property
-    def ending(self) -> asyncio.Task[None] | None:
-        """The task of the running turn, to be waited for."""
-        return self._task
-
-    @property
-    def is_watched(self) -> bool:
-        return bool(self._onlookers)
-
-    def join(self, onlooker: Onlooker) -> None:
-        self._onlookers.append(onlooker)
-
-    def leave(self, onlooker: Onlooker) -> None:
-        with suppress(ValueError):
-            self._onlookers.remove(onlooker)
-
     def refresh(self) -> None:
-        for each in tuple(self._onlookers):
-            each.refresh()
+        self._tell(None)
+
+    def _tell(self, changes: Sequence[TurnChange] | None) -> None:
+        for onlooker in tuple(self.onlookers):
+            onlooker(changes)
 
     # -- turns
 
@@ -83,26 +71,13 @@ class LiveConversation:
         if self.is_running:
             await self.talk.queue(text, attachments=attachments)
             self.refresh()
-            return
-        self._run(self.talk.stream(text, attachments=attachments))
-
-    def edit(self, message: str, text: str) -> None:
-        self._run(self.talk.stream_edit(message, text))
-
-    def retry(self) -> None:
-        self._run(self.talk.stream_regenerate())
-
-    def compact(self, keep: str = "") -> None:
-        self._run(self.talk.stream_compaction(keep))
-
-    def send_waiting(self) -> None:
-        """Sends what an earlier turn left waiting."""
-        self._run(self.talk.stream())
+        else:
+            self.run(self.talk.stream(text, attachments=attachments))
 
     def stop(self) -> None:
-        """Stops the reply; what came of it is kept."""
-        if self._task:
-            self._task.cancel()
+        """Stops the reply. Its text so far is kept."""
+        if self.task:
+            self.task.cancel()
 
     def answer(self, part: int, answer: str) -> None:
         """The user's answer to a question of the running turn."""
@@ -111,33 +86,30 @@ class LiveConversation:
             self._draw()
 
     def check_idle(self) -> None:
-        """Refuses what cannot be done while a reply comes."""
+        """Raises Invalid while a reply comes."""
         if self.is_running:
             raise Invalid("a reply is on its way: wait for it, or stop it first")
 
-    def _run(self, events: AsyncGenerator[Event, None]) -> None:
+    def run(self, events: AsyncGenerator[Event, None]) -> None:
+        """Follows a turn to its end, with or without onlookers."""
         self.check_idle()
         self.turn, self.failure = LiveTurn(), ""
-        self._task = asyncio.create_task(self._follow(events))
-        self._drawing = asyncio.create_task(self._keep_drawing(self.turn))
+        self.task = asyncio.create_task(self._follow(events))
         self.refresh()
 
     async def _follow(self, events: AsyncGenerator[Event, None]) -> None:
+        drawing = asyncio.create_task(self._keep_drawing())
         try:
-            async with aclosing(events):
-                async for event in events:
-                    await self._hear(event)
-        except RectoError as why:
-            self.failure = why.message
-        except asyncio.CancelledError:
-            pass  # stopped by the user; what came is stored
-        except Exception:
-            log.exception("a turn failed")
-            self.failure = "something went wrong in Recto itself; the log says more, and your message is kept"
+            # stopped by the user; the text so far is stored
+            with suppress(asyncio.CancelledError):
+                async with aclosing(events):
+                    async for event in events:
+                        await self._hear(event)
+        except Exception as why:
+            self.failure = failure_of(why, "a turn", "the log says more, and your message is kept")
         finally:
             self.turn = None
-            if self._drawing:
-                self._drawing.cancel()
+            drawing.cancel()
             self.refresh()
             self._stored(self)
 
@@ -150,29 +122,24 @@ class LiveConversation:
             # what was shown as it came is a stored message now
             self.turn.clear()
             self.refresh()
+        if isinstance(event, Question | Replied):
+            self._draw()
         if isinstance(event, Question):
-            self._draw()
             await event.settled()
-        if isinstance(event, Replied):
-            self._draw()
 
-    async def _keep_drawing(self, turn: LiveTurn) -> None:
-        while True:
-            await turn.changed.wait()
+    async def _keep_drawing(self) -> None:
+        while self.turn:
+            await self.turn.changed.wait()
             began = time.monotonic()
             self._draw()
-            # a busy server draws less often, so that every reply gets its share
             await asyncio.sleep(max(DRAW_S, DRAWING_SHARE * (time.monotonic() - began)))
 
     def _draw(self) -> None:
         if self.turn and (changes := self.turn.take_changes()):
-            for each in tuple(self._onlookers):
-                each.draw_turn(changes)
-
-    # -- others
+            self._tell(changes)
 
     async def look(self) -> None:
-        """Notices what another program has added."""
+        """Notices messages that another program has added."""
         if self.is_running or self.talk.id is None:
             return
         head, is_growing = await self.talk.stored_head()
@@ -187,12 +154,12 @@ class LiveConversations:
     """All that pages show now, by id, and the list of conversations."""
 
     def __init__(self, desk: PageDesk) -> None:
+        self.watchers: set[Callable[[], object]] = set()
+        """Called when the list of conversations may have changed."""
         self._desk = desk
         self._known: dict[str, LiveConversation] = {}
-        self._watchers: list[Callable[[], object]] = []
         self._listed: list[Conversation] = []
         self._watched: Vault | None = None
-        self._looking: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def open(self, id: str | int | None = None) -> LiveConversation:
@@ -205,7 +172,7 @@ class LiveConversations:
             return LiveConversation(self._desk, talk, self._note_stored)
         assert talk.id is not None
         known = self._known.get(talk.id)
-        if known is None or not (known.is_running or known.is_watched):
+        if known is None or not (known.is_running or known.onlookers):
             known = self._known[talk.id] = LiveConversation(self._desk, talk, self._note_stored)
         return known
 
@@ -218,16 +185,9 @@ class LiveConversations:
             self._known[live.talk.id] = live
         self.tell_list()
 
-    def watch_list(self, watcher: Callable[[], object]) -> None:
-        self._watchers.append(watcher)
-
-    def unwatch_list(self, watcher: Callable[[], object]) -> None:
-        with suppress(ValueError):
-            self._watchers.remove(watcher)
-
     def tell_list(self) -> None:
-        for each in tuple(self._watchers):
-            each()
+        for watcher in tuple(self.watchers):
+            watcher()
 
     def start(self, work: Coroutine[Any, Any, object]) -> None:
         """Runs something beside; it ends with the server at the latest."""
@@ -253,27 +213,24 @@ class LiveConversations:
                 log.warning("cannot look for changes: %s", why.message)
 
     async def _look(self) -> None:
-        self._known = {id: live for id, live in self._known.items() if live.is_watched or live.is_running}
-        for live in [each for each in self._known.values() if each.is_watched]:
+        self._known = {id: live for id, live in self._known.items() if live.onlookers or live.is_running}
+        for live in [each for each in self._known.values() if each.onlookers]:
             await live.look()
-        if self._watchers:
+        if self.watchers:
             listed = await self._desk.conversations(limit=MOST_LISTED)
             if listed != self._listed:
                 self._listed = listed
                 self.tell_list()
 
-    async def __aenter__(self) -> Self:
-        self._looking = asyncio.create_task(self._keep_looking())
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        running = [self._looking, *self._tasks]
-        for live in self._known.values():
-            live.stop()
-            running.append(live.ending)
-        for task in filter(None, running):
-            if task is not asyncio.current_task():
+    @asynccontextmanager
+    async def looking(self) -> AsyncGenerator[Self, None]:
+        """While a server runs: notices changes. At the end every turn and task ends."""
+        looking = asyncio.create_task(self._keep_looking())
+        try:
+            yield self
+        finally:
+            turns = [live.task for live in self._known.values() if live.task]
+            tasks = [each for each in (looking, *self._tasks, *turns) if each is not asyncio.current_task()]
+            for task in tasks:
                 task.cancel()
-        await asyncio.gather(*filter(None, running), return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)

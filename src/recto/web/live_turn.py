@@ -6,41 +6,25 @@ from typing import Literal
 
 from msgspec import Struct
 
+from recto import events
 from recto.base.text import counted
 from recto.chat.blocks import ToolCall, ToolResult
-from recto.events import (
-    Appended,
-    ApprovalAsked,
-    Branched,
-    CompactionProposed,
-    ContextCompacted,
-    Event,
-    FactLearned,
-    FactProposed,
-    NotesQuoted,
-    Noticed,
-    Referenced,
-    Replied,
-    Retrying,
-    Sent,
-    SummaryProgress,
-    SummaryRequested,
-    TextDelta,
-    ThinkingDelta,
-    ToolFinished,
-    ToolStarted,
-    Working,
-)
 from recto.web.markdown import StreamedMarkdown
-from recto.web.message_view import pretty, tool_name
 from recto.web.templates import fill
 
-Asked = ApprovalAsked | CompactionProposed | FactProposed
+Asked = events.ApprovalAsked | events.CompactionProposed | events.FactProposed
+Stored = events.Appended | events.Referenced | events.Replied | events.ContextCompacted
+"""After these, everything shown so far is a stored message."""
 PartKind = Literal["text", "thinking", "tool", "notice", "question", "quotes", "status"]
+ANSWERED = {
+    "allow": "You allowed it.",
+    "always": "You allowed it, and later calls of it.",
+    "accept": "You agreed.",
+}
 
 
 class TurnChange(Struct, frozen=True):
-    """Blocks of a part from number `first` on; those behind the last one are gone."""
+    """Blocks of a part from number `first` on; there are none after the last one."""
 
     part: int
     kind: PartKind
@@ -55,10 +39,7 @@ class _Part:
         self.blocks: list[str] = [html] if html else []
 
     def change(self, number: int) -> TurnChange:
-        if self.text is None:
-            self.blocks = [self.html]
-            return TurnChange(number, self.kind, 0, self.blocks)
-        first, blocks = self.text.changes()
+        first, blocks = self.text.changes() if self.text else (0, [self.html])
         self.blocks[first:] = blocks
         return TurnChange(number, self.kind, first, blocks)
 
@@ -68,66 +49,58 @@ class LiveTurn:
         self.changed = asyncio.Event()
         self._parts: list[_Part] = []
         self._dirty: set[int] = set()
-        self._cleared = False
+        self._was_cut = False
+        """Parts at the end are gone."""
 
-    def hear(self, event: Event) -> bool:
-        """Takes an event in. True where what was shown so far is stored now, so that the messages show it."""
+    def hear(self, event: events.Event) -> bool:
+        """Takes an event in. True if everything shown so far is stored now, so that the messages show it."""
         match event:
-            case TextDelta(text=text):
+            case events.TextDelta(text=text):
                 self._grow("text", text)
-            case ThinkingDelta(text=text):
+            case events.ThinkingDelta(text=text):
                 self._grow("thinking", text)
-            case ToolStarted(call=call):
-                self._add("tool", _tool(call), call=call.id)
-            case ToolFinished():
-                self._finish_tool(event)
-            case NotesQuoted(quotes=quotes) if quotes:
+            case events.ToolStarted(call=call):
+                self._add("tool", fill("live_tool", call=call, result=None), call=call.id)
+            case events.ToolFinished(call=call):
+                self._finish_tool(call, event.result)
+            case events.NotesQuoted(quotes=quotes) if quotes:
                 self._add("quotes", fill("quotes", quotes=quotes))
-            case Working() | SummaryRequested() | SummaryProgress() | Retrying():
+            case events.Working() | events.SummaryRequested() | events.SummaryProgress() | events.Retrying():
                 self._set_status(_status(event))
-            case Noticed(text=text) | Branched(text=text):
+            case events.Noticed(text=text) | events.Branched(text=text):
                 self._add("notice", fill("notice", text=text))
-            case FactLearned(number=number, text=text):
+            case events.FactLearned(number=number, text=text):
                 self._add("notice", fill("notice", text=f"Remembered as fact {number}: {text}"))
-            case ApprovalAsked() | CompactionProposed() | FactProposed():
-                self._ask(event)
-            case Sent():
+            case events.ApprovalAsked() | events.CompactionProposed() | events.FactProposed():
+                self._add("question", _question(event, self._count()), question=event)
+            case events.Sent():
                 self._set_status("")
-            case _:
-                pass
-        is_next_round = isinstance(event, Sent) and any(part.kind == "tool" for part in self._parts)
-        return is_next_round or isinstance(event, Appended | Referenced | Replied | ContextCompacted)
+        is_next_round = isinstance(event, events.Sent) and any(part.kind == "tool" for part in self._parts)
+        return is_next_round or isinstance(event, Stored)
 
     def answer(self, part: int, answer: str) -> None:
-        asked = self._parts[part].question if 0 <= part < len(self._parts) else None
-        match asked, answer:
-            case ApprovalAsked(), "allow":
-                asked.allow()
-            case ApprovalAsked(), "always":
-                asked.allow_always()
-            case ApprovalAsked(), _:
-                asked.deny()
-            case CompactionProposed() | FactProposed(), "accept":
-                asked.accept()
-            case CompactionProposed() | FactProposed(), _:
-                asked.refuse()
-            case _:
+        match self._parts[part].question if 0 <= part < len(self._parts) else None:
+            case events.ApprovalAsked() as asked:
+                {"allow": asked.allow, "always": asked.allow_always}.get(answer, asked.deny)()
+            case events.CompactionProposed() | events.FactProposed() as asked:
+                (asked.accept if answer == "accept" else asked.refuse)()
+            case None:
                 return
-        self._parts[part] = _Part("notice", fill("notice", text=_answered(answer)))
+        self._parts[part] = _Part("notice", fill("notice", text=ANSWERED.get(answer, "You said no.")))
         self._mark(part)
 
     def clear(self) -> None:
         """Everything so far is stored, but for notices, which nobody stores."""
         self._parts = [part for part in self._parts if part.kind in ("notice", "question")]
-        self._dirty, self._cleared = set(range(len(self._parts))), True
+        self._dirty, self._was_cut = set(range(len(self._parts))), True
         self.changed.set()
 
     def take_changes(self) -> list[TurnChange]:
         self.changed.clear()
         changes = [self._parts[number].change(number) for number in sorted(self._dirty)]
-        if self._cleared:
+        if self._was_cut:
             changes.append(TurnChange(len(self._parts), "status", 0, ()))
-        self._dirty, self._cleared = set(), False
+        self._dirty, self._was_cut = set(), False
         return changes
 
     def all_parts(self) -> list[TurnChange]:
@@ -138,83 +111,71 @@ class LiveTurn:
         self._set_status("")
         if not self._parts or self._parts[-1].kind != kind:
             self._parts.append(_Part(kind))
-        grown = self._parts[-1].text
-        assert grown is not None
-        grown.add(text)
+        growing = self._parts[-1].text
+        assert growing is not None
+        growing.add(text)
         self._mark(len(self._parts) - 1)
 
     def _add(self, kind: PartKind, html: str, *, call: str = "", question: Asked | None = None) -> None:
-        self._set_status("")
-        self._parts.append(_Part(kind, html, call=call, question=question))
+        self._parts[self._count() :] = [_Part(kind, html, call=call, question=question)]
         self._mark(len(self._parts) - 1)
 
+    def _count(self) -> int:
+        """Of the parts without a status, which gives way to whatever comes."""
+        return len(self._parts) - (bool(self._parts) and self._parts[-1].kind == "status")
+
     def _set_status(self, words: str) -> None:
-        """What goes on now, as the last part; it is gone when something comes."""
-        is_last = bool(self._parts) and self._parts[-1].kind == "status"
+        """The last part says what is going on now."""
+        count = self._count()
         if words:
-            if not is_last:
-                self._parts.append(_Part("status"))
-            self._parts[-1].html = fill("status", text=words)
-            self._mark(len(self._parts) - 1)
-        elif is_last:
+            self._parts[count:] = [_Part("status", fill("status", text=words))]
+            self._mark(count)
+        elif count < len(self._parts):
             self._parts.pop()
-            self._dirty.discard(len(self._parts))
-            self._cleared = True
+            self._dirty.discard(count)
+            self._was_cut = True
             self.changed.set()
 
-    def _finish_tool(self, event: ToolFinished) -> None:
-        html = _tool(event.call, event.result)
-        place = next((at for at, part in enumerate(self._parts) if part.call == event.call.id), None)
+    def _finish_tool(self, call: ToolCall, result: ToolResult) -> None:
+        html = fill("live_tool", call=call, result=result)
+        place = next((at for at, part in enumerate(self._parts) if part.call == call.id), None)
         if place is None:
-            self._add("tool", html, call=event.call.id)
-            return
-        self._parts[place].html = html
-        self._mark(place)
-
-    def _ask(self, event: Asked) -> None:
-        self._set_status("")
-        part = len(self._parts)
-        if isinstance(event, ApprovalAsked):
-            name = f"{event.tool.server}:{event.tool.own_name or event.tool.name}"
-            html = fill("question_tool", part=part, name=name, given=pretty(event.call.arguments), change=event.change)
-        elif isinstance(event, CompactionProposed):
-            html = fill("question_compaction", part=part, block=event.block)
+            self._add("tool", html, call=call.id)
         else:
-            html = fill("question_fact", part=part, text=event.text)
-        self._add("question", html, question=event)
+            self._parts[place].html = html
+            self._mark(place)
 
     def _mark(self, part: int) -> None:
         self._dirty.add(part)
         self.changed.set()
 
 
-def _tool(call: ToolCall, result: ToolResult | None = None) -> str:
-    return fill("live_tool", name=tool_name(call.name), given=pretty(call.arguments), result=result)
-
-
-def _status(event: Working | SummaryRequested | SummaryProgress | Retrying) -> str:
+def _question(event: Asked, part: int) -> str:
     match event:
-        case Working(stage="store"):
+        case events.ApprovalAsked(call=call, tool=tool, change=change):
+            name = f"{tool.server}:{tool.own_name or tool.name}"
+            return fill("question_tool", part=part, name=name, call=call, change=change)
+        case events.CompactionProposed(block=block):
+            return fill("question_compaction", part=part, block=block)
+        case events.FactProposed(text=text):
+            return fill("question_fact", part=part, text=text)
+
+
+def _status(event: events.Working | events.SummaryRequested | events.SummaryProgress | events.Retrying) -> str:
+    match event:
+        case events.Working(stage="store"):
             return "Waiting until other processes have stored theirs"
-        case Working(stage="model", model=model):
+        case events.Working(stage="model", model=model):
             return f"Loading {model}"
-        case Working(stage="notes", notes=notes):
+        case events.Working(stage="notes", notes=notes):
             return f"Indexing {counted(notes, 'note')}"
-        case Working(stage="sources"):
+        case events.Working(stage="sources"):
             return "Choosing sources"
-        case Working():
+        case events.Working():
             return "Searching earlier messages"
-        case SummaryRequested(size=size, model=model):
+        case events.SummaryRequested(size=size, model=model):
             return f"Summing up {size:,} tokens with {model}"
-        case SummaryProgress(read=read, of=of):
+        case events.SummaryProgress(read=read, of=of):
             return f"Summing up {of:,} messages, {read:,} read so far"
-        case Retrying(error=error, wait_s=wait_s):
+        case events.Retrying(error=error, wait_s=wait_s):
             return f"{error.rstrip('.')}; trying again in {wait_s:.1f} s"
-
-
-def _answered(answer: str) -> str:
-    return {
-        "allow": "You allowed it.",
-        "always": "You allowed it, and later calls of it.",
-        "accept": "You agreed.",
-    }.get(answer, "You said no.")

@@ -4,9 +4,9 @@ StreamedMarkdown: a text that grows, of which only the last block is rendered ag
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from html import escape
-from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from markdown_it import MarkdownIt
@@ -70,13 +70,8 @@ def _markdown() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
     made.inline.ruler.before("link", "note_link", _note_link)
     made.core.ruler.push("directions", _set_places)
-    for name, rule in {
-        "link_open": _link_open,
-        "link_close": _link_close,
-        "image": _image,
-        "fence": _fence,
-        "code_block": _fence,
-    }.items():
+    rules = {"link_open": _link_open, "image": _image, "fence": _fence, "code_block": _fence}
+    for name, rule in rules.items():
         made.add_render_rule(name, rule)
     return made
 
@@ -124,26 +119,26 @@ def _link_open(renderer: RendererHTML, tokens: Sequence[Token], place: int, opti
     if "note" in token.meta:
         return note_anchor(token.meta["note"])
     href = str(token.attrGet("href") or "")
-    scheme = _scheme(href)
-    if scheme in OUTSIDE:
+    if _scheme(href) in OUTSIDE:
         return f'<a href="{escape(href)}" target="_blank" rel="noopener noreferrer nofollow">'
-    return note_anchor(unquote(href)) if not scheme and not href.startswith(("/", "\\")) else '<a class="dead-link">'
-
-
-def _link_close(*_: Any) -> str:
-    return "</a>"
+    return note_anchor(unquote(href)) if _is_inside(href) else '<a class="dead-link">'
 
 
 def _image(renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType) -> str:
     """A picture of the vault in a note. Any other is named, not loaded: loading it would tell its server who reads."""
     token = tokens[place]
     source, words = str(token.attrGet("src") or ""), escape(token.content)
-    if IN_NOTE in env and not _scheme(source) and not source.startswith(("/", "\\")):
+    if IN_NOTE in env and _is_inside(source):
         return f'<img src="/vault-image?path={escape(quote(unquote(source)))}" alt="{words}" loading="lazy">'
     named = f"picture: {words or 'without a name'}"
     if _scheme(source) in ("http", "https"):
         return f'<a href="{escape(source)}" target="_blank" rel="noopener noreferrer nofollow">[{named}]</a>'
     return f'<span class="dead-link">[{named}]</span>'
+
+
+def _is_inside(href: str) -> bool:
+    """True for what may be a path in the vault."""
+    return not _scheme(href) and not href.startswith(("/", "\\"))
 
 
 def _scheme(href: str) -> str:
@@ -155,7 +150,7 @@ def _scheme(href: str) -> str:
 
 def _fence(renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType) -> str:
     token = tokens[place]
-    language = token.info.split()[0] if token.info.split() else ""
+    language = next(iter(token.info.split()), "")
     line = f' data-line="{token.attrGet("data-line")}"' if token.attrGet("data-line") else ""
     head = f'<span>{escape(language)}</span><button type="button" data-copy="code">Copy</button>'
     code = coloured(token.content, language)
@@ -163,12 +158,9 @@ def _fence(renderer: RendererHTML, tokens: Sequence[Token], place: int, options:
 
 
 def coloured(code: str, language: str) -> str:
-    """Code with its words marked by classes."""
+    """Code with its words marked by classes; as it is in a language that is not known."""
+    shown = escape(code)
     if language and len(code) <= MOST_COLOURED:
-        try:
-            lexer = PatientLexer(language)
-        except ClassNotFound:
-            pass
-        else:
-            return f"<code>{highlight(code, lexer, HtmlFormatter(nowrap=True))}</code>"
-    return f"<code>{escape(code)}</code>"
+        with suppress(ClassNotFound):
+            shown = highlight(code, PatientLexer(language), HtmlFormatter(nowrap=True))
+    return f"<code>{shown}</code>"

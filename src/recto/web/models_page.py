@@ -1,75 +1,259 @@
-"""Models: which can be asked, their windows and prices, and whether a key of their provider is set. No key is shown."""
+"""Models: which can be asked, what they cost, which keys are set; and the built-in ones, to choose or download.
 
+A process downloads one model at a time, in a thread. The download goes on when the page is closed that asked for it. It
+ends with the process, and the next one continues it. No key is shown.
+"""
+
+import asyncio
 import os
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from typing import Any, ClassVar, Literal
 
 from markupsafe import Markup
 from nicegui import ui
 
+from recto.api.desk import AsyncDesk
+from recto.base.locations import folder_of
+from recto.errors import Invalid, RectoError
+from recto.providers.embedded import ENGINE
+from recto.providers.embedded import NAME as EMBEDDED
 from recto.providers.model import Model
 from recto.providers.registry import ModelOverview, key_variables, model_overview
+from recto.settings.file import set_setting
 from recto.settings.keys import KeyStore
-from recto.web.built_in_models import BuiltInModels, Change, choices_html, download_html, missing
-from recto.web.components import Deed, Fragment
-from recto.web.full_view import Asked, FullView
-from recto.web.live import LiveConversations
-from recto.web.page_desk import PageDesk
+from recto.web.components import Fragment
+from recto.web.live import LiveConversations, failure_of
+from recto.web.page import FullView
 from recto.web.templates import fill
+from recto.weights import Weights, chat_models, pull
 
+Change = Literal["progress", "state", "chosen"]
+Watcher = Callable[[Change], object]
+
+ANSWERS = {
+    "standard": "The best answers of the three, and the slowest.",
+    "small": "Faster, with simpler answers.",
+    "tiny": "The fastest. It is often wrong: to try Recto, not to rely on.",
+}
 MOST = 200
+DRAW_S = 0.5
+BEGINNING = "Looking at what is here. If another program downloads it, this waits for that."
+
+
+class _Stopped(Exception):
+    """Ends the thread of a download."""
+
+
+class Download:
+    """A model on its way to this machine, or why it did not come."""
+
+    def __init__(self, weights: Weights, *, is_choice: bool) -> None:
+        """`is_choice`: whether it answers in new conversations once it is here."""
+        self.weights, self.is_choice = weights, is_choice
+        self.done, self.source, self.failure = 0, BEGINNING, ""
+        self._is_stopped = False
+        # ends with the process, which does not wait for it
+        self._thread = Thread(target=self._fetch, name=f"download of {weights.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_alive() and not self._is_stopped
+
+    def stop(self) -> None:
+        """Keeps the bytes so far. The thread ends with the next ones; a download that begins before waits for that."""
+        self._is_stopped = True
+
+    def _fetch(self) -> None:
+        try:
+            with suppress(_Stopped):
+                pull(self.weights, self._hear, self._count)
+        except Exception as why:
+            self.failure = failure_of(why, "a download")
+
+    def _hear(self, words: str) -> None:
+        self._count(self.done, 0)
+        self.source = words
+
+    def _count(self, done: int, total: int) -> None:
+        if self._is_stopped:
+            raise _Stopped
+        self.done = done
+
+
+class _Current:
+    """The download of this process, and the pages that show it."""
+
+    def __init__(self) -> None:
+        self.download: Download | None = None
+        self.watchers: set[Watcher] = set()
+
+    def show(self, download: Download | None) -> None:
+        self.download = download
+        self.tell("state")
+
+    def tell(self, change: Change) -> None:
+        for watcher in tuple(self.watchers):
+            watcher(change)
+
+
+_current = _Current()
+
+
+class BuiltInModels:
+    """What the owner of a machine does with its models. Guests of a shared server have none of it."""
+
+    def __init__(self, desk: AsyncDesk, live: LiveConversations, watcher: Watcher) -> None:
+        self._desk, self._live, self._watcher = desk, live, watcher
+        _current.watchers.add(watcher)
+
+    def leave(self) -> None:
+        """The page is closed."""
+        _current.watchers.discard(self._watcher)
+
+    async def do_use_built_in(self, size: str) -> None:
+        """Makes a model the one that answers, at once or when it is here."""
+        weights = _sized(size)
+        if _is_here(weights):
+            await self._choose(weights)
+        else:
+            self._download(weights, is_choice=True)
+
+    async def do_download(self, size: str) -> None:
+        self._download(_sized(size), is_choice=False)
+
+    async def do_stop_download(self) -> None:
+        if _current.download:
+            _current.download.stop()
+            _current.show(None)
+
+    async def do_close_download(self) -> None:
+        if _current.download and not _current.download.is_running:
+            _current.show(None)
+
+    def _download(self, weights: Weights, *, is_choice: bool) -> None:
+        if not (running := _running()):
+            _current.show(Download(weights, is_choice=is_choice))
+            self._live.start(self._follow())
+        elif running.weights != weights:
+            raise Invalid(f"the {running.weights.size} model is being downloaded: wait for it, or stop it first")
+
+    async def _follow(self) -> None:
+        download = _current.download
+        while download and download.is_running:
+            await asyncio.sleep(DRAW_S)
+            _current.tell("progress")
+        if download and _current.download is download and not download.failure and _is_here(download.weights):
+            _current.download = None
+            if download.is_choice:
+                try:
+                    await self._choose(download.weights)
+                    return
+                except RectoError as why:
+                    download.failure, _current.download = why.message, download
+        _current.tell("state")
+
+    async def _choose(self, weights: Weights) -> None:
+        model = f"{EMBEDDED}:{weights.name}"
+        await self._desk.use(model=model)
+        await asyncio.to_thread(set_setting, "model", model, home=self._desk.home)
+        _current.tell("chosen")
+
+
+def choices_html(model: str) -> str:
+    """The built-in models, to choose one; `model` is the one that answers now."""
+    choices = [
+        {
+            "weights": each,
+            "answers": ANSWERS.get(each.size, ""),
+            "memory": f"{each.memory_mb / 1000:.1f} GB",
+            "is_here": _is_here(each),
+            "is_current": model == f"{EMBEDDED}:{each.name}",
+        }
+        for each in chat_models()
+    ]
+    return fill("built_in", choices=choices, running=_running(), has_engine=folder_of(ENGINE) is not None)
+
+
+def download_html(model: str = "") -> str:
+    """How far the download is, or why it failed. Else an offer of `model`, where that is built in and not here."""
+    return fill("download", download=_current.download, missing=missing(model))
+
+
+def missing(model: str) -> Weights | None:
+    """The weights of a built-in model that are not on this machine."""
+    own = next((each for each in chat_models() if model == f"{EMBEDDED}:{each.name}"), None)
+    return None if own is None or _is_here(own) else own
+
+
+def _running() -> Download | None:
+    return _current.download if _current.download and _current.download.is_running else None
+
+
+def _is_here(weights: Weights) -> bool:
+    try:
+        return weights.find() is not None
+    except Invalid:  # damaged: a download replaces it
+        return False
+
+
+def _sized(size: str) -> Weights:
+    found = next((each for each in chat_models() if each.size == size), None)
+    if found is None:
+        raise Invalid("choose one of the built-in models")
+    return found
 
 
 class ModelsView(FullView):
-    title = "Models"
-
-    def __init__(self, desk: PageDesk, live: LiveConversations, asked: Asked) -> None:
-        super().__init__(desk, live, asked)
-        self._search, self._everything = "", False
-        self._known: ModelOverview | None = None
-        self._told = ""
-        self._built_in = BuiltInModels(self.desk, live)
-        self.handlers = {"look": self._look, "everything": self._choose, **self._built_in.handlers}
-
-    async def _look(self, deed: Deed) -> None:
-        self._search = str(deed.get("value", ""))
-
-    async def _choose(self, deed: Deed) -> None:
-        self._everything = bool(deed.get("checked"))
+    address = "/models"
+    template = "models"
+    fields: ClassVar = {"search": "", "everything": ""}
+    _known: ModelOverview | None = None
 
     def build(self) -> None:
-        self._client = ui.context.client
         self._download = Fragment("", self.act)
-        self._head = Fragment("", self.act)
-        self._list = Fragment("", self.act)
+        super().build()
 
-        self._built_in.watch(self._hear)
-        self._client.on_delete(lambda: self._built_in.unwatch(self._hear))
+        def hear(change: Change) -> None:
+            if change == "progress":
+                self._download.show(download_html())
+            else:
+                self.live.start(draw_again(change))
 
-    def _hear(self, change: Change) -> None:
-        if change == "progress":
-            self._download.show(download_html())
-        else:
-            self._live.start(self._draw_anew(change))
-
-    async def _draw_anew(self, change: Change) -> None:
-        self._told = ""
-        if change == "chosen":
-            self._told = f"{(await self.desk.conversation()).model} answers in new conversations."
-        with self._client:
+        async def draw_again(change: Change) -> None:
+            self.said = f"{await self._current()} answers in new conversations." if change == "chosen" else ""
             await self.draw()
 
+        built_in = BuiltInModels(self.desk, self.live, hear)
+        self.actors.append(built_in)
+        ui.context.client.on_delete(built_in.leave)
+
     async def draw(self) -> None:
+        self._download.show(download_html())
+        await super().draw()
+
+    async def values(self) -> dict[str, Any]:
         if self._known is None:
             self._known = await model_overview(self.desk.home, self.desk.project, os.environ)
-        found, part = self._known, self._search.strip().lower()
-        models = [*found.usable, *(found.others if self._everything or part else [])]
+        found, part = self._known, self.form["search"].strip().lower()
+        models = [*found.usable, *(found.others if self.form["everything"] or part else [])]
         shown = [model for model in models if part in model.name.lower()]
-        current = (await self.desk.conversation()).model
-        values = {"search": self._search, "everything": self._everything, "current": current, "found": len(shown)}
-        values |= {"told": self._told, "built_in": Markup(choices_html(current))}
-        self._download.show(download_html())
-        self._head.show(fill("models", keys=self._keys(), others=len(found.others), **values))
-        asked = {model.name: "needs a download" if missing(model.name) else "yes" for model in found.usable}
-        self._list.show(fill("models_list", models=shown[:MOST], asked=asked, price=_price, more=len(shown) - MOST))
+        current = await self._current()
+        return {
+            "current": current,
+            "built_in": Markup(choices_html(current)),
+            "keys": self._keys(),
+            "others": len(found.others),
+            "found": len(shown),
+            "models": shown[:MOST],
+            "asked": {model.name: "needs a download" if missing(model.name) else "yes" for model in found.usable},
+            "price": _price,
+        }
+
+    async def _current(self) -> str:
+        return (await self.desk.conversation()).model
 
     def _keys(self) -> list[tuple[str, str, str]]:
         """Providers, the variable of their key, and where it comes from; empty where there is none."""

@@ -6,21 +6,25 @@ ASGI middleware around everything that is served. Knows nothing of what is shown
 import hmac
 import ipaddress
 import secrets
-from collections.abc import Collection, Mapping
+import socket
+from contextlib import suppress
 from html import escape
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from msgspec import Struct, field
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.requests import cookie_parser
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recto.base.home_files import PAGE_FILE, private_home, read_json, write_json
 from recto.errors import RectoError
 from recto.serve.connections import note_valid_key
 
+# Where this port is taken, any other serves.
+USUAL_PORT = 8642
+LONGEST_QUEUE = 128
 KEY_NAME = "key"
 LEAST_KEY = 32
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -45,6 +49,34 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
+PRIVATE = HEADERS | {"cache-control": "no-store"}
+
+
+def listening_socket(host: str, port: int | None) -> socket.socket:
+    """Without a port on the usual one, or on any other where that is taken."""
+    if port is None:
+        with suppress(OSError, UnicodeError):
+            return _listening(host, USUAL_PORT)
+    try:
+        return _listening(host, port or 0)
+    except (OSError, UnicodeError) as why:
+        at = f"{host} port {port}" if port else host
+        reason = getattr(why, "strerror", None) or "it is not a name of this machine"
+        words = f"cannot listen on {at}: {reason}; --port and --host name another place"
+        raise RectoError(words, host=host, port=port) from why
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        made.listen(LONGEST_QUEUE)
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 def read_key(home: Path) -> str:
@@ -69,20 +101,20 @@ class PageAccess(Struct, frozen=True):
     host: str
     port: int
     tickets: set[str] = field(default_factory=set)
-    """Keys that are good for one use."""
+    """Keys for one use."""
 
     @property
     def link(self) -> str:
-        """What opens the page: it carries the key once, and a cookie carries it from then on."""
+        """Opens the page: it carries the key once, a cookie carries it from then on."""
         return self._link(self.key)
 
     def one_time_link(self) -> str:
-        """For programs that are told the link where other users of the machine can read it."""
+        """For programs whose arguments other users of the machine can read."""
         self.tickets.add(ticket := secrets.token_urlsafe(32))
         return self._link(ticket)
 
     def _link(self, key: str) -> str:
-        name = "127.0.0.1" if self.is_everywhere else self.host
+        name = "127.0.0.1" if self._is_everywhere else self.host
         shown = f"[{name}]" if ":" in name else name
         return f"http://{shown}:{self.port}/?{urlencode({KEY_NAME: key})}"
 
@@ -96,7 +128,7 @@ class PageAccess(Struct, frozen=True):
         return self.host in LOOPBACK
 
     @property
-    def is_everywhere(self) -> bool:
+    def _is_everywhere(self) -> bool:
         return self.host in ("", "0.0.0.0", "::")
 
     def is_own(self, host: str) -> bool:
@@ -107,25 +139,21 @@ class PageAccess(Struct, frozen=True):
             name, port = parts.hostname or "", parts.port or 80
         except ValueError:
             return False
-        known = name == self.host or (name in LOOPBACK and (self.is_everywhere or self.host in LOOPBACK))
-        return port == self.port and (known or (self.is_everywhere and _is_address(name)))
+        known = name == self.host or (name in LOOPBACK and (self._is_everywhere or self.is_loopback))
+        return port == self.port and (known or (self._is_everywhere and _is_address(name)))
 
-    def is_own_origin(self, origin: str) -> bool:
+    def is_from_here(self, scope: Scope, headers: Headers) -> bool:
+        """Whether a request comes from the page itself, under its own name."""
+        if not self.is_own(headers.get("host", "")):
+            return False
+        if (origin := headers.get("origin")) is None:
+            # browsers name the origin of every socket and of whatever changes something
+            return scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
         try:
             parts = urlsplit(origin)
         except ValueError:
             return False
         return parts.scheme in ("http", "https") and self.is_own(parts.netloc)
-
-    def is_from_here(self, scope: Scope, headers: Headers) -> bool:
-        """Whether a request comes from the page itself, under its own name."""
-        origin = headers.get("origin")
-        if not self.is_own(headers.get("host", "")):
-            return False
-        if origin is not None:
-            return self.is_own_origin(origin)
-        # browsers name the origin of every socket and of whatever changes something
-        return scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
 
     def admits(self, given: str) -> bool:
         """Whether a link may open the page; a ticket does so once."""
@@ -139,51 +167,56 @@ class PageAccess(Struct, frozen=True):
 
 
 def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return bool(ipaddress.ip_address(name))
+    return False
 
 
 class Guard:
-    """Lets through what comes from the page itself, with its key, and tells the browser what the page may do."""
+    """Lets through what comes from the page itself with its key."""
 
     def __init__(self, app: ASGIApp, access: PageAccess) -> None:
         self._app, self._access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket"):
-            await self._app(scope, receive, send)
-            return
-        headers = Headers(scope=scope)
-        if not self._access.is_from_here(scope, headers):
-            await refuse(scope, receive, send, OTHER_SITE)
-        elif given := _given_key(scope):
-            await self._welcome(scope, receive, send, given)
-        elif not self._access.opens(read_cookies(headers).get(self._access.cookie)):
-            await refuse(scope, receive, send, NO_KEY)
-        elif body_size(headers) > MAX_BODY:
-            await refuse(scope, receive, send, TOO_LARGE, status=413)
-        else:
-            note_valid_key(scope)
-            await self._app(scope, receive, send)
+        app = self._app
+        if scope["type"] in ("http", "websocket"):
+            headers = Headers(scope=scope)
+            if not self._access.is_from_here(scope, headers):
+                app = refusal(OTHER_SITE)
+            elif _body_size(headers) > MAX_BODY:
+                app = refusal(TOO_LARGE, 413)
+            elif answer := await self._answer(scope, receive, headers):
+                app = answer
+            else:
+                note_valid_key(scope)
+        await app(scope, receive, send)
 
-    async def _welcome(self, scope: Scope, receive: Receive, send: Send, given: str) -> None:
-        """Takes the key out of the address, where others could read it, and into a cookie."""
+    async def _answer(self, scope: Scope, receive: Receive, headers: Headers) -> ASGIApp | None:
+        """What answers instead of the page; nothing for a request with a valid key."""
+        query = parse_qsl(scope.get("query_string", b"").decode("latin-1"))
+        given = dict(query).get(KEY_NAME)
+        if not given:
+            return None if self._access.opens(self._cookie(headers)) else refusal(NO_KEY)
         if scope["type"] != "http" or not self._access.admits(given):
-            await refuse(scope, receive, send, NO_KEY)
-            return
-        kept = [pair for pair in _query(scope) if pair[0] != KEY_NAME]
+            return refusal(NO_KEY)
+        # the key moves from the address, where others could read it, into a cookie
+        kept = [pair for pair in query if pair[0] != KEY_NAME]
         # a path of two slashes would be another host
         place = "/" + quote(scope["path"].lstrip("/\\")) + (f"?{urlencode(kept)}" if kept else "")
         # not a redirect: after one that another program began, the browser would not send a strict cookie
-        headers = {"cache-control": "no-store", "content-security-policy": "default-src 'none'", **HEADERS}
-        response = HTMLResponse(WELCOME.format(place=escape(place)), headers=headers)
+        own = {"content-security-policy": "default-src 'none'"}
+        response = HTMLResponse(WELCOME.format(place=escape(place)), headers=PRIVATE | own)
+        self._set_cookie(response, self._access.key, max_age=COOKIE_DAYS * 86_400)
+        return response
+
+    def _cookie(self, headers: Headers) -> str:
+        return cookie_parser(headers.get("cookie", "")).get(self._access.cookie, "")
+
+    def _set_cookie(self, response: Response, value: str, *, max_age: int | None = None, secure: bool = False) -> None:
         response.set_cookie(
-            self._access.cookie, self._access.key, max_age=COOKIE_DAYS * 86_400, httponly=True, samesite="strict"
+            self._access.cookie, value, max_age=max_age, httponly=True, samesite="strict", secure=secure
         )
-        await response(scope, receive, send)
 
 
 class PolicyHeaders:
@@ -199,64 +232,43 @@ class PolicyHeaders:
         nonce = secrets.token_urlsafe(16)
         host = Headers(scope=scope).get("host", "")
         policy = POLICY.format(nonce=nonce, socket=f"ws://{host} wss://{host}")
-        await self._app(scope, receive, _Sender(send, policy, nonce))
+        start: Message | None = None
+        document = bytearray()
+
+        async def pass_on(message: Message) -> None:
+            """A document is held back until it is whole, since its length changes."""
+            nonlocal start
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=message.setdefault("headers", []))
+                headers.update(HEADERS | {"content-security-policy": policy})
+                if headers.get("content-type", "").startswith("text/html"):
+                    headers["cache-control"] = "no-store"
+                    start = message
+                    return
+            elif start is not None:
+                document.extend(message.get("body", b""))
+                if message.get("more_body"):
+                    return
+                # whatever is shown is escaped in the document: only its own scripts are written so
+                body = bytes(document).replace(b"<script", f'<script nonce="{nonce}"'.encode())
+                MutableHeaders(raw=start["headers"])["content-length"] = str(len(body))
+                await send(start)
+                message = {"type": "http.response.body", "body": body}
+            await send(message)
+
+        await self._app(scope, receive, pass_on)
 
 
-class _Sender:
-    """Passes an answer on. A document is held back until it is whole, since its length changes."""
-
-    def __init__(self, send: Send, policy: str, nonce: str) -> None:
-        self._send, self._policy, self._nonce = send, policy, nonce
-        self._start: Message | None = None
-        self._body = bytearray()
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(raw=message.setdefault("headers", []))
-            for name, value in {**HEADERS, "content-security-policy": self._policy}.items():
-                headers[name] = value
-            if headers.get("content-type", "").startswith("text/html"):
-                headers["cache-control"] = "no-store"
-                self._start = message
-                return
-        elif self._start is not None:
-            await self._hold(self._start, message)
-            return
-        await self._send(message)
-
-    async def _hold(self, start: Message, message: Message) -> None:
-        self._body += message.get("body", b"")
-        if message.get("more_body"):
-            return
-        # whatever is shown is escaped in the document: only its own scripts are written so
-        body = bytes(self._body).replace(b"<script", f'<script nonce="{self._nonce}"'.encode())
-        MutableHeaders(raw=start["headers"])["content-length"] = str(len(body))
-        await self._send(start)
-        await self._send({"type": "http.response.body", "body": body})
-
-
-def _query(scope: Scope) -> Collection[tuple[str, str]]:
-    return parse_qsl(scope.get("query_string", b"").decode("latin-1"))
-
-
-def _given_key(scope: Scope) -> str | None:
-    return dict(_query(scope)).get(KEY_NAME)
-
-
-def read_cookies(headers: Headers) -> Mapping[str, str]:
-    try:
-        return {name: each.value for name, each in SimpleCookie(headers.get("cookie", "")).items()}
-    except CookieError:
-        return {}
-
-
-def body_size(headers: Headers) -> int:
+def _body_size(headers: Headers) -> int:
     length = headers.get("content-length", "0")
     return int(length) if length.isdecimal() else MAX_BODY + 1
 
 
-async def refuse(scope: Scope, receive: Receive, send: Send, why: str, *, status: int = 403) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008, "reason": why})
-        return
-    await PlainTextResponse(f"{why}\n", status, {"cache-control": "no-store", **HEADERS})(scope, receive, send)
+def refusal(why: str, status: int = 403) -> ASGIApp:
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": why})
+        else:
+            await PlainTextResponse(f"{why}\n", status, PRIVATE)(scope, receive, send)
+
+    return refuse

@@ -1,76 +1,110 @@
-"""The server of the page: its routes, what stands in front of them, and its life from the first socket to the last."""
+"""The servers of the page: of a whole home, or shared, where each key has its part of it.
+
+Routes, what guards them, and their life from the first socket to the last.
+"""
 
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
-from pathlib import Path
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from nicegui import core, ui
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recto.api.desk import AsyncDesk
+from recto.errors import RectoError
 from recto.serve.connections import bounded_config, open_connections
+from recto.serve.gateway import Gateway
+from recto.serve.key_desk import KeyDesk
 from recto.serve.orderly_server import OrderlyServer
-from recto.web.all_views import add_views
 from recto.web.chat_page import add_chat_page
-from recto.web.files import add_file_routes
+from recto.web.files import ParkedFiles, expiring_files, picture, vault_picture
+from recto.web.graph_page import GraphView
 from recto.web.live import LiveConversations
-from recto.web.page_door import FindDoor, PageDoor
-from recto.web.parked_files import ParkedFiles, expiring_files
-from recto.web.security import Guard, PageAccess, PolicyHeaders, read_key
+from recto.web.memory_page import MemoryView
+from recto.web.menu import SIGN_OUT, menu
+from recto.web.models_page import ModelsView
+from recto.web.page import FindDoor, PageDoor, add_view
+from recto.web.security import PRIVATE, Guard, PageAccess, PolicyHeaders, read_key, refusal
+from recto.web.settings_page import SettingsView
+from recto.web.sources_page import SourcesView
+from recto.web.stats_page import StatsView, WhatIfView
+from recto.web.templates import fill
 
+if TYPE_CHECKING:
+    from recto.store.clients import AccessKey
+
+VIEWS = (WhatIfView, StatsView, GraphView, SourcesView, MemoryView, ModelsView, SettingsView)
 ASSETS = Path(__file__).parent / "assets"
 # How long an open page may keep the server from ending.
 GOODBYE_S = 1
 # How long a page that lost its connection finds everything as it was.
 RECONNECT_S = 20.0
-
 # A higher one takes several times as long and saves a tenth: the browser is on this machine.
 COMPRESSION = 4
+SIGN_IN = "/sign-in"
+OF_ENDPOINT = ("/health", "/ready", "/metrics")
+SCOPE_KEY = "recto.key"
+"""Where a request carries the key that it came with."""
+# A form with one key in it.
+MAX_FORM = 4096
+NO_SIGN_IN = "Sign in first: open this page in a browser."
+UNKNOWN = "This key is unknown here. The owner of the server makes one with `recto serve keys add`."
+SIGN_IN_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+log = logging.getLogger(__name__)
 
-Started = Callable[[PageAccess], object]
 
-
-async def serve_page(desk: AsyncDesk, host: str, listening: socket.socket, started: Started) -> None:
-    """Serves until the process is told to end; what came of a running reply is kept. `started` is called once with what
-    the page listens on."""
+async def serve_page(
+    desk: AsyncDesk, host: str, listening: socket.socket, started: Callable[[PageAccess], object]
+) -> None:
+    """Serves until the process is told to end; running replies keep their text so far. `started` is called once."""
     access = PageAccess(read_key(desk.home), host, listening.getsockname()[1])
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(expiring_files(desk.home))
-        live = await stack.enter_async_context(LiveConversations(desk))
+        live = await stack.enter_async_context(LiveConversations(desk).looking())
+        door = PageDoor(desk, live, ParkedFiles(desk.home), takes_keys=access.is_loopback)
+
+        async def find(scope: Any) -> PageDoor:
+            return door
+
+        app = Guard(page_routes(find, is_whole=True)[1], access)
         connections = open_connections(desk.settings.serve.proxies)
-        app = page_app(desk, live, access)
         server = OrderlyServer(bounded_config(app, connections, timeout_graceful_shutdown=GOODBYE_S))
         watch = asyncio.create_task(_tell_start(server, lambda: started(access)))
         stack.callback(watch.cancel)
         await server.serve(sockets=[listening])
 
 
-def page_app(desk: AsyncDesk, live: LiveConversations, access: PageAccess) -> ASGIApp:
-    """Everything of a home, behind its guard."""
-    door = PageDoor(desk, live, ParkedFiles(desk.home), takes_keys=access.is_loopback)
-
-    async def find(scope: Any) -> PageDoor:
-        return door
-
-    return Guard(page_routes(find, is_whole=True)[1], access)
+async def _tell_start(server: uvicorn.Server, tell: Callable[[], object]) -> None:
+    with suppress(asyncio.CancelledError):
+        while not server.started:  # noqa: ASYNC110  uvicorn has no event for it
+            await asyncio.sleep(0.01)
+        tell()
 
 
 def page_routes(find: FindDoor, *, is_whole: bool, lifespan: Any = None) -> tuple[FastAPI, ASGIApp]:
-    """The app of the page, for its lifespan, and what is to be served behind a guard. NiceGUI has one app in a process,
-    so this is called once. `is_whole`: with the pages that show all of a home."""
+    """The app of the page, for its lifespan, and the app to put behind a guard. Called once: NiceGUI has one app in a
+    process. `is_whole`: with the pages that show all of a home."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.mount("/assets", StaticFiles(directory=ASSETS), name="assets")
-    add_file_routes(app, find)
+    _add_file_routes(app, find)
     add_chat_page(find)
-    add_views(find, is_whole=is_whole)
+    for view in VIEWS:
+        if view.address in menu(is_whole=is_whole):
+            add_view(view, find)
     ui.run_with(
         app,
         title="Recto",
@@ -83,16 +117,134 @@ def page_routes(find: FindDoor, *, is_whole: bool, lifespan: Any = None) -> tupl
         tailwind=False,
         show_welcome_message=False,
     )
-    core.app.on_exception(_log_failure)
+    core.app.on_exception(lambda why: log.error("the page failed", exc_info=why))
     return app, GZipMiddleware(PolicyHeaders(app), compresslevel=COMPRESSION)
 
 
-def _log_failure(why: Exception) -> None:
-    logging.getLogger(__name__).error("the page failed", exc_info=why)
+def _add_file_routes(app: FastAPI, find: FindDoor) -> None:
+    @app.post("/attach")
+    async def attach(request: Request, name: str) -> Response:
+        parked = (await find(request.scope)).parked
+        try:
+            return JSONResponse({"id": await parked.add(PurePath(name).name or "file", request.stream())})
+        except RectoError as why:
+            return JSONResponse({"error": why.message})
+        except OSError as why:
+            log.error("an upload could not be kept: %s", why)
+            return JSONResponse({"error": "the server could not keep this file"})
+
+    @app.get("/attached")
+    async def attached(request: Request, message: str, block: int) -> Response:
+        """A picture that came with a message."""
+        try:
+            return picture(*await (await find(request.scope)).desk.attached(message, block))
+        except RectoError as why:
+            return PlainTextResponse(why.message, 404)
+
+    @app.get("/vault-image")
+    async def vault_image(request: Request, path: str) -> Response:
+        try:
+            return await asyncio.to_thread(vault_picture, (await find(request.scope)).desk.vault, path)
+        except RectoError as why:
+            return PlainTextResponse(why.message, 404)
 
 
-async def _tell_start(server: uvicorn.Server, tell: Callable[[], object]) -> None:
-    with suppress(asyncio.CancelledError):
-        while not server.started:  # noqa: ASYNC110  uvicorn has no event for it
-            await asyncio.sleep(0.01)
-        tell()
+def with_page(
+    gateway: Gateway, endpoint: Starlette, bound: socket.socket, host: str, names: Collection[str] = ()
+) -> ASGIApp:
+    """The endpoint for programs and the page for people at one address. `names` are those of a proxy in front of it."""
+    home, stack = gateway.desk.home, AsyncExitStack()
+    doors: dict[AccessKey, PageDoor] = {}
+
+    async def find(scope: Any) -> PageDoor:
+        """The door of a key, opened with its first visit."""
+        key: AccessKey = scope[SCOPE_KEY]
+        if key not in doors:
+            desk = KeyDesk(gateway, key)
+            door = doors[key] = PageDoor(desk, LiveConversations(desk), ParkedFiles(home, key.name))
+            await stack.enter_async_context(door.live.looking())
+        return doors[key]
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncGenerator[None, None]:
+        async with endpoint.router.lifespan_context(endpoint), expiring_files(home), stack:
+            yield
+
+    page, inside = page_routes(find, lifespan=lifespan, is_whole=False)
+    address = SharedAddress("", host, bound.getsockname()[1], names=frozenset(names))
+    guarded = KeyGuard(inside, address, gateway.find_key)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        is_of_program = scope["type"] == "http" and (path.startswith("/v1/") or path in OF_ENDPOINT)
+        served = page if scope["type"] == "lifespan" else endpoint if is_of_program else guarded
+        await served(scope, receive, send)
+
+    return app
+
+
+class SharedAddress(PageAccess, frozen=True):
+    """The address of the page, and the names under which a proxy in front of it is reached."""
+
+    names: frozenset[str] = frozenset()
+
+    def is_own(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return name in self.names or super().is_own(host)
+
+    @property
+    def cookie(self) -> str:
+        return f"recto-serve-{self.port}"
+
+
+class KeyGuard(Guard):
+    """Lets through what comes from the page itself with a known key, and says whose it is."""
+
+    def __init__(
+        self, app: ASGIApp, address: SharedAddress, find: "Callable[[str], Awaitable[AccessKey | None]]"
+    ) -> None:
+        super().__init__(app, address)
+        self._find = find
+
+    async def _answer(self, scope: Scope, receive: Receive, headers: Headers) -> ASGIApp | None:
+        is_http = scope["type"] == "http"
+        if is_http and scope["path"] in (SIGN_IN, SIGN_OUT):
+            return await self._signed(scope, receive, headers)
+        given = self._cookie(headers)
+        if given and (key := await self._find(given)):
+            scope[SCOPE_KEY] = key
+            return None
+        is_document = is_http and "text/html" in headers.get("accept", "")
+        return _sign_in_page("", 401) if is_document else refusal(NO_SIGN_IN)
+
+    async def _signed(self, scope: Scope, receive: Receive, headers: Headers) -> Response:
+        """In or out. A sign-in carries its origin, which was checked: another site cannot sign anybody in."""
+        made = RedirectResponse("/", 303, headers=PRIVATE)
+        if scope["path"] == SIGN_OUT:
+            made.delete_cookie(self._access.cookie, httponly=True, samesite="strict")
+        elif scope["method"] == "POST":
+            given = parse_qs(await _form(receive)).get("key", [""])[0].strip()
+            if not given or await self._find(given) is None:
+                return _sign_in_page(UNKNOWN, 403)
+            is_https = "https" in (scope.get("scheme"), headers.get("x-forwarded-proto"))
+            self._set_cookie(made, given, secure=is_https)
+        return made
+
+
+def _sign_in_page(failure: str, status: int) -> Response:
+    # with no-referrer the browser would not name the origin of the form
+    own = {"referrer-policy": "same-origin", "content-security-policy": SIGN_IN_POLICY}
+    return HTMLResponse(fill("sign_in", failure=failure), status, PRIVATE | own)
+
+
+async def _form(receive: Receive) -> str:
+    body = bytearray()
+    while len(body) <= MAX_FORM:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    return bytes(body[:MAX_FORM]).decode("latin-1")

@@ -6,180 +6,137 @@ They are written for the user, the project, an agent or one conversation.
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from recto.errors import Invalid, RectoError
 from recto.settings import settings as configuration
 from recto.settings.file import set_setting, unset_setting
 from recto.settings.spec import Spec
-from recto.web.components import Deed, Fragment
-from recto.web.full_view import Asked, FullView
-from recto.web.live import LiveConversation, LiveConversations
-from recto.web.page_desk import PageDesk
-from recto.web.templates import fill
+from recto.web.page import FullView
 
 LEVELS = {
-    "user": "for you",
-    "project": "for this project",
-    "agent": "for an agent",
-    "conversation": "for a conversation",
+    "user": ("for you", "the next start of Recto"),
+    "project": ("for this project", "the next start of Recto in this project"),
+    "agent": ("for an agent", "the next message of the agent's conversations"),
+    "conversation": ("for a conversation", "the next message"),
 }
-HOLDS = {
-    "user": "It holds from the next start of Recto on.",
-    "project": "It holds from the next start of Recto in this project on.",
-    "agent": "It holds from the next message of the agent's conversations on.",
-    "conversation": "It holds from the next message on.",
-}
+"""Words for each level, and when a change applies."""
 
 
-class SettingRow(Struct, frozen=True):
+class SettingRow(Struct):
     spec: Spec
     value: Any
     origin: str
-    told: str = ""
-    """What was typed and not saved yet."""
+    typed: str = ""
+    """Typed, not saved yet."""
     wrong: str = ""
     is_right: bool = False
     here: str = ""
-    """What this process was started with, where that is another value."""
+    """The value that this process was started with, where it differs."""
 
     @property
     def shown(self) -> str:
         return _shown(self.value)
 
-    @property
-    def group(self) -> str:
-        return self.spec.key.partition(".")[0] if "." in self.spec.key else "general"
-
 
 class SettingsView(FullView):
-    title = "Settings"
+    address = "/settings"
+    template = "settings"
+    fields: ClassVar = {"level": "user", "agent": "default", "conversation": "", "search": ""}
 
-    def __init__(self, desk: PageDesk, live: LiveConversations, asked: Asked) -> None:
-        super().__init__(desk, live, asked)
-        self._level, self._agent, self._conversation = "user", "default", asked.get("c", "")
-        self._search, self._said = asked.get("look", ""), ""
+    def build(self) -> None:
         self._typed: dict[str, str] = {}
-        self.handlers = {
-            "look": self._look,
-            "choose": self._choose,
-            "check": self._check,
-            "save": self._save,
-            "unset": self._unset,
-        }
+        super().build()
 
-    async def _look(self, deed: Deed) -> None:
-        self._search, self._said = str(deed.get("value", "")), ""
+    async def do_choose(self, name: str, value: str) -> None:
+        if name != "search":
+            self._typed = {}
+        if name != "level" or value in LEVELS:
+            await super().do_choose(name, value)
 
-    async def _choose(self, deed: Deed) -> None:
-        value, what = str(deed.get("value", "")), deed.get("what")
-        self._typed, self._said = {}, ""
-        if what == "level" and value in LEVELS:
-            self._level = value
-        elif what == "agent":
-            self._agent = value
-        elif what == "conversation":
-            self._conversation = value
+    async def do_check(self, key: str, value: str) -> None:
+        self._typed[key] = value
 
-    async def _check(self, deed: Deed) -> None:
-        self._typed[str(deed.get("key", ""))] = str(deed.get("value", ""))
-
-    async def _save(self, deed: Deed) -> None:
-        key = str(deed.get("key", ""))
-        value = str(deed.get("value", self._typed.get(key, "")))
+    async def do_save(self, key: str, value: str) -> None:
         self._typed[key] = value
         await self._write(key, value)
-        self._typed.pop(key, None)
-        self._said = f"{key} is set {LEVELS[self._level]}. {HOLDS[self._level]}"
+        self._say(f"{key} is set")
 
-    async def _write(self, key: str, value: str) -> None:
-        if self._level == "conversation":
-            await self._keep(key, value)
-        elif self._level == "agent":
-            await asyncio.to_thread(self.desk.agents.set_value, self._agent, key, value)
+    async def do_unset(self, key: str) -> None:
+        await self._write(key, None)
+        self._say(f"{key} is no longer set")
+
+    def _say(self, done: str) -> None:
+        what, since = LEVELS[self.form["level"]]
+        self.said = f"{done} {what}. It applies from {since}."
+
+    async def _write(self, key: str, value: str | None) -> None:
+        """Sets a value at the level that is chosen; None takes it back."""
+        level, agents, agent = self.form["level"], self.desk.agents, self.form["agent"]
+        if level == "conversation":
+            found = await self.chosen()
+            await found.talk.set_setting(key, value)
+            found.refresh()  # open tabs follow
+        elif level == "agent" and value is None:
+            await asyncio.to_thread(agents.unset, agent, key)
+        elif level == "agent":
+            await asyncio.to_thread(agents.set_value, agent, key, value)
+        elif value is None:
+            await asyncio.to_thread(unset_setting, key, home=self.desk.home, project=self._project())
         else:
             await asyncio.to_thread(set_setting, key, value, home=self.desk.home, project=self._project())
-
-    async def _unset(self, deed: Deed) -> None:
-        key = str(deed.get("key", ""))
         self._typed.pop(key, None)
-        if self._level == "conversation":
-            await self._keep(key, None)
-        elif self._level == "agent":
-            await asyncio.to_thread(self.desk.agents.unset, self._agent, key)
-        else:
-            await asyncio.to_thread(unset_setting, key, home=self.desk.home, project=self._project())
-        self._said = f"{key} is no longer set {LEVELS[self._level]}. {HOLDS[self._level]}"
 
     def _project(self) -> Path | None:
-        if self._level == "user":
+        if self.form["level"] == "user":
             return None
         if self.desk.project is None:
             raise Invalid("Recto was not started in a project: there is no folder .recto above the current one")
         return self.desk.project
 
-    async def _chosen(self) -> LiveConversation:
-        found = await self.conversation(self._conversation)
-        if found is None:
-            raise Invalid("there is no conversation yet: the chat starts one")
-        return found
-
-    async def _keep(self, key: str, value: str | None) -> None:
-        """With the conversation; open tabs follow."""
-        found = await self._chosen()
-        await found.talk.set_setting(key, value)
-        found.refresh()
-
-    def build(self) -> None:
-        self._head = Fragment("", self.act)
-        self._list = Fragment("", self.act)
-
-    async def draw(self) -> None:
-        rows = await self._rows()
-        part = self._search.strip().lower()
-        shown = [row for row in rows if part in row.spec.key.lower() or part in row.spec.help.lower()]
-        told = {"level": self._level, "agent": self._agent, "search": self._search, "said": self._said}
-        choices, agents = await self.choices(), await asyncio.to_thread(self.desk.agents.names)
-        number = int(self._conversation) if self._conversation.isdecimal() else choices[0][0] if choices else None
-        self._head.show(
-            fill("settings", levels=LEVELS, agents=agents, choices=choices, number=number, count=len(shown), **told)
-        )
+    async def values(self) -> dict[str, Any]:
+        part = self.form["search"].strip().lower()
+        rows = [row for row in await self._rows() if part in row.spec.key.lower() or part in row.spec.help.lower()]
         groups: dict[str, list[SettingRow]] = {}
-        for row in shown:
-            groups.setdefault(row.group, []).append(row)
-        self._list.show(fill("settings_list", groups=groups, level=self._level))
+        for row in rows:
+            group, dot, _ = row.spec.key.partition(".")
+            groups.setdefault(group if dot else "general", []).append(row)
+        agents = await asyncio.to_thread(self.desk.agents.names)
+        choices = await self.choices()
+        levels = [(level, words) for level, (words, _) in LEVELS.items()]
+        return {"levels": levels, "agents": agents, "choices": choices, "groups": groups, "count": len(rows)}
 
     async def _rows(self) -> list[SettingRow]:
         """The settings that can be made at this level, as they are in force there."""
-        if self._level == "agent":
-            found = await asyncio.to_thread(self.desk.agents.settings, self._agent)
+        level = self.form["level"]
+        if level == "agent":
+            found = await asyncio.to_thread(self.desk.agents.settings, self.form["agent"])
             return [self._row(each.spec, each.value, each.origin) for each in found]
         specs = list(configuration.specs())
-        if self._level == "conversation":
-            loaded = (await self._chosen()).talk.settings
+        if level == "conversation":
+            loaded = (await self.chosen()).talk.settings
             specs = [spec for spec in specs if spec.key.startswith("context.") or spec.key == "spend.conversation"]
         else:
             loaded = await asyncio.to_thread(configuration.load, self.desk.home, self.desk.project)
         rows = [self._row(spec, loaded.get(spec.key), loaded.origin(spec.key)) for spec in specs]
-        return rows if self._level == "conversation" else [self._as_started(row) for row in rows]
-
-    def _as_started(self, row: SettingRow) -> SettingRow:
-        value = self.desk.settings.get(row.spec.key)
-        origin = self.desk.settings.origin(row.spec.key)
-        return row if value == row.value else replace(row, here=f"{_shown(value)}, from {origin}")
+        for row in rows if level != "conversation" else ():
+            started = self.desk.settings.get(row.spec.key)
+            if started != row.value:
+                row.here = f"{_shown(started)}, from {self.desk.settings.origin(row.spec.key)}"
+        return rows
 
     def _row(self, spec: Spec, value: Any, origin: str) -> SettingRow:
+        row = SettingRow(spec, value, origin)
         if (typed := self._typed.get(spec.key)) is None:
-            return SettingRow(spec, value, origin)
+            return row
         try:
-            if spec.read(typed, "this") == value:
-                return SettingRow(spec, value, origin)
+            row.is_right = spec.read(typed, "this") != value
         except RectoError as why:
-            return SettingRow(spec, value, origin, typed, why.message.removeprefix("this: "))
-        return SettingRow(spec, value, origin, typed, is_right=True)
+            row.wrong = why.message.removeprefix("this: ")
+        row.typed = typed if row.is_right or row.wrong else ""
+        return row
 
 
 def _shown(value: Any) -> str:

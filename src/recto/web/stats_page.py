@@ -1,147 +1,255 @@
 """Statistics: how full the windows of a conversation were, tokens and costs by day and model, sources and notes."""
 
+import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nicegui import ui
 
 from recto.api.talk import AsyncTalk
+from recto.errors import Invalid
 from recto.reports.request_use import RequestUse
-from recto.web.components import Deed, Fragment
-from recto.web.full_view import Asked, FullView
-from recto.web.live import LiveConversations
-from recto.web.page_desk import PageDesk, whole_desk
-from recto.web.plot import Plot, PlotData, Series
+from recto.reports.what_if import PlanOptions, StrategyComparison, StrategyRun, WhatIf
+from recto.settings import settings as configuration
+from recto.settings.strategy import STRATEGIES
+from recto.web.components import Action, Colour, Fragment, Plot, Series
+from recto.web.page import FullView
+from recto.web.panel import bars, pick_values
 from recto.web.templates import fill
 
 if TYPE_CHECKING:
-    from recto.store.source_uses import Period, SourcePeriod
-    from recto.store.spending import TokenUse
+from recto.store.source_uses import Period, SourcePeriod
+from recto.store.spending import TokenUse
 
-# Rows of a list of the most used; models that are plotted.
-MOST, MOST_MODELS = 12, 12
+# Rows of a list of the most used.
+MOST = 12
 PERIODS: "dict[str, Period]" = {"month": "month", "day": "day"}
+# Replies to choose from; the latest ones.
+MOST_REPLIES = 500
+# The progress is drawn again after as many planned requests.
+TOLD_EVERY = 5
+# Ranges of messages that are named.
+MOST_RANGES = 8
+COLOURS: dict[str, Colour] = {"as it was": "soft", "discard": "tools", "summarize": "accent", "hybrid": "history"}
+FATES = {"verbatim": "word for word", "condensed": "as an excerpt", "summarised": "summed up", "left_out": "left out"}
+OF_PLAN = ("reply", "strategy", "window", "model", "key", "value", "from_start")
 
 
 class StatsView(FullView):
-    title = "Statistics"
-
-    def __init__(self, desk: PageDesk, live: LiveConversations, asked: Asked) -> None:
-        super().__init__(desk, live, asked)
-        self._conversation, self._period = asked.get("c", ""), "month"
-        self.handlers = {"choose-conversation": self._choose, "choose-period": self._choose_period}
-
-    async def _choose(self, deed: Deed) -> None:
-        self._conversation = str(deed.get("value", ""))
-
-    async def _choose_period(self, deed: Deed) -> None:
-        self._period = str(deed.get("value", ""))
+    address = "/stats"
+    fields: ClassVar = {"conversation": "", "period": "month"}
 
     def build(self) -> None:
         self._head = Fragment("", self.act)
-        self._use, self._turn_cost = Plot(), Plot()
-        self._turns = Fragment("")
+        self._use, self._turn_cost, self._turns = Plot(), Plot(), Fragment()
         with ui.element("div").classes("plots"):
             self._days, self._day_cost, self._models = Plot(), Plot(), Plot()
-        self._tokens = Fragment("")
-        self._period_head = Fragment("", self.act)
-        self._sources = Plot()
-        self._lists = Fragment("")
+        self._tokens, self._period, self._sources, self._lists = Fragment(), Fragment("", self.act), Plot(), Fragment()
 
     async def draw(self) -> None:
-        found = await self.conversation(self._conversation)
-        await self._draw_conversation(found.talk if found else None)
-        if whole_desk(self.page_desk) is None:  # what follows is about everybody
+        found = await self.conversation()
+        uses = await found.talk.request_use() if found else []
+        number = str(found.talk.number) if found else ""
+        self._head.show(fill("stats_head", choices=await self.choices(), number=number, uses=uses))
+        self._draw_turns(uses)
+        self._turns.show(fill("stats_turns", uses=uses))
+        if self.door.whole is None:  # what follows is about everybody
             return
         days, models = await self.desk.token_use("day"), await self.desk.token_use("model")
-        self._days.show(days_plot(days))
-        self._day_cost.show(cost_plot(days))
-        self._models.show(models_plot(models))
+        self._draw_tokens(days, models[:MOST])
         self._tokens.show(fill("stats_tokens", days=days[::-1][:MOST], models=models[:MOST]))
-        periods = await self.desk.source_periods(PERIODS.get(self._period, "month"))
-        self._period_head.show(fill("stats_sources", period=self._period, periods=periods))
-        self._sources.show(sources_plot(periods))
+        period = self.form["period"]
+        periods = await self.desk.source_periods(PERIODS.get(period, "month"))
+        self._period.show(fill("stats_sources", period=period, periods=periods))
+        self._sources.show(
+            "Sources that were chosen for messages, how many of them replies used, and their mean score",
+            [each.name for each in periods],
+            Series("chosen", [each.chosen for each in periods]),
+            Series("of these used", [each.used for each in periods], colour="good"),
+            Series("mean score", [each.score for each in periods], "line", "rules", right=True),
+            axes=("", "sources", "score"),
+        )
         report = await self.desk.source_report()
         notes = await self.desk.document_stats() if self.desk.vault else []
         self._lists.show(fill("stats_lists", sources=report.stats[:MOST], advice=report.advice, notes=notes[:MOST]))
 
-    async def _draw_conversation(self, talk: AsyncTalk | None) -> None:
-        uses = await talk.request_use() if talk else []
-        choices = await self.choices()
-        number = talk.number if talk else None
-        self._head.show(fill("stats_head", choices=choices, number=number, uses=uses))
-        self._use.show(use_plot(uses))
-        self._turn_cost.show(turn_cost_plot(uses))
-        self._turns.show(fill("stats_turns", uses=uses))
+    def _draw_turns(self, uses: Sequence[RequestUse]) -> None:
+        """How full the window of each reply was, with the compactions; what each cost."""
+        names = [f"#{each.number}" for each in uses]
+        compacted = [each.tokens if each.compaction else None for each in uses]
+        self._use.show(
+            f"Tokens in the window of each of {len(uses)} replies; {sum(map(bool, compacted))} compactions",
+            names,
+            Series("window", [each.limit for each in uses], "line", "soft"),
+            Series("tokens sent", [each.tokens for each in uses]),
+            Series("from a cache", [each.usage.cache_read for each in uses], "line", "good", optional=True),
+            Series("compaction before it", compacted, "marks", "warn", optional=True),
+            axes=("reply", "tokens", ""),
+        )
+        costs = [each.usage.cost_usd for each in uses]
+        self._turn_cost.show(
+            "Cost of each reply in US dollars",
+            names,
+            Series("cost of the reply", costs),
+            Series("so far", list(accumulate(cost or 0.0 for cost in costs)), "line", "warn", right=True),
+            axes=("reply", "US dollars", "so far"),
+        )
+
+    def _draw_tokens(self, days: Sequence["TokenUse"], models: Sequence["TokenUse"]) -> None:
+        names = [each.name for each in days]
+        self._days.show(
+            "Tokens of each day",
+            names,
+            Series("read anew", [each.input - each.cache_read for each in days], stack="tokens"),
+            Series("from a cache", [each.cache_read for each in days], colour="good", stack="tokens"),
+            Series("written", [each.output for each in days], colour="tools", stack="tokens"),
+            axes=("day", "tokens", ""),
+        )
+        cost = Series("cost", [each.cost_usd for each in days], colour="warn")
+        self._day_cost.show("Cost of each day in US dollars", names, cost, axes=("day", "US dollars", ""))
+        self._models.show(
+            "Tokens and cost of each model",
+            [each.name for each in models],
+            Series("tokens read", [each.input for each in models]),
+            Series("tokens written", [each.output for each in models], colour="tools"),
+            Series("cost", [each.cost_usd for each in models], "points", "warn", right=True, optional=True),
+            axes=("", "tokens", "US dollars"),
+        )
 
 
-def use_plot(uses: Sequence[RequestUse]) -> PlotData | None:
-    """How full the window of each reply was, with the compactions."""
-    if not uses:
-        return None
-    cached = [each.usage.cache_read for each in uses]
-    made: list[float | None] = [each.tokens if each.compaction else None for each in uses]
-    series = [
-        Series("window", [each.limit for each in uses], "line", "soft"),
-        Series("tokens sent", [each.tokens for each in uses], "bar", "accent"),
-        *([Series("from a cache", cached, "line", "good")] if any(cached) else []),
-        *([Series("compaction before it", made, "marks", "warn")] if any(made) else []),
-    ]
-    label = f"Tokens in the window of each of {len(uses)} replies; {sum(map(bool, made))} compactions"
-    return PlotData(label, [f"#{each.number}" for each in uses], series, "reply", "tokens")
+class WhatIfView(FullView):
+    address = "/whatif"
+    fields: ClassVar = dict.fromkeys(("conversation", *OF_PLAN), "")
+    quiet = frozenset({"type", "stop-comparison"})
+
+    _found: WhatIf | None = None
+    _compared: StrategyComparison | None = None
+    _comparing: asyncio.Task[StrategyComparison] | None = None
+
+    def build(self) -> None:
+        self._top, self._result, self._whole, self._status = (Fragment("", self.act) for _ in range(4))
+        self._tokens, self._costs, self._table = Plot(), Plot(), Fragment()
+        ui.context.client.on_delete(self._stop)
+
+    async def do_choose(self, name: str, value: str) -> None:
+        """Another conversation: what was about the last one is gone."""
+        self.form, self._found, self._compared = {**self.fields, "conversation": value}, None, None
+
+    async def do_type(self, name: str, value: str) -> None:
+        """What is typed holds for both, and stays in the form."""
+        await super().do_choose(name, value)
+
+    async def do_plan(self, action: Action) -> None:
+        self.form |= {name: str(action.get(name) or "") for name in OF_PLAN}
+        talk = (await self.chosen()).talk
+        strategy, from_start = self.form["strategy"] or None, bool(self.form["from_start"])
+        reply = self.form["reply"] or await self._last(talk)
+        self._found = await talk.what_if(reply, strategy=strategy, from_start=from_start, **self._changes())
+
+    async def do_compare(self) -> None:
+        talk, changes = (await self.chosen()).talk, self._changes()
+        self._comparing = asyncio.create_task(talk.compare_strategies((), self._tell, **changes))
+        self._status.show(fill("what_if_progress", done=0, of=0))
+        try:
+            self._compared = await self._comparing
+        except asyncio.CancelledError:
+            if not self._comparing.cancelled():
+                raise  # the page itself is gone
+        finally:
+            self._comparing.cancel()
+            self._status.show("")
+
+    async def do_stop_comparison(self) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._comparing:
+            self._comparing.cancel()
+
+    def _tell(self, done: int, of: int) -> None:
+        if done % TOLD_EVERY == 0:
+            self._status.show(fill("what_if_progress", done=done, of=of))
+
+    def _changes(self) -> PlanOptions:
+        window, key = self.form["window"].replace(",", "").strip(), self.form["key"].strip()
+        if window and not window.isdecimal():
+            raise Invalid(f"the window is a whole number of tokens, not {window}")
+        settings = {key: self.form["value"]} if key else {}
+        return {"window": int(window) if window else None, "model": self.form["model"] or None, "settings": settings}
+
+    async def _last(self, talk: AsyncTalk) -> str:
+        uses = await talk.request_use()
+        if not uses:
+            raise Invalid("no reply of this conversation has a recorded request: choose one by its number")
+        return uses[-1].reply
+
+    async def draw(self) -> None:
+        found = await self.conversation()
+        talk = found.talk if found else None
+        uses = (await talk.request_use())[-MOST_REPLIES:] if talk else []
+        self._top.show(
+            fill(
+                "what_if",
+                choices=await self.choices(),
+                number=str(talk.number) if talk else "",
+                uses=uses[::-1],
+                strategies=list(STRATEGIES),
+                keys=[spec.key for spec in configuration.specs() if spec.key.startswith("context.")],
+                form=self.form,
+            )
+        )
+        self._result.show(await self._result_html(talk, self._found) if talk and self._found else "")
+        self._whole.show(fill("what_if_all", has_replies=bool(uses)))
+        runs = [run for run in (self._compared.recorded, *self._compared.runs) if run] if self._compared else []
+        self._draw_runs(runs)
+        self._table.show(fill("what_if_runs", compared=self._compared, runs=runs) if self._compared else "")
+
+    def _draw_runs(self, runs: Sequence[StrategyRun]) -> None:
+        """Tokens of each request, a line for each strategy; triangles are compactions. Then the strategies in all."""
+        numbers = sorted({use.number for run in runs for use in run.requests})
+        series = []
+        for run in runs:
+            sent = {use.number: use.tokens for use in run.requests}
+            compacted = {use.number: use.tokens for use in run.requests if use.compaction}
+            colour = COLOURS.get(run.name, "accent")
+            series.append(Series(run.name, [*map(sent.get, numbers)], "line", colour))
+            marks = [*map(compacted.get, numbers)]
+            series.append(Series(f"{run.name}: compactions", marks, "marks", colour, optional=True))
+        names = [f"#{each}" for each in numbers]
+        self._tokens.show("Tokens of each request by strategy", names, *series, axes=("reply", "tokens", ""))
+        self._costs.show(
+            "Tokens and cost by strategy",
+            [run.name for run in runs],
+            Series("tokens sent", [run.tokens for run in runs]),
+            Series("tokens for summaries", [run.summary_tokens for run in runs], colour="summary"),
+            Series("estimated cost", [run.cost_usd for run in runs], "points", "warn", right=True, optional=True),
+            axes=("", "tokens", "US dollars"),
+        )
+
+    async def _result_html(self, talk: AsyncTalk, found: WhatIf) -> str:
+        told = await talk.numbered(found.to_json())
+        difference = told["difference"] or {}
+        sides = [
+            {"name": name, "account": account, "bars": bars(account) if account else [], "messages": _messages(plan)}
+            for name, account, plan in (
+                ("As it was", told["was"], found.was),
+                ("As it would be", told["would"], found.would),
+            )
+        ]
+        picks = {
+            title: [pick_values(pick) | {"section": pick["section"]} for pick in difference.get(key, ())]
+            for title, key in (("Comes in", "came_in"), ("Goes out", "went_out"))
+        }
+        return fill("what_if_turn", found=found, sides=sides, sections=difference.get("sections", ()), picks=picks)
 
 
-def turn_cost_plot(uses: Sequence[RequestUse]) -> PlotData | None:
-    costs = [each.usage.cost_usd for each in uses]
-    if not any(costs):
-        return None
-    whole, total = list[float | None](), 0.0
-    for cost in costs:
-        total += cost or 0.0
-        whole.append(total)
-    series = [Series("cost of the reply", costs, "bar", "accent"), Series("so far", whole, "line", "warn", right=True)]
-    names = [f"#{each.number}" for each in uses]
-    return PlotData("Cost of each reply in US dollars", names, series, "reply", "US dollars", "so far")
+def _messages(side: Any) -> dict[str, str]:
+    """Ranges of messages by what becomes of them."""
+    found = {words: getattr(side.messages, key) for key, words in FATES.items()} if side else {}
+    return {words: _ranges(ranges) for words, ranges in found.items() if ranges}
 
 
-def days_plot(days: Sequence["TokenUse"]) -> PlotData | None:
-    if not days:
-        return None
-    series = [
-        Series("read anew", [each.input - each.cache_read for each in days], "bar", "accent", "tokens"),
-        Series("from a cache", [each.cache_read for each in days], "bar", "good", "tokens"),
-        Series("written", [each.output for each in days], "bar", "tools", "tokens"),
-    ]
-    return PlotData("Tokens of each day", [each.name for each in days], series, "day", "tokens")
-
-
-def cost_plot(days: Sequence["TokenUse"]) -> PlotData | None:
-    if not any(each.cost_usd for each in days):
-        return None
-    series = [Series("cost", [each.cost_usd for each in days], "bar", "warn")]
-    return PlotData("Cost of each day in US dollars", [each.name for each in days], series, "day", "US dollars")
-
-
-def models_plot(models: Sequence["TokenUse"]) -> PlotData | None:
-    if not models:
-        return None
-    shown = models[:MOST_MODELS]
-    series = [
-        Series("tokens read", [each.input for each in shown], "bar", "accent"),
-        Series("tokens written", [each.output for each in shown], "bar", "tools"),
-    ]
-    if any(each.cost_usd for each in shown):
-        series.append(Series("cost", [each.cost_usd for each in shown], "points", "warn", right=True))
-    return PlotData("Tokens and cost of each model", [each.name for each in shown], series, "", "tokens", "US dollars")
-
-
-def sources_plot(periods: Sequence["SourcePeriod"]) -> PlotData | None:
-    if not any(each.chosen for each in periods):
-        return None
-    series = [
-        Series("chosen", [each.chosen for each in periods], "bar", "accent"),
-        Series("of these used", [each.used for each in periods], "bar", "good"),
-        Series("mean score", [each.score for each in periods], "line", "rules", right=True),
-    ]
-    label = "Sources that were chosen for messages, how many of them replies used, and their mean score"
-    return PlotData(label, [each.name for each in periods], series, "", "sources", "score")
+def _ranges(ranges: Sequence[tuple[int, int]]) -> str:
+    shown = [f"#{first}" if first == last else f"#{first}–#{last}" for first, last in ranges]
+    return ", ".join(shown[:MOST_RANGES]) + (" …" if len(shown) > MOST_RANGES else "")

@@ -1,5 +1,7 @@
 """Templates of the page. All values are escaped; only what `markdown.py` rendered goes in as HTML."""
 
+import json
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -12,8 +14,6 @@ from recto.base.text import counted, dollars
 from recto.chat.compaction_words import UNVERIFIED
 from recto.web.markdown import rendered
 
-FOLDER = Path(__file__).parent / "templates"
-
 
 def fill(template: str, /, **values: Any) -> str:
     """A template (without its ending) with these values."""
@@ -23,7 +23,7 @@ def fill(template: str, /, **values: Any) -> str:
 @cache
 def _environment() -> Environment:
     made = Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -33,12 +33,14 @@ def _environment() -> Environment:
     made.filters |= {
         "markdown": rendered,
         "summary": summary_html,
-        "number": number,
-        "clock": clock,
-        "day": day,
-        "moment": moment,
+        "number": "{:,}".format,
+        "clock": _clock,
+        "day": lambda stored: _today(stored) or f"{_local(stored):%Y-%m-%d}",
+        "moment": lambda stored: _today(stored) or _clock(stored),
         "dollars": dollars,
         "counted": counted,
+        "pretty": pretty,
+        "tool_name": _tool_name,
     }
     return made
 
@@ -50,23 +52,9 @@ def summary_html(text: str) -> Markup:
     return Markup(made.replace(UNVERIFIED, f"<mark>{UNVERIFIED}</mark>"))
 
 
-def number(value: float) -> str:
-    return f"{value:,}"
-
-
-def clock(stored: str) -> str:
+def _clock(stored: str) -> str:
     """A stored time as the user's clock shows it."""
-    return _local(stored).strftime("%Y-%m-%d %H:%M")
-
-
-def day(stored: str) -> str:
-    """Today's as a time, others as a date."""
-    return _today(stored) or f"{_local(stored):%Y-%m-%d}"
-
-
-def moment(stored: str) -> str:
-    """Today's as a time, others as date and time."""
-    return _today(stored) or clock(stored)
+    return f"{_local(stored):%Y-%m-%d %H:%M}"
 
 
 def _today(stored: str) -> str:
@@ -77,3 +65,16 @@ def _today(stored: str) -> str:
 
 def _local(stored: str) -> datetime:
     return datetime.fromisoformat(stored).astimezone()
+
+
+def pretty(arguments: str) -> str:
+    """JSON on several lines, anything else as it is. A user has to judge it: invisible characters become numbers."""
+    with suppress(ValueError, RecursionError):
+        arguments = json.dumps(json.loads(arguments), indent=2, ensure_ascii=False)
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else f"\\u{ord(sign):04x}" for sign in arguments)
+
+
+def _tool_name(call_name: str) -> str:
+    """The name that people read (`github:create_issue`) for the name that a model calls (`github__create_issue`)."""
+    server, parted, name = call_name.partition("__")
+    return f"{server}:{name}" if parted and server and name else call_name

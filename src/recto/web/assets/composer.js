@@ -139,7 +139,7 @@ export default {
       const token = this.token();
       this.asked += 1;
       if (!token) this.offers = [];
-      else this.$emit("do", { do: "complete", request: this.asked, token, behind: this.$refs.text.value.slice(this.$refs.text.selectionStart, this.$refs.text.selectionStart + 2) });
+      else this.$emit("do", { do: "complete", request: this.asked, token, following: this.$refs.text.value.slice(this.$refs.text.selectionStart, this.$refs.text.selectionStart + 2) });
     },
     offer(request, found) {
       if (request !== this.asked || document.activeElement !== this.$refs.text) return;

@@ -5,7 +5,7 @@ export default {
   props: { html: String, tag: { type: String, default: "div" } },
   data: () => ({ shown: null }),
   mounted() {
-    listen(this.$el, (deed) => this.$emit("do", deed));
+    listen(this.$el, (action) => this.$emit("do", action));
     this.draw();
   },
   updated() {

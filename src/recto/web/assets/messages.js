@@ -15,11 +15,11 @@ export default {
     this.older = this.$el.querySelector(".older");
     this.isAsking = false;
     this.sticks = true;
-    listen(this.$el, (deed) => this.$emit("do", deed));
+    listen(this.$el, (action) => this.$emit("do", action));
     this.$el.addEventListener("scroll", () => this.onScroll(), { passive: true });
     // pictures and fonts change heights after the fact
     new ResizeObserver(() => this.stick()).observe(this.$el.querySelector(".messages-inner"));
-    // what stands below keeps to the same margins
+    // what is below keeps to the same margins
     this.$el.parentElement.style.setProperty("--gutter", `${(this.$el.offsetWidth - this.$el.clientWidth) / 2}px`);
     this.show(this.items, this.more);
   },

@@ -17,7 +17,7 @@ export default {
     this.chart = echarts.init(this.$el, null, { renderer: "canvas" });
     this.chart.on("click", (event) => {
       const id = event.dataType === "node" ? event.data.id : event.dataType === "edge" ? null : event.name;
-      if (typeof id === "string") this.$emit("chosen", id);
+      if (typeof id === "string") this.$emit("do", { do: "note", link: id });
     });
     this.sizes = new ResizeObserver(() => this.chart.resize());
     this.sizes.observe(this.$el);

@@ -55,14 +55,16 @@ export function listen(root, emit) {
   });
   root.addEventListener("change", (event) => {
     const found = event.target.closest("select[data-do], input[data-change]");
-    if (found) emit({ ...found.dataset, do: found.dataset.do || found.dataset.change, value: found.value, checked: !!found.checked });
+    if (!found) return;
+    const value = found.type !== "checkbox" ? found.value : found.checked ? "1" : "";
+    emit({ ...found.dataset, do: found.dataset.do || found.dataset.change, value });
   });
-  let timer = 0;
+  const timers = new WeakMap();
   root.addEventListener("input", (event) => {
     const found = event.target.closest("[data-input]");
     if (!found) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => emit({ ...found.dataset, do: found.dataset.input, value: found.value }), 150);
+    clearTimeout(timers.get(found));
+    timers.set(found, setTimeout(() => emit({ ...found.dataset, do: found.dataset.input, value: found.value }), 150));
   });
 }
 

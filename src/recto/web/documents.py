@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-from msgspec import Struct
 
 from recto.api.talk import AsyncTalk
 from recto.chat.blocks import DocumentReference, Quote, unique_references
@@ -15,9 +14,7 @@ from recto.vault.folder import is_note
 from recto.vault.links import Link, split_link
 from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_answers import questions_in_notes
-from recto.web.components import Deed
 from recto.web.markdown import rendered_note
-from recto.web.panel import Handler
 from recto.web.templates import fill
 
 # Messages whose documents are listed.
@@ -29,22 +26,14 @@ OTHER_QUESTIONS = (
 )
 
 
-class OpenNote(Struct, frozen=True):
-    path: str
-    heading: str = ""
-    line: int = 0
-    """The line to scroll to; 0 for the heading, or the beginning."""
-
-
-class ReferenceView:
+class DocumentsView:
     name, title = "documents", "Documents"
 
     def __init__(self, talk: Callable[[], AsyncTalk]) -> None:
         self._talk = talk
-        self.handlers: dict[str, Handler] = {"documents": self._open}
 
-    async def _open(self, deed: Deed) -> None:
-        pass
+    async def do_documents(self) -> None:
+        """Opens the view."""
 
     async def html(self) -> str:
         talk = self._talk()
@@ -63,38 +52,42 @@ async def documents_of(talk: AsyncTalk) -> tuple[tuple[DocumentReference, ...], 
 class NoteView:
     name, title = "note", "Note"
 
-    def __init__(self, talk: Callable[[], AsyncTalk]) -> None:
-        self._talk = talk
-        self._note: OpenNote | None = None
-        self.handlers: dict[str, Handler] = {"note": self._open, "open-editor": self._open_editor}
+    def __init__(self, vault: Callable[[], Vault | None], talk: Callable[[], AsyncTalk] | None = None) -> None:
+        """`talk` gives the conversation whose quotes are marked."""
+        self._find_vault, self._talk = vault, talk
+        self._note: tuple[str, str, int] | None = None
+        """Its path, and the heading or the line to scroll to."""
 
-    async def _open(self, deed: Deed) -> None:
-        vault = self._vault()
-        link, line = str(deed.get("link", "")), int(deed.get("line") or 0)
-        self._note = await asyncio.to_thread(_found, vault, link, line)
+    @property
+    def is_open(self) -> bool:
+        return self._note is not None
 
-    async def _open_editor(self, deed: Deed) -> None:
-        if self._note is None:
-            return
-        place = str(self._vault().folder.locate(self._note.path))
-        if await asyncio.to_thread(click.launch, place):
-            raise Invalid(f"no program here opens notes; the file is {place}", path=place)
+    def close(self) -> None:
+        self._note = None
+
+    async def do_note(self, link: str, line: int = 0) -> None:
+        self._note = await asyncio.to_thread(_found, self._vault(), link, line)
+
+    async def do_open_editor(self) -> None:
+        if self._note:
+            place = str(self._vault().folder.locate(self._note[0]))
+            if await asyncio.to_thread(click.launch, place):
+                raise Invalid(f"no program here opens notes; the file is {place}", path=place)
 
     def _vault(self) -> Vault:
-        vault = self._talk().vault
-        if vault is None:
+        if (vault := self._find_vault()) is None:
             raise Invalid(NO_VAULT)
         return vault
 
     async def html(self) -> str:
         if self._note is None:
             return fill("hint", text="A link to a note opens it here.")
-        _, quotes = await documents_of(self._talk())
-        lines = sorted({quote.line for quote in quotes if quote.relative_path == self._note.path})
-        return await asyncio.to_thread(_note_html, self._vault(), self._note, lines)
+        quotes = (await documents_of(self._talk()))[1] if self._talk else ()
+        lines = sorted({quote.line for quote in quotes if quote.relative_path == self._note[0]})
+        return await asyncio.to_thread(_note_html, self._vault(), *self._note, lines)
 
 
-def _found(vault: Vault, link: str, line: int) -> OpenNote:
+def _found(vault: Vault, link: str, line: int) -> tuple[str, str, int]:
     """The note that a link or a path means. NotFound says which were near."""
     inside = link.strip().removeprefix("[[").removesuffix("]]")
     parsed = Link(f"[[{inside}]]", *split_link(inside))
@@ -106,25 +99,23 @@ def _found(vault: Vault, link: str, line: int) -> OpenNote:
         raise NotFound(f"there is no document {inside[:80]} in the vault{hint}", path=inside)
     if not is_note(path):
         raise Invalid(f"{path} is not a note: open it with another program", path=path)
-    return OpenNote(path, parsed.heading or "", line)
+    return path, parsed.heading or "", line
 
 
-def _note_html(vault: Vault, note: OpenNote, lines: list[int]) -> str:
-    document = vault.read(note.path)
+def _note_html(vault: Vault, path: str, heading: str, line: int, marked: list[int]) -> str:
+    document = vault.read(path)
     start = document.parsed.body_start
-    first = document.text.count("\n", 0, start) + 1
-    links = vault.backlinks(note.path)
     return fill(
         "note",
-        note=note,
+        path=path,
         title=document.title,
         titled=any(each.text == document.title for each in document.parsed.headings[:1]),
         tags=document.parsed.tags,
-        body=rendered_note(document.text[start:], first),
-        marked=" ".join(map(str, lines)),
-        at=note.line or _heading_line(document, note.heading),
-        backlinks=sorted({each.source for each in links}),
-        place=Path(vault.root, note.path),
+        body=rendered_note(document.text[start:], document.text.count("\n", 0, start) + 1),
+        marked=" ".join(map(str, marked)),
+        at=line or _heading_line(document, heading),
+        backlinks=sorted({each.source for each in vault.backlinks(path)}),
+        place=Path(vault.root, path),
     )
 
 
@@ -138,7 +129,10 @@ def _heading_line(document: Document, heading: str) -> int:
 def questions_to_try(vault: Vault | None) -> list[str]:
     """Three questions for an empty conversation: those that the notes ask, else about the notes that changed last, or
     about nothing in particular."""
-    notes = sorted(vault.folder.walk(), key=lambda entry: -entry.mtime_ns) if vault else []
-    names = [vault.shortest_link(each.path) for each in notes if is_note(each.path)][:2] if vault else []
-    asked = [f"What is in {name}?" for name in names[:1]] + [f"What do {name} and its links say?" for name in names[1:]]
-    return [*(questions_in_notes(vault, 3) if vault else ()), *asked, *OTHER_QUESTIONS][:3]
+    if vault is None:
+        return list(OTHER_QUESTIONS)
+    notes = sorted(vault.folder.walk(), key=lambda entry: -entry.mtime_ns)
+    names = [vault.shortest_link(each.path) for each in notes if is_note(each.path)][:2]
+    forms = ("What is in {}?", "What do {} and its links say?")
+    asked = [form.format(name) for form, name in zip(forms, names, strict=False)]
+    return [*questions_in_notes(vault, 3), *asked, *OTHER_QUESTIONS][:3]

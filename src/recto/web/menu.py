@@ -1,0 +1,197 @@
+"""The menu of the page and its commands, as data; completions while the user types.
+
+A command is typed (`/compact keep the prices`), or has a button in a template (`data-do="compact"`).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from string import ascii_lowercase
+
+from msgspec import Struct
+
+from recto.api.desk import AsyncDesk
+from recto.api.suggested_names import file_paths, note_headings, note_names
+from recto.api.suggestions import CachedSuggestions, Suggestion, Suggestions
+from recto.api.talk import AsyncTalk
+from recto.errors import Invalid
+from recto.providers.embedded import NAME as EMBEDDED
+from recto.vault.link_resolver import fold_name
+from recto.web.live import LiveConversation, PageDesk
+from recto.weights import chat_models
+
+SIGN_OUT = "/sign-out"
+LETTERS = {*ascii_lowercase, "-"}
+MOST_OFFERED = 12
+# Typing does not wait longer for folders that are being read.
+PATIENCE_S = 0.3
+
+
+class MenuPage(Struct, frozen=True):
+    title: str
+    in_whole: bool = True
+    """The owner of a home has it."""
+    in_shared: bool = False
+    """Guests of a shared server have it."""
+
+
+PAGES = {
+    "/whatif": MenuPage("What if", in_shared=True),
+    "/stats": MenuPage("Statistics", in_shared=True),
+    "/graph": MenuPage("Graph"),
+    "/sources": MenuPage("Sources"),
+    "/memory": MenuPage("Memory"),
+    "/models": MenuPage("Models"),
+    "/settings": MenuPage("Settings"),
+    SIGN_OUT: MenuPage("Sign out", in_whole=False, in_shared=True),
+}
+"""The pages besides the chat, by address, in the order of the menu."""
+
+
+def menu(*, is_whole: bool) -> Mapping[str, str]:
+    """Titles by address."""
+    return {at: page.title for at, page in PAGES.items() if (page.in_whole if is_whole else page.in_shared)}
+
+
+class Command(Struct, frozen=True):
+    help: str
+    run: Callable[[PageDesk, LiveConversation, str], Awaitable[object]]
+    """Returns the text to show; other results need none."""
+    needs_idle: bool = False
+    """Refused while a reply comes."""
+
+
+def command_in(text: str) -> tuple[str, str] | None:
+    """The name and the words of a command; None for a message, even one that begins with a path."""
+    name, *words = text.split(maxsplit=1) or [""]
+    if not name.startswith("/") or name == "/" or not set(name[1:]) <= LETTERS:
+        return None
+    return name[1:], words[0].strip() if words else ""
+
+
+async def run_command(desk: PageDesk, live: LiveConversation, name: str, words: str = "") -> str:
+    if (command := COMMANDS.get(name)) is None:
+        raise Invalid(f"Unknown command /{name}. The page has {', '.join(f'/{each}' for each in COMMANDS)}.")
+    if command.needs_idle:
+        live.check_idle()
+    told = await command.run(desk, live, words)
+    live.refresh()
+    return told if isinstance(told, str) else ""
+
+
+async def _compact(desk: PageDesk, live: LiveConversation, words: str) -> None:
+    live.run(live.talk.stream_compaction(words))
+
+
+async def _undo(desk: PageDesk, live: LiveConversation, words: str) -> str:
+    await live.talk.undo()
+    return "Your last message and its reply are taken back; both stay in the store."
+
+
+async def _regenerate(desk: PageDesk, live: LiveConversation, words: str) -> None:
+    live.run(live.talk.stream_regenerate())
+
+
+async def _model(desk: PageDesk, live: LiveConversation, words: str) -> str:
+    if not words:
+        return f"{live.talk.model} answers here; /model NAME changes it."
+    own = next((each for each in chat_models() if words in (each.name, each.size)), None)
+    await live.talk.use(f"{EMBEDDED}:{own.name}" if own else words)
+    return f"{live.talk.model} answers from the next message on."
+
+
+async def _strategy(desk: PageDesk, live: LiveConversation, words: str) -> str:
+    await live.talk.use_strategy(None if words in ("", "default") else words)
+    return f"The strategy is {await live.talk.strategy_in_force() or 'unknown'}."
+
+
+async def _rename(desk: PageDesk, live: LiveConversation, words: str) -> None:
+    if live.talk.id is None:
+        raise Invalid("a new conversation has no title yet: send a message first")
+    await desk.rename(live.talk.id, words)
+
+
+async def _document(desk: PageDesk, live: LiveConversation, words: str) -> str:
+    opened = await live.talk.open_document(words or None)
+    return f"{opened} goes with every message." if opened else "No document goes with every message any more."
+
+
+async def _remember(desk: PageDesk, live: LiveConversation, words: str) -> str:
+    return f"Written into {await live.talk.remember_in_project(words)}."
+
+
+COMMANDS = {
+    "compact": Command("Sum up all but the latest messages now; words say what to keep.", _compact),
+    "uncompact": Command("Take the newest compaction back.", lambda _, live, __: live.talk.uncompact(), True),
+    "clear": Command(
+        "Start over for the model; every message stays in the store.", lambda _, live, __: live.talk.clear(), True
+    ),
+    "undo": Command("Take your last message and its reply back.", _undo, True),
+    "regenerate": Command("Another reply to your last message.", _regenerate),
+    "model": Command("Who answers, as provider:model, or standard, small or tiny.", _model),
+    "strategy": Command("What happens when the window is full; default follows the settings.", _strategy),
+    "rename": Command("Another title for this conversation.", _rename),
+    "document": Command("A note that goes with every message; nothing closes it.", _document),
+    "remember": Command("Add a line to the project's memory file.", _remember),
+}
+
+
+class Completions:
+    """`[[` offers notes and headings, `@` files, agents, rules and references, `/` commands."""
+
+    def __init__(self, desk: AsyncDesk | None, talk: Callable[[], AsyncTalk]) -> None:
+        """Without a desk commands alone are offered: files and agents are the owner's."""
+        self._desk, self._talk = desk, talk
+        self._cached: dict[tuple[str, ...], CachedSuggestions] = {}
+
+    async def find(self, token: str, following: str) -> list[dict[str, str]]:
+        """What fits the word before the cursor; `following` is the text after it."""
+        if token.startswith("[["):
+            before, after = "[[", "" if following.startswith("]]") else "]]"
+            found = await asyncio.to_thread(self._notes, token[2:])
+        elif token.startswith("@"):
+            before, after = "@", " "
+            found = await asyncio.to_thread(self._sources, self._desk, token[1:]) if self._desk else []
+        else:
+            before, after = "/", " "
+            names = [name for name in COMMANDS if name.startswith(token[1:])]
+            found = [Suggestion(name, name, f"/{name}", COMMANDS[name].help) for name in names]
+        return [
+            {"insert": f"{before}{each.insert}{after}", "shown": each.shown, "about": each.meta}
+            for each in found[:MOST_OFFERED]
+        ]
+
+    def _notes(self, typed: str) -> list[Suggestion]:
+        vault = self._talk().vault
+        if vault is None or "|" in typed:
+            return []
+        name, sign, heading = typed.rpartition("#")
+        if sign:
+            found = note_headings(vault, name, heading)
+            return [Suggestion(each.key, f"{name}#{each.insert}", each.shown, each.meta) for each in found]
+        names = self._cache(("notes", str(vault.root)), lambda: note_names(vault))
+        return names.best(typed.lstrip())
+
+    def _sources(self, desk: AsyncDesk, typed: str) -> list[Suggestion]:
+        vault = self._talk().vault
+        found = (desk.project or Path.cwd(), vault.root if vault else None)
+        roots = tuple(dict.fromkeys(root.resolve() for root in found if root))
+        files = self._cache(("files", *map(str, roots)), lambda: file_paths(roots))
+        named = Suggestions(list(self._named(desk))).best(typed)
+        return [*named, *files.best(typed.lstrip('"'))]
+
+    def _named(self, desk: AsyncDesk) -> Iterable[Suggestion]:
+        """Rules and references of the agent; agents, as long as the conversation belongs to none."""
+        talk = self._talk()
+        for source in talk.agent.enabled_texts:
+            kind = "ref" if source.kind == "reference" else source.kind
+            name = f"{kind}:{source.name}"
+            shown = f'{kind}:"{source.name}"' if " " in name else name
+            yield Suggestion(fold_name(name), shown, name, source.description)
+        for agent in desk.agents.names() if talk.id is None else ():
+            yield Suggestion(fold_name(agent), agent, agent, "agent")
+
+    def _cache(self, key: tuple[str, ...], look_up: Callable[[], Iterable[Suggestion]]) -> CachedSuggestions:
+        if key not in self._cached:
+            self._cached[key] = CachedSuggestions(look_up, PATIENCE_S)
+        return self._cached[key]
