@@ -68,12 +68,11 @@ from recto.vault.gitignore import _parse_pattern
 from recto.vault.imports import find_imports
 from recto.vault.link_resolver import LinkResolver
 from recto.vault.links import find_all_links, find_links
-from recto.vault.note_chunks import note_chunks, note_date
+from recto.vault.note_chunks import note_chunks, note_date, parts_text, relevant_parts
 from recto.vault.note_dates import named_days, note_day, order_in_time, take_days
 from recto.vault.note_statements import note_statements, property_statements
 from recto.vault.question import asks_for_overview, is_arithmetic, leans_on_earlier, parse_question
-from recto.vault.note_chunks import parts_text, relevant_parts
-from recto.vault.rename_plan import RenamePlan, rewrite_links
+from recto.vault.rename import RenamePlan, rewrite_links
 from recto.web.markdown import StreamedMarkdown, coloured, rendered, rendered_note
 from recto.window.count import estimate_text
 from recto.window.request import defuse
