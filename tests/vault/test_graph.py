@@ -56,7 +56,7 @@ def test_existing_files_come_before_missing_ones() -> None:
 
 def test_nodes_are_notes_attachments_or_missing() -> None:
     graph = build_graph({"a.md": "A", "b.MARKDOWN": "B"}, [("a.md", "pic.png", False), ("a.md", "c.md", True)])
-    assert [node.kind for node in graph.nodes] == ["note", "note", "attachment", "missing note"]
+    assert [node.kind for node in graph.nodes] == ["note", "note", "attachment", "missing"]
     assert describe_kinds(graph.kinds) == ["2 notes", "1 attachment", "1 missing note"]
     assert describe_kinds(Graph().kinds) == ["0 notes"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
 from heapq import nsmallest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from recto.vault.vault import Vault
 
 
-NodeKind = Literal["note", "attachment", "missing note"]
+NodeKind = Literal["note", "attachment", "missing"]
+_NOUNS: dict[NodeKind, str] = {"note": "note", "attachment": "attachment", "missing": "missing note"}
 
 
 class Node(Struct, frozen=True):
@@ -38,7 +39,7 @@ class Node(Struct, frozen=True):
     @property
     def kind(self) -> NodeKind:
         if self.is_broken:
-            return "missing note"
+            return "missing"
         return "note" if is_note(self.path) else "attachment"
 
 
@@ -139,8 +140,8 @@ def used_graph(titles: Mapping[str, str], uses: Mapping[str, int], pairs: Mappin
 
 def describe_kinds(kinds: Mapping[NodeKind, int], excluding: NodeKind | None = None) -> list[str]:
     """`2 notes`, `1 attachment`: the kinds that occur, `excluding` one."""
-    wanted = (kind for kind in get_args(NodeKind) if kind != excluding and kinds.get(kind))
-    return [counted(kinds[kind], kind) for kind in wanted] or [counted(0, "note")]
+    counts = ((kinds.get(kind, 0), noun) for kind, noun in _NOUNS.items() if kind != excluding)
+    return [counted(count, noun) for count, noun in counts if count] or [counted(0, "note")]
 
 
 def _folder(path: str) -> str:
@@ -206,7 +207,7 @@ def _data(graph: Graph, base: str) -> dict[str, Any]:
             [node.title, node.path, node.weight, -1 if node.is_broken else numbers[node.folder]] for node in shown.nodes
         ],
         "lines": [[a, b, count] for a, b, count in shown.lines],
-        "told": ", ".join(describe_kinds(shown.kinds, excluding="missing note")),
+        "told": ", ".join(describe_kinds(shown.kinds, excluding="missing")),
         "left_out": "" if shown is graph else ", ".join(describe_kinds(graph.kinds - shown.kinds)),
     }
 
