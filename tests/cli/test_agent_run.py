@@ -45,14 +45,6 @@ def test_a_run_shows_its_plan_and_ends_with_a_report(run: Run, script: Script, n
     assert any(line.startswith("3 of 20 steps, ") for line in lines)
 
 
-def test_a_run_answers_as_json(run: Run, script: Script, notes: Path) -> None:
-    done = run("agent", "run", "Find it", "-m", script(*WORK), "--vault", str(notes), "--json")
-    told = json.loads(done.stdout)
-    assert (told["outcome"], told["steps"], told["goal"]) == ("done", 3, "Find it")
-    assert [step["status"] for step in told["plan"]["steps"]] == ["done", "done"]
-    assert told["files"] == [{"path": "Welcome.md", "changed": False, "certain": True}]
-
-
 def test_a_run_that_a_provider_ends_still_reports(run: Run, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECTO_REPLY_TRIES", "1")
     model = script(WORK[0], {"error": "unreachable"})
@@ -94,12 +86,6 @@ def test_bad_input_is_one_sentence(run: Run, script: Script, arguments: tuple[st
     done = run("agent", "run", *arguments, "-m", script({"text": "?"}))
     assert done.exit_code == code
     assert why in done.stderr
-
-
-def test_going_on_where_no_run_was_is_one_sentence(run: Run, script: Script) -> None:
-    run("ask", "hello", "-m", script({"text": "hi"}))
-    done = run("agent", "run", "--continue", "-m", script({"text": "?"}))
-    assert "no run was begun in conversation #1" in failure(done)
 
 
 def test_a_goal_of_the_chat_is_worked_on_and_its_plan_shown(run: Run, script: Script, notes: Path) -> None:
