@@ -260,7 +260,7 @@ def test_uncompact_says_when_the_window_has_no_room_for_what_is_back(run: Run, l
     run("config", "set", "context.max_prompt_tokens", "700")
     told = run("context", "uncompact").stdout
     assert "the summary is taken back, but the window has no room for" in told
-    assert "the next request leaves them out; `recto context compact` sums them up again" in told
+    assert "the next request leaves them out; `recto context compact` or /compact sums them up again" in told
 
 
 # -- strategy

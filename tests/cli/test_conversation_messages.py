@@ -150,7 +150,7 @@ def test_show_takes_numbers_ids_and_times_as_bounds(run: Run, said: list[dict[st
     run("context", "clear")
     assert len(shown()) == len(ids) + 1
     assert shown("--no-system") == ids
-    assert "soon is no time" in run("conversations", "show", "--since", "soon").stderr
+    assert "soon is not a time" in run("conversations", "show", "--since", "soon").stderr
 
 
 def test_bounds_with_nothing_between_them_are_told(run: Run, script: Script) -> None:

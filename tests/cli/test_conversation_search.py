@@ -65,7 +65,7 @@ def test_search_finds_by_conversation_role_and_time(run: Run, script: Script) ->
         hit["conversation"] for hit in rows(run("conversations", "search", "mast", "--before", middle, "--json"))
     } == {first}
     assert "no conversation 01X" in failure(run("conversations", "search", "mast", "-c", "01X"))
-    assert "is no time" in failure(run("conversations", "search", "mast", "--since", "yesterday"), 2)
+    assert "is not a time" in failure(run("conversations", "search", "mast", "--since", "yesterday"), 2)
 
 
 def test_archived_messages_and_other_branches_are_marked(run: Run, script: Script) -> None:

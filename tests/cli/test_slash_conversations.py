@@ -70,10 +70,10 @@ def test_messages_are_named_by_number_with_and_without_sign_and_by_the_beginning
     chat(run, model, "one", "two")
     id = rows(run("conversations", "show", "--json"))[0]["id"]
     shown = chat(run, model, "/pin 3", f"/pin {id[:24].lower()}", "/unpin #3", "/fork 2", options=("-c", "one"))
-    assert "pinned, in every window from now on: two" in shown
-    assert "pinned, in every window from now on: one" in shown
-    assert "no longer pinned: two" in shown
-    assert "the next message follows #2: Reply 1." in shown
+    assert "#3 is pinned, in every window of conversation #1 from now on: two" in shown
+    assert "#1 is pinned, in every window of conversation #1 from now on: one" in shown
+    assert "#3 is no longer pinned in conversation #1: two" in shown
+    assert "the next message of conversation #1 follows #2: Reply 1." in shown
 
 
 def test_resume_needs_a_terminal(run: Run) -> None:

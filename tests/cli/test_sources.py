@@ -101,8 +101,8 @@ def test_a_long_name_and_a_time_that_is_none_are_shown_all_the_same() -> None:
 def test_a_source_is_added_whatever_its_mode_and_stays(run: Run, begun: str) -> None:
     told = run("sources", "add", "rule:my tests", "ref:prices").stdout
     assert told.splitlines() == [
-        "rule:my tests goes along from the next message on, in conversation #1",
-        "reference:prices goes along from the next message on, in conversation #1",
+        "rule:my tests is included from the next message on, in conversation #1",
+        "reference:prices is included from the next message on, in conversation #1",
     ]
     found = listed(run)
     assert [found[name]["mode"] for name in ("rule:my tests", "reference:prices")] == ["manual", "manual"]
@@ -162,8 +162,8 @@ def test_what_was_added_and_is_gone_can_be_taken_out_with_others(run: Run, agent
     (agent / "references/prices.md").unlink()
     done = run("sources", "remove", "rule:my tests", "ref:prices")
     assert [line.partition(",")[0] for line in done.stdout.splitlines()] == [
-        "rule:my tests goes along no longer",
-        "reference:prices goes along no longer",
+        "rule:my tests is no longer included",
+        "reference:prices is no longer included",
     ]
     assert "which you added" not in run("ask", "--continue", "again").stderr
 

@@ -103,7 +103,7 @@ def forget(numbers: tuple[int, ...], is_sure: bool, as_json: bool) -> None:
 
 @command.command("export")
 @click.option("--format", type=click.Choice(["json", "markdown"]), default="markdown", show_default=True)
-@options.output_option
+@click.option("--output", "-o", type=click.Path(dir_okay=False), help="Write to this file instead of stdout.")
 def export_facts(format: str, output: str | None) -> None:
     """Write all facts as Markdown to read, or as JSON with everything about them.
 

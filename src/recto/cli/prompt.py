@@ -39,12 +39,7 @@ if TYPE_CHECKING:
 
 MARK, PLAIN_MARK = "› ", "> "
 STYLE = Style.from_dict(
-    {
-        "mark": "bold ansicyan",
-        "bottom-toolbar": "noreverse ansibrightblack",
-        "full": "ansiyellow",
-        "due": "ansired",
-    }
+    {"mark": "bold ansicyan", "bottom-toolbar": "noreverse ansibrightblack", "full": "ansiyellow", "due": "ansired"}
 )
 # Conversations that the list offers, and rows of it that are seen at once.
 OFFERED, ROWS = 50, 12

@@ -210,6 +210,8 @@ def export(agent: str | None, since: str | None, output: str | None) -> None:
                 file.write(wire.dumps(each.to_json()) + "\n") if file else show.emit(each.to_json())
                 lines += 1
         except OSError as why:
+            if output is None:
+                raise
             raise Invalid(f"cannot write {output}: {why.strerror}", path=output) from why
     if not lines:
         show.note(f"nothing was recorded {_which(agent, since)}: there is no reply to export")

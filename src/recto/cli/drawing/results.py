@@ -241,8 +241,7 @@ RESULTS = {
     "facts read": Result(_draw_read, _read_to_json),
     "facts found": Result(_draw_facts, _facts_to_json),
     "fact": Result(
-        _draw_fact,
-        lambda done: [fact_to_json(done.result) | {"same_topic": [other.number for other in _others(done)]}],
+        _draw_fact, lambda done: [fact_to_json(done.result) | {"same_topic": [other.number for other in _others(done)]}]
     ),
     "memory": Result(_draw_memory, lambda done: [done.result.to_json()]),
 }

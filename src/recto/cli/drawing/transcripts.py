@@ -19,13 +19,7 @@ from recto.chat.blocks import (
     ToolCall,
     ToolResult,
 )
-from recto.chat.compaction_words import (
-    WRITERS,
-    archived_in_words,
-    counts_in_words,
-    kept_in_words,
-    writer_in_words,
-)
+from recto.chat.compaction_words import WRITERS, archived_in_words, counts_in_words, kept_in_words, writer_in_words
 from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.drawing.references import references_shown
@@ -210,7 +204,7 @@ def undone_in_words(talk: "Talk", block: Compaction, back: int) -> str:
         left_out = 0
     if left_out:
         told = f"the summary is taken back, but the window has no room for {show.counted(left_out, 'message')}"
-        return f"{told}: the next request leaves them out; compacting again sums them up"
+        return f"{told}: the next request leaves them out; `recto context compact` or /compact sums them up again"
     size, after = block.context_size_before, block.context_size_after
     sizes = f" ({size:,} → {after:,} tokens)" if size or after else ""
     said = f"{show.counted(back, 'message')} {'is' if back == 1 else 'are'} back in the window{sizes}"
