@@ -9,8 +9,8 @@ from rich.console import Console
 from tests.cli.conftest import Run, failure, one
 from tests.conftest import Open, Script
 
+from recto.cli import slash
 from recto.cli.chat_state import ChatState
-from recto.cli.slash import COMMANDS
 
 DEAR = {"input": 1000, "output": 10_000}
 REPLY = {"text": "Yes.", "usage": {"input": 100, "output": 10}}
@@ -56,7 +56,7 @@ def test_the_status_line_and_the_slash_command_tell_the_cost(desk: Open, script:
     assert "$" not in shown(chat)
     chat.update_cost()
     assert "tokens $0.20 scripted:" in shown(chat)
-    COMMANDS["cost"].run(chat, "")
+    slash.run(chat, "/cost")
     told = chat.console.file.getvalue()  # type: ignore[attr-defined]
     assert "conversation #1  $0.20, 1 request\n" in told
     assert "today            $0.20, 1 request\n" in told
@@ -125,7 +125,7 @@ def test_another_model_shows_its_window_at_once(desk: Open, script: Script) -> N
     talk.ask("hello")
     chat = ChatState(at, talk, console())
     assert "of 4,000 tokens" in shown(chat)
-    COMMANDS["model"].run(chat, script({"text": "Yes."}, limit=9000))
+    slash.run(chat, f"/model {script({'text': 'Yes.'}, limit=9000)}")
     assert "of 9,000 tokens" in shown(chat)
 
 

@@ -2,10 +2,11 @@
 the chat show them alike."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 from recto import wire
 from recto.api.actions import Done
+from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.cli.drawing.sources import approval_in_words, include_in_words, source_to_json
@@ -61,8 +62,9 @@ def _draw_message(out: Out, done: Done) -> None:
 
 def _restored(done: Done) -> int:
     """How many messages are back in the window."""
-    before = done.talk.compactions(limit=2)[1:]
-    return sum(block.messages_archived for block in before) - cast(int, done.result.messages_archived)
+    now: Compaction = done.result
+    before: list[Compaction] = done.talk.compactions(limit=2)[1:]
+    return sum(block.messages_archived for block in before) - now.messages_archived
 
 
 def _draw_undone(out: Out, done: Done) -> None:
