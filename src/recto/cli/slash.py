@@ -224,9 +224,9 @@ def _do_unpin(chat: ChatState, argument: str) -> None:
 
 def _do_strategy(chat: ChatState, argument: str) -> None:
     if argument:
-        # the option that the chat was started with would win over the conversation's choice
-        chat.strategy = None if argument == FOLLOWS_SETTINGS else argument
-        chat.talk.use_strategy(chat.strategy)
+        chosen = None if argument == FOLLOWS_SETTINGS else argument
+        chat.talk.use_strategy(chosen)
+        chat.strategy = chosen  # the option that the chat was started with would win over the conversation's choice
     used = chat.talk.strategy_in_force(chat.strategy)
     chat.tell(strategy_in_words(chat.talk.strategy, used) + ("" if argument else "; /strategy NAME changes that"))
 
