@@ -61,7 +61,7 @@ def test_a_run_out_of_steps_fails_and_goes_on(run: Run, script: Script, notes: P
     first = run("agent", "run", "Find it", "-m", script(WORK[0], {"text": "so far"}), "--max-steps", "1")
     assert first.exit_code == 1
     assert "out of steps: all 1 steps are used (--max-steps)" in first.stdout
-    assert "`recto agent run --continue -c 1` goes on" in first.stdout
+    assert "`recto agent run --continue -c 1` continues" in first.stdout
     again = run("agent", "run", "--continue", "-m", script(*WORK[2:]))
     assert "all 1 steps of this run are used: --max-steps 2" in failure(again)
     more = run("agent", "run", "--continue", "-c", "1", "--max-steps", "9", "-m", script(*WORK[2:]))
@@ -134,7 +134,7 @@ def test_ctrl_c_stops_a_run_which_then_goes_on(terminal: type[Terminal], script:
     shown = terminal("agent", "run", "Find it", "-m", f"scripted:{Path(model).name}")
     shown.wait_for("word word")
     shown.type("\x03")
-    shown.wait_for("goes on")
+    shown.wait_for("continues")
     assert shown.code() == 130
     told = json.loads(run("agent", "run", "--continue", "--json", "-m", script(*WORK[2:])).stdout)
     assert (told["outcome"], told["steps"]) == ("done", 2)

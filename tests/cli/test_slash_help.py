@@ -70,7 +70,7 @@ def test_an_export_in_a_form_that_there_is_not_writes_nothing(
     monkeypatch.chdir(place)
     for typed in ("pdf", "talk.pdf", "pdf talk.pdf"):
         told = failure(run("chat", "-c", "1", input=f"/export {typed}\n"))
-        assert "there is no format pdf: /export takes json, markdown, html, and behind it any FILE" in told
+        assert "there is no format pdf: /export takes json, markdown, html, followed by any FILE" in told
     assert list(place.iterdir()) == []
     assert "written to" in run("chat", "-c", "1", input="/export html page\n/export ./talk\n").stdout
 

@@ -2,7 +2,7 @@
 the chat show them alike."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from recto import wire
 from recto.api.actions import Done
@@ -15,8 +15,10 @@ from recto.cli.drawing.windows import setting_in_words
 from recto.cli.show import counted, shortened, when
 from recto.memory.fact import MemoryFact
 from recto.memory.fact_files import fact_to_json
-from recto.recall.fact_memory import LearnedFact
 from recto.settings.settings import conversation_key
+
+if TYPE_CHECKING:
+    from recto.recall.fact_memory import LearnedFact
 
 TEXT_WIDTH, FACT_WIDTH = 70, 60
 Json = dict[str, Any]
@@ -96,7 +98,7 @@ def _draw_sources(out: Out, done: Done) -> None:
 # -- memory
 
 
-def learned_lines(learned: LearnedFact) -> Iterator[str]:
+def learned_lines(learned: "LearnedFact") -> Iterator[str]:
     fact = learned.fact
     if learned.is_new:
         yield f"remembered as {fact.number} ({fact.kind})"
@@ -108,7 +110,7 @@ def learned_lines(learned: LearnedFact) -> Iterator[str]:
     yield from _contradictions(learned)
 
 
-def _contradictions(learned: LearnedFact) -> Iterator[str]:
+def _contradictions(learned: "LearnedFact") -> Iterator[str]:
     number = learned.fact.number
     for older in learned.contradicted:
         yield f"{number} may contradict {older.number} of {older.day}: {shortened(older.text, FACT_WIDTH)}"
