@@ -12,7 +12,7 @@ from tests.conftest import Open, Script
 
 from recto.api.blocking import Desk, open_desk
 from recto.api.desk import open_async
-from recto.cli.drawing.plans import report_lines
+from recto.cli.drawing.transcripts import report_lines
 from recto.errors import Invalid, RectoError
 from recto.events import ApprovalAsked, Branched, PlanChanged, RunEnded, Sent
 from recto.tasks.run import FileUse

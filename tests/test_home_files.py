@@ -19,8 +19,8 @@ from recto.api import store_reader
 from recto.api.blocking import open_desk
 from recto.api.store_files import StoreFiles
 from recto.base.home_files import make_private_folder, tighten_home, use_write_ahead_log
-from recto.cli.log import describe_bug
-from recto.cli.questions import HistoryFile
+from recto.cli.log import log_bug
+from recto.cli.prompt import HistoryFile
 from recto.vault.document_summary import DocumentSummaries
 
 SOURCE = Path(store_reader.__file__).parent
@@ -66,7 +66,7 @@ def used(home: Path, tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyP
         desk.search("mast", complete=True)
         assert desk.vault_search
         desk.vault_search.find_documents("mast")
-    describe_bug(ValueError("a bug"))
+    log_bug(ValueError("a bug"))
     return home
 
 
@@ -196,11 +196,8 @@ CREATES = {"mkdir", "makedirs", "touch", "write_text", "write_bytes"}
 WRITE_ELSEWHERE = {
     "agents/agents_folder.py": "an agent's folder, in a project or in the home, which is tightened around it",
     "cli/agent.py": "an agent's file, by Agents.write_text",
-    "cli/conversations.py": "--output",
-    "cli/memory.py": "--output",
-    "cli/request.py": "--output",
+    "cli/show.py": "--output",
     "cli/sources.py": "--output",
-    "cli/vault_links.py": "--output",
     "home_files.py": "the one place",
     "memory/memory_files.py": "the memory of a project",
     "providers/scripted.py": "the log that a variable names",
@@ -263,7 +260,7 @@ def test_under_any_umask_the_home_is_private_while_it_is_used(
         DocumentSummaries(home / "vaults" / "x" / "gists.db").put(b"1", "A line.")
         desk.engine.backup.close()
         StoreFiles(home).backup()
-        describe_bug(ValueError("a bug"))
+        log_bug(ValueError("a bug"))
         HistoryFile(home / "history").append_string("hello")
         names = {path.name for path in home.rglob("*")}
         assert names >= {"recto.db-wal", "recto.db.newest", "search.db", "facts.db", "catalog.db", "gists.db", ".lock"}

@@ -131,10 +131,12 @@ def main() -> None:
 
 
 def _preload() -> None:
-    from recto.cli.main import COMMANDS
-    from recto.providers.model import vocabulary
+from recto.cli.main import COMMANDS, recto
+from recto.providers.model import vocabulary
 
-    for name in (*(f"cli.{each}" for each in COMMANDS), "cli.screen", "api.blocking", "serve.launch"):
+    for name in COMMANDS:
+        recto.get_command(click.Context(recto), name)
+    for name in ("cli.screen", "api.blocking", "serve.launch"):
         import_module(f"recto.{name}")
     # its table of merges is made for the first word that is not one token: a third of a second
     vocabulary("o200k_base")("Defenestration, pragmatically speaking.")

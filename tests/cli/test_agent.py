@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Run, failure, one, rows
+from tests.cli.conftest import Run, failure, one
 
 from recto.agents.agents import Agents
 from recto.sources.server_config import without_secrets
@@ -45,32 +45,6 @@ tools.recall.include = "always"
 
 
 # -- list
-
-
-def test_list_shows_what_there_is_and_where(run: Run, home: Path, project: Path) -> None:
-    write(home / "agents/clerk/agent.toml", 'description = "Answers letters"\nmodel = "a:b"\n' + SERVER)
-    write(home / "agents/clerk/rules/style.md", "Be brief.")
-    write(project / ".recto/agents/clerk/references/api.md", "GET")
-    write(project / ".recto/agents/zoe/rules/empty.md", "")
-    default, clerk, zoe = rows(run("agent", "list", "--json"))
-    assert (default["name"], default["where"]) == ("default", [])
-    assert clerk == {
-        "name": "clerk",
-        "description": "Answers letters",
-        "model": "a:b",
-        "where": ["user", "project"],
-        "rules": 1,
-        "references": 1,
-        "servers": 2,
-        "notes": [],
-    }
-    assert "has no text" in zoe["notes"][0]
-    shown = run("agent", "list")
-    assert re.search(r"^default +built in +no sources$", shown.stdout, re.MULTILINE)
-    assert re.search(
-        r"^clerk +user, project +1 rule, 1 reference, 2 servers +Answers letters$", shown.stdout, re.MULTILINE
-    )
-    assert "empty.md has no text" in shown.stderr
 
 
 def test_a_folder_that_no_name_fits_is_told(run: Run, home: Path) -> None:
@@ -116,22 +90,10 @@ def test_show_tells_all_that_is_in_force_and_no_secret(run: Run, home: Path, pro
     assert "hush" not in shown + told.stdout
 
 
-def test_show_without_a_name_is_the_default(run: Run) -> None:
-    assert "it is built in; `recto agent new default` gives it a folder" in run("agent", "show").stdout
-    assert one(run("agent", "show", "--json"))["name"] == "default"
-
-
 def test_show_tells_what_is_wrong(run: Run, home: Path) -> None:
     write(home / "agents/clerk/agent.toml", "modle = 3\n")
     assert "did you mean model?" in run("agent", "show", "clerk").stderr
     assert "did you mean model?" in one(run("agent", "show", "clerk", "--json"))["notes"][0]
-
-
-@pytest.mark.parametrize("command", ["show", "config"])
-def test_an_unknown_agent_is_named_with_the_nearest(run: Run, home: Path, command: str) -> None:
-    write(home / "agents/clerk/agent.toml", "")
-    assert "there is no agent clrk: did you mean clerk?" in failure(run("agent", command, "clrk"))
-    assert "is not a valid agent name" in failure(run("agent", command, "../x"))
 
 
 def test_nothing_in_a_file_steers_the_terminal(run: Run, home: Path) -> None:
@@ -193,11 +155,6 @@ def test_new_writes_nothing_over(run: Run, home: Path, project: Path) -> None:
     assert (project / ".recto/agents/clerk/rules/example.md").is_file()
 
 
-def test_new_default_gives_the_default_a_folder(run: Run, home: Path) -> None:
-    assert one(run("agent", "new", "default", "--json")) == {"name": "default", "folder": str(home / "agents/default")}
-    assert "1 rule" in run("agent", "list").stdout
-
-
 def test_new_in_a_folder_that_is_no_project_makes_it_one(run: Run, tmp_path: Path) -> None:
     run("agent", "new", "clerk", "--project")
     assert (tmp_path / ".recto/agents/clerk/agent.toml").is_file()
@@ -210,18 +167,6 @@ def test_new_says_what_a_name_may_be_and_where_it_cannot_write(run: Run, home: P
 
 
 # -- config
-
-
-def test_config_shows_every_setting_with_its_origin(run: Run, home: Path) -> None:
-    write(home / "config.toml", 'model = "c:d"\n[context]\nlow_water = 0.4\n')
-    mine = write(home / "agents/clerk/agent.toml", 'strategy = "hybrid"\n')
-    shown = {row["key"]: (row["value"], row["from"]) for row in rows(run("agent", "config", "clerk", "--json"))}
-    assert shown["context.strategy"] == ("hybrid", str(mine))
-    assert shown["context.low_water"] == (0.4, str(home / "config.toml"))
-    assert shown["model"] == ("c:d", str(home / "config.toml"))
-    assert shown["context.use_facts"] == (True, "default")
-    assert shown["context.threshold"] == (0.85, "default")
-    assert f'context.strategy = "hybrid"  [{mine}]' in run("agent", "config", "clerk").stdout
 
 
 def test_a_prompt_of_the_agent_hides_that_of_the_settings(run: Run, home: Path) -> None:

@@ -45,14 +45,6 @@ def test_a_run_shows_its_plan_and_ends_with_a_report(run: Run, script: Script, n
     assert any(line.startswith("3 of 20 steps, ") for line in lines)
 
 
-def test_a_run_answers_as_json(run: Run, script: Script, notes: Path) -> None:
-    done = run("agent", "run", "Find it", "-m", script(*WORK), "--vault", str(notes), "--json")
-    told = json.loads(done.stdout)
-    assert (told["outcome"], told["steps"], told["goal"]) == ("done", 3, "Find it")
-    assert [step["status"] for step in told["plan"]["steps"]] == ["done", "done"]
-    assert told["files"] == [{"path": "Welcome.md", "changed": False, "certain": True}]
-
-
 def test_a_run_that_a_provider_ends_still_reports(run: Run, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECTO_REPLY_TRIES", "1")
     model = script(WORK[0], {"error": "unreachable"})
@@ -69,7 +61,7 @@ def test_a_run_out_of_steps_fails_and_goes_on(run: Run, script: Script, notes: P
     first = run("agent", "run", "Find it", "-m", script(WORK[0], {"text": "so far"}), "--max-steps", "1")
     assert first.exit_code == 1
     assert "out of steps: all 1 steps are used (--max-steps)" in first.stdout
-    assert "`recto agent run --continue -c 1` goes on" in first.stdout
+    assert "`recto agent run --continue -c 1` continues" in first.stdout
     again = run("agent", "run", "--continue", "-m", script(*WORK[2:]))
     assert "all 1 steps of this run are used: --max-steps 2" in failure(again)
     more = run("agent", "run", "--continue", "-c", "1", "--max-steps", "9", "-m", script(*WORK[2:]))
@@ -94,12 +86,6 @@ def test_bad_input_is_one_sentence(run: Run, script: Script, arguments: tuple[st
     done = run("agent", "run", *arguments, "-m", script({"text": "?"}))
     assert done.exit_code == code
     assert why in done.stderr
-
-
-def test_going_on_where_no_run_was_is_one_sentence(run: Run, script: Script) -> None:
-    run("ask", "hello", "-m", script({"text": "hi"}))
-    done = run("agent", "run", "--continue", "-m", script({"text": "?"}))
-    assert "no run was begun in conversation #1" in failure(done)
 
 
 def test_a_goal_of_the_chat_is_worked_on_and_its_plan_shown(run: Run, script: Script, notes: Path) -> None:
@@ -148,7 +134,7 @@ def test_ctrl_c_stops_a_run_which_then_goes_on(terminal: type[Terminal], script:
     shown = terminal("agent", "run", "Find it", "-m", f"scripted:{Path(model).name}")
     shown.wait_for("word word")
     shown.type("\x03")
-    shown.wait_for("goes on")
+    shown.wait_for("continues")
     assert shown.code() == 130
     told = json.loads(run("agent", "run", "--continue", "--json", "-m", script(*WORK[2:])).stdout)
     assert (told["outcome"], told["steps"]) == ("done", 2)

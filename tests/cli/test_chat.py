@@ -6,7 +6,7 @@ from tests.cli.harbour import BERTH, write_agent, write_server
 from tests.cli.test_context_compaction import REPLY, SUMMARY, talk
 from tests.conftest import Script
 
-from recto.cli.slash import COMMANDS
+PINS = ((1, "first"), (3, "second"))
 
 
 def said(run: Run) -> list[str]:
@@ -33,24 +33,10 @@ def test_an_error_in_one_line_lets_the_rest_run(run: Run, script: Script) -> Non
     assert said(run) == ["a", "One.", "b", "c", "Three."]
 
 
-def test_chat_goes_on_with_a_conversation(run: Run, script: Script) -> None:
-    run("chat", "-m", script({"text": "One."}), input="first\n")
-    run("chat", "--continue", input="second\n")
-    assert said(run) == ["first", "One.", "second", "One."]
-    run("chat", "-m", script({"text": "Other."}), input="elsewhere\n")
-    assert said(run) == ["elsewhere", "Other."]
-
-
 def test_nothing_said_leaves_no_conversation(run: Run, script: Script) -> None:
     done = run("chat", "-m", script({"text": "One."}), input="/help\n/model\n/quit\nnever sent\n")
     assert done.exit_code == 0
     assert rows(run("conversations", "list", "--json")) == []
-
-
-def test_help_lists_every_slash_command(run: Run, script: Script) -> None:
-    shown = run("chat", "-m", script({"text": "One."}), input="/help\n").stdout
-    for name in COMMANDS:
-        assert f"/{name} " in shown
 
 
 def test_an_unknown_slash_command_is_named_with_the_closest(run: Run, script: Script) -> None:
@@ -68,7 +54,7 @@ def test_two_slashes_send_one(run: Run, script: Script) -> None:
 def test_undo_takes_the_last_message_back_and_redo_returns_to_it(run: Run, script: Script) -> None:
     model = script({"text": "One."}, {"text": "Two."})
     done = run("chat", "-m", model, input="first\nsecond\n/undo\n")
-    assert "taken back: second (nothing is deleted; /redo returns to it)" in done.stdout
+    assert "taken back in conversation #1: second" in done.stdout
     assert said(run) == ["first", "One."]
     done = run(
         "chat", "--continue", "-m", script({"text": "Three."}), input="third\n/undo\n/undo\n/redo\n/redo\n/redo\n"
@@ -81,16 +67,7 @@ def test_undo_takes_the_last_message_back_and_redo_returns_to_it(run: Run, scrip
 
 def test_redo_returns_behind_a_pin(run: Run, script: Script) -> None:
     done = run("chat", "-m", script({"text": "One."}), input="first\n/pin 1\n/undo\n/redo\n/unpin\n")
-    assert done.stdout.splitlines()[3:5] == ["the next message follows #2: One.", "#1  first"]
-
-
-def test_a_conversation_is_continued_by_its_number(run: Run, script: Script) -> None:
-    run("chat", "-m", script({"text": "One."}), input="first\n")
-    run("chat", "-m", script({"text": "Other."}), input="elsewhere\n")
-    for named in ("#1", "1"):
-        assert run("chat", "-c", named, input="again\n").stdout == "One.\n"
-    assert said(run) == ["first", "One.", "again", "One.", "again", "One."]
-    assert "there is no conversation #3" in run("chat", "-c", "#3", input="again\n").stderr
+    assert done.stdout.splitlines()[4:6] == ["the next message follows #2: One.", "#1  first"]
 
 
 def test_a_new_message_leaves_nothing_to_redo(run: Run, script: Script) -> None:
@@ -104,16 +81,9 @@ def test_fork_takes_a_number_or_an_id(run: Run, script: Script, named: str) -> N
     run("chat", "-m", script({"text": "One."}), input="first\nsecond\n")
     first = rows(run("conversations", "show", "--json"))[0]["id"]
     done = run("chat", "--continue", input=f"/fork {named.format(id=first)}\n/fork\n")
-    assert done.stdout.splitlines()[0] == "the next message follows #1: first"
+    assert done.stdout.splitlines()[0] == "the next message of conversation #1 follows #1: first"
     assert said(run) == ["first"]
     assert done.stdout.splitlines()[1] == "#1  user       first"
-
-
-def test_undo_and_fork_and_clear_without_a_message_say_so(run: Run, script: Script) -> None:
-    done = run("chat", "-m", script({"text": "One."}), input="/undo\n/fork\n/fork 01X\n/clear\n/request\n")
-    assert done.exit_code == 1
-    assert len(done.stderr.splitlines()) == 5
-    assert rows(run("conversations", "list", "--json")) == []
 
 
 def test_the_model_can_be_changed_in_mid_conversation(run: Run, script: Script) -> None:
@@ -130,38 +100,11 @@ def test_a_model_that_there_is_not_is_refused_at_once(run: Run, script: Script) 
     assert len(done.stderr.splitlines()) == 2
 
 
-def test_context_and_request_explain(run: Run, script: Script, notes: Path) -> None:
-    model = script({"text": "One."})
-    done = run("chat", "-m", model, "--vault", str(notes), input="hello\n/context See [[Welcome]]\n/request\n")
-    assert "Welcome.md" in done.stdout
-    assert "the first of its conversation" in done.stdout
-    assert done.exit_code == 0
-
-
-def test_clear_starts_anew_and_deletes_nothing(run: Run, script: Script) -> None:
-    done = run("chat", "-m", script({"text": "One."}), input="hello\n/clear\nagain\n")
-    assert "2 messages archived" in done.stdout
-    active = [row["active"] for row in rows(run("conversations", "show", "--json"))]
-    assert active == [False, False, True, True, True]
-
-
-def test_thinking_takes_on_or_off(run: Run, script: Script) -> None:
-    done = run("chat", "-m", script({"text": "One."}), input="/thinking on\n/thinking off\n/thinking maybe\n")
-    assert done.stdout == "thinking is shown\nthinking is not shown\n"
-    assert done.stderr == "recto: /thinking takes on or off\n"
-
-
 def test_a_compaction_is_told(run: Run, script: Script) -> None:
     model = script({"text": "word " * 100}, limit=1000)
     done = run("chat", "-m", model, input=("word " * 60 + "\n") * 6)
     assert "note: compaction 1: " in done.stderr
     assert done.exit_code == 0
-
-
-def test_show_context_comes_before_each_answer(run: Run, script: Script) -> None:
-    done = run("chat", "-m", script({"text": "One."}), "--show-context", input="a\nb\n")
-    assert done.stderr.count("8,192 tokens = ") == 2
-    assert done.stdout == "One.\nOne.\n"
 
 
 # -- steering what is sent
@@ -195,12 +138,11 @@ def test_pins_are_offered_set_listed_and_taken_off_by_number_or_id(run: Run, scr
     told = done.stdout.splitlines()
     assert told[0] == "nothing is pinned"
     assert [line[:15].rstrip() for line in told[1:5]] == ["#1  user", "#2  assistant", "#3  user", "#4  assistant"]
-    assert told[6] == "pinned, in every window from now on: first (/unpin #1 ends that)"
-    assert told[7] == "pinned, in every window from now on: second (/unpin #3 ends that)"
+    assert told[6:8] == [f"#{n} is pinned, in every window of conversation #1 from now on: {text}" for n, text in PINS]
     assert told[8:10] == ["#1  first", "#3  second"]
-    assert told[11] == "no longer pinned: first"
+    assert told[11] == "#1 is no longer pinned in conversation #1: first"
     assert told[12] == "#3  second"
-    assert told[14].endswith("(/unpin #4 ends that)")
+    assert told[14].startswith("#4 is pinned")
 
 
 @pytest.mark.parametrize(
@@ -212,8 +154,8 @@ def test_pins_are_offered_set_listed_and_taken_off_by_number_or_id(run: Run, scr
         ("/pin #9", "conversation #2 has no message #9"),
         ("/request 9", "conversation #2 has no message #9"),
         ("/priority 01X 3", "there is no message 01X"),
-        ("/priority", "takes a MESSAGE and a whole number"),
-        ("/priority {message} high", "takes a MESSAGE and a whole number"),
+        ("/priority", "takes MESSAGE N"),
+        ("/priority {message} high", "takes MESSAGE N"),
         ("/priority {message} 11", "from 1 to 10"),
         ("/priority {other} 3", "is not part of this conversation"),
         ("/pin {other}", "is not part of this conversation"),
@@ -238,13 +180,6 @@ def test_before_anything_was_said_there_is_nothing_to_steer(run: Run, script: Sc
     done = run("chat", "-m", script(REPLY), input="/pin\n/pin last\n/compact\n/uncompact\n/summary\n/priority 01X 3\n")
     assert done.stderr.count("recto: ") == len(done.stderr.splitlines()) == 6
     assert rows(run("conversations", "list", "--json")) == []
-
-
-def test_a_priority_is_given_in_the_chat(run: Run, script: Script) -> None:
-    run("ask", "-m", script(REPLY), "hello")
-    message = rows(run("conversations", "show", "--json"))[0]["id"]
-    assert run("chat", "--continue", input=f"/priority {message}  9\n").stdout == "priority 9: hello\n"
-    assert rows(run("conversations", "show", "--json"))[0]["priority"] == 9
 
 
 def test_a_strategy_is_shown_chosen_and_given_up_in_the_chat(run: Run, script: Script) -> None:
@@ -281,8 +216,8 @@ def test_rules_are_listed_added_removed_and_given_modes_in_the_chat(run: Run, sc
         "● style     [Always]  How we write",
         "○ my tests  [Agent]   How we test",
         legend,
-        "rule:my tests is included from the next message on",
-        "rule:style is no longer included",
+        "rule:my tests is included from the next message on, in conversation #1",
+        "rule:style is no longer included, in conversation #1",
         "One.",
     ]
     assert told[6].startswith("rule:my tests comes in always from now on: ")
@@ -299,9 +234,9 @@ def test_a_name_may_be_given_with_its_kind_as_elsewhere(run: Run, script: Script
     done = run("chat", "-m", script({"text": "One."}), input="\n".join([*lines, "/rules mode Rule:style agent", ""]))
     assert (done.stderr, done.exit_code) == ("", 0)
     assert done.stdout.splitlines()[:3] == [
-        "rule:my tests is included from the next message on",
-        "rule:my tests is no longer included",
-        "reference:prices is included from the next message on",
+        "rule:my tests is included from the next message on, in conversation #1",
+        "rule:my tests is no longer included, in conversation #1",
+        "reference:prices is included from the next message on, in conversation #1",
     ]
     refused = run("chat", "-m", script({"text": "One."}), input='/rules add "rule:style"\n/rules add ref:prices\n')
     assert "there is no rule:rule:style" in refused.stderr
@@ -330,15 +265,6 @@ def test_many_that_are_merely_available_are_folded(run: Run, script: Script, hom
     assert told[0].startswith("● zeal")
     assert told[-2] == "… and 18 more (/rules all shows them)"
     assert len(run("chat", "-m", script({"text": "One."}), input="/rules all\n").stdout.splitlines()) == 32
-
-
-def test_an_agent_without_any_is_told(run: Run, script: Script) -> None:
-    done = run("chat", "-m", script({"text": "One."}), input="/rules\n/tools\n/tools servers\n")
-    assert done.stdout.splitlines() == [
-        "default has no rules",
-        "default has no tools",
-        "this agent has no MCP servers; `mcpServers` in its agent.toml or in .mcp.json names them",
-    ]
 
 
 @pytest.mark.parametrize(

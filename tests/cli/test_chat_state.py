@@ -7,9 +7,9 @@ from rich.cells import cell_len
 from tests.cli.test_context_compaction import REPLY, SUMMARY
 from tests.conftest import Open, Script
 
+from recto.cli import slash
 from recto.cli.chat_state import ChatState, meter_style
 from recto.cli.show import console
-from recto.cli.slash import COMMANDS
 from recto.events import ContextUsage
 
 
@@ -45,13 +45,13 @@ def test_the_meter_follows_a_compaction_at_once(desk: Open, script: Script) -> N
         talking.ask(f"Message number {number} of a few.")
     chat = ChatState(at, talking, console())
     before = chat.usage
-    COMMANDS["compact"].run(chat, "")
+    slash.run(chat, "/compact")
     block = talking.compaction()
     assert before is not None
     assert block is not None
     assert chat.usage == ContextUsage(block.context_size_after, before.limit)
     assert ChatState(at, at.conversation(talking.id), console()).usage == chat.usage
-    COMMANDS["uncompact"].run(chat, "")
+    slash.run(chat, "/uncompact")
     window = talking.window()
     assert chat.usage == ContextUsage(window.total, window.limit), "what is back takes its room again"
     assert ChatState(at, at.conversation(talking.id), console()).usage == chat.usage
@@ -76,7 +76,7 @@ def test_a_row_of_wide_letters_stays_on_one_line(
     talking.ask("東京" * 40)
     chat = ChatState(at, talking, console())
     chat.is_at_terminal = True
-    COMMANDS["history"].run(chat, "")
+    slash.run(chat, "/history")
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) == 2
     assert all(cell_len(line) < 50 for line in shown)

@@ -17,13 +17,7 @@ from tests.cli.test_vault import boat
 from tests.conftest import examples
 
 from recto.api.suggestions import file_paths, note_names
-from recto.cli.completers import (
-    AgentCompleter,
-    FileCompleter,
-    LinkCompleter,
-    SlashCompleter,
-    SourceCompleter,
-)
+from recto.cli.completers import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter
 from recto.cli.slash import COMMANDS
 from recto.errors import Invalid
 from recto.sources.documents import mentioned_sources

@@ -33,12 +33,6 @@ def test_show_is_readable_and_sends_nothing(run: Run, script: Script) -> None:
     assert one(run("context", "stats", "--json"))["requests"] == 1
 
 
-def test_show_works_before_anything_was_said(run: Run, script: Script) -> None:
-    window = one(run("context", "show", "-m", script({"text": "Yes."}), "--json"))
-    assert [section["name"] for section in window["sections"]] == ["system", "message"]
-    assert rows(run("conversations", "list", "--json")) == []
-
-
 def test_show_new_plans_for_a_new_conversation(run: Run, script: Script) -> None:
     model = script({"text": "Yes."})
     id = one(run("ask", "-m", model, "hello", "--json"))["conversation"]
@@ -60,65 +54,9 @@ def test_show_of_an_agent_plans_for_a_new_conversation_of_it(run: Run, script: S
     assert "there is no agent clrk: did you mean clerk?" in failure(run("context", "show", "--agent", "clrk"))
 
 
-def test_show_groups_the_sources_and_counts_them(run: Run, script: Script, home: Path, notes: Path) -> None:
-    rules = home / "agents" / "default" / "rules"
-    rules.mkdir(parents=True)
-    (rules / "style.md").write_text("---\ninclude: always\n---\nWrite short.\n")
-    (rules / "timeouts.md").write_text("---\ninclude: agent\n---\nAfter a timeout of a server, retry three times.\n")
-    asked = ("context", "show", "-m", script({"text": "Yes."}), "--message", "What of a server with a timeout?")
-    shown = " ".join(run(*asked).stdout.split())
-    assert "2 rules (1 agent, 1 always)" in shown
-    assert "style [Always]" in shown
-    assert "timeouts [Agent " in shown
-    with_tools = " ".join(run(*asked, "--vault", str(notes)).stdout.split())
-    assert "tools (all always)" in with_tools
-    assert "recto:read_document [Always]" in with_tools
-
-
 def test_an_estimate_is_said_to_be_one(run: Run, script: Script, notes: Path) -> None:
     run("ask", "-m", script({"text": "Yes."}), "hello")
     assert "an estimate" in run("context", "show", "--vault", str(notes)).stdout
-
-
-def test_stats_count_what_was_said_and_sent(run: Run, script: Script) -> None:
-    usage = {"input": 100, "output": 10, "cache_read": 40, "cache_write": 0}
-    run("chat", "-m", script({"text": "Yes.", "usage": usage}), input="hello\nagain\n/clear\n")
-    numbers = one(run("context", "stats", "--json"))
-    assert numbers["messages"] == 4
-    assert numbers["roles"] == {"assistant": 2, "user": 2}
-    assert (numbers["compactions"], numbers["archived"], numbers["requests"]) == (1, 4, 2)
-    assert numbers["usage"] == {"input": 200, "output": 20, "cache_read": 80, "cache_write": 0}
-    assert numbers["cost_usd"] is None
-    assert "unknown: no prices" in run("context", "stats").stdout
-
-
-def test_stats_tell_the_window_and_what_was_done_to_it(run: Run, script: Script) -> None:
-    talk(run, script(REPLY, SUMMARY, limit=4000), 6)
-    first = rows(run("conversations", "show", "--json"))[0]["id"]
-    run("context", "compact")
-    run("conversations", "pin", first)
-    run("conversations", "priority", first, "10")
-    numbers = one(run("context", "stats", "--json"))
-    window = one(run("context", "show", "--json"))
-    assert numbers["window"] == {
-        "size": window["total"],
-        "limit": 4000,
-        "percent": round(window["total"] / 40, 1),
-        "trigger": 3400,
-        "low_water": 1744,
-        "compacts": False,
-    }
-    assert (numbers["strategy"], numbers["pinned"], numbers["priorities"]["10"]) == ("summarize", 1, 1)
-    assert (numbers["archived"], numbers["active"], numbers["messages"]) == (6, 6, 12)
-    assert (numbers["compactions"], numbers["made_by"]) == (2, {"model": 1})
-    assert numbers["actions"] == {"pin": 1, "compact": 1}
-    block = rows(run("context", "summary", "--all", "--json"))[-1]["compaction"]
-    assert numbers["freed"] == block["context_size_before"] - block["context_size_after"] > 0
-    shown = run("context", "stats").stdout
-    assert f"{window['total']:,} of 4,000 tokens" in shown
-    assert "compacted at 3,400 to 1,744" in shown
-    assert "1 model (" in shown
-    assert "; 1 pin\n" in shown
 
 
 def test_summary_requests_are_counted_once_and_told_apart(run: Run, script: Script) -> None:
@@ -201,34 +139,12 @@ def test_show_tells_the_summary_in_force(run: Run, script: Script) -> None:
     assert "compaction 1: stands for 7 archived" in shown
 
 
-def test_show_tells_bands_and_what_is_lifted_in_hybrid(run: Run, script: Script) -> None:
-    model = script(REPLY, SUMMARY)
-    run("ask", "-m", model, "Please plan a trip around the lake for five people.")
-    talk(run, model, 60, "--continue")
-    asked = ("context", "show", "-m", script(REPLY, limit=3000), "--strategy", "hybrid")
-    plan = one(run(*asked, "--json"))["plan"]
-    assert plan["lifted"]
-    shown = " ".join(run(*asked).stdout.split())
-    assert "bands critical " in shown
-    assert f"still sent {plan['lifted'][0]['because']}, {plan['lifted'][0]['tokens']:,} tokens (" in shown
-
-
 def test_show_tells_what_would_be_left_out_and_sent_as_an_excerpt(run: Run, script: Script) -> None:
     talk(run, script(REPLY, limit=1200), 13)
     shown = " ".join(run("context", "show", "--strategy", "discard", "--message", "word " * 3000).stdout.split())
     assert "left out " in shown
     assert "excerpt your message, at most " in shown
     assert "1 message sent as an excerpt" in shown
-
-
-def test_clear_starts_the_view_anew(run: Run, script: Script) -> None:
-    run("ask", "-m", script({"text": "Yes."}), "hello")
-    cleared = one(run("context", "clear", "--json"))
-    assert cleared["compaction"]["messages_archived"] == 2
-    sections = one(run("context", "show", "--json"))["sections"]
-    assert "history" not in [section["name"] for section in sections]
-    assert len(rows(run("conversations", "show", "--json"))) == 3
-    assert "compaction 2" in run("context", "clear").stdout
 
 
 def test_a_vault_that_is_gone_does_not_hide_what_was_said(run: Run, script: Script, home: Path) -> None:

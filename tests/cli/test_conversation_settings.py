@@ -33,40 +33,12 @@ def test_a_setting_is_kept_shown_with_its_origin_and_taken_back(run: Run, script
     assert one(run("context", "show", "1", "--json"))["limit"] == 4000
 
 
-def test_a_strategy_can_be_set_like_any_other(run: Run, script: Script) -> None:
-    run("ask", "-m", script(REPLY), "hello")
-    run("context", "strategy", "hybrid")
-    assert one(run("context", "show", "--json"))["settings"] == {"context.strategy": "hybrid"}
-    run("context", "set", "strategy", "discard")
-    assert one(run("context", "strategy", "--json"))["chosen"] == "discard"
-
-
 def test_what_is_wrong_is_said_in_one_sentence(run: Run, script: Script) -> None:
     assert "there is no conversation yet" in failure(run("context", "set", "threshold", "0.5"))
     run("ask", "-m", script(REPLY), "hello")
     assert "conversation #1: model is not kept with a conversation" in failure(run("context", "set", "model", "x:y"))
     assert "it takes a number from 0.1 to 1" in failure(run("context", "set", "threshold", "5"))
     assert "there is no setting threshhold" in failure(run("context", "set", "threshhold", "5"))
-
-
-def test_the_chat_sets_lists_and_takes_back(run: Run, script: Script) -> None:
-    lines = [
-        "hello",
-        "/set",
-        "/set threshold 0.6",
-        "/set threshold",
-        "/set",
-        "/unset threshold",
-        "/set model x",
-        "/unset",
-    ]
-    result = run("chat", "-m", script(REPLY), input="\n".join(lines) + "\n")
-    told = result.stdout
-    assert "this conversation has no settings of its own; /set KEY VALUE keeps one" in told
-    assert told.count("context.threshold = 0.6 [conversation #1]") == 3
-    assert "context.threshold = 0.85 [default]" in told
-    assert "model is not kept with a conversation" in result.stderr
-    assert "/unset takes the KEY of a setting" in result.stderr
 
 
 def test_an_option_of_the_chat_wins_and_that_is_said(run: Run, script: Script) -> None:

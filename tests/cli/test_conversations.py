@@ -8,47 +8,7 @@ from recto.cli.options import Moment
 from recto.events import TextDelta
 from recto.reports.transcript import ids_in
 
-FIELDS = [
-    "id",
-    "parent",
-    "role",
-    "text",
-    "blocks",
-    "status",
-    "active",
-    "tokens",
-    "request",
-    "references",
-    "created",
-]
-
-
-def test_the_list_has_the_latest_first(run: Run, script: Script) -> None:
-    model = script({"text": "Yes."})
-    ids = [one(run("ask", "-m", model, text, "--json"))["conversation"] for text in ("first", "second", "third")]
-    assert [row["id"] for row in rows(run("conversations", "list", "--json"))] == ids[::-1]
-    assert [row["title"] for row in rows(run("conversations", "list", "--json", "--limit", "2"))] == ["third", "second"]
-    lines = run("conversations", "list").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["#3", "#2", "#1"]
-    assert lines[0].split()[-2:] == ["2", "third"]
-
-
-def test_show_has_the_promised_fields(run: Run, script: Script) -> None:
-    answer = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))
-    asked, replied = rows(run("conversations", "show", answer["conversation"], "--json"))
-    assert list(asked)[:11] == list(replied)[:11] == FIELDS
-    assert asked["blocks"] == [{"type": "text", "text": "hello", "tokens": asked["tokens"]}]
-    assert (asked["parent"], replied["parent"]) == (None, asked["id"])
-    assert (replied["id"], replied["request"]) == (answer["message"], answer["request"])
-    assert asked["tokens"] > 0
-
-
-def test_show_is_readable(run: Run, script: Script) -> None:
-    run("ask", "-m", script({"text": "Yes."}), "hello")
-    shown = run("conversations", "show").stdout
-    assert "user · " in shown
-    assert "\nhello\n" in shown
-    assert "\nYes.\n" in shown
+FIELDS = ["id", "parent", "role", "text", "blocks", "status", "active", "tokens", "request", "references", "created"]
 
 
 def test_archived_messages_and_compactions_are_marked(run: Run, script: Script) -> None:
@@ -88,20 +48,7 @@ def test_messages_are_chosen_by_number_time_and_role(run: Run, script: Script) -
 def test_a_time_is_understood_or_refused(run: Run) -> None:
     assert Moment().convert("2026-01-31T12:00:00Z", None, None) == "2026-01-31T12:00:00.000Z"
     assert Moment().convert("2026-01-31T12:00+02:00", None, None) == "2026-01-31T10:00:00.000Z"
-    assert "is no time" in failure(run("conversations", "show", "--since", "yesterday"), 2)
-
-
-def test_without_a_conversation_commands_say_so(run: Run) -> None:
-    for command in (["conversations", "show"], ["conversations", "undo"], ["context", "clear"], ["request", "show"]):
-        assert "there is no conversation yet" in failure(run(*command))
-
-
-def test_rename_changes_the_title(run: Run, script: Script) -> None:
-    id = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))["conversation"]
-    assert one(run("conversations", "rename", id, "The", "new\nmast", "--json"))["title"] == "The new mast"
-    assert "The new mast" in run("conversations", "list").stdout
-    assert "the title is empty" in failure(run("conversations", "rename", id, " "))
-    assert "no conversation 01X" in failure(run("conversations", "rename", "01X", "title"))
+    assert "is not a time" in failure(run("conversations", "show", "--since", "yesterday"), 2)
 
 
 def test_fork_moves_the_head_and_undo_takes_back(run: Run, script: Script) -> None:

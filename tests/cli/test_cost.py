@@ -2,7 +2,6 @@
 
 import io
 import json
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,8 @@ from rich.console import Console
 from tests.cli.conftest import Run, failure, one
 from tests.conftest import Open, Script
 
+from recto.cli import slash
 from recto.cli.chat_state import ChatState
-from recto.cli.slash import COMMANDS
 
 DEAR = {"input": 1000, "output": 10_000}
 REPLY = {"text": "Yes.", "usage": {"input": 100, "output": 10}}
@@ -25,12 +24,6 @@ def console(width: int = 400) -> Console:
     return Console(file=io.StringIO(), width=width)
 
 
-def test_an_answer_tells_its_cost_as_json(run: Run, script: Script) -> None:
-    assert one(run("ask", "-m", script(REPLY, prices=DEAR), "hello", "--json"))["cost_usd"] == pytest.approx(0.2)
-    assert one(run("ask", "-m", script(REPLY), "hello", "--json"))["cost_usd"] is None
-    assert one(run("request", "show", "--json"))["cost_usd"] is None
-
-
 def test_stats_tell_what_was_known_then(run: Run, script: Script) -> None:
     run("chat", "-m", script(REPLY, prices=DEAR), input="hello\nagain\n")
     numbers = one(run("context", "stats", "--json"))
@@ -38,34 +31,6 @@ def test_stats_tell_what_was_known_then(run: Run, script: Script) -> None:
     assert [each["cost_usd"] for each in numbers["models"]] == [pytest.approx(0.4)]
     run("ask", "--continue", "-m", script(REPLY), "and now?")
     assert "$0.40, without 1 request of unknown price" in run("context", "stats").stdout
-
-
-def test_the_cost_of_a_conversation_by_model(run: Run, script: Script) -> None:
-    dear, cheap = script(REPLY, prices=DEAR), script(REPLY, prices={"input": 1, "output": 1})
-    run("ask", "-m", dear, "hello")
-    run("ask", "--continue", "-m", cheap, "hello")
-    found = one(run("context", "cost", "--json"))
-    assert [(each["name"], each["requests"]) for each in found["groups"]] == [(dear, 1), (cheap, 1)]
-    assert found["total"]["cost_usd"] == pytest.approx(0.2 + 0.00011)
-    assert found["limits"] == {"conversation": 0, "day": 0}
-    told = run("context", "cost").stdout
-    assert "conversation #1" in told
-    assert f"{dear}  $0.20, 1 request" in told
-    assert "today" in told
-
-
-def test_the_cost_of_all_conversations_by_day_and_by_conversation(run: Run, script: Script) -> None:
-    model = script(REPLY, prices=DEAR)
-    for text in ("Boats and masts", "Sails"):
-        run("ask", "-m", model, text)
-    found = one(run("context", "cost", "--all", "--json"))
-    assert (found["conversation"], found["by"]) == (None, "day")
-    assert [(each["name"], each["requests"]) for each in found["groups"]] == [(date.today().isoformat(), 2)]
-    told = run("context", "cost", "--all", "--by", "conversation").stdout
-    assert "#1 Boats and masts" in told
-    assert "in all                    $0.40, 2 requests" in told
-    assert one(run("context", "cost", "--all", "--since", "2999-01-01", "--json"))["total"]["requests"] == 0
-    assert "not both" in failure(run("context", "cost", "1", "--all"), 2)
 
 
 def test_a_limit_is_one_sentence_and_the_message_is_kept(run: Run, script: Script) -> None:
@@ -91,7 +56,7 @@ def test_the_status_line_and_the_slash_command_tell_the_cost(desk: Open, script:
     assert "$" not in shown(chat)
     chat.update_cost()
     assert "tokens $0.20 scripted:" in shown(chat)
-    COMMANDS["cost"].run(chat, "")
+    slash.run(chat, "/cost")
     told = chat.console.file.getvalue()  # type: ignore[attr-defined]
     assert "conversation #1  $0.20, 1 request\n" in told
     assert "today            $0.20, 1 request\n" in told
@@ -160,7 +125,7 @@ def test_another_model_shows_its_window_at_once(desk: Open, script: Script) -> N
     talk.ask("hello")
     chat = ChatState(at, talk, console())
     assert "of 4,000 tokens" in shown(chat)
-    COMMANDS["model"].run(chat, script({"text": "Yes."}, limit=9000))
+    slash.run(chat, f"/model {script({'text': 'Yes.'}, limit=9000)}")
     assert "of 9,000 tokens" in shown(chat)
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.cli.folding import fold, fold_offsets
+from recto.cli.show import fold, fold_offsets
 
 MODEL = "scripted:/home/marta/harbour/models/small.json"
 

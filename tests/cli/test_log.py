@@ -184,7 +184,7 @@ def test_a_bug_is_logged_with_its_traceback(logged: Path, home: Path) -> None:
 
 
 def test_the_crash_file_holds_no_key(home: Path) -> None:
-    assert KEY not in log.describe_bug(ValueError(f"refused {KEY}"))
+    assert KEY not in log.log_bug(ValueError(f"refused {KEY}"))
     assert REDACTED in (home / "crash.log").read_text()
     assert KEY not in (home / "crash.log").read_text()
 

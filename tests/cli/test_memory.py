@@ -1,7 +1,6 @@
 """`recto memory`, `/memory` and `#` in the chat, as a user meets them."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,33 +29,6 @@ def run(run: Invoke, script: Script, monkeypatch: pytest.MonkeyPatch) -> Run:
 def added(run: Run, *texts: str) -> None:
     for text in texts:
         run("memory", "add", text)
-
-
-def test_a_fact_is_added_listed_found_and_shown(run: Run) -> None:
-    assert "remembered as 1 (person)" in run("memory", "add", "My sister Anna lives in Berlin")
-    out = run("memory", "add", "Anna moved to Hamburg")
-    assert "2 may contradict 1 of" in out
-    assert "`recto memory edit 1 --replaced-by 2`" in out
-    assert run("memory", "add", "Anna moved to Hamburg") == "known already, as 2\n"
-    assert "which said “Anna moved to Hamburg” and has your words now" in run("memory", "add", "Anna moved to Hamburg.")
-    assert [line.split()[0] for line in run("memory", "list").splitlines()] == ["2", "1"]
-    assert "Anna moved to Hamburg" in run("memory", "search", "Where", "is", "Anna?")
-    shown = run("memory", "show", "2")
-    assert "by you" in shown
-    assert "see also    1 of" in shown
-
-
-def test_everything_is_told_in_json_too(run: Run) -> None:
-    added(run, "My sister Anna lives in Berlin")
-    assert json.loads(run("memory", "add", "Anna moved to Hamburg", "--json"))["may_contradict"][0]["number"] == 1
-    assert [each["number"] for each in json.loads(run("memory", "list", "--json"))["facts"]] == [2, 1]
-    assert json.loads(run("memory", "search", "Anna", "--json"))["facts"][0]["because"]
-    assert json.loads(run("memory", "show", "1", "--json"))["same_topic"] == [2]
-    told = json.loads(run("memory", "relevance", "--message", "Where is Anna?", "--json"))
-    assert {each["name"] for each in told["included"]} == {"1", "2"}
-    assert told["tokens"] == sum(each["tokens"] for each in told["included"])
-    assert json.loads(run("memory", "edit", "1", "--replaced-by", "2", "--json"))["replaced_by"] == 2
-    assert json.loads(run("memory", "forget", "1", "--yes", "--json")) == {"forgotten": [1]}
 
 
 def test_notes_that_are_used_often_are_listed_and_one_that_is_gone_is_told(
@@ -116,18 +88,6 @@ def test_a_file_that_holds_no_facts_is_refused_whole(run: Run, tmp_path: Path, n
     assert "nothing is remembered yet" in run("memory", "list")
 
 
-def test_a_file_that_is_not_there_is_one_sentence(run: Run, tmp_path: Path) -> None:
-    assert "cannot read" in run("memory", "import", "@nowhere.md", code=1)
-    assert "cannot read" in run("memory", "import", str(tmp_path), code=1)
-
-
-@pytest.mark.parametrize(
-    "arguments", [("add", ""), ("add", "x" * 9000), ("add", "a fact", "--replaces", "9"), ("edit", "9", "text")]
-)
-def test_what_cannot_be_remembered_is_refused_in_a_sentence(run: Run, arguments: tuple[str, ...]) -> None:
-    assert run("memory", *arguments, code=1).startswith("recto: ")
-
-
 def test_memory_of_a_conversation_is_shown_by_file_and_fact(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,14 +116,6 @@ def test_memory_of_a_conversation_is_shown_by_file_and_fact(
 )
 def test_a_line_that_begins_with_a_hash_is_for_the_projects_memory(line: str, is_note: bool) -> None:
     assert _is_note(line) is is_note
-
-
-def test_an_edited_fact_tells_what_it_said_before(run: Run) -> None:
-    added(run, "I prefer metric units")
-    run("memory", "edit", "1", "I prefer imperial units")
-    assert re.search(
-        r"^earlier     I prefer metric units \(until \d{4}-\d\d-\d\d\)$", run("memory", "show", "1"), re.MULTILINE
-    )
 
 
 def test_the_message_that_a_fact_comes_from_is_named_by_its_number(run: Run, script: Script) -> None:

@@ -12,13 +12,6 @@ from recto.weights import named
 EMBEDDED = ["embedded:qwen2.5-coder-0.5b", "embedded:qwen2.5-coder-1.5b", "embedded:smollm2"]
 
 
-def test_the_embedded_model_comes_first(run: Run) -> None:
-    found = rows(run("models", "list", "--all", "--json"))
-    assert [each["name"] for each in found[:3]] == EMBEDDED
-    assert len(found) > 100
-    assert {"window", "window_from", "prices", "prices_from", "exact", "tokenizer", "aliases"} <= found[0].keys()
-
-
 def test_the_list_holds_what_can_be_used_now_and_counts_the_rest(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run("models", "list")
     assert [line.split()[0] for line in first.stdout.splitlines()] == EMBEDDED
@@ -76,31 +69,10 @@ def test_a_name_of_the_users_own_works_with_the_option_the_setting_and_the_chat(
     assert "the nearest name in models.toml is 'Number Two'" in failure(run("ask", "-m", "Number Three", "Who?"))
 
 
-def test_show_says_where_each_number_is_from(run: Run, home: Path) -> None:
-    home.mkdir()
-    (home / "models.toml").write_text('["openai:gpt-4o"]\nwindow = 5000\n')
-    shown = run("models", "show", "openai:gpt-4o").stdout
-    assert "5,000 tokens (models.toml)" in shown
-    assert "(genai-prices)" in shown
-    assert "exact, with o200k_base" in shown
-    assert "text, images, PDFs" in shown
-
-
 def test_show_means_the_current_model(run: Run, script: Script) -> None:
     assert one(run("models", "show", "--json"))["name"] == "embedded:qwen2.5-coder-1.5b"
     model = script({"text": "Yes."})
     assert one(run("models", "show", "-m", model, "--json"))["name"] == model
-
-
-def test_an_unknown_window_is_said(run: Run, script: Script, tmp_path: Path) -> None:
-    (tmp_path / "endless.json").write_text('{"limit": null, "steps": [{"text": "Yes."}]}')
-    assert "unknown (8,192 assumed)" in run("models", "show", "scripted:endless.json").stdout
-
-
-def test_a_model_that_there_is_not_is_named(run: Run) -> None:
-    told = json.loads(failure(run("models", "show", "embedded:gpt-9", "--json")))
-    assert told["error"]["type"] == "NotFound"
-    assert "nope" in failure(run("models", "show", "nope:x"))
 
 
 def test_pull_leaves_weights_that_are_here_alone(run: Run, home: Path) -> None:

@@ -36,15 +36,6 @@ def test_the_bytes_are_what_the_model_was_sent(
     assert (tmp_path / "body.json").read_bytes() + b"\n" == log.read_bytes().splitlines(True)[0]
 
 
-def test_show_explains_the_last_request(run: Run, script: Script) -> None:
-    run("chat", "-m", script({"text": "Yes."}), input="hello\nagain\n")
-    shown = " ".join(run("request", "show").stdout.split())
-    assert "2 messages of history" in shown
-    assert "all that was stable in" in shown
-    assert "counted, " in shown
-    assert "sha256" in shown
-
-
 def test_a_broken_prefix_is_explained(run: Run, script: Script) -> None:
     run("chat", "-m", script({"text": "Yes."}), input=f"hello\n/model {script({'text': 'No.'})}\nagain\n")
     assert "by another model" in " ".join(run("request", "show").stdout.split())
@@ -82,11 +73,6 @@ def test_what_was_altered_is_named_and_exits_1(run: Run, script: Script, home: P
 def test_a_file_that_cannot_be_written_is_named(run: Run, script: Script) -> None:
     run("ask", "-m", script({"text": "Yes."}), "hello")
     assert "cannot write nowhere/body.json" in failure(run("request", "rebuild", "-o", "nowhere/body.json"))
-
-
-def test_nothing_sent_yet_is_said(run: Run) -> None:
-    run("ask", "-m", "nope:x", "hello")
-    assert "nothing was sent yet" in failure(run("request", "show"))
 
 
 # -- found by words and by replies
@@ -133,23 +119,6 @@ def test_a_rule_that_changed_is_compared_line_by_line(run: Run, script: Script, 
     assert "  broken by the instructions changed: rule style changed" in shown
     for named in ((), ("last",), ("previous", "last"), ("#2", "4"), (first["message"], second["message"])):
         assert run("request", "diff", *named).stdout.splitlines() == shown
-
-
-def test_a_difference_in_json_says_all_of_it(run: Run, script: Script) -> None:
-    run("chat", "-m", script({"text": "Yes."}), input="hello\nagain\n")
-    found = one(run("request", "diff", "--json"))
-    assert [said["number"] for said in found["said_in"]] == [2, 3]
-    assert found["prefix"]["broken_by"] is None
-    assert {shift["name"] for shift in found["sections"]} >= {"system", "history", "message", "total"}
-    back = one(run("request", "diff", found["after"], found["before"], "--json"))
-    assert [said["number"] for said in back["said_out"]] == [2, 3]
-
-
-def test_the_first_has_nothing_to_be_compared_with(run: Run, script: Script) -> None:
-    id = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))["request"]
-    assert "name two to compare" in failure(run("request", "diff"))
-    assert "no piece differs" in run("request", "diff", id, id).stdout
-    assert "there is no request 01X" in failure(run("request", "diff", id, "01X"))
 
 
 # -- sources as they were sent

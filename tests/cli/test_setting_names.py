@@ -158,16 +158,7 @@ def test_a_slip_is_told_what_was_meant(run: Run, typed: str, meant: str) -> None
     [
         *("colour", "theme", "editor", "proxy", "log_level", "language", "history.size", "telemetry.enabled"),
         *("context.banana", "context.flavour", "reply.colour", "tools.sandbox", "store.path", "spend.week"),
-        *(
-            "search.provider",
-            "references.pdf",
-            "reply",
-            "context",
-            "verbose",
-            "a",
-            "context.a",
-            "plugins.enabled",
-        ),
+        *("search.provider", "references.pdf", "reply", "context", "verbose", "a", "context.a", "plugins.enabled"),
     ],
 )
 def test_an_unrelated_word_gets_no_hint(run: Run, typed: str) -> None:

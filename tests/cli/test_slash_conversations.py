@@ -29,21 +29,6 @@ def said(run: Run, conversation: str = "1") -> list[str]:
     return [row["text"] for row in rows(run("conversations", "show", conversation, "--json"))]
 
 
-def test_the_history_lists_messages_by_number(run: Run, model: str) -> None:
-    shown = chat(run, model, "one", "two", "/history", "/history 2")
-    listed = [line for line in shown.splitlines() if line.startswith("#")]
-    assert listed == [
-        "#1  user       one",
-        "#2  assistant  Reply 1.",
-        "#3  user       two",
-        "#4  assistant  Reply 2.",
-        "#3  user       two",
-        "#4  assistant  Reply 2.",
-    ]
-    assert "/history takes how many messages" in refused(run, model, "one", "/history some")
-    assert "there is no message yet to list" in refused(run, model, "/history")
-
-
 def test_a_message_is_edited_and_answered_at_once(run: Run, model: str) -> None:
     assert chat(run, model, "one", "two", "/edit 3 two, but better").splitlines()[-1] == "Reply 3."
     assert said(run) == ["one", "Reply 1.", "two, but better", "Reply 3."]
@@ -61,18 +46,6 @@ def test_a_reply_is_made_again(run: Run, model: str, script: Script) -> None:
     ]
     assert said(run) == ["one", "Said by another."]
     assert "there is no message yet to answer again" in refused(run, model, "/regenerate")
-
-
-def test_branches_are_listed_and_continued(run: Run, model: str) -> None:
-    shown = chat(run, model, "one", "/regenerate", "/branches", "/branches 2", "/history", "next").splitlines()
-    listed = [line for line in shown if "assistant: Reply" in line]
-    assert listed[0].startswith("*  1  ")
-    assert listed[0].endswith("#2    assistant: Reply 2.")
-    assert listed[1].startswith("   2  ")
-    assert "the next message follows #2: assistant: Reply 1." in shown
-    assert said(run) == ["one", "Reply 1.", "next", "Reply 3."]
-    assert "there is no branch 3; there are 1: /branches lists them" in refused(run, model, "one", "/branches 3")
-    assert "there is no branch yet" in refused(run, model, "/branches")
 
 
 def test_another_conversation_is_found_and_continued_in_the_same_chat(run: Run, model: str, script: Script) -> None:
@@ -93,26 +66,14 @@ def test_another_conversation_is_found_and_continued_in_the_same_chat(run: Run, 
     assert "this is conversation #1 already" in failure(run("chat", "-c", "1", input="/switch 1\n"))
 
 
-def test_a_conversation_is_renamed_archived_and_deleted_in_its_chat(run: Run, model: str) -> None:
-    shown = chat(run, model, "one", "/rename The mast", "/archive")
-    assert "conversation #1 is now called The mast" in shown
-    assert rows(run("conversations", "list", "--json")) == []
-    shown = chat(run, model, "/delete", "two", options=("-c", "1"))
-    assert "conversation #1 (2 messages) is in the trash; `recto conversations restore 1` brings it back" in shown
-    assert [row["title"] for row in rows(run("conversations", "list", "--json"))] == ["two"]
-    assert [row["title"] for row in rows(run("conversations", "list", "--trash", "--json"))] == ["The mast"]
-    for command in ("/rename x", "/archive", "/delete"):
-        assert "this conversation is new" in refused(run, model, command)
-
-
 def test_messages_are_named_by_number_with_and_without_sign_and_by_the_beginning_of_an_id(run: Run, model: str) -> None:
     chat(run, model, "one", "two")
     id = rows(run("conversations", "show", "--json"))[0]["id"]
     shown = chat(run, model, "/pin 3", f"/pin {id[:24].lower()}", "/unpin #3", "/fork 2", options=("-c", "one"))
-    assert "pinned, in every window from now on: two" in shown
-    assert "pinned, in every window from now on: one" in shown
-    assert "no longer pinned: two" in shown
-    assert "the next message follows #2: Reply 1." in shown
+    assert "#3 is pinned, in every window of conversation #1 from now on: two" in shown
+    assert "#1 is pinned, in every window of conversation #1 from now on: one" in shown
+    assert "#3 is no longer pinned in conversation #1: two" in shown
+    assert "the next message of conversation #1 follows #2: Reply 1." in shown
 
 
 def test_resume_needs_a_terminal(run: Run) -> None:

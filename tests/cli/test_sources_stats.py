@@ -44,17 +44,6 @@ def talked(kept: Store) -> Store:
     return kept
 
 
-def test_a_store_without_replies_is_told_in_words(home: Path) -> None:
-    for name in ("stats", "export"):
-        result = run(name)
-        assert result.exit_code == 0
-        assert result.stdout == ""
-        assert "nothing was recorded yet" in result.stderr
-    (home / "agents/boats").mkdir(parents=True)
-    result = run("stats", "--agent", "boats", "--since", "2026-03-01")
-    assert "nothing was recorded of agent boats since 2026-03-01" in result.stderr
-
-
 def test_an_agent_that_nobody_knows_is_told_and_one_that_is_gone_is_not(talked: Store, home: Path) -> None:
     (home / "agents/boats").mkdir(parents=True)
     for name in ("stats", "export"):
@@ -100,11 +89,6 @@ def test_suggestions_name_the_command_that_does_it(talked: Store, home: Path) ->
     assert "reference:api was" not in out
 
 
-def test_without_anything_to_suggest_nothing_is_suggested(kept: Store) -> None:
-    Chat(kept).turn("Hello", {API: "quoted"})
-    assert "Suggestions" not in run("stats").stdout
-
-
 def test_a_source_that_nobody_looked_at_is_not_said_to_be_unused(kept: Store) -> None:
     chat = Chat(kept)
     chat.send(chat.ask("Hello"), SourceUse(STYLE, "always", 3))
@@ -120,32 +104,6 @@ def test_agents_are_shown_where_there_are_several(talked: Store) -> None:
     assert "recto sources mode rule:style agent --agent boats" in out
     assert "recto sources mode tool:github/create_issue agent --agent default" in out
     assert "boats" not in run("stats", "--agent", "default").stdout
-
-
-def test_stats_as_json_hold_every_count_and_the_advice(talked: Store) -> None:
-    found = {row["source"]: row for row in rows(run("stats", "--json"))}
-    assert list(found) == ["rule:style", "tool:github/create_issue", "reference:api"]
-    api, issue = found["reference:api"], found["tool:github/create_issue"]
-    assert (api["kind"], api["name"], api["server"], api["agent"], api["mode"]) == (
-        "reference",
-        "api",
-        "",
-        "default",
-        "agent",
-    )
-    assert (api["replies"], api["used"], api["quoted"], api["paraphrased"], api["tokens"]) == (2, 2, 1, 1, 20)
-    assert api["modes"] == {"always": 0, "manual": 0, "agent": 2}
-    assert api["last_used"].startswith("2026-03-03")
-    assert api["advice"] == []
-    assert issue["last_used"] is None
-    [advice] = issue["advice"]
-    assert advice["mode"] == "agent"
-    assert advice["command"] == "recto sources mode tool:github/create_issue agent --agent default"
-
-
-def test_stats_can_begin_at_a_day(talked: Store) -> None:
-    assert [row["source"] for row in rows(run("stats", "--json", "--since", "2026-03-02"))] == ["reference:api"]
-    assert "is no time" in failure(run("stats", "--since", "yesterday"), 2)
 
 
 def test_what_a_name_holds_cannot_steer_the_terminal(kept: Store) -> None:
@@ -233,14 +191,3 @@ def test_a_damaged_record_is_left_out_and_said(kept: Store) -> None:
     result = run("export")
     assert rows(result) == []
     assert f"left out: the account of request {request} cannot be read" in result.stderr
-
-
-def test_stats_over_time_tell_how_many_were_chosen_and_used(talked: Store) -> None:
-    first, second, third = rows(run("stats", "--by", "day", "--json"))
-    assert list(first) == ["name", "replies", "included", "chosen", "looked", "used", "score", "tokens"]
-    assert (first["name"], first["replies"], first["included"], first["chosen"]) == ("2026-03-01", 25, 50, 0)
-    assert (second["chosen"], second["used"], third["name"]) == (1, 1, "2026-03-03")
-    told = run("stats", "--by", "month").stdout
-    assert told == "2026-03     27 replies, 52 sources included: 2 chosen, 2 of them used (100%)\n"
-    assert "nothing was recorded" in run("stats", "--by", "month", "--since", "2999-01-01").stderr
-    assert "nobody" in failure(run("stats", "--by", "month", "--agent", "nobody"))

@@ -33,14 +33,6 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(recto, words)
 
 
-def test_a_sound_store_is_ok(home: Path) -> None:
-    done = run("store", "check")
-    assert done.exit_code == 0
-    assert done.output.startswith(f"ok: {home / 'recto.db'}, 1 conversation, 4 messages, 2 requests, ")
-    assert "newest backup: none" in done.output
-    assert json.loads(run("store", "check", "--json").output)["problems"] == []
-
-
 def test_a_changed_record_is_a_problem_and_the_exit_code_says_so(home: Path) -> None:
     import sqlite3
 
@@ -72,12 +64,6 @@ def test_a_lost_store_can_be_accepted_as_it_is(home: Path) -> None:
     done = run("store", "accept")
     assert done.output == f"accepted: {home / 'recto.db'} holds 0 messages\n"
     assert run("conversations", "list").exit_code == 0
-
-
-def test_a_store_that_lost_nothing_has_nothing_to_accept(home: Path) -> None:
-    done = run("store", "accept")
-    assert done.output == f"nothing is missing, and nothing was changed: {home / 'recto.db'} holds 4 messages\n"
-    assert json.loads(run("store", "accept", "--json").output) == {"accepted": False, "messages": 4, "kept": None}
 
 
 def test_accepting_a_damaged_store_says_that_it_does_not_mend_it(home: Path) -> None:
@@ -256,23 +242,3 @@ def test_pruning_names_what_goes_and_asks_before(home: Path) -> None:
     after = json.loads(run("store", "prune", "--older-than", "0h", "--yes", "--json").output)
     assert (after["conversations"], after["removed"], after["stays"]["facts"]) == ([], 0, 0)
     assert "is not an age: write 90d" in run("store", "prune", "--older-than", "soon").output
-
-
-def test_a_store_is_copied_and_both_hashes_are_told(home: Path, tmp_path: Path) -> None:
-    target = tmp_path / "copies" / "copy.db"
-    done = run("store", "copy", "--to", f"sqlite:///{target}")
-    assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("copied: 4 messages, ")
-    assert "both have the sha256 " in done.stdout
-    assert stat.S_IMODE(target.stat().st_mode) == 0o600
-    again = json.loads(run("store", "copy", "--from", str(home / "recto.db"), "--to", str(target), "--json").output)
-    assert (again["rows"]["messages"], again["written"]) == (4, 0)
-    for words, told in (
-        (["--to", str(home / "recto.db")], "are the same"),
-        (["--to", "mysql://x/y"], "is not supported"),
-        (["--from", str(tmp_path / "none.db"), "--to", str(target)], "there is no store"),
-        (["--to", "postgresql+psycopg://nobody@/none?host=/nowhere"], "cannot reach"),
-        (["--to", str(home / "recto.db" / "x.db")], "cannot write"),
-    ):
-        failed = run("store", "copy", *words)
-        assert (failed.exit_code, told in failed.output) == (1, True), failed.output

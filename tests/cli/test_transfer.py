@@ -33,12 +33,6 @@ def test_what_is_exported_is_imported_elsewhere(run: Run, tmp_path: Path, monkey
 
 
 @pytest.mark.usefixtures("asked")
-def test_one_conversation_is_exported_by_its_number(run: Run) -> None:
-    told = [json.loads(line) for line in run("context", "export", "1").stdout.splitlines()]
-    assert [line["title"] for line in told if line["type"] == "conversation"] == ["Hi there"]
-
-
-@pytest.mark.usefixtures("asked")
 @pytest.mark.parametrize(("name", "begins"), [("talk.md", "# Another one"), ("talk.html", "<!DOCTYPE html>")])
 def test_the_name_of_the_file_says_the_form(run: Run, tmp_path: Path, name: str, begins: str) -> None:
     assert run("context", "export", "-o", str(tmp_path / name)).exit_code == 0

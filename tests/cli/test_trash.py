@@ -20,14 +20,6 @@ def titles(run: Run, *options: str) -> list[str]:
     return [row["title"] for row in rows(run("conversations", "list", "--json", *options))]
 
 
-def test_an_archived_conversation_is_listed_apart(run: Run) -> None:
-    said = run("conversations", "archive", "apple").stdout
-    assert said == ("conversation #1 is archived; `recto conversations unarchive 1` brings it back: Apple planning\n")
-    assert (titles(run), titles(run, "--archived")) == (["The mast"], ["Apple planning"])
-    assert one(run("conversations", "unarchive", "1", "--json"))["archived"] is None
-    assert titles(run) == ["The mast", "Apple planning"]
-
-
 def test_a_deleted_conversation_is_in_the_trash_until_it_is_emptied(run: Run) -> None:
     assert one(run("conversations", "delete", "1", "--json"))["deleted"]
     assert (titles(run), titles(run, "--trash")) == (["The mast"], ["Apple planning"])

@@ -123,27 +123,6 @@ def test_a_note_that_cannot_be_read_is_named(run: Run, boat: Path) -> None:
 # -- search
 
 
-def test_search_gives_documents_and_excerpts(run: Run, boat: Path) -> None:
-    found = one(run("vault", "search", "serial", "number", *at(boat), "--json"))
-    assert list(found) == ["documents", "excerpts", "note"]
-    assert found["documents"][0]["path"] == "parts/Engine.md"
-    assert list(found["documents"][0]) == ["path", "title", "score", "because"]
-    best = found["excerpts"][0]
-    assert (best["path"], best["heading"], best["title"]) == ("parts/Engine.md", "Serial number", "Engine")
-    text = (boat / best["path"]).read_text()
-    assert text[best["start"] : best["end"]] == best["text"]
-    assert text.count("\n", 0, best["start"]) + 1 == best["line"]
-
-
-def test_what_is_found_is_readable(run: Run, boat: Path) -> None:
-    told = run("vault", "search", "serial number", *at(boat)).stdout.splitlines()
-    assert told[0].startswith("parts/Engine.md  Engine  ")
-    place = told.index("")
-    assert told[place + 1].startswith("parts/Engine.md:")
-    assert "HX-2219" in told[place + 2]
-    assert "\x1b" not in "".join(told), "no links where there is no terminal"
-
-
 def test_so_many_are_shown_as_were_asked_for(run: Run, boat: Path) -> None:
     found = one(run("vault", "search", "engine budget", *at(boat), "-n", "1", "--excerpts", "0", "--json"))
     assert (len(found["documents"]), found["excerpts"]) == (1, [])
@@ -157,12 +136,6 @@ def test_a_change_is_found_at_once_and_what_is_gone_is_not(run: Run, boat: Path)
     (boat / "people" / "Notes.md").unlink()
     assert one(run("vault", "search", "spinnaker", *at(boat), "--json"))["documents"][0]["path"] == "Sails.md"
     assert one(run("vault", "search", "Maren", *at(boat), "--json"))["documents"] == []
-
-
-def test_nothing_found_is_said_and_is_no_failure(run: Run, boat: Path) -> None:
-    for query in ("xyzzy", "*", '""', "   "):
-        done = run("vault", "search", query, *at(boat))
-        assert (done.exit_code, done.stdout, done.stderr) == (0, "", "note: nothing was found\n"), query
 
 
 @pytest.mark.parametrize("query", ['"timber" OR (', "timber NEAR/3 x*", "timber " * 10_000, "timber 東京 ⛵"])
@@ -218,15 +191,6 @@ def test_every_command_over_a_vault_takes_settings(run: Run, boat: Path) -> None
 # -- suggest
 
 
-def test_suggest_names_what_bears_on_a_conversation_and_was_not_spoken_of(run: Run, script: Script, boat: Path) -> None:
-    model = script({"text": "Yes."})
-    assert run("ask", "-m", model, *at(boat), "What of the serial number in [[Budget]], the timber?").exit_code == 0
-    found = [row["path"] for row in rows(run("vault", "suggest", *at(boat), "--json"))]
-    assert found[0] == "parts/Engine.md"
-    assert "Budget.md" not in found
-    assert len(rows(run("vault", "suggest", *at(boat), "--limit", "1", "--json"))) == 1
-
-
 def test_suggest_knows_the_vault_of_the_conversation(run: Run, script: Script, boat: Path) -> None:
     run("ask", "-m", script({"text": "Yes."}), *at(boat), "Which timber?")
     assert "Budget.md" in run("vault", "suggest").stdout
@@ -262,57 +226,10 @@ def talked(run: Run, script: Script, boat: Path) -> Path:
     return boat
 
 
-def test_stats_over_real_conversations(run: Run, talked: Path) -> None:
-    first, second = rows(run("vault", "stats", *at(talked), "--json"))
-    assert list(first) == ["path", "uses", "direct", "search", "conversations", "last"]
-    assert (first["path"], first["uses"], first["direct"], first["conversations"]) == ("Budget.md", 3, 3, 3)
-    assert second["path"] == "parts/Engine.md"
-    told = run("vault", "stats", *at(talked)).stdout.splitlines()
-    assert told[0].startswith(f"3 {'█' * 20} Budget.md  3 named, in 3 conversations, last 20")
-    assert told[1].startswith(f"1 {'█' * 7} ")
-
-
-def test_stats_by_conversation_and_month(run: Run, talked: Path) -> None:
-    first, *others = rows(run("vault", "stats", *at(talked), "--by", "conversation", "--json"))
-    assert list(first) == ["conversation", "title", "uses", "direct", "search", "documents", "last"]
-    assert (first["uses"], first["documents"], len(others)) == (2, 2, 2)
-    assert first["title"].startswith("What of [[Budget]]")
-    (month,) = rows(run("vault", "stats", *at(talked), "--by", "month", "--json"))
-    assert (month["uses"], month["documents"], month["conversations"]) == (4, 2, 3)
-    assert "(What of [[Budget]]" in run("vault", "stats", *at(talked), "--by", "conversation").stdout
-
-
-def test_what_is_not_used_can_be_seen(run: Run, talked: Path) -> None:
-    unused = {row["path"]: row["uses"] for row in rows(run("vault", "stats", *at(talked), "--unused", "--json"))}
-    assert unused == dict.fromkeys(["Odd.md", "Welcome.md", "parts/Notes.md", "people/Notes.md"], 0)
-    assert "never used" in run("vault", "stats", *at(talked), "--unused").stdout
-    assert "--unused is about documents" in failure(run("vault", "stats", *at(talked), "--unused", "--by", "month"), 2)
-
-
 def test_no_more_are_shown_than_asked_for_and_the_rest_is_said(run: Run, talked: Path) -> None:
     done = run("vault", "stats", *at(talked), "--limit", "1", "--json")
     assert len(rows(done)) == 1
     assert done.stderr == "note: and 1 more: --limit shows them\n"
-
-
-def test_a_vault_that_nobody_used_yet(run: Run, boat: Path) -> None:
-    done = run("vault", "stats", *at(boat))
-    assert (done.exit_code, done.stdout) == (0, "")
-    assert done.stderr == "note: no document of this vault was used in a conversation yet\n"
-
-
-def test_the_graph_of_what_was_used_together(run: Run, talked: Path, tmp_path: Path) -> None:
-    told = run("vault", "graph", *at(talked), "--used").stdout
-    assert told == "     3  Budget.md\n     1  parts/Engine.md\n\n     1  Budget.md + parts/Engine.md\n"
-    found = one(run("vault", "graph", *at(talked), "--used", "--by", "conversation", "--json"))
-    assert [(node["path"], node["weight"]) for node in found["nodes"]] == [("Budget.md", 3), ("parts/Engine.md", 1)]
-    assert found["edges"] == [{"source": "Budget.md", "target": "parts/Engine.md", "count": 1}]
-    (talked / "parts/Engine.md").unlink()
-    assert "parts/Engine.md  no longer there" in run("vault", "graph", *at(talked), "--used").stdout
-    file = tmp_path / "used.html"
-    assert run("vault", "graph", *at(talked), "--used", "-o", str(file)).exit_code == 0
-    assert "Budget.md" in file.read_text("utf-8")
-    assert "leave out --tag" in failure(run("vault", "graph", *at(talked), "--used", "--tag", "x"), 2)
 
 
 def test_the_graph_of_a_vault_that_nobody_used(run: Run, boat: Path) -> None:

@@ -25,19 +25,6 @@ def test_a_hidden_note_is_refused_not_missing(run: Run, boat: Path) -> None:
     assert "leads to no document" in failure(run("vault", "resolve", "[[.obsidian/gone]]", *at(boat)))
 
 
-def test_resolve_gives_exactly_these_fields(run: Run, boat: Path) -> None:
-    assert one(run("vault", "resolve", "[[engine#Serial number|the engine]]", *at(boat), "--json")) == {
-        "wikilink": "[[engine#Serial number|the engine]]",
-        "relative_path": "parts/Engine.md",
-        "heading": "Serial number",
-        "block": None,
-        "embed": False,
-        "caption": "the engine",
-    }
-    embedded = one(run("vault", "resolve", "![[plan.svg]]", *at(boat), "--json"))
-    assert (embedded["relative_path"], embedded["embed"], embedded["wikilink"]) == ("plan.svg", True, "[[plan.svg]]")
-
-
 @pytest.mark.parametrize(
     "link", ["Budget", "budget.md", " [[ Budget ]] ", "[[Costs]]", "[money](Budget.md)", "/Budget"]
 )
@@ -55,15 +42,6 @@ def test_the_note_in_which_it_stands_decides_between_equals(run: Run, boat: Path
     within = one(run("vault", "resolve", "[[#Serial number]]", "--from", "Engine", *at(boat), "--json"))
     assert (within["relative_path"], within["heading"]) == ("parts/Engine.md", "Serial number")
     assert "--from DOC" in failure(run("vault", "resolve", "[[#Serial number]]", *at(boat)))
-
-
-def test_a_broken_link_is_a_failure_with_what_may_be_meant(run: Run, boat: Path) -> None:
-    assert "[[Budgte]] leads to no document of the vault; did you mean Budget.md?" in failure(
-        run("vault", "resolve", "[[Budgte]]", *at(boat))
-    )
-    told = json.loads(failure(run("vault", "resolve", "[[Budgte]]", *at(boat), "--json")))
-    assert told["error"]["type"] == "NotFound"
-    assert "there is no document Nope" in failure(run("vault", "resolve", "[[Budget]]", "--from", "Nope", *at(boat)))
 
 
 @pytest.mark.parametrize(
@@ -86,18 +64,6 @@ def test_a_heading_that_is_not_there_is_noted(run: Run, boat: Path) -> None:
 FIELDS = ["source", "line", "wikilink", "relative_path", "heading", "block", "embed", "caption", "kind", "context"]
 
 
-def test_links_have_line_context_and_target(run: Run, boat: Path) -> None:
-    first, second, third = rows(run("vault", "links", "Welcome", *at(boat), "--json"))
-    assert list(first) == FIELDS
-    assert (first["source"], first["line"], first["relative_path"]) == ("Welcome.md", 3, "Budget.md")
-    assert first["context"].startswith("# Welcome Start with [[Budget]] and [[Engine#Serial")
-    assert (second["heading"], second["caption"]) == ("Serial number", "the engine")
-    assert (third["embed"], third["relative_path"]) == (True, "plan.svg")
-    told = run("vault", "links", "Welcome", *at(boat)).stdout.splitlines()
-    assert told[0] == "Welcome.md:3  [[Budget]] → Budget.md"
-    assert told[4] == "Welcome.md:5  ![[plan.svg]] → plan.svg"
-
-
 def test_backlinks_are_found_from_every_note_and_for_attachments(run: Run, boat: Path) -> None:
     assert [row["source"] for row in rows(run("vault", "backlinks", "Budget", *at(boat), "--json"))] == [
         "Welcome.md",
@@ -115,21 +81,6 @@ def test_broken_links_are_marked_and_something_close_is_named(run: Run, boat: Pa
     assert one(run("vault", "broken", *at(boat), "--json"))["relative_path"] is None
     assert "⚠ not found" in run("vault", "links", "Budget", *at(boat)).stdout
     assert len(rows(run("vault", "broken", "Budget", *at(boat), "--json"))) == 1
-
-
-def test_where_nothing_is_broken_a_friendly_line_says_so(run: Run, notes: Path) -> None:
-    for args, said in (
-        ((), "no link is broken: all lead somewhere"),
-        (("Welcome",), "no link of Welcome.md is broken"),
-    ):
-        done = run("vault", "broken", *args, *at(notes))
-        assert (done.exit_code, done.stdout, done.stderr) == (0, "", f"note: {said}\n")
-
-
-@pytest.mark.parametrize("command", ["links", "backlinks", "broken"])
-def test_a_document_that_there_is_not_is_named_with_the_closest(run: Run, boat: Path, command: str) -> None:
-    told = failure(run("vault", command, "Welcom", *at(boat)))
-    assert told == "recto: there is no document Welcom in the vault; did you mean Welcome.md?\n"
 
 
 def test_a_document_may_be_named_as_a_shell_completes_it(run: Run, boat: Path) -> None:
@@ -249,19 +200,6 @@ def test_what_is_left_out_is_told_by_its_kind(run: Run, boat: Path, monkeypatch:
     assert piped.stdout.startswith("<!doctype html>")
     assert "left out: 3 notes" in piped.stderr
     assert run("vault", "graph", *at(boat), "-o", "all.json").stderr == ""
-
-
-def test_the_graph_of_a_part(run: Run, boat: Path) -> None:
-    def paths(*args: str) -> set[str]:
-        text = run("vault", "graph", *at(boat), "--format", "json", "-o", "-", *args).stdout
-        return {node["path"] for node in json.loads(text)["nodes"]}
-
-    assert paths("--from", "Engine", "--depth", "1") == {"parts/Engine.md", "Budget.md", "Welcome.md"}
-    assert paths("--from", "Engine") == {"parts/Engine.md", "Budget.md", "Welcome.md", "plan.svg", "Engin"}
-    assert paths("--from", "people/Notes") == {"people/Notes.md"}
-    assert paths("--tag", "#money") == {"Budget.md"}
-    assert "no note has the tag nope" in failure(run("vault", "graph", *at(boat), "--tag", "nope"))
-    assert "no document Nope" in failure(run("vault", "graph", *at(boat), "--from", "Nope"))
 
 
 def test_a_place_that_cannot_be_written_is_told(run: Run, boat: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from recto.cli.web import WINDOW
+from recto.cli.serve import WINDOW
 
 PATIENCE_S = 60
 LINK = "http://127.0.0.1:1/?key=once"

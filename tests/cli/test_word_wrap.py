@@ -8,7 +8,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text.utils import fragment_list_to_text
 from prompt_toolkit.layout.processors import Transformation, TransformationInput
 
-from recto.cli.word_wrap import WordWrap, row_breaks
+from recto.cli.prompt import WordWrap, row_breaks
 
 PREFIX = 2
 

@@ -1,23 +1,28 @@
-"""`recto agent`: which agents there are, what each may use and which file says so; making and configuring one. These
-read files alone: no store is opened, no server started.
+"""`recto agent`: the agents there are, what each may use and which file says so; making, configuring and running one.
 
-`recto agent run` is in `agent_run.py`.
+All but `run` read files alone: no store is opened, no server started.
 """
 
 import os
+import sys
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from recto.base import locations
-from recto.cli import agent_run, options, show
+from recto.cli import completion, options, show
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
-    from recto.agents.agents import Agents, AgentSetting
-    from recto.settings.settings import Settings
+    from recto.agents.agents import Agents
+    from recto.api.blocking import Desk, Talk
+    from recto.cli.listener import Listener
+    from recto.events import Event
+    from recto.tasks.report import RunReport
 
+STOPPED = "stopped; what was done is kept: `recto agent run --continue` continues"
 name_argument = click.argument("name", metavar="NAME")
 
 
@@ -29,24 +34,124 @@ def command() -> None:
     """
 
 
-command.add_command(agent_run.command)
-
-
 def _agents() -> "Agents":
     from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
-
-    home, project = locations.find_home(), locations.find_project(Path.cwd())
-    return Agents(home, project, _settings(home, project))
-
-
-def _settings(home: Path, project: Path | None) -> "Settings":
-    """The settings below an agent's own. Where they cannot be read, agents can still be seen and corrected."""
     from recto.settings import settings
 
+    home, project = locations.find_home(), locations.find_project(Path.cwd())
     try:
-        return settings.load(home, project)
-    except Invalid:
-        return settings.Settings()
+        below = settings.load(home, project)
+    except Invalid:  # agents can still be seen and corrected
+        below = settings.Settings()
+    return Agents(home, project, below)
+
+
+# -- running
+
+
+@command.command("run")
+@click.argument("goal", nargs=-1)
+@click.option("--max-steps", type=click.IntRange(1, 10_000), metavar="N", help="Rounds of tool calls (default: 20).")
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(0, min_open=True),
+    metavar="DOLLARS",
+    help="The most it may cost, in US dollars.",
+)
+@click.option("--continue", "continues", is_flag=True, help="Continue the last run of the conversation.")
+@click.option(
+    "--conversation",
+    "-c",
+    metavar="ID",
+    shell_complete=completion.conversations,
+    help="In this conversation: its number, id or title (default: a new one; with --continue the latest).",
+)
+@click.option("--agent", metavar="NAME", shell_complete=completion.agents, help="The agent of a new conversation.")
+@options.settings_options
+@options.allow_tool_option
+@click.option("--thinking", is_flag=True, help="Show the model's thinking.")
+@options.as_json_option
+def run(
+    goal: tuple[str, ...],
+    continues: bool,
+    conversation: str | None,
+    agent: str | None,
+    flags: dict[str, str],
+    allowed: tuple[str, ...],
+    thinking: bool,
+    as_json: bool,
+    **limits: Any,
+) -> None:
+    """Let a model work toward a goal: it plans, acts through tools and checks, until the goal is reached.
+
+    It stops when it is done or blocked, or out of steps or money, and reports. Tools that need your approval ask for
+    it. Ctrl-C stops it; --continue continues from its last step. The exit code is 0 if the goal is reached, else 1.
+
+    Example: recto agent run "List the boats in my notes" --vault notes --max-steps 30
+    """
+    from recto.cli.ask import NOTHING_LATER, open_listener
+
+    if bool(goal) == continues:
+        raise click.UsageError("Give a goal, or --continue to continue the last run, not both.")
+    if agent and (conversation is not None or continues):
+        raise click.UsageError("--agent is for a new conversation; this one has its own.")
+    with options.open_desk(NOTHING_LATER | flags) as desk:
+        talk = _place(desk, conversation, agent, continues=continues)
+        for tool in allowed:
+            talk.allow(tool)
+        text = None if continues else " ".join(goal)
+        if as_json:
+            report = _emitted(talk.stream_goal(text, can_ask=False, **limits))
+        else:
+            listener = open_listener(thinking=thinking, stopped=STOPPED)
+            report = follow_run(talk.stream_goal(text, can_ask=listener.answers, **limits), listener, talk)
+    if not report.is_done:
+        sys.exit(1)
+
+
+def _place(desk: "Desk", conversation: str | None, agent: str | None, *, continues: bool) -> "Talk":
+    if conversation is not None or continues:
+        return options.find_talk(desk, conversation)
+    return desk.conversation(agent=agent) if agent else desk.conversation()
+
+
+def _emitted(events: "Generator[Event]") -> "RunReport":
+    """The report, emitted as JSON, also that of a run which ends with an error."""
+    from recto.events import RunEnded  # the engine's events: only to run
+
+    reports: list[RunReport] = []
+    for event in events:
+        if isinstance(event, RunEnded):
+            show.emit(event.report.to_json())
+            reports.append(event.report)
+    return reports[-1]
+
+
+def follow_run(
+    events: "Generator[Event]",
+    listener: "Listener",
+    talk: "Talk",
+    watch: "Callable[[Event], None]" = lambda event: None,
+) -> "RunReport":
+    """Passes all events to the listener and shows the report, also that of a run which ends with an error."""
+    from recto.cli.drawing.transcripts import report_lines  # the engine's events: only to run
+    from recto.cli.listener import follow
+    from recto.events import RunEnded
+
+    reports: list[RunReport] = []
+
+    def hear(event: "Event") -> None:
+        watch(event)
+        if isinstance(event, RunEnded):
+            reports.append(event.report)
+
+    try:
+        follow(events, listener, hear)
+    finally:
+        for report in reports:
+            for line in report_lines(report, conversation=str(talk.number)):
+                show.say(line)
+    return reports[-1]
 
 
 # -- seeing
@@ -111,10 +216,9 @@ def new_agent(name: str, project: bool, model: str, description: str, as_json: b
     Example: recto agent new clerk --description "Answers letters"
     """
     made = _agents().create(name, in_project=project, model=model, description=description)
+    show.answer({"name": name, "folder": str(made.folder)} if as_json else f"agent {name} is made: {made.folder}")
     if as_json:
-        show.emit({"name": name, "folder": str(made.folder)})
         return
-    show.say(f"agent {name} is made: {made.folder}")
     for other in made.others:
         show.say(f"  there is one in {other} too: what the project says wins, key by key")
     show.say("  agent.toml     model, instructions, settings, MCP servers; its comments explain them")
@@ -130,7 +234,7 @@ def new_agent(name: str, project: bool, model: str, description: str, as_json: b
 @name_argument
 @click.argument("key", required=False)
 @click.argument("value", required=False)
-@click.option("--unset", is_flag=True, help="Take the setting out of the agent's file.")
+@click.option("--unset", is_flag=True, help="Remove the setting from the agent's file.")
 @click.option("--edit", is_flag=True, help="Open the agent's file in your editor.")
 @options.as_json_option
 def config(name: str, key: str | None, value: str | None, unset: bool, edit: bool, as_json: bool) -> None:
@@ -142,38 +246,37 @@ def config(name: str, key: str | None, value: str | None, unset: bool, edit: boo
         raise click.UsageError("Give KEY with --unset, nothing with --edit, else KEY and VALUE.")
     agents = _agents()
     agents.check(name)
+    about = ""
     if edit:
         _edit(agents, name, as_json)
-    elif key is None:
-        for setting in agents.settings(name):
-            _tell_setting(setting, as_json)
-        _tell_notes(agents, name)
+        return
+    if key is None:
+        _tell_settings(agents, name, as_json)
     elif unset:
         _unset(agents, name, key, as_json)
+        return
     elif value is not None:
         _set(agents, name, key, value, as_json)
     else:
-        _get(agents, name, key, as_json)
+        found = agents.setting(name, key)
+        about = found.spec.key
+        told = {"key": about, "value": found.value, "from": found.origin}
+        show.answer(told if as_json else found.value if isinstance(found.value, str) else show.literal(found.value))
+    for note in agents.read(name).notes:  # what is wrong with its files may be why the command was called
+        if about in note:
+            show.note(note)
 
 
-def _tell_setting(setting: "AgentSetting", as_json: bool) -> None:
+def _tell_settings(agents: "Agents", name: str, as_json: bool) -> None:
     from recto.agents.agents_folder import AGENT_FILE  # as in _agents
 
-    spec, value, origin = setting.spec, setting.value, setting.origin
-    if as_json:
-        show.emit({"key": spec.key, "value": value, "from": origin, "allowed": spec.allowed, "help": spec.help})
-    else:
-        is_own = Path(origin).name == AGENT_FILE
-        show.say(f"{spec.key} = {show.shortened(show.literal(value), 80)}  [{origin}]", bold=is_own, dim=not is_own)
-
-
-def _get(agents: "Agents", name: str, key: str, as_json: bool) -> None:
-    found = agents.setting(name, key)
-    if as_json:
-        show.emit({"key": found.spec.key, "value": found.value, "from": found.origin})
-    else:
-        show.say(found.value if isinstance(found.value, str) else show.literal(found.value))
-    _tell_notes(agents, name, about=found.spec.key)
+    for each in agents.settings(name):
+        spec, value, origin = each.spec, each.value, each.origin
+        if as_json:
+            show.emit({"key": spec.key, "value": value, "from": origin, "allowed": spec.allowed, "help": spec.help})
+        else:
+            own = Path(origin).name == AGENT_FILE
+            show.say(f"{spec.key} = {show.shortened(show.literal(value), 80)}  [{origin}]", bold=own, dim=not own)
 
 
 def _set(agents: "Agents", name: str, key: str, value: str, as_json: bool) -> None:
@@ -181,37 +284,26 @@ def _set(agents: "Agents", name: str, key: str, value: str, as_json: bool) -> No
 
     key, typed = parse_agent_setting(key, value, "agent config")
     if key == "system_prompt_file":
-        typed = _from_its_folder(typed, agents.writable_file(name).parent)
+        # it counts from the agent's folder, but a shell completes paths from the current one
+        here = Path(os.path.expanduser(typed)).absolute()
+        if here.is_file() and not (agents.writable_file(name).parent / typed).is_file():
+            typed = str(here)
     path = agents.set_value(name, key, typed)
-    if as_json:
-        show.emit({"agent": name, "key": key, "value": typed, "file": str(path)})
-    else:
-        show.say(f"{key} = {show.literal(typed)} in {path}")
-    _tell_notes(agents, name)
-
-
-def _tell_notes(agents: "Agents", name: str, about: str = "") -> None:
-    """What is wrong with its files: that may be why the command was called."""
-    for note in agents.read(name).notes:
-        if about in note:
-            show.note(note)
-
-
-def _from_its_folder(value: str, folder: Path) -> str:
-    """A path counts from the agent's folder; one that a shell has completed counts from the current folder."""
-    here = Path(os.path.expanduser(value)).absolute()
-    return str(here) if here.is_file() and not (folder / value).is_file() else value
+    show.answer(
+        {"agent": name, "key": key, "value": typed, "file": str(path)}
+        if as_json
+        else f"{key} = {show.literal(typed)} in {path}"
+    )
 
 
 def _unset(agents: "Agents", name: str, key: str, as_json: bool) -> None:
     path = agents.unset(name, key)
     found = agents.setting(name, key)
     if as_json:
-        out = {"agent": name, "key": found.spec.key, "value": found.value, "from": found.origin, "file": str(path)}
-        show.emit(out)
+        told = {"agent": name, "key": found.spec.key, "value": found.value, "from": found.origin, "file": str(path)}
+        show.emit(told)
     else:
-        now = f"it is {show.literal(found.value)} now  [{found.origin}]"
-        show.say(f"{found.spec.key} is taken out of {path}; {now}")
+        show.say(f"{found.spec.key} is removed from {path}; it is {show.literal(found.value)} now  [{found.origin}]")
 
 
 def _edit(agents: "Agents", name: str, as_json: bool) -> None:
@@ -222,9 +314,7 @@ def _edit(agents: "Agents", name: str, as_json: bool) -> None:
     if text is not None:
         agents.write_text(name, text)
     notes = agents.read(name).notes
-    if as_json:
-        show.emit({"agent": name, "file": str(path), "changed": text is not None, "notes": notes})
-        return
-    show.say(f"{path} is {'as it was' if text is None else 'changed'}")
-    for note in notes:
+    told = {"agent": name, "file": str(path), "changed": text is not None, "notes": notes}
+    show.answer(told if as_json else f"{path} is {'as it was' if text is None else 'changed'}")
+    for note in () if as_json else notes:
         show.note(note)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
     from recto.cli.listener import Listener, Numbered
 
+NOTHING_LATER = {"references.gists": "off", "context.prepare_at": "0"}
+"""Settings of commands that end with the reply, before these would be written: they would still cost money."""
+
 
 @click.command()
 @click.argument("text", nargs=-1)
@@ -54,11 +57,7 @@ def command(
         raise click.UsageError("--param goes with --template.")
     if template:
         message = _filled(template, params, message, flags)
-    # the command would end before these are written, and they would still cost money
-    flags.setdefault("references.gists", "off")
-    flags.setdefault("context.prepare_at", "0")
-    flags.setdefault("context.learn_by_model", "off")
-    with options.open_desk(flags) as desk:
+    with options.open_desk(NOTHING_LATER | {"context.learn_by_model": "off"} | flags) as desk:
         talk = place(desk)
         if document:
             talk.open_document(document)
@@ -66,8 +65,12 @@ def command(
             talk.allow(tool)
         if as_json:
             show.emit(_answer_as_json(talk, message, attachments, show_context))
-        else:
-            _print_answer(desk, talk, message, attachments, thinking=thinking, shows_context=show_context)
+            return
+        from recto.cli.listener import follow  # the engine's events: only to ask
+
+        context = talk.numbered if show_context else None
+        listener = open_listener(thinking=thinking, context=context, starting=lambda: _starting(desk))
+        follow(talk.stream(message, can_ask=listener.answers, attachments=attachments), listener)
 
 
 def _message(text: str) -> bytes:
@@ -82,7 +85,7 @@ def _message(text: str) -> bytes:
 
 
 def _filled(name: str, params: tuple[str, ...], message: bytes, flags: dict[str, str]) -> bytes:
-    """The message by a template, whose model and instructions hold where no option says otherwise."""
+    """The message by a template. Its model and instructions are used where no option gives any."""
     from recto.agents.templates import read_template  # reads notes: only for templates
     from recto.base.locations import find_home, find_project
 
@@ -90,23 +93,12 @@ def _filled(name: str, params: tuple[str, ...], message: bytes, flags: dict[str,
     template = read_template(name, home, find_project(Path.cwd(), home))
     if template.note:
         show.note(template.note)
-    given = message.decode("utf-8", "surrogateescape")
-    filled = template.fill(dict(options.assignment("--param", each) for each in params), given)
+    filled = template.fill(options.assigned("--param", params), message.decode("utf-8", "surrogateescape"))
     if template.model:
         flags.setdefault("model", template.model)
     if template.system and not flags.keys() & {"system_prompt", "system_prompt_file"}:
         flags |= {"system_prompt": template.system, "system_prompt_file": ""}
     return filled.encode("utf-8", "surrogateescape")
-
-
-def _print_answer(
-    desk: "Desk", talk: "Talk", message: bytes, attachments: tuple[str, ...], *, thinking: bool, shows_context: bool
-) -> None:
-    from recto.cli.listener import follow  # the engine's events: only to ask
-
-    context = talk.numbered if shows_context else None
-    listener = open_listener(thinking=thinking, context=context, starting=lambda: _starting(desk))
-    follow(talk.stream(message, can_ask=listener.answers, attachments=attachments), listener)
 
 
 def _starting(desk: "Desk") -> str:
@@ -122,8 +114,7 @@ def _answer_as_json(talk: "Talk", message: bytes, attachments: tuple[str, ...], 
     reply = talk.ask(message, attachments=attachments)
     block = talk.compaction()
     made = {"compaction": wire.block_to_json(block) if block and block != before else None}
-    context = {"context": reply.window.to_json()} if shows_context else {}
-    return _reply_to_json(reply) | made | context
+    return _reply_to_json(reply) | made | ({"context": reply.window.to_json()} if shows_context else {})
 
 
 def _reply_to_json(reply: "Reply") -> dict[str, Any]:
@@ -137,12 +128,7 @@ def _reply_to_json(reply: "Reply") -> dict[str, Any]:
         "text": reply.text,
         "references": [wire.reference_to_json(each) for each in reply.references],
         "usage": {name: usage[name] for name in ("input", "output", "cache_read", "cache_write", "reasoning")},
-        "tokens": {
-            "total": window.total,
-            "limit": window.limit,
-            "reserve": window.reserve,
-            "exact": window.exact,
-        },
+        "tokens": {name: getattr(window, name) for name in ("total", "limit", "reserve", "exact")},
         "cost_usd": reply.cost,
         "notes": list(reply.notes),
         "branched": asdict(reply.branched) if reply.branched else None,
@@ -164,7 +150,7 @@ def open_listener(
         return Lines(context=context)
     console = show.console()
     if not console.is_terminal:
-        from recto.cli.plain import PlainLines  # prompt_toolkit: a fifth of a second
+        from recto.cli.questions import PlainLines  # prompt_toolkit: a fifth of a second
 
         return PlainLines(console, context=context)
     from recto.cli.screen import Screen  # rich: a tenth of a second

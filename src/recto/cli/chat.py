@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from recto.api.blocking import Desk, Talk
     from recto.cli.chat_state import ChatState
-    from recto.cli.questions import PlainPrompt
+    from recto.cli.prompt import PlainPrompt
 
 
 @click.command()
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @options.place_options
 @options.document_option
 @options.allow_tool_option
-@click.option("--resume", is_flag=True, help="Choose the conversation to go on with from a list.")
+@click.option("--resume", is_flag=True, help="Choose the conversation to continue from a list.")
 @click.option("--thinking", is_flag=True, help="Show the model's thinking before each answer.")
 @click.option("--show-context", is_flag=True, help="Show what is sent before each answer.")
 def command(
@@ -38,7 +39,7 @@ def command(
     thinking: bool,
     show_context: bool,
 ) -> None:
-    """Talk with a model, in the terminal or line by line.
+    """Chat with a model, in the terminal or line by line.
 
     Example: recto chat --vault notes --continue
     """
@@ -52,15 +53,13 @@ def command(
             talk.allow(tool)
         talk.watch_vault()
         chat = ChatState(desk, talk, show.console(), thinking=thinking, shows_context=show_context)
-        chat.is_at_terminal = has_screen(chat.console) or (show.is_plain() and is_read_and_typed())
+        chat.is_at_terminal = has_screen(chat.console) or (
+            show.is_plain() and options.has_keyboard() and sys.stdout.isatty()
+        )
         if chat.is_at_terminal:
             _at_terminal(chat)
         elif not _line_by_line(chat):
             sys.exit(1)
-
-
-def is_read_and_typed() -> bool:
-    return options.has_keyboard() and sys.stdout.isatty()
 
 
 def has_screen(console: "Console") -> bool:
@@ -72,38 +71,42 @@ def _chosen(desk: "Desk") -> "Talk":
     """The conversation that the user chooses from a list; leaving the list leaves the chat."""
     if not has_screen(show.console()):
         raise Invalid(
-            "--resume needs a terminal to choose at: `recto chat -c NAME` goes on with a conversation by its number or "
+            "--resume needs a terminal to choose at: `recto chat -c NAME` continues a conversation by its number or "
             "title, `recto conversations list` shows them"
         )
-    from recto.cli.resume import choose_conversation  # prompt_toolkit: a fifth of a second
+    from recto.cli.prompt import choose_conversation  # prompt_toolkit: a fifth of a second
 
     if (number := choose_conversation(desk)) is None:
         sys.exit(0)
     return desk.conversation(number)
 
 
+# -- from a pipe
+
+
 def _line_by_line(chat: "ChatState") -> bool:
     """Sends each line of stdin as a message, byte for byte. False when one failed; the others still run."""
+    from recto.cli.log import log_failure
+
     went_well = True
     for raw in sys.stdin.buffer if sys.stdin else ():
         line = raw.rstrip(b"\r\n")
         if not line.strip():
             continue
         try:
-            _take_line(chat, line)
+            if _is_command(line):
+                _run_command(chat, line.decode("utf-8", "replace"))
+            else:
+                _send(chat, line)
         except RectoError as why:
             went_well = False
-            show.say(f"recto: {_described(why)}", err=True)
+            show.say(f"recto: {log_failure(why)}", err=True)
         if chat.over:
             break
     return went_well
 
 
-def _take_line(chat: "ChatState", line: bytes) -> None:
-    if _is_command(line):
-        _run_command(chat, line.decode("utf-8", "replace"))
-    else:
-        _send(chat, line)
+# -- at a terminal
 
 
 def _at_terminal(chat: "ChatState") -> None:
@@ -120,7 +123,10 @@ def _at_terminal(chat: "ChatState") -> None:
                 typed, chat.typed = chat.typed, ""
                 if (line := prompt.prompt(default=typed)).strip():
                     _answer(chat, line)
-                    _run_later(chat)
+                    while chat.commands and not chat.over:  # typed while the reply came
+                        later = chat.commands.pop(0)
+                        chat.tell(f"{later}:")
+                        _answer(chat, later)
             except KeyboardInterrupt:
                 continue  # Ctrl-C clears the line
             except EOFError:
@@ -134,7 +140,7 @@ def _at_terminal(chat: "ChatState") -> None:
 def _open_prompt(chat: "ChatState") -> "PromptSession[str] | PlainPrompt":
     # prompt_toolkit: a fifth of a second
     from recto.cli.completers import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter
-    from recto.cli.questions import PlainPrompt, open_prompt
+    from recto.cli.prompt import PlainPrompt, open_prompt
     from recto.cli.slash import COMMANDS
 
     if not chat.console.is_terminal:
@@ -154,11 +160,14 @@ def _open_prompt(chat: "ChatState") -> "PromptSession[str] | PlainPrompt":
 
 
 def _answer(chat: "ChatState", line: str) -> None:
-    """Takes one line of the terminal. An error is told, and the chat goes on."""
+    """Takes one line of the terminal. An error is shown, and the chat goes on."""
+    from recto.cli.log import log_bug, log_failure
+
     chat.console.print()
     chat.waiting.clear()  # what a stopped reply has left waits for a message: a command does not send it
     try:
-        with on_interrupt(signal.default_int_handler):
+        # after Ctrl-C the screen has told the user
+        with suppress(KeyboardInterrupt), on_interrupt(signal.default_int_handler):
             if _is_command(line):
                 _run_command(chat, line.strip())
             elif _is_note(line):
@@ -168,10 +177,10 @@ def _answer(chat: "ChatState", line: str) -> None:
                 _send(chat, line)
             while chat.waiting and chat.talk.waiting():  # queued while the reply was ending
                 _send(chat, ())
-    except KeyboardInterrupt:
-        pass  # the screen has told the user
+    except RectoError as why:
+        chat.console.print(show.visible(log_failure(why)), style="red")
     except Exception as why:  # whatever goes wrong, the chat goes on
-        chat.console.print(_described(why), style="red")
+        chat.console.print(show.visible(log_bug(why)), style="red")
     _tell_waiting(chat)
     _tell_learned(chat)
     if not chat.over:
@@ -189,38 +198,11 @@ def _tell_waiting(chat: "ChatState") -> None:
 
 
 def _tell_learned(chat: "ChatState") -> None:
-    """What was learned from a message behind its reply."""
+    """What was learned from a message after its reply."""
     from recto.cli.listener import in_words  # the engine's events: only to chat
 
     for words in filter(None, map(in_words, chat.talk.pending_events())):
         chat.tell(words)
-
-
-def _run_later(chat: "ChatState") -> None:
-    """Runs the commands that were typed while the reply came."""
-    while chat.commands and not chat.over:
-        line = chat.commands.pop(0)
-        chat.tell(f"{line}:")
-        _answer(chat, line)
-
-
-def _described(why: Exception) -> str:
-    """Logs an error, and describes it in one sentence."""
-    from recto.cli.log import describe_bug, log_failure  # logging: only for failures
-
-    if isinstance(why, RectoError):
-        log_failure(why)
-        return show.visible(why.message)
-    return show.visible(describe_bug(why))
-
-
-def _is_command(line: str | bytes) -> bool:
-    return _start(line)[:1] == "/" != _start(line)[1:]
-
-
-def _is_note(line: str) -> bool:
-    """One line that begins with # is for the project's memory; `#12` names a message."""
-    return line.startswith("#") and not line.startswith("##") and not line[1:2].isdigit() and "\n" not in line.strip()
 
 
 def _remember(chat: "ChatState", text: str) -> None:
@@ -234,6 +216,18 @@ def _remember(chat: "ChatState", text: str) -> None:
     else:
         chat.tell("not added, and not sent; two # at the start send it as a message")
         chat.typed = f"#{text}"
+
+
+# -- a line
+
+
+def _is_command(line: str | bytes) -> bool:
+    return _start(line)[:1] == "/" != _start(line)[1:]
+
+
+def _is_note(line: str) -> bool:
+    """One line that begins with # is for the project's memory; `#12` names a message."""
+    return line.startswith("#") and not line.startswith("##") and not line[1:2].isdigit() and "\n" not in line.strip()
 
 
 def _start(line: str | bytes) -> str:

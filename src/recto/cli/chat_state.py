@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from recto.cli.drawing.costs import UNKNOWN_COST, status_of_cost
-from recto.cli.folding import fold
-from recto.cli.show import shortened, visible, when
+from recto.cli.drawing.sources import starting_in_words
+from recto.cli.show import fold, shortened, visible, when
 from recto.errors import Invalid, NotFound, RectoError
 from recto.events import Appended, ContextUsage, Event
 from recto.sources.source import DEFAULT_AGENT
@@ -72,7 +72,7 @@ class ChatState(Struct):
         self._set_meter()
 
     def switch(self, talk: "Talk") -> None:
-        """Goes on with another conversation, as it was left."""
+        """Continues another conversation, as it was left."""
         self.talk, self.usage, self.due_percent, self.strategy = talk, None, None, None
         self.attachments.clear()
         self.undone.clear()
@@ -83,22 +83,26 @@ class ChatState(Struct):
 
     def wake(self) -> None:
         """Servers, model and tokenizer start while the next message is typed."""
-        self.desk.servers.wake(self.talk.agent.servers, self.desk.project)
+        self._wake_servers()
         self.talk.wake()
+
+    def _wake_servers(self) -> None:
+        self.desk.servers.wake(self.talk.agent.servers, self.desk.project)
+
+    # -- trust
 
     def untrusted(self) -> "list[ServerConfig]":
         """Servers of the project that run only once the user trusts them."""
-        self.desk.servers.wake(self.talk.agent.servers, self.desk.project)
+        self._wake_servers()
         waiting = {status.name for status in self.desk.servers.statuses() if status.state == "untrusted"}
         return [config for config in self.talk.agent.servers if config.name in waiting]
 
     def trust(self, server: str, shown: "ServerConfig | None") -> None:
         """Trusts a server as the user has seen it, and starts it."""
-        trusted = self.desk.trust(server, self.talk.agent.name)
-        if trusted != shown:
+        if self.desk.trust(server, self.talk.agent.name) != shown:
             self.desk.distrust(server, self.talk.agent.name)
             raise Invalid(f"{server} has changed since it was shown: /trust {server} shows it again", name=server)
-        self.desk.servers.wake(self.talk.agent.servers, self.desk.project)
+        self._wake_servers()
         self.tell(f"{server} is trusted: its tools are offered from now on")
 
     def ask_trust(self) -> None:
@@ -114,9 +118,11 @@ class ChatState(Struct):
             else:
                 self.tell(f"{config.name} is not started; /trust {config.name} lets it run later")
 
+    # -- what happens
+
     def _set_meter(self) -> None:
         """Sets the meter of a stored conversation to its last request, or to the compaction after it; to the next
-        window where another model than then would get it."""
+        window if another model would get that."""
         last = self.talk.last_request()
         account = last.account if last else None
         if account and account.model != self.talk.model:
@@ -158,7 +164,7 @@ class ChatState(Struct):
 
     def resized(self, block: "Compaction") -> None:
         """Shows the new size on the meter before the next message does."""
-        if block.action == "undo":  # it tells no size
+        if block.action == "undo":  # it has no size
             self.measure()
         elif self.usage and block.context_size_after:
             self.usage = ContextUsage(block.context_size_after, self.usage.limit)
@@ -176,11 +182,20 @@ class ChatState(Struct):
         else:
             self.watch(ContextUsage(window.total, window.limit))
 
+    # -- what is shown
+
     def tell(self, text: str) -> None:
         # a program reads whole lines; only a terminal folds them
         lines = visible(text).split("\n")
         told = [fold([line], self.console.width) for line in lines] if self.console.is_terminal else lines
         self.console.print(Text("\n".join(told), "dim"), soft_wrap=True)
+
+    def say(self, text: str, *, dim: bool | None = None) -> None:
+        """A line of a result, as the command line would say it; here all but replies is dim."""
+        self.tell(text)
+
+    def note(self, text: str) -> None:
+        self.tell(text)
 
     def offer(self, command: str, limit: int = OFFERED) -> None:
         """Lists the latest messages by number, for a command that got none."""
@@ -200,7 +215,7 @@ class ChatState(Struct):
         self.tell(head + shortened(text, max(LEAST_WIDTH, width)))
 
     def recall_end(self) -> None:
-        """Tells the title and the last exchange of a conversation that is gone on with."""
+        """Shows the title and the last exchange of a conversation that is continued."""
         said = [message for message in self.talk.messages(limit=END) if message.text and not message.compaction]
         asked = [place for place, message in enumerate(said) if message.role == "user"]
         if title := self.talk.title:
@@ -217,19 +232,15 @@ class ChatState(Struct):
         if not self.is_at_terminal:
             return Lines(context=context)
         if not self.console.is_terminal:
-            from recto.cli.plain import PlainLines  # prompt_toolkit: a fifth of a second
+            from recto.cli.questions import PlainLines  # prompt_toolkit: a fifth of a second
 
             return PlainLines(self.console, context=context)
-        from recto.cli.drawing.sources import starting_in_words
         from recto.cli.screen import Screen
         from recto.cli.typeahead import Typeahead
 
-        def keep(text: str) -> None:
-            self.typed = text
-
         return Screen(
             self.console,
-            typeahead=Typeahead(self.take, self.take_back, keep, self.typed),
+            typeahead=Typeahead(self.take, self.take_back, lambda text: setattr(self, "typed", text), self.typed),
             waiting=self.waiting,
             thinking=self.thinking,
             context=context,
@@ -243,7 +254,7 @@ class ChatState(Struct):
         parts = [
             self.talk.model,
             *([] if agent == DEFAULT_AGENT else [f"agent {agent}"]),
-            f"vault {_place_in_words(vault.root)}" if vault else "no vault",
+            f"vault {_shell_path(vault.root)}" if vault else "no vault",
             f"{self.talk.name}, last used {when(latest[-1].created)}" if latest else self.talk.name,
             "/help",
         ]
@@ -274,9 +285,8 @@ class ChatState(Struct):
             [of],
             [full],
         )
-        style = meter_style(self.usage.percent, self.due_percent)
-        size, _, rest = told.partition("  ")
-        return FormattedText([(style, size), ("", f"  {rest}" if rest else "")])
+        size, gap, rest = told.partition("  ")
+        return FormattedText([(meter_style(self.usage.percent, self.due_percent), size), ("", gap + rest)])
 
     def _fitting(self, *choices: list[str]) -> str:
         """The first choice that the terminal has room for: its own end of the line would cut a name."""
@@ -284,8 +294,8 @@ class ChatState(Struct):
         return next((line for line in lines if cell_len(line) < self.console.width), lines[-1])
 
 
-def _place_in_words(folder: Path) -> str:
-    """The whole path, as a shell writes it: folders may be called alike."""
+def _shell_path(folder: Path) -> str:
+    """The whole path, as a shell writes it: folders may have the same name."""
     home = Path.home()
     return f"~/{folder.relative_to(home)}" if home in folder.parents else str(folder)
 

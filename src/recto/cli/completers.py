@@ -1,5 +1,5 @@
 """Completers for what the user types in the chat: slash commands, [[links]] to notes and their headings, @paths and
-@agents, the note behind `/document`, and names of sources.
+@agents, the note of `/document`, and names of sources.
 
 When a vault or an agent cannot be read, they complete nothing, and typing goes on.
 """
@@ -26,7 +26,7 @@ from recto.api.suggestions import (
     note_paths,
 )
 from recto.cli.show import shortened, visible
-from recto.cli.slash_commands import NAMED
+from recto.cli.slash import NAMED
 from recto.errors import RectoError
 from recto.sources.documents import mentioned_sources
 from recto.sources.source import INCLUDES, Reference, Rule, SourceKind
@@ -44,15 +44,10 @@ PATIENCE_S = 0.5
 META_WIDTH = 40
 
 _LINK = re.compile(r"\[\[((?:(?!\]\]|\[\[)[^\n])*)$")
-_OPENED = re.compile(r"/document +(\S[^\n]*)?")
 _PATH = re.compile(r"(?:^|(?<=[\s(]))@(?:\"([^\"\n]*)|((?:[^\W\d_][^\s\"`<>|@]*)?))$")
-# The name of an agent counts as the first word of a message only.
-_AGENT = re.compile(r"@([\w.-]*)")
 _SOURCE_COMMAND = re.compile(r"/(rules|references|tools) +(add|remove|mode) +(\S[^\n]*)?")
 _SOURCE_MENTION = re.compile(r'(?<![\w@/.\\])@(rule|ref|reference):("[^"\n]*|[^\s"`<>|@]*)$', re.IGNORECASE)
 _MENTION_BEGUN = re.compile(r"(?<![\w@/.\\])@(r[a-z]*)$", re.IGNORECASE)
-# Mentions a rule or a reference, not a file.
-_MENTIONS_SOURCE = re.compile(r"@(rule|ref|reference):", re.IGNORECASE)
 _PLAIN = re.compile(r"\w[\w -]*\w|\w")
 
 OpenVault = Callable[[], "Vault | None"]
@@ -73,8 +68,15 @@ def completion(suggestion: Suggestion, typed: str, closing: str = "") -> Complet
     )
 
 
+def _words(words: Iterable[str], typed: str, meta: str = "") -> Iterator[Completion]:
+    """Those that begin with what was typed."""
+    for word in words:
+        if word.startswith(typed):
+            yield Completion(word, start_position=-len(typed), display_meta=meta)
+
+
 class SlashCompleter(Completer):
-    """Names of slash commands, and the words behind them."""
+    """Names of slash commands, and the words that follow them."""
 
     def __init__(self, commands: SlashWords) -> None:
         self._commands = commands
@@ -84,23 +86,18 @@ class SlashCompleter(Completer):
         if not typed.startswith("/") or "\n" in typed:
             return
         name, space, word = typed[1:].partition(" ")
-        if not space:
-            yield from self._names(name)
-        elif name in self._commands:
-            _, words = self._commands[name]
-            yield from (Completion(each, start_position=-len(word)) for each in words if each.startswith(word))
-
-    def _names(self, typed: str) -> Iterable[Completion]:
-        for name, (help, _) in self._commands.items():
-            if name.startswith(typed):
-                yield Completion(f"/{name}", start_position=-len(typed) - 1, display_meta=help)
+        if space:
+            yield from _words(self._commands[name][1] if name in self._commands else (), word)
+            return
+        for known, (help, _) in self._commands.items():
+            yield from _words((f"/{known}",), typed, help)
 
 
 # -- [[links]], /document
 
 
 class LinkCompleter(Completer):
-    """Names of notes in links, and paths of notes behind `/document`."""
+    """Names of notes in links, and paths of notes after `/document`."""
 
     def __init__(self, vault: OpenVault) -> None:
         self._vault = vault
@@ -108,14 +105,16 @@ class LinkCompleter(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         link = _LINK.search(document.current_line_before_cursor)
-        opened = None if link else _OPENED.fullmatch(document.text_before_cursor)
-        is_typed = opened is not None or (link is not None and "|" not in link[1])
-        vault = self._vault() if is_typed else None
-        if vault and opened:
-            typed = opened[1] or ""
-            yield from (completion(each, typed) for each in self._best(note_paths, vault, typed))
+        command, space, opened = document.text_before_cursor.partition(" ")
+        is_opened = link is None and command == "/document" and bool(space) and "\n" not in opened
+        vault = self._vault() if is_opened or (link is not None and "|" not in link[1]) else None
+        if vault and link is None:
+            opened = opened.lstrip(" ")
+            yield from (completion(each, opened) for each in self._best(note_paths, vault, opened))
         elif vault and link:
-            yield from self._linked(vault, link[1], _closing(document.text_after_cursor))
+            # the brackets that are still missing before the text after the cursor
+            after = document.text_after_cursor[:2]
+            yield from self._linked(vault, link[1], "]]"[len(after) - len(after.lstrip("]")) :])
 
     def _linked(self, vault: "Vault", typed: str, closing: str) -> Iterator[Completion]:
         name, sign, heading = typed.rpartition("#")
@@ -132,16 +131,11 @@ class LinkCompleter(Completer):
         return self._cached[key].best(typed)
 
 
-def _closing(after: str) -> str:
-    """The brackets that are still missing before the text after the cursor."""
-    return "]]"[len(after[:2]) - len(after[:2].lstrip("]")) :]
-
-
-# -- @paths
+# -- @paths, @agents
 
 
 class FileCompleter(Completer):
-    """Files of the project and the vault behind an `@`."""
+    """Files of the project and the vault after an `@`."""
 
     def __init__(self, vault: OpenVault, project: Path | None) -> None:
         self._vault, self._project = vault, project
@@ -149,7 +143,7 @@ class FileCompleter(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         typed = _PATH.search(document.current_line_before_cursor)
-        if typed is None or _MENTIONS_SOURCE.match(typed[0]):
+        if typed is None or typed[0][1:].partition(":")[0].lower() in (MENTIONS if ":" in typed[0] else ()):
             return
         quoted, bare = typed.groups()
         said = quoted if bare is None else bare
@@ -162,39 +156,35 @@ class FileCompleter(Completer):
         self._suggestions().start()
 
     def _suggestions(self) -> CachedSuggestions:
-        roots = self._roots()
+        vault = self._vault()
+        roots = tuple(dict.fromkeys(root.resolve() for root in (self._project, vault and vault.root) if root))
         if roots not in self._cached:
             self._cached[roots] = CachedSuggestions(lambda: file_paths(roots), PATIENCE_S)
         return self._cached[roots]
 
-    def _roots(self) -> tuple[Path, ...]:
-        vault = self._vault()
-        found = (self._project, vault.root if vault else None)
-        return tuple(dict.fromkeys(root.resolve() for root in found if root))
-
 
 class AgentCompleter(Completer):
-    """Names of agents behind an `@` that begins a message; `names` gives none where the agent is settled."""
+    """Names of agents after an `@` that begins a message; `names` gives none where the agent is settled."""
 
     def __init__(self, names: Callable[[], Iterable[str]]) -> None:
         self._names = names
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        if not (typed := _AGENT.fullmatch(document.text_before_cursor)):
+        typed = document.text_before_cursor
+        # the name of an agent counts as the first word of a message only
+        if not typed.startswith("@") or not all(sign.isalnum() or sign in "_.-" for sign in typed[1:]):
             return
         try:
-            found = [name for name in self._names() if name.startswith(typed[1])]
+            yield from _words(list(self._names()), typed[1:], "agent")
         except RectoError:
             log.debug("the agents could not be listed", exc_info=True)
-            found = []
-        yield from (Completion(name, start_position=-len(typed[1]), display_meta="agent") for name in found)
 
 
 # -- sources
 
 
 class SourceCompleter(Completer):
-    """Names of sources behind `/rules`, `/references` and `/tools`, and behind `@rule:` and `@ref:` in a message.
+    """Names of sources after `/rules`, `/references` and `/tools`, and after `@rule:` and `@ref:` in a message.
 
     `written` gives the agent's rules and references; `listed` gives the sources of a kind, which may ask servers.
     """
@@ -210,33 +200,34 @@ class SourceCompleter(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         line = document.current_line_before_cursor
         if found := _SOURCE_COMMAND.fullmatch(document.text_before_cursor):
-            yield from self._behind_command(NAMED[found[1]], found[2], found[3] or "")
+            yield from self._after_command(NAMED[found[1]], found[2], found[3] or "")
         elif found := _SOURCE_MENTION.search(line):
             after = document.text_after_cursor[:1] if found[2].startswith('"') else ""
             yield from self._mentioned(MENTIONS[found[1].lower()], found[2], after)
         elif found := _MENTION_BEGUN.search(line):
             kinds = {each.kind for each in self._mentionable()}
-            fitting = (each for each in BEGINNINGS if each.startswith(found[1].lower()) and MENTIONS[each] in kinds)
+            fitting = [each for each in BEGINNINGS if MENTIONS[each] in kinds and each.startswith(found[1].lower())]
             yield from (Completion(f"{each}:", start_position=-len(found[1])) for each in fitting)
 
-    def _behind_command(self, kind: SourceKind, verb: str, typed: str) -> Iterator[Completion]:
+    def _after_command(self, kind: SourceKind, verb: str, typed: str) -> Iterator[Completion]:
         key = (kind, verb)
         if key not in self._cached:
             self._cached[key] = CachedSuggestions(lambda: source_names(self._listed(kind), verb), PATIENCE_S)
         name, _, mode = typed.rpartition(" ")
         best = self._cached[key].best
         if verb == "mode" and any(each.insert == name.strip() for each in best(name.strip())):
-            yield from (Completion(each, start_position=-len(mode)) for each in INCLUDES if each.startswith(mode))
+            yield from _words(INCLUDES, mode)
         else:
             yield from (completion(each, typed) for each in best(typed))
 
     def _mentioned(self, kind: SourceKind, typed: str, after: str) -> Iterator[Completion]:
-        some = (each for each in self._mentionable() if each.kind == kind and _can_be_mentioned(each))
         found = [
-            Suggestion(fold_name(each.name), _quoted(each.name, typed), each.name, each.description) for each in some
+            Suggestion(fold_name(each.name), _quoted(each.name, typed), each.name, each.description)
+            for each in self._mentionable()
+            if each.kind == kind and _can_be_mentioned(each)
         ]
         for each in Suggestions(found).best(typed.removeprefix('"')):
-            # a closing quote that is already behind the cursor is not written again
+            # a closing quote that is already after the cursor is not written again
             yield completion(replace(each, insert=each.insert[:-1]) if after == '"' else each, typed)
 
     def _mentionable(self) -> list[Rule | Reference]:

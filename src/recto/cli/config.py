@@ -1,4 +1,4 @@
-"""`recto config`: settings, where they came from, and changing them."""
+"""`recto config`: settings, where they came from, and changing them. `recto plugins`: what other packages add."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,7 +7,6 @@ import click
 
 from recto.base import locations
 from recto.cli import completion, options, show
-from recto.cli.drawing.windows import setting_in_words
 from recto.cli.terminal import revealed
 from recto.settings import settings
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 MODELS = ("model", "context.summary_model")
 of_conversation_option = click.option(
-    "--conversation", "-c", metavar="ID", help="As it is in this conversation, with its agent's and its own settings."
+    "--conversation", "-c", metavar="ID", help="As in this conversation, with its agent's and its own settings."
 )
 keys_argument = click.argument("keys", metavar="[KEY]...", nargs=-1)
 
@@ -29,14 +28,10 @@ def command() -> None:
     """
 
 
-def _loaded() -> settings.Settings:
-    return settings.load(locations.find_home(), locations.find_project(Path.cwd()))
-
-
-def _loaded_for(conversation: str | None) -> settings.Settings:
-    """Those in force in a conversation, if one is named: with its agent's and its own."""
+def _loaded(conversation: str | None = None) -> settings.Settings:
+    """The settings in force, in a conversation if one is named: with its agent's and its own."""
     if conversation is None:
-        return _loaded()
+        return settings.load(locations.find_home(), locations.find_project(Path.cwd()))
     with options.open_desk({}) as desk:
         return options.find_talk(desk, conversation).settings
 
@@ -48,11 +43,11 @@ def _loaded_for(conversation: str | None) -> settings.Settings:
 def show_settings(keys: tuple[str, ...], conversation: str | None, as_json: bool) -> None:
     """Show every setting: its value, where that comes from, and what it is for.
 
-    KEY is one setting, or a group such as context; of one setting, another name that it is accepted under is shown too.
+    KEY is one setting, or a group such as context. For one setting, other names that it accepts are shown too.
 
     Example: recto config show context.max_prompt_tokens
     """
-    loaded = _loaded_for(conversation)
+    loaded = _loaded(conversation)
     chosen = _chosen(keys)
     for spec in settings.specs():
         if spec.key not in chosen:
@@ -89,14 +84,21 @@ def get(key: str, conversation: str | None, as_json: bool) -> None:
 
     Example: recto config get model
     """
-    loaded = _loaded_for(conversation)
+    loaded = _loaded(conversation)
     value, key = loaded.get(key), settings.own_key(key)
-    if as_json:
-        show.emit({"key": key, "value": value, "from": loaded.origin(key)})
-    else:
-        show.say(value if isinstance(value, str) else show.literal(value))
+    show.answer(
+        {"key": key, "value": value, "from": loaded.origin(key)}
+        if as_json
+        else value
+        if isinstance(value, str)
+        else show.literal(value)
+    )
     if key in loaded.notes:
         show.note(loaded.notes[key])
+
+
+def _root(is_project: bool) -> Path | None:
+    return (locations.find_project(Path.cwd()) or Path.cwd()) if is_project else None
 
 
 @command.command("set")
@@ -111,10 +113,12 @@ def set_value(key: str, value: str, project: bool, as_json: bool) -> None:
     """
     from recto.settings.file import set_setting  # only to write a file
 
-    root = (locations.find_project(Path.cwd()) or Path.cwd()) if project else None
-    own = settings.own_key(key, "config set")
+    root, own = _root(project), settings.own_key(key, "config set")
     if own in MODELS and (value or own == "model"):
-        _check_model(value, root)
+        from recto.providers.catalog import ModelCatalog  # all providers: a quarter of a second
+        from recto.providers.registry import split_name
+
+        split_name(ModelCatalog(locations.find_home(), root).full_name(value))  # refuses what no model is called
     change = set_setting(own, value, home=locations.find_home(), project=root)
     if as_json:
         show.emit({"key": own, "value": change.value, "file": str(change.file)})
@@ -128,30 +132,19 @@ def set_value(key: str, value: str, project: bool, as_json: bool) -> None:
 @click.option("--project", is_flag=True, help="In this project's .recto folder.")
 @options.as_json_option
 def unset(key: str, project: bool, as_json: bool) -> None:
-    """Remove a setting from a file, and show what counts now.
+    """Remove a setting from a file, and show what is in force now.
 
     Example: recto config unset model
     """
     from recto.settings.file import unset_setting  # only to write a file
 
-    root = (locations.find_project(Path.cwd()) or Path.cwd()) if project else None
-    was_there = unset_setting(key, home=locations.find_home(), project=root)
+    was_there = unset_setting(key, home=locations.find_home(), project=_root(project))
     own, loaded = settings.own_key(key), _loaded()
-    if as_json:
-        told = {"value": loaded.get(own), "from": loaded.origin(own), "removed": was_there}
-        show.emit({"key": own, **told})
-        return
-    show.say(f"{own} = {show.literal(loaded.get(own))} [{loaded.origin(own)}]")
-    if not was_there:
+    value, origin = loaded.get(own), loaded.origin(own)
+    told = {"key": own, "value": value, "from": origin, "removed": was_there}
+    show.answer(told if as_json else f"{own} = {show.literal(value)} [{origin}]")
+    if not (was_there or as_json):
         show.note(f"{own} was not set in the {'project' if project else 'user'} file")
-
-
-def _check_model(name: str, project: Path | None) -> None:
-    """Raises NotFound or Invalid for what cannot be the name of a model."""
-    from recto.providers.catalog import ModelCatalog  # all providers: a quarter of a second
-    from recto.providers.registry import split_name
-
-    split_name(ModelCatalog(locations.find_home(), project).full_name(name))
 
 
 @command.command("trust")
@@ -166,7 +159,7 @@ def trust(keys: tuple[str, ...], as_json: bool) -> None:
 
     Example: recto config trust
     """
-    _tell_trust(_trust(keys, trusted=True), "is trusted", as_json, trusted=True)
+    _trust(keys, as_json, trusted=True)
 
 
 @command.command("distrust")
@@ -177,22 +170,21 @@ def distrust(keys: tuple[str, ...], as_json: bool) -> None:
 
     Example: recto config distrust model
     """
-    _tell_trust(_trust(keys, trusted=False), "is no longer trusted, and ignored", as_json, trusted=False)
+    _trust(keys, as_json, trusted=False)
 
 
-def _trust(keys: tuple[str, ...], *, trusted: bool) -> list["ProjectSetting"]:
+def _trust(keys: tuple[str, ...], as_json: bool, *, trusted: bool) -> None:
     from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
 
     home = locations.find_home()
-    return Agents(home, locations.find_project(Path.cwd(), home)).trust_settings(keys, trusted=trusted)
-
-
-def _tell_trust(found: list["ProjectSetting"], said: str, as_json: bool, *, trusted: bool) -> None:
+    project = locations.find_project(Path.cwd(), home)
+    found: list[ProjectSetting] = Agents(home, project).trust_settings(keys, trusted=trusted)
     for each in found:
         if as_json:
             told = {"key": each.key, "value": each.value, "agent": each.agent, "file": each.file}
             show.emit(told | {"path": each.place, "trusted": trusted})
             continue
+        said = "is trusted" if trusted else "is no longer trusted, and ignored"
         show.say(f"{each.name} = {revealed(show.literal(each.value), '')} {said}")
         if each.place:
             show.say(f"  leads to  {each.place}")
@@ -201,41 +193,26 @@ def _tell_trust(found: list["ProjectSetting"], said: str, as_json: bool, *, trus
         show.note("this project sets nothing that needs your trust")
 
 
-@click.command("set")
-@click.argument("key")
-@click.argument("value")
-@options.conversation_option
+@click.command("plugins")
+@click.option("--check", is_flag=True, help="Load each of them, and say which cannot be used.")
 @options.as_json_option
-def set_for_conversation(key: str, value: str, conversation: str | None, as_json: bool) -> None:
-    """Keep a setting of context with a conversation (by default the latest), over your own settings and its agent's.
+def plugins(check: bool, as_json: bool) -> None:
+    """List what other packages add: providers, strategies, embedders, tools.
 
-    `context.` may be left out. Options such as --set still win.
+    A package adds one by an entry point; docs/python.md says how. Without --check none of their code runs.
 
-    Example: recto context set threshold 0.7
+    Example: recto plugins
     """
-    _set_for_conversation(key, value, conversation, as_json=as_json)
+    from recto.plugins import installed_plugins  # only here
 
-
-@click.command("unset")
-@click.argument("key")
-@options.conversation_option
-@options.as_json_option
-def unset_for_conversation(key: str, conversation: str | None, as_json: bool) -> None:
-    """Let a conversation follow your own settings and its agent's again.
-
-    Example: recto context unset threshold
-    """
-    _set_for_conversation(key, None, conversation, as_json=as_json)
-
-
-def _set_for_conversation(key: str, value: str | None, conversation: str | None, *, as_json: bool) -> None:
-    with options.open_desk() as desk:
-        talk = options.find_talk(desk, conversation)
-        full = settings.conversation_key(key, talk.name)
-        talk.set_setting(full, value)
-        loaded = talk.settings
+    found = installed_plugins()
+    for each in found:
+        problem = each.problem() if check else ""
         if as_json:
-            told = {"key": full, "value": loaded.get(full), "from": loaded.origin(full)}
-            show.emit({"conversation": talk.id, **told})
+            told = {name: getattr(each, name) for name in ("kind", "name", "package", "version")}
+            show.emit(told | ({"problem": problem or None} if check else {}))
         else:
-            show.say(setting_in_words(full, loaded))
+            works = f"  {problem or 'can be loaded'}" if check else ""
+            show.say(f"{each.kind:<10}{each.name:<20}{each.package} {each.version}{works}")
+    if not found and not as_json:
+        show.note("no installed package adds anything")

@@ -1,55 +1,48 @@
-"""`recto context`: what the model would be sent now, statistics of a conversation, its summaries, its strategy."""
+"""`recto context`: what the model would be sent now, statistics, costs, summaries, strategy, export and import, and the
+past planned again under other settings. Some of it is in the table of actions."""
 
 import sys
-from contextlib import closing
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import click
+from msgspec.structs import asdict
 
+from recto.api.actions import FOLLOWS_SETTINGS
 from recto.base.text import clean
-from recto.chat.compaction_words import UNVERIFIED, counts_in_words
-from recto.cli import options, show
-from recto.cli.ask import open_listener
-from recto.cli.config import set_for_conversation, unset_for_conversation
+from recto.chat.compaction_words import UNVERIFIED
+from recto.cli import completion, options, show
+from recto.cli.actions import add_commands
+from recto.cli.drawing import transcripts
 from recto.cli.drawing.costs import cost_lines, cost_table, costs_to_json
-from recto.cli.drawing.transcripts import (
-    LEDGER,
-    LOST_MESSAGES,
-    NOTHING_COMPACTED,
-    block_in_words,
-    compaction_facts,
-    compaction_to_json,
-    in_one_line,
-    ledger_in_words,
-    lost_in_words,
-    no_summary_in_words,
-    progress_in_words,
-    remarks,
-    request_in_words,
-    restored,
-    set_aside_in_words,
-    undone_in_words,
-)
-from recto.cli.drawing.windows import FOLLOWS_SETTINGS, outlook, setting_in_words, strategy_in_words
-from recto.cli.listener import follow
-from recto.cli.memory import context_memory
+from recto.cli.drawing.windows import outlook, setting_in_words, strategy_in_words
 from recto.cli.terminal import SUMMING, bar
-from recto.cli.transfer import export_command, import_command
-from recto.cli.what_if import what_if
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryProgress, SummaryRequested
 from recto.settings.strategy import STRATEGIES
+from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS, ExportFormat, ImportFormat
 
 if TYPE_CHECKING:
-    from recto.api.blocking import Desk, Talk
-    from recto.api.store_reader import SpentWithin
+    from recto.api.blocking import Talk
     from recto.chat.blocks import Compaction
-    from recto.store.spending import SpentBy
+    from recto.reports.what_if import PlanOptions
+    from recto.transfer.report import ImportReport
+
+OUTCOMES = {
+    "added": "added",
+    "extended": "extended",
+    "unchanged": "here already",
+    "kept apart": "under new ids",
+    "empty": "empty",
+}
+MOST_NOTES = 10
 
 
 @click.group()
 def command() -> None:
-    """See and steer what the model is sent: windows, summaries, strategies.
+    """See and change what the model is sent: windows, summaries, strategies.
 
     Example: recto context show
     """
@@ -61,7 +54,7 @@ def command() -> None:
 @click.option("--message", default="", metavar="TEXT", help="Plan for this message.")
 @click.option("--new", is_flag=True, help="Plan for a new conversation.")
 @click.option("--agent", metavar="NAME", help="Plan for a new conversation of this agent.")
-@click.option("--all", "whole", is_flag=True, help="Fold no list, however long.")
+@click.option("--all", "whole", is_flag=True, help="Show lists whole, however long.")
 @options.as_json_option
 def show_context(
     id: str | None, flags: dict[str, str], message: str, new: bool, agent: str | None, whole: bool, as_json: bool
@@ -73,7 +66,10 @@ def show_context(
     if (new or agent is not None) and id:
         raise click.UsageError("Give an ID, or --new and --agent, not both: a conversation has its own agent.")
     with options.open_desk(flags) as desk:
-        talk = _planned(desk, id, agent, new)
+        if agent is not None:
+            talk = desk.conversation(agent=agent)
+        else:
+            talk = desk.conversation() if new else options.find_or_new_talk(desk, id)
         window = talk.window(message)
         if as_json:
             show.emit(window.to_json() | {"settings": talk.chosen_settings})
@@ -86,12 +82,6 @@ def show_context(
             show.say(setting_in_words(key, talk.settings), dim=True)
 
 
-def _planned(desk: "Desk", id: str | None, agent: str | None, new: bool) -> "Talk":
-    if agent is not None:
-        return desk.conversation(agent=agent)
-    return desk.conversation() if new or (id is None and not desk.latest(unsent=True)) else options.find_talk(desk, id)
-
-
 @command.command("stats")
 @options.conversation_argument
 @click.option("--by", type=click.Choice(["turn"]), help="How full each reply's window was, and what it cost.")
@@ -101,31 +91,27 @@ def stats(id: str | None, by: str | None, as_json: bool) -> None:
 
     Example: recto context stats
     """
-    from recto.cli.drawing.picks import stats_in_words  # statistics: other commands do without
-    from recto.cli.drawing.what_if import use_in_lines
+    from recto.cli.drawing.requests import use_in_lines
+    from recto.cli.drawing.windows import stats_in_words  # statistics: other commands do without
 
     with options.open_desk() as desk:
         talk = options.find_talk(desk, id)
         if by:
             uses = talk.request_use()
             for each, line in zip(uses, use_in_lines(uses), strict=True):
-                show.emit(each.to_json()) if as_json else show.say(line)
+                show.answer(each.to_json() if as_json else line)
             return
         found = talk.stats()
-        if as_json:
-            show.emit(found.to_json())
-            return
-        for name, value in stats_in_words(talk.name, found):
-            show.say(f"{name:<14}{value}")
+        show.emit(found.to_json()) if as_json else show.facts(stats_in_words(talk.name, found), 14)
 
 
 @command.command("cost")
 @options.conversation_argument
 @click.option("--all", "everything", is_flag=True, help="Of all conversations.")
-@click.option("--by", type=click.Choice(["day", "model", "conversation", "purpose"]), help="How to sum it up.")
+@click.option("--by", type=click.Choice(["day", "model", "conversation", "purpose"]), help="How to group the sums.")
 @click.option("--since", type=options.Moment(), metavar="TIME", help="From this time on.")
 @options.as_json_option
-def cost(id: str | None, everything: bool, by: str | None, since: str | None, as_json: bool) -> None:
+def cost(id: str | None, everything: bool, by: Any, since: str | None, as_json: bool) -> None:
     """Show what a conversation cost, or all of them: replies, summaries and other calls, in US dollars and tokens.
 
     Example: recto context cost --all --by model
@@ -134,22 +120,28 @@ def cost(id: str | None, everything: bool, by: str | None, since: str | None, as
         raise click.UsageError("Give an ID or --all, not both.")
     with options.open_desk() as desk:
         talk = None if everything else options.find_talk(desk, id)
-        limits = talk.settings.spend if talk else desk.settings.spend
-        wanted: SpentWithin = {"conversation": talk.id if talk else None, "since": since}
-        group: SpentBy = by or ("day" if everything else "model")  # type: ignore[assignment]  # click has checked it
         if talk and not (by or since or as_json):
-            lines = cost_lines(talk, desk)
+            _tell_costs(cost_lines(talk, desk))
+            return
+        wanted: Any = {"conversation": talk.id if talk else None, "since": since}
+        group: Any = by or ("day" if everything else "model")
+        with bar(SUMMING) as tell:
+            groups, (total,) = desk.spending(group, tell, **wanted), desk.spending("total", **wanted)
+        tokens = [*desk.token_use(group, **wanted), *desk.token_use("total", **wanted)]
+        if as_json:
+            limits = talk.settings.spend if talk else desk.settings.spend
+            told = costs_to_json(group, groups, total, limits, tokens)
+            show.emit({"conversation": talk.id if talk else None} | told)
         else:
-            with bar(SUMMING) as tell:
-                groups, (total,) = desk.spending(group, tell, **wanted), desk.spending("total", **wanted)
-            tokens = [*desk.token_use(group, **wanted), *desk.token_use("total", **wanted)]
-            if as_json:
-                told = costs_to_json(group, groups, total, limits, tokens)
-                show.emit({"conversation": talk.id if talk else None} | told)
-                return
-            lines = cost_table(desk, group, groups, total, tokens)
-        for name, value in lines:
-            show.say(f"{name:<24}  {value}")
+            _tell_costs(cost_table(desk, group, groups, total, tokens))
+
+
+def _tell_costs(lines: Iterable[tuple[str, str]]) -> None:
+    for name, value in lines:
+        show.say(f"{name:<24}  {value}")
+
+
+# -- compaction
 
 
 @command.command("compact")
@@ -159,49 +151,46 @@ def cost(id: str | None, everything: bool, by: str | None, since: str | None, as
 @options.settings_options
 @options.as_json_option
 def compact(id: str | None, words: tuple[str, ...], keep: str, flags: dict[str, str], as_json: bool) -> None:
-    """Sum up all but the latest messages now. Words after the ID say what to keep, as --keep does.
+    """Summarize all but the latest messages now. Words after the ID say what to keep, as --keep does.
 
     Example: recto context compact --keep "the names of the API"
     """
-    if id and not id.removeprefix("#").isalnum():  # ids are letters and digits: this is what to keep
+    from recto.cli.ask import open_listener  # the engine's events: only to compact
+    from recto.cli.listener import follow, in_words
+
+    if id and not id.removeprefix("#").isalnum():  # an id has only letters and digits: this is what to keep
         words, id = (id, *words), None
     wanted = " ".join((keep, *words)).strip()
     with options.open_desk(flags) as desk:
         talk = options.find_talk(desk, id)
         if as_json:
-            show.emit(compaction_to_json(talk, talk.compact(wanted)))
-        elif sys.stdout.isatty():
-            follow(talk.stream_compaction(wanted), open_listener(stopped=NOTHING_COMPACTED))
-        else:
-            _compact_in_lines(talk, wanted)
-
-
-def _compact_in_lines(talk: "Talk", keep: str) -> None:
-    is_slow = False
-    with closing(talk.stream_compaction(keep)) as events:
-        for event in events:
-            if isinstance(event, SummaryRequested):
-                show.note(request_in_words(event))
-            elif isinstance(event, SummaryProgress) and not is_slow:
-                show.note(progress_in_words(event))
-                is_slow = True
-    block = talk.compaction()
-    assert block is not None
-    show.say(block_in_words(block))
-    for line in remarks(block.notes, len(block.excerpts), block.checks):
-        show.note(line)
+            show.emit(transcripts.compaction_to_json(talk, talk.compact(wanted)))
+            return
+        if sys.stdout.isatty():
+            follow(talk.stream_compaction(wanted), open_listener(stopped=transcripts.NOTHING_COMPACTED))
+            return
+        seen: set[type] = set()
+        for event in talk.stream_compaction(wanted):
+            if isinstance(event, SummaryRequested) or (isinstance(event, SummaryProgress) and type(event) not in seen):
+                show.note(in_words(event) or "")
+            seen.add(type(event))
+        block = talk.compaction()
+        assert block is not None
+        show.say(transcripts.block_in_words(block))
+        for line in transcripts.remarks(block.notes, len(block.excerpts), block.checks):
+            show.note(line)
 
 
 @command.command("summary")
 @options.conversation_argument
 @click.option("--all", "all_of_them", is_flag=True, help="Every compaction on the path, the newest first.")
 @click.option("--edit", is_flag=True, help="Change the text in your editor.")
-@click.option("--text", "source", metavar="FILE", help="Put the text of this file (- for stdin) in its place.")
-@click.option("--lost", is_flag=True, help="What neither summary nor ledger tells, by message.")
+@click.option("--text", "source", metavar="FILE", help="Replace the text with that of this file (- for stdin).")
+@click.option("--lost", is_flag=True, help="What neither summary nor ledger holds, by message.")
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    default=LOST_MESSAGES,
+    default=transcripts.LOST_MESSAGES,
     show_default=True,
     help="With --lost: look at the last N archived messages.",
 )
@@ -209,7 +198,7 @@ def _compact_in_lines(talk: "Talk", keep: str) -> None:
 def summary(
     id: str | None, all_of_them: bool, edit: bool, source: str | None, lost: bool, limit: int, as_json: bool
 ) -> None:
-    """Show the summary that stands for what is archived, its ledger and its numbers; or change it.
+    """Show the summary that is sent in place of archived messages, its ledger and its numbers; or change it.
 
     Example: recto context summary --lost
     """
@@ -222,90 +211,58 @@ def summary(
             return
         blocks = talk.compactions(limit=sys.maxsize) if all_of_them else [talk.summary_block()]
         if edit or source is not None:
-            blocks = [_changed(talk, blocks[0], _edited(blocks[0]) if source is None else _read(source))]
+            blocks = [_changed(talk, blocks[0], source)]
         if not blocks:
             raise NotFound(f"there was no compaction yet in {talk.name}")
         for block in blocks:
             if as_json:
-                show.emit(compaction_to_json(talk, block))
+                show.emit(transcripts.compaction_to_json(talk, block))
+            elif all_of_them:
+                show.say(transcripts.in_one_line(block))
             else:
-                show.say(in_one_line(block)) if all_of_them else _tell_summary(talk, block)
+                _tell_summary(talk, block)
 
 
-def _edited(block: "Compaction") -> str | None:
+def _tell_summary(talk: "Talk", block: "Compaction") -> None:
+    show.facts(talk.numbered(list(transcripts.compaction_facts(block))))
+    show.say("")
+    marked = click.style(UNVERIFIED, fg="yellow")
+    for line in block.summary.splitlines():
+        show.say_styled(show.visible(line).replace(UNVERIFIED, marked))
+    if not block.summary:
+        show.say(transcripts.no_summary_in_words(block), dim=True)
+    for line in transcripts.beside_summary(block):
+        show.say(line)
+
+
+def _changed(talk: "Talk", block: "Compaction", source: str | None) -> "Compaction":
+    """The block with the text of a file, or of the editor; the same text changes nothing."""
     from recto.cli.terminal import edited  # only to edit
 
-    return edited(block.summary)
-
-
-def _read(source: str) -> str:
     try:
-        with click.open_file(source, "rb") as file:
-            return clean(file.read())[0].strip()
+        if source is None:
+            text = edited(block.summary)
+        else:
+            with click.open_file(source, "rb") as file:
+                text = clean(file.read())[0].strip()
     except OSError as why:
         raise Invalid(f"cannot read {source}: {why.strerror}", path=source) from why
-
-
-def _changed(talk: "Talk", block: "Compaction", text: str | None) -> "Compaction":
-    """The block with the new summary; the same text changes nothing."""
     if text is None or text == block.summary:
         show.note("the summary is unchanged")
         return block
     return talk.edit_summary(text)
 
 
-def _tell_summary(talk: "Talk", block: "Compaction") -> None:
-    for name, value in talk.numbered(list(compaction_facts(block))):
-        show.say(f"{name:<12}{value}")
-    show.say("")
-    if block.summary:
-        marked = click.style(UNVERIFIED, fg="yellow")
-        for line in block.summary.splitlines():
-            show.say_styled(show.visible(line).replace(UNVERIFIED, marked))
-    else:
-        show.say(no_summary_in_words(block), dim=True)
-    if block.ledger:
-        show.say(f"\n{LEDGER}")
-        for line in ledger_in_words(block.ledger):
-            show.say(line)
-    for title, lines in set_aside_in_words(block):
-        show.say(f"\n{title}")
-        for line in lines:
-            show.say(line)
-    if counts := counts_in_words(block.checks):
-        show.say(f"\n{counts}.")
-
-
 def _tell_lost(talk: "Talk", limit: int, *, as_json: bool) -> None:
-    found, block = talk.lost_facts(limit), talk.summary_block()
-    archived = block.messages_archived
+    found, archived = talk.lost_facts(limit), talk.summary_block().messages_archived
     if archived > limit:
         show.note(f"of the last {limit:,} of {archived:,} archived messages; --limit N looks at more")
     if as_json:
         items = [{"number": number, "role": role, "text": text} for number, role, text in found]
         show.emit({"conversation": talk.id, "head": talk.head, "lost": items})
         return
-    for line in lost_in_words(found, looked_at=min(limit, archived), archived=archived):
+    for line in transcripts.lost_in_words(found, looked_at=min(limit, archived), archived=archived):
         show.say(line)
-
-
-@command.command("uncompact")
-@options.conversation_argument
-@options.as_json_option
-def uncompact(id: str | None, as_json: bool) -> None:
-    """Take the newest compaction back: the messages it covered are in the window again, and later ones stay.
-
-    Example: recto context uncompact
-    """
-    with options.open_desk() as desk:
-        talk = options.find_talk(desk, id)
-        before = talk.compaction()
-        block = talk.uncompact()
-        if as_json:
-            show.emit(compaction_to_json(talk, block) | {"restored": restored(before, block)})
-        else:
-            told = undone_in_words(talk, before, block, "`recto context compact`")
-            show.say(f"{talk.name}: {told}")
 
 
 @command.command("strategy")
@@ -318,47 +275,149 @@ def strategy(name: str | None, id: str | None, as_json: bool) -> None:
     Example: recto context strategy hybrid
     """
     with options.open_desk() as desk:
-        name, id = _which(desk, name, id)
+        if name and id is None and name not in (FOLLOWS_SETTINGS, *STRATEGIES):
+            with suppress(NotFound):  # else it is an unknown strategy, or a plugin's
+                name, id = None, desk.conversation(name).id
         talk = options.find_talk(desk, id)
         if name:
             talk.use_strategy(None if name == FOLLOWS_SETTINGS else name)
         used = talk.strategy_in_force()
-        if as_json:
-            show.emit({"conversation": talk.id, "strategy": used, "chosen": talk.strategy})
-        else:
-            show.say(f"{talk.name}: {strategy_in_words(talk.strategy, used)}")
+        show.answer(
+            {"conversation": talk.id, "strategy": used, "chosen": talk.strategy}
+            if as_json
+            else f"{talk.name}: {strategy_in_words(talk.strategy, used)}"
+        )
 
 
-def _which(desk: "Desk", name: str | None, id: str | None) -> tuple[str | None, str | None]:
-    """A single argument may also be the conversation whose strategy is to be shown."""
-    if name in (None, FOLLOWS_SETTINGS) or name in STRATEGIES or id is not None:
-        return name, id
-    try:
-        return None, desk.conversation(name).id
-    except NotFound:
-        return name, None
+# -- what if
 
 
-@command.command("clear")
-@options.conversation_argument
+@command.command("whatif")
+@click.argument("message", metavar="[REPLY]", required=False)
+@options.home_option
+@click.option("--all", "everything", is_flag=True, help="Plan all turns again, once for each strategy.")
+@click.option(
+    "--strategy",
+    "strategies",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=completion.strategies,
+    help="Another strategy; with --all it can be given several times (default: all of them).",
+)
+@click.option("--window", type=click.IntRange(1), metavar="TOKENS", help="Another size of the window.")
+@click.option("--model", "-m", metavar="NAME", shell_complete=completion.models, help="Another model.")
+@click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Another context setting.")
+@click.option("--from-start", is_flag=True, help="As if it had been so from the first message on.")
 @options.as_json_option
-def clear(id: str | None, as_json: bool) -> None:
-    """Start over for the model; every message stays in the store.
+def what_if(
+    message: str | None,
+    conversation: str | None,
+    everything: bool,
+    strategies: tuple[str, ...],
+    assignments: tuple[str, ...],
+    from_start: bool,
+    as_json: bool,
+    **changed: Any,
+) -> None:
+    """Plan a past turn again, and compare its window with the one that was sent.
 
-    Example: recto context clear
+    REPLY is the number or id of a reply, or of the message that it answers (default: the last reply). No model is asked
+    and nothing is stored. Earlier compactions stay, unless --from-start is given. With --all every turn of the
+    conversation is planned again, from the first on.
+
+    Example: recto context whatif 4 --strategy hybrid --window 2000
+    """
+    if everything and (message or from_start):
+        raise click.UsageError("--all plans all turns from the start: give no REPLY and no --from-start with it.")
+    if len(strategies) > 1 and not everything:
+        raise click.UsageError("Give one --strategy, or several with --all.")
+    settings = options.assigned("--set", assignments)
+    changes: PlanOptions = {"window": changed["window"], "model": changed["model"], "settings": settings}
+    with options.open_desk({}) as desk:
+        talk = desk.talk_with(message, conversation) if message else options.find_talk(desk, conversation)
+        found: Any
+        if everything:
+            with bar("planning turns") as tell:
+                found = talk.compare_strategies(strategies, tell, **changes)
+        else:
+            strategy = strategies[0] if strategies else None
+            found = talk.what_if(message or _last(talk), strategy=strategy, from_start=from_start, **changes)
+        if as_json:
+            show.emit(found.to_json())
+            return
+        from recto.cli.drawing.requests import draw_comparison, draw_what_if  # rich: a tenth of a second
+
+        (draw_comparison if everything else draw_what_if)(show.console(), talk.name, found)
+
+
+def _last(talk: "Talk") -> str:
+    record = talk.last_request()
+    named = record and (record.outcome.get("reply") or record.message)
+    if not named:
+        raise NotFound(f"nothing was sent yet in {talk.name}: there is no turn to plan again")
+    return str(named)
+
+
+# -- export and import
+
+
+@command.command("export")
+@options.conversation_argument
+@click.option("--all", "everything", is_flag=True, help="All conversations.")
+@click.option(
+    "--format", type=click.Choice(EXPORT_FORMATS), help="json is complete; the others are to read (default: json)."
+)
+@click.option("--output", "-o", "file", type=click.Path(path_type=Path), help="Write to FILE instead of stdout.")
+def export(id: str | None, everything: bool, format: ExportFormat | None, file: Path | None) -> None:
+    """Write a conversation (by default the latest) as JSON lines that `import` reads, as Markdown or as a page.
+
+    Example: recto context export 3 -o talk.html
+    """
+    if everything and id is not None:
+        raise click.UsageError("Name a conversation or give --all, not both.")
+    form = format or (options.SUFFIXES.get(file.suffix.lower()) if file else None) or "json"
+    with options.open_reader() as reader:
+        if file is not None:
+            show.note(f"written to {reader.export_file(file, id, format=form, everything=everything)}")
+            return
+        for chunk in reader.export(id, format=form, everything=everything):
+            show.hand_over(chunk.decode())
+
+
+@command.command("import")
+@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--from", "format", type=click.Choice(IMPORT_FORMATS), help="The program that wrote FILE (default: detected)."
+)
+@click.option("--as-new", is_flag=True, help="Give new ids to conversations whose ids are taken by others.")
+@options.as_json_option
+def import_files(files: tuple[Path, ...], format: str | None, as_new: bool, as_json: bool) -> None:
+    """Store the conversations of files: exports of Recto, ChatGPT, Claude and LibreChat, message lists, llm's logs.db.
+
+    A damaged file is refused as a whole. What is in the store already is left as it is.
+
+    Example: recto context import conversations.json
     """
     with options.open_desk() as desk:
-        talk = options.find_talk(desk, id)
-        block = talk.clear()
-        if as_json:
-            show.emit(compaction_to_json(talk, block))
-        else:
-            show.say(f"{talk.name}: {block_in_words(block)}")
+        for file in files:
+            with bar("importing") as tell:
+                done = desk.import_file(file, format=cast("ImportFormat | None", format), as_new=as_new, progress=tell)
+            if as_json:
+                for each in done.conversations:
+                    show.emit({"file": str(file), "format": done.format, **asdict(each)})
+            else:
+                _tell_import(file, done)
 
 
-command.add_command(context_memory)
-command.add_command(set_for_conversation)
-command.add_command(unset_for_conversation)
-command.add_command(what_if)
-command.add_command(export_command)
-command.add_command(import_command)
+def _tell_import(file: Path, done: "ImportReport") -> None:
+    counts = [(words, done.count(outcome)) for outcome, words in OUTCOMES.items()]  # type: ignore[arg-type]
+    told = ", ".join(f"{count:,} {words}" for words, count in counts if count) or "nothing in it"
+    show.say(f"{file} ({done.format}): {told}; {show.counted(done.messages, 'message')} stored")
+    notes = [(each.title or each.id, note) for each in done.conversations for note in each.notes]
+    for title, note in notes[:MOST_NOTES]:
+        show.note(f"{show.shortened(title, 40)}: {note}")
+    if len(notes) > MOST_NOTES:
+        show.note(f"and {len(notes) - MOST_NOTES:,} more; --json shows all of them")
+
+
+add_commands(command, "context")

@@ -1,27 +1,36 @@
-"""`recto conversations`: reading, renaming and branching conversations; pins, priorities and tool results.
+"""`recto conversations`: reading, replaying and searching conversations, the search index, and the trash.
 
-`recto conversations search` and `index`: finding messages again, and the index that finds them.
+Renaming, branching, pinning and archiving are in the table of actions.
 """
 
 import sys
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from recto import wire
-from recto.cli import options, show, trash
-from recto.cli.terminal import bar
+from recto.chat.message import now
+from recto.cli import options, show
+from recto.cli.actions import add_commands
+from recto.cli.terminal import bar, forget_keys
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
+    from recto.chat.conversation import Conversation
     from recto.recall.indexed_message import IndexStatus
 
-# so many messages are shown where nobody says how many
+# Messages that are shown without --limit.
 LATEST = 100
-# how fast people read, about
+# The speed of a reader, roughly.
 WORDS_PER_S = 4.0
+ROLES = ["system", "user", "assistant", "tool"]
+# Fewer messages are indexed without a word about it.
+MANY = 100
+# What must be typed before anything is removed for good, and how many conversations that question names.
+CONFIRMATION, NAMED = "yes", 10
+UNSURE = "what is removed from the trash cannot be brought back: --yes removes it without asking"
 
 
 @click.group()
@@ -29,7 +38,7 @@ def command() -> None:
     """List, read, search, rename, branch, archive and delete conversations; pin messages.
 
     A conversation is named by its number, such as 3, by its title or a part of it, or by its id; a message by its
-    number in a conversation or by its id. The first characters of an id will do. Programs get ids with --json.
+    number in a conversation or by its id. The first characters of an id are enough. Programs get ids with --json.
 
     Example: recto conversations list
     """
@@ -37,8 +46,8 @@ def command() -> None:
 
 @command.command("list")
 @options.limit_option
-@click.option("--archived", "state", flag_value="archived", help="Those that are archived instead.")
-@click.option("--trash", "state", flag_value="deleted", help="Those in the trash instead.")
+@click.option("--archived", "state", flag_value="archived", help="List archived conversations instead.")
+@click.option("--trash", "state", flag_value="deleted", help="List the trash instead.")
 @options.as_json_option
 def list_conversations(limit: int, state: Any, as_json: bool) -> None:
     """List conversations, the latest first.
@@ -71,12 +80,11 @@ def show_conversation(
     id: str | None,
     limit: int | None,
     whole: bool,
-    since: str | None,
-    before: str | None,
+    branches: bool,
     no_tools: bool,
     no_system: bool,
-    branches: bool,
     as_json: bool,
+    **when: Any,
 ) -> None:
     """Show the messages of a conversation (by default the latest).
 
@@ -89,11 +97,11 @@ def show_conversation(
         if branches:
             _show_branches(talk, as_json)
             return
-        where: Any = {"since": since, "before": before, "limit": None if whole else limit or LATEST}
-        found = talk.transcript(**where, with_tools=not no_tools, with_system=not no_system)
-        if not limit and len(found) == where["limit"] and found[0].message.parent:
+        most = None if whole else limit or LATEST
+        found = talk.transcript(**when, limit=most, with_tools=not no_tools, with_system=not no_system)
+        if not limit and len(found) == most and found[0].message.parent:
             show.note(f"only the last {LATEST} messages: --all or --limit shows more")
-        if not found and (since or before):
+        if not found and any(when.values()):
             show.note("this conversation has no message from then: check --since and --before")
         for entry in found:
             message, block = entry.message, entry.message.compaction
@@ -105,14 +113,14 @@ def show_conversation(
 
 
 def _show_branches(talk: "Talk", as_json: bool) -> None:
-    """A number names a message of the current path only, so branches are told with ids."""
+    """With ids: a number names a message of the current path only."""
     from recto.cli.drawing.transcripts import branch_in_words  # as above
 
     for end in talk.branches():
         leaf = end.message
         if as_json:
-            said = {"id": leaf.id, "role": leaf.role, "text": leaf.text, "created": leaf.created}
-            show.emit(said | {"messages": leaf.said, "head": end.is_head})
+            told = {"id": leaf.id, "role": leaf.role, "text": leaf.text, "created": leaf.created}
+            show.emit(told | {"messages": leaf.said, "head": end.is_head})
         else:
             mark = "*" if end.is_head else " "
             show.say(f"{mark} {leaf.id}  {show.when(leaf.created)}  #{leaf.said:<4}  {branch_in_words(leaf)}")
@@ -137,132 +145,14 @@ def replay(id: str | None, speed: float, at_once: bool, thinking: bool, show_con
         play(reader, id, rate=rate, thinking=thinking, shows_context=show_context)
 
 
-@command.command("rename")
-@click.argument("id")
-@click.argument("title", nargs=-1, required=True)
-@options.as_json_option
-def rename(id: str, title: tuple[str, ...], as_json: bool) -> None:
-    """Give a conversation another title.
-
-    Example: recto conversations rename 3 The new mast
-    """
-    with options.open_desk() as desk:
-        changed = desk.rename(id, " ".join(title))
-    if as_json:
-        show.emit(wire.conversation_to_json(changed))
-    else:
-        show.say(f"conversation #{changed.number} is now called {changed.title}")
-
-
-@command.command("fork")
-@options.message_argument
-@options.home_option
-@options.as_json_option
-def fork(message: str, conversation: str | None, as_json: bool) -> None:
-    """Go on from an earlier message: the next one starts a branch there.
-
-    `recto conversations show --branches` lists the ends of branches, by id.
-
-    Example: recto conversations fork 4
-    """
-    with options.open_desk() as desk:
-        talk = desk.talk_with(message, conversation)
-        found = talk.fork(message)
-        if as_json:
-            show.emit({"conversation": talk.id, "head": talk.head})
-        else:
-            show.say(f"the next message of {talk.name} follows #{found.said}: {_text(found.text)}")
-
-
-@command.command("undo")
-@options.conversation_argument
-@options.as_json_option
-def undo(id: str | None, as_json: bool) -> None:
-    """Take back the last message and its reply; both stay in the store.
-
-    Example: recto conversations undo
-    """
-    with options.open_desk() as desk:
-        talk = options.find_talk(desk, id)
-        taken = talk.undo()
-        if as_json:
-            undone = {"undone": taken.id, "text": taken.text}
-            show.emit({"conversation": talk.id, "head": talk.head} | undone)
-        else:
-            show.say(f"taken back in {talk.name}: {_text(taken.text) or 'the clear'}")
-
-
-@command.command("pin")
-@options.message_argument
-@options.home_option
-@options.as_json_option
-def pin(message: str, conversation: str | None, as_json: bool) -> None:
-    """Keep a message in every window from now on, however long the conversation gets.
-
-    Example: recto conversations pin 57
-    """
-    from recto.cli.drawing.transcripts import compaction_to_json  # all events: `list` does without
-
-    with options.open_desk() as desk:
-        talk = desk.talk_with(message, conversation)
-        found, block = talk.message(message), talk.pin(message)
-        if as_json:
-            show.emit(compaction_to_json(talk, block))
-        else:
-            show.say(f"#{found.said} is pinned, in every window of {talk.name} from now on: {_text(found.text)}")
-
-
-@command.command("unpin")
-@options.message_argument
-@options.home_option
-@options.as_json_option
-def unpin(message: str, conversation: str | None, as_json: bool) -> None:
-    """Let a pinned message be archived like any other.
-
-    Example: recto conversations unpin 57
-    """
-    from recto.cli.drawing.transcripts import compaction_to_json  # all events: `list` does without
-
-    with options.open_desk() as desk:
-        talk = desk.talk_with(message, conversation)
-        found, block = talk.message(message), talk.unpin(message)
-        if as_json:
-            show.emit(compaction_to_json(talk, block))
-        else:
-            show.say(f"#{found.said} is no longer pinned in {talk.name}: {_text(found.text)}")
-
-
-@command.command("priority")
-@options.message_argument
-@click.argument("priority", metavar="N", type=int)
-@options.home_option
-@options.as_json_option
-def priority(message: str, priority: int, conversation: str | None, as_json: bool) -> None:
-    """Say how much a message matters to the strategy hybrid, from 1 to 10.
-
-    Example: recto conversations priority 57 9
-    """
-    with options.open_desk() as desk:
-        talk = desk.talk_with(message, conversation)
-        found = talk.set_priority(message, priority)
-        if as_json:
-            show.emit({"conversation": talk.id, "message": found.id, "priority": priority})
-        else:
-            show.say(f"#{found.said} has priority {priority} in {talk.name}: {_text(found.text)}")
-
-
-def _text(text: str) -> str:
-    return show.shortened(text, 70)
-
-
 @command.command("result")
 @options.message_argument
 @click.option("--call", "number", type=click.IntRange(1), default=1, show_default=True, help="Which of its results.")
 @click.option("--media", type=click.IntRange(1), help="Its picture or file of this number instead of its text.")
-@click.option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout.")
+@options.output_option
 @options.home_option
 def result(message: str, number: int, media: int | None, output: str | None, conversation: str | None) -> None:
-    """Print the whole result of a tool, also where the model saw only its beginning.
+    """Print the whole result of a tool, even if the model saw only its beginning.
 
     MESSAGE is the one that holds the results, as `recto conversations show` numbers it.
 
@@ -270,24 +160,15 @@ def result(message: str, number: int, media: int | None, output: str | None, con
     """
     with options.open_desk() as desk:
         data = desk.talk_with(message, conversation).tool_result(message, call=number, media=media)
-    if output is None:
-        if media is not None and sys.stdout.isatty():
-            raise Invalid("a picture or file cannot be printed: give -o FILE")
-        show.hand_over(data)
-        return
-    try:
-        Path(output).write_bytes(data)
-    except OSError as why:
-        raise Invalid(f"cannot write {output}: {why.strerror}", path=output) from why
+    if output is None and media is not None and sys.stdout.isatty():
+        raise Invalid("a picture or file cannot be printed: give -o FILE")
+    show.write(output, data)
 
 
-ROLES = ["system", "user", "assistant", "tool"]
-# Fewer are indexed before anybody notices.
-MANY = 100
-MAKE_VECTORS = "`recto conversations index --vectors` makes them"
+# -- search
 
 
-@click.command("search")
+@command.command("search")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--conversation", "-c", metavar="ID", help="Only in this conversation.")
 @click.option("--role", type=click.Choice(ROLES), help="Only messages of this role.")
@@ -313,24 +194,24 @@ def search(words: tuple[str, ...], as_json: bool, **where: Any) -> None:
             else:
                 for line in hit_lines(hit, wanted):
                     show.say_styled(line)
-        # the index may turn out to be damaged only while it is read
+        # damage to the index may show only when it is read
         renewed = "" if status.renewed == told else status.renewed
         for text in filter(None, (renewed, found.note, _lacking(status), "" if found else "nothing was found")):
             show.note(text)
 
 
 def _fill(desk: "Desk", *, anew: bool = False) -> str:
-    """Brings the index up to date; says why where that takes a while. Gives why the index was begun anew, if it was."""
+    """Brings the index up to date, and says why if that takes a while. Returns why the index was rebuilt, if it was."""
     status = desk.index_status()
     left = status.messages - status.indexed
     why = status.renewed or (f"the search index lacks {show.counted(left, 'message')}" if left > MANY else "")
     if why and not anew:
         show.note(why)
     with bar("indexing") as tell:
-        now = desk.index(tell, anew=anew)
-    if now.renewed and (anew or now.renewed != status.renewed):
-        show.note(now.renewed)
-    return now.renewed
+        filled = desk.index(tell, anew=anew)
+    if filled.renewed and (anew or filled.renewed != status.renewed):
+        show.note(filled.renewed)
+    return filled.renewed
 
 
 def _lacking(status: "IndexStatus") -> str:
@@ -338,10 +219,11 @@ def _lacking(status: "IndexStatus") -> str:
     if status.embedder is None or status.why or not status.waiting:
         return ""
     passages = show.counted(status.waiting, "passage")
-    return f"{passages} can be found by words only, until vectors are made: {MAKE_VECTORS}"
+    how = "`recto conversations index --vectors` makes them"
+    return f"{passages} can be found by words only, until vectors are made: {how}"
 
 
-@click.command("index")
+@command.command("index")
 @click.option("--vectors", is_flag=True, help="Wait until all vectors are made.")
 @click.option("--rebuild", is_flag=True, help="Throw the index away and make a new one.")
 @options.as_json_option
@@ -352,30 +234,78 @@ def index(vectors: bool, rebuild: bool, as_json: bool) -> None:
     """
     with options.open_desk() as desk:
         _fill(desk, anew=rebuild)
-        why = desk.check_embedder()
-        if vectors and not why:
+        failed = desk.check_embedder()
+        if vectors and not failed:
             with bar("making vectors") as tell:
                 desk.index(tell, vectors=True)
         status = desk.index_status()
-        _tell_status(status, why or status.why, as_json)
+        why = failed or status.why
+    if as_json:
+        known = {name: getattr(status, name) for name in ("messages", "indexed", "vectors", "waiting", "embedder")}
+        show.emit(known | {"why": why or None})
+    else:
+        embedder = status.embedder or "none"
+        facts = {
+            "messages": f"{status.messages:,}",
+            "indexed": f"{status.indexed:,}",
+            "vectors": f"{status.vectors:,}; {show.counted(status.waiting, 'passage')} waiting",
+            "embedder": f"{embedder}: {why}" if why else embedder,
+        }
+        show.facts(facts.items())
     if vectors and (status.waiting or status.embedder is None):
         sys.exit(1)
 
 
-def _tell_status(status: "IndexStatus", why: str, as_json: bool) -> None:
-    known = {"messages": status.messages, "indexed": status.indexed}
+# -- the trash
+
+
+@command.command("empty-trash")
+@click.option(
+    "--older-than",
+    metavar="DAYS",
+    type=click.IntRange(0, 36_500),
+    default=0,
+    help="Only what was deleted that many days ago.",
+)
+@options.yes_option
+@options.as_json_option
+def empty_trash(older_than: int, is_sure: bool, as_json: bool) -> None:
+    """Remove the conversations in the trash for good: messages, requests, and texts that no other one needs.
+
+    It cannot be undone. Earlier backups still hold them.
+
+    Example: recto conversations empty-trash --older-than 30
+    """
+    with options.open_desk() as desk:
+        limit = now(days_ago=older_than)
+        found = [each for each in desk.conversations(state="deleted", limit=1_000_000) if (each.deleted or "") <= limit]
+        if found and not is_sure and not is_removal_confirmed(found, UNSURE):
+            show.note("nothing was removed")
+            return
+        with bar("emptying the trash") as tell:
+            removed = desk.empty_trash(older_than, tell)
     if as_json:
-        made = {"vectors": status.vectors, "waiting": status.waiting}
-        show.emit({**known, **made, "embedder": status.embedder, "why": why or None})
-        return
-    embedder = status.embedder or "none"
-    facts = {name: f"{count:,}" for name, count in known.items()} | {
-        "vectors": f"{status.vectors:,}; {show.counted(status.waiting, 'passage')} waiting",
-        "embedder": f"{embedder}: {why}" if why else embedder,
-    }
-    for name, value in facts.items():
-        show.say(f"{name:<12}{value}")
+        show.emit({"removed": removed})
+    else:
+        gone = f"{show.counted(removed, 'conversation')} removed for good"
+        show.say(gone if removed else "there is nothing to remove")
 
 
-for each in (search, index, *trash.COMMANDS):
-    command.add_command(each)
+def is_removal_confirmed(found: "Sequence[Conversation]", refused: str) -> bool:
+    """Names what will be removed, and asks. Raises Invalid with the sentence `refused` where nobody can answer."""
+    if not options.has_keyboard():
+        raise Invalid(refused)
+    for each in found[:NAMED]:
+        show.say(f"#{each.number}  {show.shortened(each.title, 70) or '(no title)'}", err=True)
+    if len(found) > NAMED:
+        show.say(f"… and {len(found) - NAMED} more", err=True)
+    forget_keys()
+    show.say(f"Remove {show.counted(len(found), 'conversation')} for good? Type {CONFIRMATION}: ", err=True, nl=False)
+    try:
+        return input().strip().lower() == CONFIRMATION
+    except (EOFError, KeyboardInterrupt):
+        show.say("", err=True)
+        return False
+
+
+add_commands(command, "conversations")

@@ -1,6 +1,6 @@
 """Listeners hear a turn and show it: the words for each event, and the plain listener for pipes.
 
-`screen.py` has the listener for terminals.
+`screen.py` has the listener for terminals, `questions.py` the one for screen readers.
 """
 
 import sys
@@ -9,29 +9,21 @@ from contextlib import closing
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from recto import events
 from recto.chat.blocks import ToolResult
 from recto.cli import show
-from recto.cli.drawing.plans import plan_tree, progress_line
 from recto.cli.drawing.references import ReferenceListener
-from recto.cli.drawing.transcripts import event_in_words, progress_in_words, remarks, request_in_words
+from recto.cli.drawing.transcripts import (
+    event_in_words,
+    plan_tree,
+    progress_in_words,
+    progress_line,
+    remarks,
+    request_in_words,
+)
 from recto.cli.drawing.windows import recalled_in_words
 from recto.cli.terminal import revealed
-from recto.events import (
-    Branched,
-    ContextCompacted,
-    Event,
-    FactLearned,
-    NotesQuoted,
-    Noticed,
-    PlanChanged,
-    Replied,
-    Retrying,
-    Sent,
-    SummaryProgress,
-    SummaryRequested,
-    TextDelta,
-    ToolFinished,
-)
+from recto.events import Branched, ContextCompacted, Event, FactLearned, NotesQuoted, Noticed, PlanChanged, Replied, Retrying, Sent, SummaryProgress, SummaryRequested, TextDelta, ToolFinished
 from recto.tasks.plan import UPDATE_PLAN
 
 ARGUMENTS_WIDTH = 60
@@ -42,7 +34,6 @@ NOT_RUN = {
     "changed": "not run: it has changed since you allowed it",
     "forbidden": "not run: its settings deny it",
 }
-
 
 Numbered = Callable[[Any], Any]
 """Puts numbers in place of the ids in a JSON value."""
@@ -65,33 +56,35 @@ class Listener(Protocol):
     def hear(self, event: Event) -> None: ...
 
 
-def follow(events: Generator[Event], listener: Listener, watch: Callable[[Event], None] | None = None) -> None:
+def follow(turn: Generator[Event], listener: Listener, watch: Callable[[Event], None] | None = None) -> None:
     """Passes all events to the listener. Leaving early stops the reply and keeps what came."""
-    with closing(events), listener:
-        for event in events:
+    with closing(turn), listener:
+        for event in turn:
             if watch:
                 watch(event)
             listener.hear(event)
 
 
 def in_words(event: Event) -> str | None:
-    """The event in one line; None when there is nothing to tell besides the reply itself."""
+    """The event in one line; None when there is nothing to say beside the reply itself."""
     match event:
-        case Noticed(text=text) | Branched(text=text):
+        case events.Noticed(text=text) | events.Branched(text=text):
             return text
-        case SummaryRequested():
+        case events.SummaryRequested():
             return request_in_words(event)
-        case Sent(window=window):
+        case events.SummaryProgress():
+            return progress_in_words(event)
+        case events.Sent(window=window):
             return recalled_in_words(window)
-        case FactLearned(number=number, text=text):
+        case events.FactLearned(number=number, text=text):
             return f"remembered: {show.shortened(text, 80)} (/memory forget {number} takes it back)"
-        case Retrying():
+        case events.Retrying():
             return f"{event.error.rstrip('.')}; trying again in {event.wait_s:.1f} s"
-        case ToolFinished(call=call, result=result) if call.name == UPDATE_PLAN and not result.is_error:
+        case events.ToolFinished(call=call, result=result) if call.name == UPDATE_PLAN and not result.is_error:
             return None  # the plan itself is shown
-        case PlanChanged(plan=plan):
+        case events.PlanChanged(plan=plan):
             return progress_line(plan, event.step, event.max_steps)
-        case ToolFinished(call=call, result=result):
+        case events.ToolFinished(call=call, result=result):
             given = show.shortened(revealed(call.arguments, "\n\t"), ARGUMENTS_WIDTH)
             return f"{tool_named(call.name)} {given} → {show.shortened(_result(result), 100)}"
         case _:
@@ -126,10 +119,9 @@ class Lines:
         self._writer = ""
         self._is_sent = False
         self._is_slow = False
-        """Whether the summary that is being made takes long, and this was told."""
-        self._gathered = ReferenceListener(
-            is_terminal=sys.stderr is not None and sys.stderr.isatty() and not show.is_plain()
-        )
+        """Whether the summary that is being made takes long, and this was said."""
+        is_terminal = sys.stderr is not None and sys.stderr.isatty() and not show.is_plain()
+        self._gathered = ReferenceListener(is_terminal=is_terminal)
 
     def __enter__(self) -> Self:
         return self
@@ -138,56 +130,46 @@ class Lines:
         self._end_line()
 
     def hear(self, event: Event) -> None:
-        if isinstance(event, TextDelta):
-            # set before the text is printed, so that Ctrl-C right after it still ends the line
-            self._at_start = event.text.endswith("\n")
-            show.hand_over(event.text)
-        elif isinstance(event, Replied | NotesQuoted):
-            self._end_line()
-        elif isinstance(event, Sent):
-            self._tell_sent(event)
-        elif isinstance(event, ContextCompacted):
-            self._tell_compaction(event)
-        elif isinstance(event, SummaryProgress):
-            self._tell_progress(event)
-        elif words := in_words(event):
-            show.note(words)
-        if isinstance(event, PlanChanged):
+        match event:
+            case events.TextDelta(text=text):
+                # set before the text is printed, so that Ctrl-C right after it still ends the line
+                self._at_start = text.endswith("\n")
+                show.hand_over(text)
+            case events.Replied() | events.NotesQuoted():
+                self._end_line()
+            case events.Sent():
+                self._tell_sent(event)
+            case events.ContextCompacted():
+                for line in (event_in_words(event, self._writer), *remarks(event.notes, event.excerpts, event.checks)):
+                    show.note(line)
+                self._writer, self._is_slow = "", False
+            case events.SummaryProgress():
+                if not self._is_slow:  # once: lines cannot be taken back
+                    show.note(progress_in_words(event))
+                self._is_slow = True
+            case _:
+                if words := in_words(event):
+                    show.note(words)
+        if isinstance(event, events.PlanChanged):
             for line in plan_tree(event.goal, event.plan)[1:]:
                 show.say(line, err=True)
-        if isinstance(event, SummaryRequested):
+        if isinstance(event, events.SummaryRequested):
             self._writer = event.model
         for line in self._gathered.hear(event):
             show.say_styled(line, err=True)
 
-    def _tell_sent(self, event: Sent) -> None:
-        """Tells it once: later rounds of tool calls are sent with the same recalled messages."""
+    def _tell_sent(self, event: events.Sent) -> None:
+        """Once: later rounds of tool calls are sent with the same recalled messages."""
         if self._context and not self._is_sent:
-            draw_context(event, self._context)
+            from recto.cli.drawing.windows import draw_window  # rich: a tenth of a second
+
+            # on stderr: stdout is for the answer
+            draw_window(show.console(err=True), self._context(event.window.to_json()))
         elif not self._is_sent and (words := in_words(event)):
             show.note(words)
         self._is_sent = True
-
-    def _tell_progress(self, event: SummaryProgress) -> None:
-        """Tells it once: lines cannot be taken back."""
-        if not self._is_slow:
-            show.note(progress_in_words(event))
-        self._is_slow = True
-
-    def _tell_compaction(self, event: ContextCompacted) -> None:
-        show.note(event_in_words(event, self._writer))
-        for line in remarks(event.notes, event.excerpts, event.checks):
-            show.note(line)
-        self._writer, self._is_slow = "", False
 
     def _end_line(self) -> None:
         if not self._at_start:
             show.say("")
         self._at_start = True
-
-
-def draw_context(event: Sent, numbered: Numbered) -> None:
-    """Draws the window on stderr, before the answer comes: stdout is for the answer."""
-    from recto.cli.drawing.windows import draw_window  # rich: a tenth of a second
-
-    draw_window(show.console(err=True), numbered(event.window.to_json()))

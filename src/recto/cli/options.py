@@ -1,9 +1,10 @@
 """Options that several commands share, and the desk they ask for. Nothing heavy is imported before a command runs."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
     from recto.api.store_reader import StoreReader
     from recto.api.vault_reader import VaultReader
+    from recto.transfer.report import ExportFormat
     from recto.vault.vault import VaultChanges
 
-NO_CONVERSATION = "there is no conversation yet: `recto chat` starts one"
-
-P = ParamSpec("P")
 R = TypeVar("R")
+Decorator = Callable[[Callable[..., R]], Callable[..., R]]
 
+NO_CONVERSATION = "there is no conversation yet: `recto chat` starts one"
 # Settings that have an option of their own; all others go through --set.
 SETTINGS = {
     "vault": "vault",
@@ -32,6 +33,8 @@ SETTINGS = {
     "system_file": "system_prompt_file",
     "allow_write": "tools.allow_write",
 }
+# The format of an export by the name of its file, unless one is given.
+SUFFIXES: "dict[str, ExportFormat]" = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 
 
 class Moment(click.ParamType[str]):
@@ -45,7 +48,7 @@ class Moment(click.ParamType[str]):
         try:
             return stored_time(value)
         except (ValueError, OverflowError):
-            self.fail(f"{value} is no time; write 2026-01-31 or 2026-01-31T18:00", param, ctx)
+            self.fail(f"{value} is not a time; write 2026-01-31 or 2026-01-31T18:00", param, ctx)
 
 
 class Place(Moment):
@@ -64,8 +67,27 @@ class Place(Moment):
             raise
 
 
+class GivenFile(click.ParamType[Path]):
+    """A file, also with the @ before it that names one in a message."""
+
+    name = "file"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        return Path(value.removeprefix("@")).expanduser()
+
+
+def _conversation(help: str) -> Decorator[Any]:
+    return click.option("--conversation", "-c", metavar="ID", shell_complete=completion.conversations, help=help)
+
+
+def _agent(help: str) -> Decorator[Any]:
+    return click.option("--agent", metavar="NAME", shell_complete=completion.agents, help=help)
+
+
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Answer as JSON.")
 limit_option = click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show at most N.")
+output_option = click.option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout.")
+yes_option = click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
 set_option = click.option(
     "--set",
     "assignments",
@@ -84,20 +106,20 @@ allow_tool_option = click.option(
     multiple=True,
     help="Let a tool, or all tools of a server, run without asking; can be given several times.",
 )
-conversation_option = click.option(
-    "--conversation",
-    "-c",
-    metavar="ID",
-    shell_complete=completion.conversations,
-    help="Its number, id or title (default: the latest).",
-)
-home_option = click.option(
-    "--conversation",
-    "-c",
-    metavar="ID",
-    shell_complete=completion.conversations,
-    help="Its conversation (default: where the id is; for a number the latest).",
-)
+conversation_option = _conversation("Its number, id or title (default: the latest).")
+home_option = _conversation("Its conversation (default: the one with this id; for a number the latest).")
+
+
+def assigned(option: str, assignments: Iterable[str]) -> dict[str, str]:
+    """KEY=VALUE, given several times, by key."""
+    found: dict[str, str] = {}
+    for text in assignments:
+        key, equals, value = text.partition("=")
+        if not equals:
+            example = "; for example --set reply.tries=2" if option == "--set" else ""
+            raise click.UsageError(f"{option} takes KEY=VALUE, not {text}{example}")
+        found[key.strip()] = value.strip()
+    return found
 
 
 def settings_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -116,7 +138,7 @@ def settings_options(command: Callable[..., R]) -> Callable[..., R]:
     @set_option
     @wraps(command)
     def run(*args: Any, assignments: tuple[str, ...], **named: Any) -> R:
-        flags = dict(assignment("--set", text) for text in assignments)
+        flags = assigned("--set", assignments)
         for option, key in SETTINGS.items():
             if (value := named.pop(option)) is not None:
                 flags[key] = value
@@ -132,29 +154,23 @@ def settings_options(command: Callable[..., R]) -> Callable[..., R]:
 def place_options(command: Callable[..., R]) -> Callable[..., R]:
     """Adds the options that say which conversation is meant; the command gets `place`, a function of the desk."""
 
-    @click.option(
-        "--conversation",
-        "-c",
-        metavar="ID",
-        shell_complete=completion.conversations,
-        help="Go on with this conversation: its number, id or title.",
-    )
-    @click.option("--continue", "goes_on", is_flag=True, help="Go on with the latest conversation.")
+    @_conversation("Continue this conversation: its number, id or title.")
+    @click.option("--continue", "continues", is_flag=True, help="Continue the latest conversation.")
     @click.option("--new", is_flag=True, help="Start a new conversation (the default).")
-    @click.option("--agent", metavar="NAME", shell_complete=completion.agents, help="The agent of a new conversation.")
+    @_agent("The agent of a new conversation.")
     @wraps(command)
-    def run(*args: Any, conversation: str | None, goes_on: bool, new: bool, agent: str | None, **named: Any) -> R:
+    def run(*args: Any, conversation: str | None, continues: bool, new: bool, agent: str | None, **named: Any) -> R:
         chooses = named.get("resume", False)  # an option of the chat alone
-        if (conversation is not None) + goes_on + new + chooses > 1:
+        if (conversation is not None) + continues + new + chooses > 1:
             also = ", --resume" if "resume" in named else ""
             raise click.UsageError(f"Give only one of --conversation, --continue{also} and --new.")
-        if agent and (conversation is not None or goes_on or chooses):
+        if agent and (conversation is not None or continues or chooses):
             raise click.UsageError("--agent is for a new conversation; this one has its own.")
 
         def place(desk: "Desk") -> "Talk":
             if conversation is not None:
                 return desk.conversation(conversation)
-            if goes_on:
+            if continues:
                 return _talk_to_continue(desk)
             return desk.conversation(agent=agent) if agent else desk.conversation()
 
@@ -166,19 +182,8 @@ def place_options(command: Callable[..., R]) -> Callable[..., R]:
 def session_options(command: Callable[..., R]) -> Callable[..., R]:
     """Adds the options that say whose sources are meant; the command gets `place`, a function of the desk."""
 
-    @click.option(
-        "--conversation",
-        "-c",
-        metavar="ID",
-        shell_complete=completion.conversations,
-        help="Of this conversation (default: the latest).",
-    )
-    @click.option(
-        "--agent",
-        metavar="NAME",
-        shell_complete=completion.agents,
-        help="Of this agent, as a new conversation would start.",
-    )
+    @_conversation("Of this conversation (default: the latest).")
+    @_agent("Of this agent, as a new conversation would start.")
     @wraps(command)
     def run(*args: Any, conversation: str | None, agent: str | None, **named: Any) -> R:
         if conversation is not None and agent is not None:
@@ -221,7 +226,7 @@ def vault_options(command: Callable[..., R]) -> Callable[..., R]:
     @as_json_option
     @wraps(command)
     def run(*args: Any, vault: str | None, assignments: tuple[str, ...], **named: Any) -> R:
-        flags = dict(assignment("--set", text) for text in assignments)
+        flags = assigned("--set", assignments)
         return command(*args, flags=flags | ({"vault": vault} if vault else {}), **named)
 
     return run
@@ -248,17 +253,14 @@ def find_talk(desk: "Desk", id: str | None) -> "Talk":
     return talk
 
 
+def find_or_new_talk(desk: "Desk", id: str | None) -> "Talk":
+    """The same, or a new one where there is none yet."""
+    return desk.conversation(id) if id is not None else desk.latest(unsent=True) or desk.conversation()
+
+
 def _talk_to_continue(desk: "Desk") -> "Talk":
     if (talk := desk.latest()) is not None:
         return talk
     if (unsent := desk.latest(unsent=True)) is None:
         raise NotFound(NO_CONVERSATION)
-    raise NotFound(f"nothing was ever sent in {unsent.name}: `-c {unsent.number}` goes on with it all the same")
-
-
-def assignment(option: str, text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        example = "; for example --set reply.tries=2" if option == "--set" else ""
-        raise click.UsageError(f"{option} takes KEY=VALUE, not {text}{example}")
-    return key.strip(), value.strip()
+    raise NotFound(f"nothing was ever sent in {unsent.name}: `-c {unsent.number}` continues it all the same")

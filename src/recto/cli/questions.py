@@ -1,39 +1,26 @@
-"""Questions to the user during a turn: may this tool run, and should this compaction be made.
-
-The prompt of the chat: history, several lines, completion, and the toolbar below. Knows no engine.
-"""
+"""Questions to the user: may this tool run, may this server, should this compaction be made; and the listener for
+screen readers, which asks them between whole lines. Knows no engine."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from pathlib import Path
-from signal import default_int_handler
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msgspec import Struct
-from prompt_toolkit import PromptSession
-from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import Completer, merge_completers
-from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import Always, has_focus
-from prompt_toolkit.formatted_text import FormattedText
-from prompt_toolkit.history import FileHistory
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.styles import Style
 from rich.console import Console
 from rich.text import Text
 
-from recto.base.home_files import HISTORY_FILE, create_private_file
 from recto.chat.blocks import Compaction
-from recto.cli.drawing.sources import runs, unasked_in_words
-from recto.cli.drawing.transcripts import block_in_words, remarks
+from recto.cli.drawing.sources import server_facts
+from recto.cli.drawing.transcripts import block_in_words, remarks, work_in_words
 from recto.cli.drawing.windows import rule
+from recto.cli.listener import KEPT, Lines, Numbered, tool_named
 from recto.cli.markdown import Page
-from recto.cli.show import counted, shortened, visible
-from recto.cli.terminal import edited, forget_keys, on_interrupt, revealed
-from recto.cli.word_wrap import WordWrap
+from recto.cli.options import has_keyboard
+from recto.cli.show import counted, say, shortened, visible
+from recto.cli.terminal import edited, forget_keys, revealed
 from recto.errors import Invalid
-from recto.events import Answer, ApprovalAsked, FactProposed
+from recto.events import Answer, ApprovalAsked, CompactionProposed, Event, FactProposed, Sent, ToolStarted, Working
 
 if TYPE_CHECKING:
     from recto.sources.server_config import ServerConfig
@@ -64,12 +51,27 @@ COMPACTION_ANSWERS = {
     "no": "no",
     "not now": "no",
 }
+# A shorter wait is not told to a screen reader.
+PATIENCE_S = 0.5
+
+
+def answer(console: Console, event: Event) -> None:
+    """Asks the user what an event asks, if it does."""
+    match event:
+        case ApprovalAsked():
+            {"allowed": event.allow, "always": event.allow_always, "denied": event.deny}[ask_approval(console, event)]()
+        case FactProposed():
+            wanted = said_yes(console, f"remember “{shortened(event.text, 80)}”? [y]es / [N]o ")
+            event.accept() if wanted else event.refuse()
+        case CompactionProposed():
+            summary = ask_compaction(console, event.block)
+            event.refuse() if summary is None else event.accept(summary)
 
 
 # -- may this tool run?
 
 
-class ShownArguments(Struct, frozen=True):
+class ShownArguments(NamedTuple):
     """Arguments of a tool call as the user reads them."""
 
     text: str
@@ -78,37 +80,28 @@ class ShownArguments(Struct, frozen=True):
 
 def ask_approval(console: Console, event: ApprovalAsked) -> Answer:
     """The user's answer; the end of input means no. Ctrl-C raises KeyboardInterrupt."""
-    raw = event.call.arguments
-    shown, changed = fitted(console, raw), _fitted_change(console, event.change)
+    raw, diff = event.call.arguments, _diff_text(event.change)
+    shown, changed = fitted(console, raw), _fitted_rows(console, _rows(console, diff))
     _show_call(console, event, shown, changed)
     forget_keys()
+    always = "as it is now" if event.change else "in this conversation"
     while True:
         is_cut = shown.is_cut or changed.is_cut
+        more = "[s]how all / " if is_cut else ""
         try:
-            said = console.input(_approval_question(is_cut, is_changed=event.change is not None)).strip().lower()
+            said = console.input(Text(f"run it? [y]es / [a]lways {always} / {more}[N]o ", "bold")).strip().lower()
         except EOFError:
             console.print()
             return "denied"
         if said in APPROVAL_ANSWERS:
             return APPROVAL_ANSWERS[said]
         if said in SHOW_ALL and is_cut:
-            shown, changed = ShownArguments(pretty(raw)), ShownArguments(_diff_text(event.change))
-            console.print(Text("\n".join(filter(None, (changed.text, shown.text)))))
-
-
-def _approval_question(is_cut: bool, *, is_changed: bool) -> Text:
-    always, more = "as it is now" if is_changed else "in this conversation", "[s]how all / " if is_cut else ""
-    return Text(f"run it? [y]es / [a]lways {always} / {more}[N]o ", "bold")
+            shown, changed = ShownArguments(pretty(raw)), ShownArguments(diff)
+            console.print(Text("\n".join(filter(None, (diff, shown.text)))))
 
 
 def _diff_text(change: "ToolChange | None") -> str:
     return revealed("\n".join(change.lines), "\n") if change else ""
-
-
-def _fitted_change(console: Console, change: "ToolChange | None") -> ShownArguments:
-    most = max(LEAST_ROWS, console.size.height - AROUND)
-    rows = _rows(console, _diff_text(change))
-    return ShownArguments("\n".join(rows[:most]), is_cut=len(rows) > most)
 
 
 def _show_call(console: Console, event: ApprovalAsked, shown: ShownArguments, changed: ShownArguments) -> None:
@@ -118,24 +111,31 @@ def _show_call(console: Console, event: ApprovalAsked, shown: ShownArguments, ch
         console.print(Text(described, "dim"))
     if event.change:
         console.print(Text(revealed(event.change.text), "yellow"))
-        console.print(Text(changed.text))
-        if changed.is_cut:
-            console.print(Text(f"… cut: {counted(len(event.change.lines), 'line')} in all", "yellow"))
+        _print_cut(console, changed, counted(len(event.change.lines), "line"))
         console.print(Text("it would run with", "dim"))
+    _print_cut(console, shown, counted(len(event.call.arguments), "character"))
+
+
+def _print_cut(console: Console, shown: ShownArguments, size: str) -> None:
     console.print(Text(shown.text))
     if shown.is_cut:
-        console.print(Text(f"… cut: {counted(len(event.call.arguments), 'character')} in all", "yellow"))
+        console.print(Text(f"… cut: {size} in all", "yellow"))
 
 
 def fitted(console: Console, raw: str) -> ShownArguments:
     """As much of the arguments as leaves the question on the screen. Long texts are shortened before a value is
     dropped."""
-    most, width = max(LEAST_ROWS, console.size.height - AROUND), console.width
-    said = pretty(raw)
-    if len(said) <= most * width and len(_rows(console, said)) <= most:
+    most = max(LEAST_ROWS, console.size.height - AROUND)
+    said, room = pretty(raw), most * console.width
+    if len(said) <= room and len(_rows(console, said)) <= most:
         return ShownArguments(said)
-    rows = _rows(console, pretty(raw, LONGEST)[: most * width])
+    rows = _rows(console, pretty(raw, LONGEST)[:room])
     return ShownArguments("\n".join(rows[:most]), is_cut=True)
+
+
+def _fitted_rows(console: Console, rows: list[str]) -> ShownArguments:
+    most = max(LEAST_ROWS, console.size.height - AROUND)
+    return ShownArguments("\n".join(rows[:most]), len(rows) > most)
 
 
 def _rows(console: Console, said: str) -> list[str]:
@@ -172,22 +172,16 @@ def ask_trust(console: Console, config: "ServerConfig") -> bool:
 def show_server(console: Console, config: "ServerConfig") -> None:
     """All that a user trusts."""
     console.print(rule(revealed(f"{config.name} is an MCP server of this project"), console.width))
-    facts = {"runs": runs(config, whole=True), "asks": unasked_in_words(config), "said in": revealed(config.origin)}
-    for name, value in facts.items():
-        if value:
-            console.print(Text(f"  {name:<8} {value}"), soft_wrap=not console.is_terminal)
+    for name, value in server_facts(config).items():
+        console.print(Text(f"  {name:<8} {revealed(value)}"), soft_wrap=not console.is_terminal)
 
 
 def ask_changes(console: Console, changes: "Sequence[ToolChange]", *, is_at_terminal: bool) -> bool:
-    """Whether the user accepts tools as they are now. Who cannot be asked has said so with the command."""
+    """Whether the user accepts tools as they are now. Without a terminal the command itself says so."""
     for change in changes:
         console.print(Text(revealed(change.text), "yellow"), soft_wrap=not console.is_terminal)
         console.print(Text(_diff_text(change)), soft_wrap=not console.is_terminal)
     return not is_at_terminal or said_yes(console, "accept them as they are now? [y]es / [N]o ")
-
-
-def ask_fact(console: Console, event: FactProposed) -> bool:
-    return said_yes(console, f"remember “{shortened(event.text, 80)}”? [y]es / [N]o ")
 
 
 def said_yes(console: Console, question: str) -> bool:
@@ -205,30 +199,25 @@ def said_yes(console: Console, question: str) -> bool:
 
 def ask_compaction(console: Console, block: Compaction) -> str | None:
     """The summary to use, as proposed or as edited; None for not now, which Ctrl-C and the end of input mean too."""
-    _show_compaction(console, block)
+    console.print(rule(f"to be compacted: {block.because}", console.width))
+    console.print(Page(visible(block.summary) or "(no summary: the messages are only archived)"))
+    console.print(Text(visible(block_in_words(block)), "dim"))
+    for line in remarks(block.notes, len(block.excerpts), block.checks):
+        console.print(Text(f"· {visible(line)}", "dim"))
     forget_keys()
     try:
-        while (answer := _compaction_answer(console)) != "no":
-            if answer == "yes":
+        while (said := COMPACTION_ANSWERS.get(_asked(console), "")) != "no":
+            if said == "yes":
                 return block.summary
-            if answer == "edit" and (changed := _edited_summary(console, block.summary)):
+            if said == "edit" and (changed := _edited_summary(console, block.summary)):
                 return changed
     except (KeyboardInterrupt, EOFError):
         console.print()
     return None
 
 
-def _show_compaction(console: Console, block: Compaction) -> None:
-    console.print(rule(f"to be compacted: {block.because}", console.width))
-    console.print(Page(visible(block.summary) or "(no summary: the messages are only archived)"))
-    console.print(Text(visible(block_in_words(block)), "dim"))
-    for line in remarks(block.notes, len(block.excerpts), block.checks):
-        console.print(Text(f"· {visible(line)}", "dim"))
-
-
-def _compaction_answer(console: Console) -> str:
-    said = console.input(Text(COMPACTION_QUESTION, "bold"))
-    return COMPACTION_ANSWERS.get(said.strip().lower(), "")
+def _asked(console: Console) -> str:
+    return console.input(Text(COMPACTION_QUESTION, "bold")).strip().lower()
 
 
 def _edited_summary(console: Console, summary: str) -> str | None:
@@ -243,114 +232,40 @@ def _edited_summary(console: Console, summary: str) -> str | None:
     return changed
 
 
-MARK, PLAIN_MARK = "› ", "> "
-STYLE = Style.from_dict(
-    {
-        "mark": "bold ansicyan",
-        "bottom-toolbar": "noreverse ansibrightblack",
-        "full": "ansiyellow",
-        "due": "ansired",
-    }
-)
+class PlainLines(Lines):
+    """The listener for screen readers. Whole lines, and a sentence for a wait; nothing is redrawn."""
 
+    def __init__(self, console: Console, *, context: Numbered | None = None) -> None:
+        super().__init__(context=context)
+        self._console = console
+        self._wait: threading.Timer | None = None
+        self.answers = has_keyboard()
 
-class HistoryFile(FileHistory):
-    """Typed lines, kept in a file that only the user can read. When the file cannot be used, there is no history."""
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._end_wait()
+        super().__exit__(kind, error, at)
+        if kind is KeyboardInterrupt:
+            say(KEPT)
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        with suppress(OSError):
-            create_private_file(path)
+    def hear(self, event: Event) -> None:
+        self._end_wait()
+        super().hear(event)
+        match event:
+            case Working():
+                say(f"{work_in_words(event)}.", err=True)
+            case Sent():
+                self._begin_wait(f"waiting for {event.window.model}.")
+            case ToolStarted():
+                self._begin_wait(f"calling {tool_named(event.call.name)}.")
+            case _ if self.answers:
+                answer(self._console, event)
 
-    def load_history_strings(self) -> Iterable[str]:
-        try:
-            return super().load_history_strings()
-        except OSError:
-            return []
+    def _begin_wait(self, sentence: str) -> None:
+        self._wait = threading.Timer(PATIENCE_S, say, (sentence,), {"err": True})
+        self._wait.daemon = True
+        self._wait.start()
 
-    def store_string(self, string: str) -> None:
-        with suppress(OSError):
-            super().store_string(string)
-
-
-class PlainPrompt:
-    """A prompt for screen readers: whole lines, nothing redrawn. A backslash at the end of a line adds a line."""
-
-    def __init__(self, home: Path) -> None:
-        self.history = HistoryFile(home / HISTORY_FILE)
-
-    def prompt(self, default: str = "") -> str:
-        """Raises KeyboardInterrupt and EOFError as the other prompt does. `default` goes before what is typed."""
-        lines = [default] if default else []
-        with on_interrupt(default_int_handler):
-            while (line := input(PLAIN_MARK)).endswith("\\"):
-                lines.append(line[:-1])
-        said = "\n".join((*lines, line))
-        if said.strip():
-            self.history.append_string(said)
-        return said
-
-
-def open_prompt(
-    home: Path, completers: Sequence[Completer], toolbar: Callable[[], FormattedText]
-) -> PromptSession[str]:
-    session: PromptSession[str] = PromptSession(
-        FormattedText([("class:mark", MARK)]),
-        multiline=True,
-        prompt_continuation=FormattedText([("", " " * len(MARK))]),
-        history=HistoryFile(home / HISTORY_FILE),
-        completer=merge_completers(completers),
-        complete_while_typing=True,
-        complete_in_thread=True,
-        reserve_space_for_menu=5,
-        key_bindings=_keys(),
-        bottom_toolbar=toolbar,
-        style=STYLE,
-        input_processors=[WordWrap(len(MARK))],
-    )
-    # as an option of the session it would turn completion while typing off
-    session.default_buffer.enable_history_search = Always()
-    return session
-
-
-def _keys() -> KeyBindings:
-    keys = KeyBindings()
-
-    @keys.add("enter", filter=has_focus(DEFAULT_BUFFER))
-    def send(event: KeyPressEvent) -> None:
-        buffer = event.current_buffer
-        if _is_choosing(buffer):
-            buffer.complete_state = None
-        elif buffer.document.text_before_cursor.endswith("\\"):
-            buffer.delete_before_cursor()
-            buffer.newline(copy_margin=False)
-        else:
-            buffer.validate_and_handle()
-
-    @keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))
-    def add_line(event: KeyPressEvent) -> None:
-        event.current_buffer.newline(copy_margin=False)
-
-    @keys.add("up", filter=has_focus(DEFAULT_BUFFER))
-    def up(event: KeyPressEvent) -> None:
-        _close_empty_menu(event.current_buffer)
-        event.current_buffer.auto_up(count=event.arg)
-
-    @keys.add("down", filter=has_focus(DEFAULT_BUFFER))
-    def down(event: KeyPressEvent) -> None:
-        _close_empty_menu(event.current_buffer)
-        event.current_buffer.auto_down(count=event.arg)
-
-    return keys
-
-
-def _close_empty_menu(buffer: Buffer) -> None:
-    """While names are still looked up there is a menu without any, in which the arrows would do nothing."""
-    if buffer.complete_state and not buffer.complete_state.completions:
-        buffer.complete_state = None
-
-
-def _is_choosing(buffer: Buffer) -> bool:
-    """Whether Enter takes a name from the menu into a message. A slash command from the menu runs at once."""
-    state = buffer.complete_state
-    return state is not None and state.current_completion is not None and not buffer.text.startswith("/")
+    def _end_wait(self) -> None:
+        if self._wait:
+            self._wait.cancel()
+        self._wait = None

@@ -18,16 +18,16 @@ MAX_PAUSE_S = 4.0
 PROMPT = "› "
 STOPPED = "playback stopped"
 _WORD = re.compile(r"\S*\s*")
-Sleep = Callable[[float], None]
 
 
 def play(reader: "StoreReader", id: str | None, *, rate: float | None, thinking: bool, shows_context: bool) -> None:
-    """Plays a conversation; `rate` is words in a second, None at once. Ctrl-C ends it."""
+    """Plays a conversation; `rate` is words per second, None at once. Ctrl-C ends it."""
     try:
         for said, events in turns(reader.playback(id)):
             if said is not None:
                 _tell_message(said)
-                _pause(said.message.text, rate)
+                if rate is not None:
+                    time.sleep(min(MAX_PAUSE_S, len(said.message.text.split()) / rate))
             context = reader.numbered if shows_context else None
             listener = open_listener(thinking=thinking, context=context, stopped=STOPPED)
             follow(paced(events, rate), listener)
@@ -40,37 +40,31 @@ def turns(events: Iterable[Event]) -> Iterator[tuple[Appended | None, list[Event
     said: Appended | None = None
     following: list[Event] = []
     for event in events:
-        if isinstance(event, Appended):
-            if said or following:
-                yield said, following
-            said, following = event, []
-        else:
+        if not isinstance(event, Appended):
             following.append(event)
+            continue
+        if said or following:
+            yield said, following
+        said, following = event, []
     if said or following:
         yield said, following
 
 
-def paced(events: Iterable[Event], rate: float | None, sleep: Sleep = time.sleep) -> Generator[Event]:
+def paced(events: Iterable[Event], rate: float | None, sleep: Callable[[float], None] = time.sleep) -> Generator[Event]:
     """The events, texts word by word at this rate; None gives them at once."""
     for event in events:
         if rate is None or not isinstance(event, TextDelta | ThinkingDelta):
             yield event
             continue
-        for word in _WORD.findall(event.text):
-            if word:
-                yield type(event)(word)
-                sleep(1 / rate)
+        for word in filter(None, _WORD.findall(event.text)):
+            yield type(event)(word)
+            sleep(1 / rate)
 
 
 def _tell_message(said: Appended) -> None:
     message = said.message
     attached = [f"[{block.type}]" for block in message.blocks if block.type in ("file", "image")]
     sign = f"({message.role}) " if message.role != "user" else PROMPT
-    # an import may have parted a message where something is not in its file
+    # an import may have divided a message where something is missing in its file
     words = "\n".join(block.text for block in message.blocks if isinstance(block, Text))
     show.say_words(f"\n{sign}{' '.join((words, *attached))}", bold=True)
-
-
-def _pause(text: str, rate: float | None) -> None:
-    if rate is not None:
-        time.sleep(min(MAX_PAUSE_S, len(text.split()) / rate))

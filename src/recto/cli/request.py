@@ -1,18 +1,16 @@
 """`recto request`: requests that were sent: explained, compared, rebuilt to the byte, and verified."""
 
 import sys
-from pathlib import Path
 
 import click
 
 from recto.cli import options, show
-from recto.errors import Invalid
 from recto.reports.transcript import ids_in
 
 
 @click.group()
 def command() -> None:
-    """See, compare, rebuild and prove what was sent.
+    """See, compare, rebuild and verify what was sent.
 
     Example: recto request show
     """
@@ -20,20 +18,20 @@ def command() -> None:
 
 @command.command("show")
 @click.argument("id", required=False)
-@click.option("--all", "whole", is_flag=True, help="Fold no list, however long.")
+@click.option("--all", "whole", is_flag=True, help="Show lists whole, however long.")
 @click.option("--source", metavar="SOURCE", help="Print the text of rule:NAME, ref:NAME or tool:SERVER/NAME as sent.")
 @options.as_json_option
 def show_request(id: str | None, whole: bool, source: str | None, as_json: bool) -> None:
     """Explain a request (by default the last one of the latest conversation).
 
-    ID is the number of the reply that it got, such as 12, its own id or that of a message.
+    ID is the number of its reply, such as 12, or the id of the request or of a message.
 
     Example: recto request show --all
     """
     with options.open_reader() as reader:
         if source is not None:
             sent = reader.sent_source(id, source)
-            show.emit({**sent.pick.to_json(), "text": sent.text}) if as_json else show.say(sent.text)
+            show.answer({**sent.pick.to_json(), "text": sent.text} if as_json else sent.text)
             return
         record = reader.record(id).to_json()
         if as_json:
@@ -47,13 +45,13 @@ def show_request(id: str | None, whole: bool, source: str | None, as_json: bool)
 @command.command("diff")
 @click.argument("before", required=False, metavar="[A]")
 @click.argument("after", required=False, metavar="[B]")
-@click.option("--all", "whole", is_flag=True, help="Fold no list and no text, however long.")
+@click.option("--all", "whole", is_flag=True, help="Show lists and texts whole, however long.")
 @options.as_json_option
 def diff(before: str | None, after: str | None, whole: bool, as_json: bool) -> None:
-    """Compare request A with B: what came in, went out and changed, and what broke the prefix.
+    """Compare request A with B: what was added, removed and changed, and what broke the prefix.
 
-    A alone is compared with the one before it; without A, the last one is. A reply's number or id stands for its
-    request, `last` and `previous` for the last two of the latest conversation.
+    A alone is compared with the one before it; without A, the last one is. The number or id of a reply means its
+    request; `last` and `previous` are the last two of the latest conversation.
 
     Example: recto request diff previous last
     """
@@ -70,7 +68,7 @@ def diff(before: str | None, after: str | None, whole: bool, as_json: bool) -> N
 
 @command.command("rebuild")
 @click.argument("id", required=False)
-@click.option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout.")
+@options.output_option
 def rebuild(id: str | None, output: str | None) -> None:
     """Print the exact bytes that were sent, and nothing else.
 
@@ -78,13 +76,7 @@ def rebuild(id: str | None, output: str | None) -> None:
     """
     with options.open_reader() as reader:
         body = reader.rebuild(id)
-    if output is None:
-        show.hand_over(body)
-        return
-    try:
-        Path(output).write_bytes(body)
-    except OSError as why:
-        raise Invalid(f"cannot write {output}: {why.strerror}", path=output) from why
+    show.write(output, body)
 
 
 @command.command("verify")
@@ -92,25 +84,24 @@ def rebuild(id: str | None, output: str | None) -> None:
 @click.option("--all", "all_of_them", is_flag=True, help="Every request of every conversation.")
 @options.as_json_option
 def verify(ids: tuple[str, ...], all_of_them: bool, as_json: bool) -> None:
-    """Prove that requests still rebuild to the bytes that were sent; exit 1 when one does not.
+    """Verify that requests still rebuild to the bytes that were sent; exit 1 if one does not.
 
-    A request that never left, because there was no key or no connection, is told as not sent.
+    A request that never left, because there was no key or no connection, is shown as not sent.
 
     Example: recto request verify --all
     """
     if bool(ids) == all_of_them:
         raise click.UsageError("Name the requests to verify, or give --all.")
-    differs = False
+    named, differs = None if all_of_them else ids, False
     with options.open_reader() as reader:
-        named = None if all_of_them else ids
         unsent = reader.unsent(named)
         for id, difference in reader.verify(named):
             differs = differs or difference is not None
             if as_json:
-                sent = {"sent": id not in unsent}
-                show.emit({"request": id, "ok": difference is None, "difference": difference, **sent})
+                show.emit({"request": id, "ok": difference is None, "difference": difference, "sent": id not in unsent})
+            elif difference is not None:
+                show.say(f"ALTERED {id}: {difference}")
             else:
-                kept = f"not sent {id}" if id in unsent else f"ok {id}"
-                show.say(kept if difference is None else f"ALTERED {id}: {difference}")
+                show.say(f"not sent {id}" if id in unsent else f"ok {id}")
     if differs:
         sys.exit(1)

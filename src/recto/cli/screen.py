@@ -16,38 +16,20 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from recto.cli.drawing.plans import plan_tree, tree_window
+from recto import events
 from recto.cli.drawing.references import ReferenceListener
-from recto.cli.drawing.transcripts import event_in_words, progress_in_words, remarks, request_in_words, work_in_words
+from recto.cli.drawing.transcripts import event_in_words, plan_tree, remarks, tree_window, work_in_words
 from recto.cli.drawing.windows import draw_window, rule
 from recto.cli.listener import KEPT, Numbered, in_words, tool_named
 from recto.cli.markdown import Growing, Page, last_lines
 from recto.cli.options import has_keyboard
-from recto.cli.questions import MARK, ask_approval, ask_compaction, ask_fact
+from recto.cli.questions import answer
 from recto.cli.show import shortened, visible
 from recto.cli.terminal import echo
 from recto.cli.typeahead import Typeahead
-from recto.events import (
-    Appended,
-    ApprovalAsked,
-    CompactionProposed,
-    ContextCompacted,
-    Event,
-    FactProposed,
-    NotesQuoted,
-    PlanChanged,
-    Replied,
-    RunEnded,
-    Sent,
-    SummaryProgress,
-    SummaryRequested,
-    TextDelta,
-    ThinkingDelta,
-    ToolFinished,
-    ToolStarted,
-    Working,
-)
+from recto.events import Event
 
+MARK = "› "
 REFRESHES_PER_S = 12
 READY = "getting ready"
 RUNNING_WIDTH = 60
@@ -58,7 +40,7 @@ TAKE_BACK = " (↑ takes it back)"
 PATIENCE_S = 0.5
 
 Starting = Callable[[], str]
-"""Names the servers that are being started; empty when there are none."""
+"""Names the servers that are being started; empty if there are none."""
 
 
 class Waiting:
@@ -116,7 +98,7 @@ class Screen:
         self._writer = ""
         """The model that was last asked for a summary."""
         self._is_sent = False
-        self._plan: PlanChanged | None = None
+        self._plan: events.PlanChanged | None = None
         """The plan of a run that is going on: it stays below what scrolls."""
         self._starting = starting
         self._running: dict[str, str] = {}
@@ -185,61 +167,55 @@ class Screen:
 
     def _tell(self, event: Event) -> None:
         match event:
-            case TextDelta(text=text):
+            case events.TextDelta(text=text):
                 self._end_thought()
                 self._print_blocks(self._reply.add(visible(text)))
-            case ThinkingDelta(text=text) if self._thinking:
+            case events.ThinkingDelta(text=text) if self._thinking:
                 self._think(visible(text))
-            case Replied() | NotesQuoted():
+            case events.Replied() | events.NotesQuoted():
                 self._end_thought()
                 self._print_blocks(self._reply.end())
-            case Appended(waited=waited) if waited:
+            case events.Appended(waited=waited) if waited:
                 self._enter(event.message.text)
-            case SummaryRequested():
+            case events.SummaryRequested():
                 self._writer = event.model
-            case CompactionProposed():
-                self._propose(event)
-            case FactProposed() if has_keyboard():
-                with self._paused():
-                    is_wanted = ask_fact(self._console, event)
-                event.accept() if is_wanted else event.refuse()
-            case ApprovalAsked():
-                self._approve(event)
-            case ContextCompacted():
+            case events.ApprovalAsked() | events.CompactionProposed() | events.FactProposed():
+                self._ask(event)
+            case events.ContextCompacted():
                 self._mark(event)
-            case Sent():
+            case events.Sent():
                 self._tell_sent(event)
-            case PlanChanged():
+            case events.PlanChanged():
                 self._plan = event
                 self._line(in_words(event) or "")
-            case RunEnded():
+            case events.RunEnded():
                 self._plan = None
+            case events.SummaryProgress():
+                pass  # the wait shows it
             case _:
                 if words := in_words(event):
                     self._line(words)
 
     def _wait_for(self, event: Event) -> None:
-        if isinstance(event, ToolStarted):
+        if isinstance(event, events.ToolStarted):
             self._running[event.call.id] = tool_named(event.call.name)
-        elif isinstance(event, ToolFinished):
+        elif isinstance(event, events.ToolFinished):
             self._running.pop(event.call.id, None)
         label = self._label(event)
-        if isinstance(event, Working):  # it is told once it takes long
+        if isinstance(event, events.Working):  # it is told once it takes long
             self._waiting = Waiting(label, self._starting, PATIENCE_S)
-        elif label != self._waiting.label or isinstance(event, TextDelta | ThinkingDelta):
+        elif label != self._waiting.label or isinstance(event, events.TextDelta | events.ThinkingDelta):
             self._waiting = self._wait(label)
 
     def _label(self, event: Event) -> str:
         match event:
-            case Working():
+            case events.Working():
                 return visible(work_in_words(event))
-            case Sent():
+            case events.Sent():
                 return f"waiting for {visible(event.window.model)}"
-            case SummaryRequested():
-                return visible(request_in_words(event))
-            case SummaryProgress():
-                return progress_in_words(event)
-            case ToolStarted() | ToolFinished() | ContextCompacted():
+            case events.SummaryRequested() | events.SummaryProgress():
+                return visible(in_words(event) or "")
+            case events.ToolStarted() | events.ToolFinished() | events.ContextCompacted():
                 return self._at_work()
             case _:
                 return self._waiting.label
@@ -259,13 +235,13 @@ class Screen:
         self._console.print(Text(f"{MARK}{visible(text)}"))
         self._last = "block"
 
-    def _mark(self, event: ContextCompacted) -> None:
+    def _mark(self, event: events.ContextCompacted) -> None:
         self._print_line(rule(event_in_words(event, self._writer), self._console.width))
         for line in remarks(event.notes, event.excerpts, event.checks):
             self._line(line)
         self._writer = ""
 
-    def _tell_sent(self, event: Sent) -> None:
+    def _tell_sent(self, event: events.Sent) -> None:
         """Tells it once: later rounds of tool calls are sent with the same recalled messages."""
         if self._context and not self._is_sent:
             draw_window(self._console, self._context(event.window.to_json()))
@@ -273,30 +249,19 @@ class Screen:
             self._line(words)
         self._is_sent = True
 
-    def _propose(self, event: CompactionProposed) -> None:
-        """Asks about a compaction. Without a keyboard it asks nothing, and the engine notes that."""
+    def _ask(self, event: events.ApprovalAsked | events.CompactionProposed | events.FactProposed) -> None:
+        """Asks the user. Without a keyboard the engine notes that nobody was asked. Ctrl-C stops the turn."""
         if not has_keyboard():
             return
-        with self._paused():
-            summary = ask_compaction(self._console, event.block)
-        event.refuse() if summary is None else event.accept(summary)
-        self._last = "line"
-
-    def _approve(self, event: ApprovalAsked) -> None:
-        """Asks about a tool call. Without a keyboard it asks nothing, and the engine notes that. Ctrl-C means no,
-        and stops the turn."""
-        if not has_keyboard():
-            return
-        if self._last == "block":
+        if self._last == "block" and isinstance(event, events.ApprovalAsked):
             self._console.print()
         self._last = "line"
         try:
             with self._paused():
-                answer = ask_approval(self._console, event)
+                answer(self._console, event)
         except KeyboardInterrupt:
             self._print_line("")
             raise
-        {"allowed": event.allow, "always": event.allow_always, "denied": event.deny}[answer]()
 
     @contextmanager
     def _paused(self) -> Iterator[None]:

@@ -1,31 +1,54 @@
-"""`recto serve`: the endpoint for other programs, and its keys."""
+"""`recto serve`: the endpoint for other programs, and its keys. `recto mcp`: an MCP server. `recto web`: the page."""
 
+import asyncio
 import os
+import sys
+import webbrowser
+from contextlib import ExitStack, suppress
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from recto.base.text import dollars
 from recto.cli import options, show
-from recto.cli.web import NEEDS_EXTRA
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
-    from recto.serve.workers import Disconnect, Mode
+    import socket
+    from collections.abc import Callable
+
     from recto.store.clients import AccessKey
+    from recto.web.security import PageAccess
 
 PORT = 8440
+MODES = ("manage", "record", "passthrough")
+NEEDS_EXTRA = "the page needs an extra: pip install 'recto-context[web]'"
+NEEDS_WINDOW = (
+    "--native needs a display and pywebview: pip install 'recto-context[native]'; without --native the page opens in a "
+    "browser"
+)
+# What runs in the process of the window. Where no toolkit can draw one, pywebview says so only when it starts.
+WINDOW = """
+import sys
+try:
+    import webview
+    webview.create_window("Recto", sys.argv[1], width=1280, height=860)
+    webview.start()
+except Exception as why:
+    words = str(why).strip().splitlines() or [type(why).__name__]
+    sys.exit(f"recto: no window can be opened ({words[0]}); open the link above in a browser")
+"""
 
 
 @click.group(invoke_without_command=True)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
 @click.option("--model", metavar="NAME", help="Model for clients that ask for `recto`, as provider:model.")
 @click.option(
     "--mode",
-    type=click.Choice(["manage", "record", "passthrough"]),
+    type=click.Choice(MODES),
     default="manage",
     show_default=True,
     help="Plan each window; only record what is sent; or only pass it on.",
@@ -42,10 +65,12 @@ PORT = 8440
     type=click.Choice(["finish", "stop"]),
     default="finish",
     show_default=True,
-    help="What becomes of a reply whose client has gone.",
+    help="What happens to a reply whose client has gone.",
 )
 @click.option("--open", "is_open", is_flag=True, help="Serve without keys; only on this machine.")
-@click.option("--web", is_flag=True, help="Serve the page too: whoever signs in with a key sees its conversations.")
+@click.option(
+    "--web", is_flag=True, help="Serve the page too: everyone who signs in with a key sees its conversations."
+)
 @click.option(
     "--web-host",
     "web_hosts",
@@ -57,21 +82,18 @@ PORT = 8440
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     host: str,
     port: int,
-    model: str | None,
-    mode: "Mode",
-    fallbacks: tuple[str, ...],
-    on_disconnect: "Disconnect",
-    is_open: bool,
     web: bool,
     web_hosts: tuple[str, ...],
     assignments: tuple[str, ...],
+    **chosen: Any,
 ) -> None:
     """Serve OpenAI's and Anthropic's API to other programs, with windows that Recto plans.
 
-    Point a client to http://127.0.0.1:8440/v1 and give it a key of `recto serve keys add`. A collector of
-    OpenTelemetry that OTEL_EXPORTER_OTLP_ENDPOINT names is told about each recorded request.
+    Point a client to http://127.0.0.1:8440/v1 and give it a key of `recto serve keys add`. If
+    OTEL_EXPORTER_OTLP_ENDPOINT names an OpenTelemetry collector, it receives a span for each recorded request.
 
     Example: recto serve --model openai:gpt-4o
     """
@@ -92,19 +114,7 @@ def command(
         from recto.web.server import with_page  # NiceGUI: a second
 
         add_page = partial(with_page, host=host, names=web_hosts)
-    settings = dict(options.assignment("--set", text) for text in assignments)
-    launch(
-        host,
-        port,
-        model=model,
-        mode=mode,
-        fallbacks=fallbacks,
-        on_disconnect=on_disconnect,
-        is_open=is_open,
-        settings=settings,
-        tell=show.say,
-        add_page=add_page,
-    )
+    launch(host, port, settings=options.assigned("--set", assignments), tell=show.say, add_page=add_page, **chosen)
 
 
 @command.group()
@@ -124,36 +134,22 @@ def keys() -> None:
     "--spend-day", type=click.FloatRange(min=0), metavar="DOLLARS", help="The most that it may cost in a day."
 )
 @click.option("--requests-per-minute", type=click.IntRange(min=1), metavar="N", help="How often it may ask.")
-@click.option(
-    "--mode",
-    type=click.Choice(["manage", "record", "passthrough"]),
-    help="How its requests are handled; clients cannot change it.",
-)
+@click.option("--mode", type=click.Choice(MODES), help="How its requests are handled; clients cannot change it.")
 @options.as_json_option
-def add_key(
-    name: str,
-    models: tuple[str, ...],
-    spend_day: float | None,
-    requests_per_minute: int | None,
-    mode: str | None,
-    as_json: bool,
-) -> None:
+def add_key(name: str, mode: str | None, as_json: bool, **limits: Any) -> None:
     """Make a key. It is shown once: only its hash is stored.
 
-    What its clients say belongs to it: no other key sees its conversations.
+    Conversations belong to the key that they come with: no other key sees them.
 
     Example: recto serve keys add laptop --spend-day 5
     """
     from recto.serve.launch import open_store  # Starlette and uvicorn: only to serve
 
-    limits = {"models": models, "spend_day": spend_day, "requests_per_minute": requests_per_minute, "mode": mode or ""}
     with open_store() as store:
-        key, secret = store.access_keys.add(name, **limits)
-    if as_json:
-        show.emit({**_told(key), "key": secret})
-        return
-    show.say(secret)
-    show.note(f"this is the key {key.name}; it is not shown again")
+        key, secret = store.access_keys.add(name, **limits, mode=mode or "")
+    show.answer({**_told(key), "key": secret} if as_json else secret)
+    if not as_json:
+        show.note(f"this is the key {key.name}; it is not shown again")
 
 
 @keys.command("list")
@@ -170,10 +166,11 @@ def list_keys(as_json: bool) -> None:
     with open_store() as store:
         found = [(key, store.charges.spent_today(key.name)) for key in store.access_keys.all()]
     for key, spent in found:
-        if as_json:
-            show.emit({**_told(key), "spent_today": round(spent, 9)})
-        else:
-            show.say("  ".join((f"{key.name:<16}", key.created[:10], f"{dollars(spent)} today", *_limits(key))))
+        show.answer(
+            {**_told(key), "spent_today": round(spent, 9)}
+            if as_json
+            else "  ".join((f"{key.name:<16}", key.created[:10], f"{dollars(spent)} today", *_limits(key)))
+        )
     if not found and not as_json:
         show.note("there is no key; `recto serve keys add NAME` makes one")
 
@@ -190,10 +187,7 @@ def remove_key(name: str, as_json: bool) -> None:
 
     with open_store() as store:
         key = store.access_keys.remove(name)
-    if as_json:
-        show.emit(_told(key))
-    else:
-        show.say(f"the key {key.name} is removed")
+    show.answer(_told(key) if as_json else f"the key {key.name} is removed")
 
 
 def _told(key: "AccessKey") -> dict[str, object]:
@@ -212,3 +206,78 @@ def _limits(key: "AccessKey") -> list[str]:
     said += [f"at most {dollars(key.spend_day)} a day"] if key.spend_day is not None else []
     said += [f"{key.requests_per_minute} requests a minute"] if key.requests_per_minute else []
     return said + ([key.mode] if key.mode else [])
+
+
+@click.command("mcp")
+@click.option("--vault", metavar="DIR", help="Folder of notes to offer (default: the setting `vault`).")
+@click.option("--port", type=click.IntRange(0, 65535), help="Serve over HTTP at this port; 0 takes a free one.")
+@click.option("--allow-write", is_flag=True, help="Offer the tools that write notes and remember or forget facts.")
+@options.set_option
+def mcp(vault: str | None, port: int | None, allow_write: bool, assignments: tuple[str, ...]) -> None:
+    """Let other assistants search and read your notes, conversations and memory, as an MCP server.
+
+    Without --port it uses standard input and output: name `recto mcp` as the command of a server where your assistant
+    lists its MCP servers. With --port it serves this machine alone.
+
+    Example: recto mcp --vault notes
+    """
+    from recto.serve.launch import launch_mcp  # Starlette and uvicorn: only to serve
+
+    settings = options.assigned("--set", assignments)
+    launch_mcp(port=port, vault=vault, allow_write=allow_write, settings=settings, tell=show.say)
+
+
+@click.command("web")
+@options.settings_options
+@click.option("--port", type=click.IntRange(1, 65_535), metavar="N", help="The port to listen on (default: 8642).")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="NAME",
+    help="The address to listen on; others need the key.",
+)
+@click.option("--no-open", "stays_closed", is_flag=True, help="Print the link, and open no browser.")
+@click.option("--native", is_flag=True, help="Open a window of its own instead of a browser.")
+def web(flags: dict[str, str], port: int | None, host: str, stays_closed: bool, native: bool) -> None:
+    """Chat in the browser, and see beside every reply what went into it.
+
+    The link holds the key to the page: without it nobody gets in, other users of this machine included.
+
+    Example: recto web --vault notes --no-open
+    """
+    if find_spec("nicegui") is None:
+        raise Invalid(NEEDS_EXTRA)
+    has_display = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if native and (find_spec("webview") is None or not has_display):
+        raise Invalid(NEEDS_WINDOW)
+
+    ends = ExitStack()
+
+    def started(access: "PageAccess") -> None:
+        show.say(f"Recto listens on {access.link}")
+        if access.host not in ("127.0.0.1", "localhost", "::1"):
+            show.note("others on the network reach it too, over an unencrypted connection; they need the key")
+        if native:
+            import subprocess  # only for a window
+
+            # in a process of its own: its loop needs the main thread. Closing it ends nothing here
+            ends.callback(subprocess.Popen([sys.executable, "-c", WINDOW, access.one_time_link()]).terminate)
+        elif not stays_closed and has_display:
+            webbrowser.open(access.one_time_link())
+
+    from recto.web.address import listening_socket  # only here
+
+    # Ctrl-C is how the page ends
+    with listening_socket(host, port) as listening, suppress(KeyboardInterrupt), ends:
+        asyncio.run(_serve_page(flags, host, listening, started))
+
+
+async def _serve_page(
+    flags: dict[str, str], host: str, listening: "socket.socket", started: "Callable[[PageAccess], object]"
+) -> None:
+    from recto.api.desk import open_async  # the store: a third of a second
+    from recto.web.server import serve_page  # NiceGUI: a second
+
+    async with await open_async(settings=dict(flags)) as desk:
+        await serve_page(desk, host, listening, started)

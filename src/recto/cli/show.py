@@ -1,12 +1,15 @@
 """How things are put on the screen: the one place that writes to stdout and stderr, so that no text from elsewhere can
-steer the terminal. JSON lines, notes on stderr, times, shortened texts. Knows no command.
+steer the terminal. JSON lines, notes on stderr, times, shortened and folded texts. Knows no command.
+
+A line that is wider than the terminal continues on the next one between words, and a name that is too long even for a
+whole line after one of its signs: a terminal itself would cut both anywhere.
 """
 
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -15,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recto.base.text import counted as counted
-from recto.cli.folding import fold, fold_offsets, width_of
+from recto.errors import Invalid, RectoError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,6 +36,8 @@ _MARKS = str.maketrans({"●": "*", "○": "-"})
 _FENCES = ("```", "~~~")
 _OFF = ("", "0", "false", "no", "off")
 _forced: list[bool] = []
+# Who may read a file that is written.
+_PRIVATE = 0o600
 
 
 def force_plain() -> None:
@@ -53,7 +58,6 @@ def is_plain() -> bool:
 
 def _is_set() -> bool:
     from recto.base import locations
-    from recto.errors import RectoError
     from recto.settings import settings  # only where a user reads: a twentieth of a second
 
     try:
@@ -72,6 +76,11 @@ def emit(value: Any, *, err: bool = False) -> None:
     from recto import wire  # the message types: `recto --help` needs none of them
 
     click.echo(_CONTROL.sub(lambda sign: f"\\u{ord(sign[0]):04x}", wire.dumps(value)), err=err)
+
+
+def answer(value: Any) -> None:
+    """The answer of a command: words, or a value as JSON."""
+    say(value) if isinstance(value, str) else emit(value)
 
 
 def say(text: str, *, err: bool = False, nl: bool = True, **style: Any) -> None:
@@ -126,6 +135,26 @@ def hand_over(content: str | bytes) -> None:
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
+
+
+def write(output: str | None, content: str | bytes, *, is_private: bool = False) -> None:
+    """Writes the content to a file, or hands it over where none is named."""
+    if output is None:
+        hand_over(content)
+        return
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        mode = _PRIVATE if is_private else 0o666
+        with open(output, "wb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
+            file.write(data)
+    except OSError as why:
+        raise Invalid(f"cannot write {output}: {why.strerror}", path=output) from why
+
+
+def facts(rows: Iterable[tuple[str, str]], width: int = 12) -> None:
+    """Names at the left, values at the right."""
+    for name, value in rows:
+        say(f"{name:<{width}}{value}")
 
 
 def console(*, err: bool = False) -> "Console":
@@ -185,3 +214,120 @@ def when(created: str) -> str:
 def literal(value: Any) -> str:
     """As TOML writes it."""
     return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else f"{value}"
+
+
+# -- folding
+
+# A number stays with its %.
+_WORD = re.compile(r"(?:(?<!\s)\s++)?(?>(?:(?<=\d) (?=%)|\S)+)\s*+")
+# A path or a model's name continues after these; a name in it that is too long itself after the others.
+_PART = re.compile(r"[^/\\:=]*[/\\:=]+|[^/\\:=]+")
+_SMALLER_PART = re.compile(r"[^_\-]*[_\-]+|[^_\-]+")
+# "name   value": what follows continues below the value. Prose may have two spaces after a sentence.
+_LABEL = re.compile(r"\s*\S+(?: \S+)*(?<![.!?,;]) {2,}(?=\S)")
+# A row of a tree, up to its text.
+_BRANCH = re.compile(r"[│ ]*[├└]─ (?:[^\w\s] )?")
+_PADDING = re.compile(r"(?<=\S) {3,}(?=\S)")
+# A label may take so much of the width; values would be too narrow below a longer one.
+LABEL_SHARE = 0.4
+# A long name begins on a line that has so much room left.
+ROOM_SHARE = 0.5
+
+
+def fold(parts: Sequence[str], width: int) -> str:
+    """A line in parts, of which every other one (the second, the fourth …) is a code that takes no room."""
+    texts = list(parts)
+    if width_of("".join(texts[::2])) <= width:
+        return "".join(texts)
+    label = _label(texts[0], width)
+    texts[0] = texts[0][:label] + _PADDING.sub("  ", texts[0][label:])
+    texts[2::2] = [_PADDING.sub("  ", text) for text in texts[2::2]]
+    line = "".join(texts[::2])
+    hang = _hang(line, label, width)
+    return "".join(_broken(texts, line, fold_offsets(line, width, hang), hang))
+
+
+def fold_offsets(text: str, width: int, hang: int = 0) -> list[int]:
+    """Where a line is broken; every line but the first has `hang` less room."""
+    offsets: list[int] = []
+    room, whole = width, width - hang
+    for word in _WORD.finditer(text):
+        size = width_of(word[0].rstrip())
+        is_long = size > whole
+        if word.start() and size > room and (not is_long or room < ROOM_SHARE * whole):
+            offsets.append(word.start())
+            room = whole
+        for at, piece in _pieces(word, whole) if is_long and size > room else ((word.start(), word[0]),):
+            if at and width_of(piece.rstrip()) > room and [at] != offsets[-1:]:
+                offsets.append(at)
+                room = whole
+            room -= width_of(piece)
+    return offsets
+
+
+def _pieces(word: re.Match[str], width: int) -> Iterator[tuple[int, str]]:
+    """The pieces of a long word, with their places: up to a sign, or as much as fits on a line."""
+    for part in _PART.finditer(word[0]):
+        is_long = width_of(part[0].rstrip()) > width
+        for smaller in _SMALLER_PART.finditer(part[0]) if is_long else ():
+            yield from _chopped(word.start() + part.start() + smaller.start(), smaller[0], width)
+        if not is_long:
+            yield word.start() + part.start(), part[0]
+
+
+def _chopped(at: int, text: str, width: int) -> Iterator[tuple[int, str]]:
+    left, start, taken = sum(map(width_of, text.rstrip())), 0, 0
+    for end, sign in enumerate(text):
+        size = width_of(sign)
+        if start < end and taken + size > width and left > width:
+            yield at + start, text[start:end]
+            left, start, taken = left - taken, end, 0
+        taken += size
+    yield at + start, text[start:]
+
+
+def _label(text: str, width: int) -> int:
+    """The length of the label that a line begins with; 0 where it has none, or a long one."""
+    found = _LABEL.match(text)
+    return found.end() if found and width_of(found[0]) <= LABEL_SHARE * width else 0
+
+
+def _hang(line: str, label: int, width: int) -> int:
+    if branch := _BRANCH.match(line):
+        return branch.end()
+    indent = len(line) - len(line.lstrip())
+    hang = label or indent + (2 if _LABEL.match(line) else 0)
+    return hang if hang < width / 2 else 0
+
+
+def _broken(parts: Sequence[str], line: str, offsets: Sequence[int], hang: int) -> Iterator[str]:
+    """The parts with line ends at these places of the line, which every other part is a part of. Blanks before a line
+    end are left out."""
+    begins = set(offsets)
+    blanks = {at for offset in offsets for at in _blanks_before(line, offset)}
+    at = 0
+    for number, part in enumerate(parts):
+        if number % 2:
+            yield part
+            continue
+        for sign in part:
+            if at in begins:
+                yield "\n" + " " * hang
+            if at not in blanks:
+                yield sign
+            at += 1
+
+
+def _blanks_before(line: str, offset: int) -> Iterator[int]:
+    while offset and line[offset - 1].isspace():
+        offset -= 1
+        yield offset
+
+
+def width_of(text: str) -> int:
+    """In cells of the terminal."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # only for other signs than letters of English
+
+    return cell_len(text)

@@ -1,65 +1,132 @@
-"""Slash commands: what can be typed in the chat besides messages, at a terminal and in a pipe."""
+"""Slash commands: what can be typed in the chat besides messages, at a terminal and in a pipe.
 
-from collections.abc import Callable
+The table of actions names them. An action with a method is called with what is typed; all others have a function here.
+"""
+
+import re
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, cast
 
 from msgspec import Struct
+from rich.rule import Rule
 from rich.text import Text
 
+from recto.api.actions import BY_NAME, FOLLOWS_SETTINGS, Action, offered
+from recto.chat.blocks import Compaction
 from recto.chat.message import Message
-from recto.cli import slash_commands as commands
-from recto.cli import slash_conversations as conversations
+from recto.cli import options
+from recto.cli.agent import follow_run
 from recto.cli.chat_state import ChatState
+from recto.cli.drawing import sources as lists
 from recto.cli.drawing.costs import cost_lines
-from recto.cli.drawing.references import hit_lines
+from recto.cli.drawing.references import hit_lines, message_references
 from recto.cli.drawing.requests import draw_request
-from recto.cli.drawing.windows import FOLLOWS_SETTINGS, facts_table
-from recto.cli.folding import fold
-from recto.cli.show import shortened
+from recto.cli.drawing.results import learned_lines, tell, titled
+from recto.cli.drawing.transcripts import (
+    LOST_MESSAGES,
+    NOTHING_COMPACTED,
+    beside_summary,
+    block_in_words,
+    branch_in_words,
+    compaction_facts,
+    lost_in_words,
+    no_summary_in_words,
+    plan_tree,
+)
+from recto.cli.drawing.windows import draw_window, facts_table, outlook, setting_in_words, strategy_in_words
+from recto.cli.listener import Lines, follow
+from recto.cli.markdown import Page
+from recto.cli.questions import ask_changes, ask_trust, said_yes, show_server
+from recto.cli.screen import Screen
+from recto.cli.show import counted, fold, shortened, visible, when
+from recto.cli.terminal import edited
 from recto.errors import Invalid, NotFound
-from recto.settings.strategy import STRATEGIES
+from recto.settings.settings import conversation_key, specs
 from recto.sources.documents import read_attachment
-from recto.transfer.report import EXPORT_FORMATS
+from recto.sources.source import SourceKind
+from recto.transfer.report import EXPORT_FORMATS, ExportFormat
 
-# Messages that `/search` shows.
-SHOWN = 8
-STRATEGY_WORDS = (*STRATEGIES, FOLLOWS_SETTINGS)
+ALL = "all"
+STRATEGY = "context.strategy"
+# Messages that `/search` finds, that `/history` lists, among which `/references` looks for documents; conversations.
+FOUND, LISTED, LATEST, CONVERSATIONS = 8, 20, 200, 15
+# Sources that are available and listed without `all`, and facts that are found.
+FOLD = 12
+# Characters of a title in the name of an exported file.
+LONGEST_NAME = 60
+EXPORT_ENDINGS = {"markdown": ".md", "html": ".html", "json": ".jsonl"}
+NAMED: dict[str, SourceKind] = {"rules": "rule", "references": "reference", "tools": "tool"}
+PREFIXES = {"rules": ("rule",), "references": ("ref", "reference"), "tools": ("tool",)}
+HELP = """\
+/help COMMAND shows how to use one of them, with examples.
+MESSAGE is a number that /history lists, such as #12, or an id.
+Enter sends; Alt-Enter, Esc Enter or a backslash at the end of a line adds a line; pasted lines stay one text.
+The arrow up goes through what you typed before that begins like your line; Ctrl-R searches all of it.
+# TEXT is added to the project's memory file, after a question; ## sends a message that begins with #.
+@rule:NAME or @ref:NAME in a message includes a rule or a reference from then on.
+What you type while a reply comes waits and is sent as soon as it can be; the arrow up takes it back.
+Ctrl-C stops a reply and keeps what came; Ctrl-D quits."""
+
+
+class SlashCommand(Struct, frozen=True):
+    help: str
+    usage: str
+    examples: tuple[str, ...]
+    words: tuple[str, ...]
+    action: Action
+
+
+def _made(action: Action) -> SlashCommand:
+    slash = action.slash
+    assert slash is not None
+    examples = tuple(f"/{action.word} {each}".rstrip() for each in slash.arguments)
+    return SlashCommand(slash.help, slash.usage, examples, slash.words, action)
+
+
+COMMANDS = {action.word: _made(action) for action in offered("slash")}
 
 
 def run(chat: ChatState, line: str) -> None:
     """Runs a line that begins with a slash. Invalid for an unknown command."""
-    name, _, argument = line[1:].partition(" ")
-    _command(name).run(chat, argument.strip())
-
-
-def _help(chat: ChatState, argument: str) -> None:
-    if argument:
-        _help_with(chat, argument.removeprefix("/"))
-        return
-    table = facts_table((f"/{name}", known.help) for name, known in COMMANDS.items())
-    table.columns[0].style = "bold"
-    chat.console.print(table)
-    chat.tell("/help COMMAND shows how to use one of them, with examples.")
-    chat.tell("MESSAGE is a number that /history lists, such as #12, or an id.")
-    chat.tell(
-        "Enter sends; Alt-Enter, Esc Enter or a backslash at the end of a line adds a line; pasted lines stay one text."
-    )
-    chat.tell("The arrow up goes through what you typed before that begins like your line; Ctrl-R searches all of it.")
-    chat.tell("# TEXT is added to the project's memory file, after a question; ## sends a message that begins with #.")
-    chat.tell("@rule:NAME or @ref:NAME in a message includes a rule or a reference from then on.")
-    chat.tell("What you type while a reply comes waits and is sent as soon as it can be; the arrow up takes it back.")
-    chat.tell("Ctrl-C stops a reply and keeps what came; Ctrl-D quits.")
-
-
-def _help_with(chat: ChatState, name: str) -> None:
+    name, _, typed = line[1:].partition(" ")
     known = _command(name)
-    chat.console.print(Text(f"/{name} {known.usage}".rstrip(), "bold"))
-    chat.console.print(Text(fold([f"  {known.help}"], chat.console.width)))
-    for example in known.examples:
-        chat.tell(f"  {example}")
+    if own := OWN.get(name):
+        own(chat, typed.strip())
+    else:
+        act(chat, known.action.name, **_given(chat, known, typed.strip()))
 
 
-def _command(name: str) -> "SlashCommand":
+def act(chat: ChatState, name: str, **given: Any) -> Any:
+    """Does an action of the table, about this conversation, and shows its result as its command would."""
+    done = BY_NAME[name].perform(chat.desk, chat.talk, given)
+    if isinstance(done.result, Compaction):
+        chat.resized(done.result)
+    tell(chat, done)
+    return done.result
+
+
+def _given(chat: ChatState, known: SlashCommand, typed: str) -> dict[str, Any]:
+    """The arguments of an action, from what was typed; the last of them takes the rest."""
+    action = known.action
+    names = ["message"] * (action.target == "message") + [each.name for each in action.arguments]
+    parts = typed.split(maxsplit=len(names) - 1) if names else []
+    numbers = [each.name for each in action.arguments if each.kind == "number"]
+    given: dict[str, Any] = dict(zip(names, parts, strict=False))
+    if len(given) < len(names) or (typed and not names) or not all(given[each].isdecimal() for each in numbers):
+        raise Invalid(f"/{action.word} takes {known.usage or 'nothing'}; /help {action.word} shows how to use it")
+    given |= {each: int(given[each]) for each in numbers}
+    return given | ({"conversation": _stored(chat)} if action.target == "named" else {})
+
+
+def _stored(chat: ChatState) -> str:
+    if chat.talk.id is None:
+        raise Invalid("this conversation is new: there is nothing in it yet")
+    return chat.talk.id
+
+
+def _command(name: str) -> SlashCommand:
     if name not in COMMANDS:
         near = get_close_matches(name, COMMANDS, 1)
         hint = f"did you mean /{near[0]}?" if near else "/help lists them"
@@ -67,26 +134,299 @@ def _command(name: str) -> "SlashCommand":
     return COMMANDS[name]
 
 
-def _search(chat: ChatState, argument: str) -> None:
+def _do_help(chat: ChatState, argument: str) -> None:
+    if argument:
+        name = argument.removeprefix("/")
+        known = _command(name)
+        chat.console.print(Text(f"/{name} {known.usage}".rstrip(), "bold"))
+        chat.console.print(Text(fold([f"  {known.help}"], chat.console.width)))
+        for example in known.examples:
+            chat.tell(f"  {example}")
+        return
+    table = facts_table((f"/{name}", known.help) for name, known in COMMANDS.items())
+    table.columns[0].style = "bold"
+    chat.console.print(table)
+    for line in HELP.splitlines():
+        chat.tell(line)
+
+
+# -- the window
+
+
+def _do_context(chat: ChatState, argument: str) -> None:
+    with chat.console.status("counting…"):
+        window = chat.talk.window(argument, strategy=chat.strategy, attachments=tuple(chat.attachments))
+    drawn = chat.talk.numbered(window.to_json())
+    draw_window(chat.console, drawn, outlook=outlook(chat.talk.context_settings, window.plan))
+
+
+def _do_compact(chat: ChatState, argument: str) -> None:
+    listener = Screen(chat.console, stopped=NOTHING_COMPACTED) if chat.console.is_terminal else Lines()
+    follow(chat.talk.stream_compaction(argument), listener, chat.watch)
+    if block := chat.talk.compaction():
+        chat.resized(block)
+
+
+def _do_summary(chat: ChatState, argument: str) -> None:
+    if argument not in ("", "edit", "lost"):
+        raise Invalid("/summary takes edit, lost, or nothing")
+    block = chat.talk.summary_block()
+    if argument == "edit":
+        _edit_summary(chat, block)
+    elif argument == "lost":
+        found, archived = chat.talk.lost_facts(LOST_MESSAGES), block.messages_archived
+        _print_lines(chat, lost_in_words(found, looked_at=min(LOST_MESSAGES, archived), archived=archived))
+    else:
+        chat.console.print(facts_table(chat.talk.numbered(list(compaction_facts(block)))))
+        chat.console.print()
+        if block.summary and block.made_by != "model":  # a line for each message, which Markdown would join
+            _print_lines(chat, block.summary.splitlines())
+        else:
+            chat.console.print(Page(visible(block.summary) or no_summary_in_words(block)))
+        _print_lines(chat, beside_summary(block))
+
+
+def _print_lines(chat: ChatState, lines: Iterable[str]) -> None:
+    for line in lines:
+        chat.console.print(visible(line), soft_wrap=not chat.console.is_terminal, highlight=False)
+
+
+def _edit_summary(chat: ChatState, block: Compaction) -> None:
+    if not options.has_keyboard():
+        raise Invalid("there is no keyboard to edit with; `recto context summary --text FILE` replaces a summary")
+    text = edited(block.summary)
+    chat.tell("the summary is unchanged" if text is None else block_in_words(chat.talk.edit_summary(text)))
+
+
+def _do_pin(chat: ChatState, argument: str) -> None:
     if not argument:
-        raise Invalid("/search takes the words to look for")
-    with chat.console.status("searching…"):
-        found = chat.desk.search(argument, limit=SHOWN)
-    for hit in found:
-        for line in hit_lines(hit, argument):
-            chat.console.print(Text.from_ansi(line))
-    for text in filter(None, (found.note, "" if found else "nothing was found")):
-        chat.tell(text)
+        chat.offer("pin")
+        chat.tell("/pin MESSAGE keeps one of them in every window, /pin last your last one")
+        return
+    if argument == "last":
+        found = next((message for message in chat.talk.path() if message.role == "user"), None)
+        if found is None:
+            raise Invalid("there is no message yet to pin")
+        argument = found.id
+    act(chat, "conversations pin", message=argument)
 
 
-def _document(chat: ChatState, argument: str) -> None:
+def _do_unpin(chat: ChatState, argument: str) -> None:
+    if argument:
+        act(chat, "conversations unpin", message=argument)
+        return
+    block = chat.talk.compaction()
+    pinned = [chat.talk.message(id) for id in block.pinned] if block else []
+    for message in pinned:
+        chat.tell(f"#{message.said}  {shortened(message.text, 60)}")
+    chat.tell("/unpin MESSAGE unpins one of them" if pinned else "nothing is pinned")
+
+
+def _do_strategy(chat: ChatState, argument: str) -> None:
+    if argument:
+        chosen = None if argument == FOLLOWS_SETTINGS else argument
+        chat.talk.use_strategy(chosen)
+        chat.strategy = chosen  # the option that the chat was started with would win over the conversation's choice
+    used = chat.talk.strategy_in_force(chat.strategy)
+    chat.tell(strategy_in_words(chat.talk.strategy, used) + ("" if argument else "; /strategy NAME changes that"))
+
+
+def _do_set(chat: ChatState, argument: str) -> None:
+    """Lists the settings of the conversation, shows one, or keeps one."""
+    key, _, value = argument.partition(" ")
+    if not key:
+        for name in chat.talk.chosen_settings:
+            chat.tell(setting_in_words(name, chat.talk.settings))
+        more = "" if chat.talk.chosen_settings else "this conversation has no settings of its own; "
+        chat.tell(f"{more}/set KEY VALUE keeps one, /unset KEY follows yours again")
+    elif value.strip():
+        _keep(chat, key, value.strip())
+    else:
+        chat.tell(setting_in_words(conversation_key(key, "/set"), chat.talk.settings))
+
+
+def _do_unset(chat: ChatState, argument: str) -> None:
+    if not argument:
+        raise Invalid("/unset takes the KEY of a setting; /set lists those of this conversation")
+    _keep(chat, argument, None)
+
+
+def _keep(chat: ChatState, key: str, value: str | None) -> None:
+    full = conversation_key(key, "/unset" if value is None else "/set")
+    chat.talk.set_setting(full, value)
+    if full == STRATEGY:  # as with /strategy
+        chat.strategy = value
+    if chat.usage:
+        chat.measure()
+    if value and chat.talk.settings.origin(full) == "option":
+        chat.tell(f"the option that this chat was started with wins over {full} for now")
+    chat.tell(setting_in_words(full, chat.talk.settings))
+
+
+def _do_settings(chat: ChatState, argument: str) -> None:
+    settings, own = chat.talk.settings, chat.talk.chosen_settings
+    found = [spec for spec in specs() if argument.lower() in spec.key]
+    if not found:
+        raise NotFound(f"no setting has {argument} in its name; /settings lists all of them")
+    for spec in sorted(found, key=lambda spec: spec.key not in own):
+        style = "bold" if settings.origin(spec.key) != "default" else ""
+        chat.console.print(Text(visible(setting_in_words(spec.key, settings)), style))
+        if len(found) == 1:
+            chat.tell(f"  {spec.help}; {spec.allowed}")
+    chat.tell("/set KEY VALUE keeps a context. setting with this conversation; `recto config set` changes yours")
+
+
+def _do_request(chat: ChatState, argument: str) -> None:
+    record = chat.talk.request(argument) if argument else chat.talk.last_request()
+    if record is None:
+        raise NotFound("nothing has been sent yet in this conversation")
+    draw_request(chat.console, chat.talk.numbered(record.to_json()))
+
+
+def _do_cost(chat: ChatState, argument: str) -> None:
+    chat.console.print(facts_table(cost_lines(chat.talk, chat.desk)))
+
+
+# -- sources and memory
+
+
+def _do_references(chat: ChatState, argument: str) -> None:
+    """Lists references; below them the documents of the last turn, or of all turns."""
+    _sources(chat, "references", argument)
+    if argument in ("", ALL):
+        chat.console.print(Rule(style="dim") if chat.console.is_terminal else "")
+        _documents(chat, argument)
+
+
+def _documents(chat: ChatState, argument: str) -> None:
+    """Lists the documents of the last turn that has any; with `all`, of every turn."""
+    found = chat.talk.messages(limit=None if argument == ALL else LATEST)
+    turns = [message for message in found if message.references]
+    if not turns:
+        chat.tell("no documents were referred to")
+        return
+    if argument != ALL:
+        last = max(at for at, message in enumerate(found) if message.references)
+        starts = [at for at, message in enumerate(found[: last + 1]) if message.role == "user"]
+        turns = found[starts[-1] if starts else last : last + 1]
+    for line in message_references(turns, is_terminal=chat.console.is_terminal, fold=None):
+        chat.console.print(Text.from_ansi(line))
+
+
+def _do_tools(chat: ChatState, argument: str) -> None:
+    verb, _, name = argument.partition(" ")
+    if verb == "ask" and name.strip():
+        act(chat, "sources ask", tool=name)
+    elif argument == "servers":
+        servers = lists.ServerList(chat.talk.agent.servers, chat.desk.servers.statuses())
+        servers.draw(chat.console)
+        if not servers:
+            chat.tell("this agent has no MCP servers; `mcpServers` in its agent.toml or in .mcp.json names them")
+    else:
+        if argument in ("", ALL):
+            chat.desk.servers.refresh()
+        _sources(chat, "tools", argument)
+
+
+def _do_rules(chat: ChatState, argument: str) -> None:
+    _sources(chat, "rules", argument)
+
+
+def _sources(chat: ChatState, command: str, argument: str) -> None:
+    verb, _, rest = argument.partition(" ")
+    name = rest.strip()
+    if verb in ("", ALL) and not name:
+        _list_sources(chat, command, fold=None if verb else FOLD)
+    elif verb == "mode" and " " in name:
+        name, _, mode = name.rpartition(" ")
+        act(chat, "sources mode", named=_id(command, name), mode=mode)
+    elif verb in ("add", "remove") and name:
+        act(chat, f"sources {verb}", names=(_id(command, name),))
+    else:
+        more = ", ask NAME, servers" if command == "tools" else ""
+        raise Invalid(f"/{command} takes add NAME, remove NAME, mode NAME MODE{more}, all, or nothing")
+
+
+def _id(command: str, name: str) -> str:
+    """The id for a typed name, with or without quotes and kind: `/rules add rule:latin` works too."""
+    typed, colon, rest = name.strip().partition(":")
+    unquoted = rest.strip() if colon and typed.lower().lstrip("@") in PREFIXES[command] else name.strip()
+    if len(unquoted) > 1 and unquoted[0] == unquoted[-1] == '"':
+        unquoted = unquoted[1:-1].strip()
+    return f"{NAMED[command]}:{unquoted}"
+
+
+def _list_sources(chat: ChatState, command: str, fold: int | None) -> None:
+    kind = NAMED[command]
+    with chat.console.status("looking…"):
+        found = chat.talk.sources((kind,))
+    lists.draw_items(chat.console, found.items, fold=fold, more=f" (/{command} all shows them)")
+    if found.items:
+        chat.tell(f"{lists.LEGEND} · /{command} add NAME, remove NAME, mode NAME MODE")
+    else:
+        chat.tell(f"{chat.talk.agent.name} has no {kind}s")
+    for text in found.notes:
+        chat.tell(f"· {text}")
+
+
+def _do_memory(chat: ChatState, argument: str) -> None:
+    verb, _, rest = argument.partition(" ")
+    rest = rest.strip()
+    if verb in ("add", "forget") and not rest:
+        raise Invalid("/memory takes add TEXT, forget N, words to look for, or nothing")
+    if verb == "add":
+        for line in learned_lines(chat.desk.facts.learn(rest, conversation=chat.talk.id)):
+            chat.tell(line)
+    elif verb == "forget":
+        if not rest.isdecimal():
+            raise Invalid("/memory forget takes the number of a fact, which /memory WORDS shows")
+        known = chat.desk.facts.fact(int(rest))
+        if not chat.is_at_terminal or said_yes(chat.console, f"forget “{shortened(known.text, 60)}”? [y]es / [N]o "):
+            chat.tell(f"forgotten: {shortened(chat.desk.facts.forget(known.number).text, 70)}")
+    elif argument:
+        act(chat, "memory search", text=argument, limit=FOLD)
+    else:
+        act(chat, "memory relevance", text="")
+
+
+def _do_trust(chat: ChatState, argument: str) -> None:
+    """Lets a server of the project run, and accepts tools that have changed; without a name it lists servers that wait
+    for it."""
+    waiting = chat.untrusted()
+    if not argument:
+        lists.ServerList(waiting, chat.desk.servers.statuses()).draw(chat.console)
+        chat.tell("/trust SERVER lets one of them run" if waiting else "no MCP server waits for your trust")
+        return
+    config = chat.talk.agent.server(argument)
+    if config and config not in waiting:
+        changes = chat.desk.tool_changes(argument, chat.talk.agent.name)
+        if not changes and config.is_yours:
+            raise Invalid(f"{argument} is your own and needs no trust", name=argument)
+        if not changes:
+            chat.tell(f"{config.name} is trusted already")
+        elif ask_changes(chat.console, changes, is_at_terminal=chat.is_at_terminal):
+            chat.desk.accept_tools(changes)
+            chat.tell(f"{counted(len(changes), 'tool')} of {config.name} accepted as shown")
+        return
+    if config and not chat.is_at_terminal:
+        show_server(chat.console, config)
+    if config is None or not chat.is_at_terminal or ask_trust(chat.console, config):
+        chat.trust(argument, config)
+    else:
+        chat.tell(f"{config.name} is not started; /trust {config.name} asks again")
+
+
+# -- what goes with the next message
+
+
+def _do_document(chat: ChatState, argument: str) -> None:
     if argument:
         chat.talk.open_document(None if argument == "none" else argument)
     now = chat.talk.document
     chat.tell(f"{now} goes with every message; /document none closes it" if now else "no document is open")
 
 
-def _attach(chat: ChatState, argument: str) -> None:
+def _do_attach(chat: ChatState, argument: str) -> None:
     if argument == "none":
         chat.attachments.clear()
     elif argument:
@@ -96,64 +436,8 @@ def _attach(chat: ChatState, argument: str) -> None:
     chat.tell(f"with your next message: {files}; /attach none clears this" if files else "nothing is attached")
 
 
-def _undo(chat: ChatState, argument: str) -> None:
-    before = chat.talk.messages(limit=1)
-    taken = chat.talk.undo()
-    chat.undone += [message.id for message in before]
-    what = shortened(taken.text, 70) or "the clear"
-    chat.tell(f"taken back: {what} (nothing is deleted; /redo returns to it)")
-
-
-def _redo(chat: ChatState, argument: str) -> None:
-    if not chat.undone:
-        raise Invalid("there is nothing to redo: /undo was not used since the last message")
-    chat.talk.fork(chat.undone.pop())
-    _tell_follows(chat, next(message for message in chat.talk.path() if not message.compaction))
-
-
-def _fork(chat: ChatState, argument: str) -> None:
-    if argument:
-        message = chat.talk.message(argument)
-        chat.talk.fork(message.id)
-        _tell_follows(chat, message)
-        return
-    chat.offer("fork at")
-    chat.tell("/fork MESSAGE continues from one of them")
-
-
-def _tell_follows(chat: ChatState, message: Message) -> None:
-    text = shortened(message.text, 60)
-    chat.tell(f"the next message follows #{message.said}" + (f": {text}" if text else ""))
-
-
-def _model(chat: ChatState, argument: str) -> None:
-    if argument:
-        chat.talk.use(argument)
-        with chat.console.status("counting…"):
-            chat.measure()
-    chat.tell(f"{chat.talk.model} answers" + ("" if argument else "; /model NAME changes that"))
-
-
-def _request(chat: ChatState, argument: str) -> None:
-    record = chat.talk.request(argument) if argument else chat.talk.last_request()
-    if record is None:
-        raise NotFound("nothing has been sent yet in this conversation")
-    draw_request(chat.console, chat.talk.numbered(record.to_json()))
-
-
-def _cost(chat: ChatState, argument: str) -> None:
-    chat.console.print(facts_table(cost_lines(chat.talk, chat.desk)))
-
-
-def _thinking(chat: ChatState, argument: str) -> None:
-    if argument not in ("on", "off", ""):
-        raise Invalid("/thinking takes on or off")
-    chat.thinking = argument == "on" if argument else not chat.thinking
-    chat.tell(f"thinking is {'shown' if chat.thinking else 'not shown'}")
-
-
-def _waiting(chat: ChatState, argument: str) -> None:
-    """Lists what waits; `drop` takes the newest or the one of a number back."""
+def _do_waiting(chat: ChatState, argument: str) -> None:
+    """Lists what waits; `drop` takes back the newest, or the one with a number."""
     verb, _, number = argument.partition(" ")
     found = chat.talk.waiting()
     if verb not in ("", "drop") or (number and not number.strip().isdecimal()):
@@ -162,8 +446,7 @@ def _waiting(chat: ChatState, argument: str) -> None:
         place = int(number) - 1 if number else len(found) - 1
         if not 0 <= place < len(found):
             raise NotFound(f"there is no waiting message {number.strip()}; /waiting lists them")
-        taken = chat.talk.take_back(found[place].id)
-        chat.tell(f"taken back: {shortened(taken.text, 70)}")
+        chat.tell(f"taken back: {shortened(chat.talk.take_back(found[place].id).text, 70)}")
         found = chat.talk.waiting()
     for place, each in enumerate(found, 1):
         chat.tell(f"{place}  {shortened(each.text, 70)}")
@@ -172,221 +455,219 @@ def _waiting(chat: ChatState, argument: str) -> None:
     chat.tell(hint if found else "nothing is waiting")
 
 
-def _quit(chat: ChatState, argument: str) -> None:
+def _do_model(chat: ChatState, argument: str) -> None:
+    if argument:
+        chat.talk.use(argument)
+        with chat.console.status("counting…"):
+            chat.measure()
+    chat.tell(f"{chat.talk.model} answers" + ("" if argument else "; /model NAME changes that"))
+
+
+def _do_thinking(chat: ChatState, argument: str) -> None:
+    if argument not in ("on", "off", ""):
+        raise Invalid("/thinking takes on or off")
+    chat.thinking = argument == "on" if argument else not chat.thinking
+    chat.tell(f"thinking is {'shown' if chat.thinking else 'not shown'}")
+
+
+# -- branches and conversations
+
+
+def _do_undo(chat: ChatState, argument: str) -> None:
+    before = chat.talk.messages(limit=1)
+    act(chat, "conversations undo")
+    chat.undone += [message.id for message in before]
+    chat.tell("nothing is deleted: /redo returns to it")
+
+
+def _do_redo(chat: ChatState, argument: str) -> None:
+    if not chat.undone:
+        raise Invalid("there is nothing to redo: /undo was not used since the last message")
+    chat.talk.fork(chat.undone.pop())
+    _tell_follows(chat, next(message for message in chat.talk.path() if not message.compaction))
+
+
+def _do_fork(chat: ChatState, argument: str) -> None:
+    if argument:
+        act(chat, "conversations fork", message=argument)
+        return
+    chat.offer("fork at")
+    chat.tell("/fork MESSAGE continues from one of them")
+
+
+def _tell_follows(chat: ChatState, message: Message, text: str = "") -> None:
+    text = shortened(text or message.text, 60)
+    chat.tell(f"the next message follows #{message.said}" + (f": {text}" if text else ""))
+
+
+def _do_branches(chat: ChatState, argument: str) -> None:
+    ends = chat.talk.branches()
+    if not ends:
+        raise NotFound("there is no branch yet: the conversation has no message")
+    if argument:
+        place = int(argument) if argument.isdecimal() else 0
+        if not 0 < place <= len(ends):
+            raise NotFound(f"there is no branch {argument}; there are {len(ends)}: /branches lists them")
+        end = ends[place - 1].message
+        chat.talk.fork(end.id)
+        _tell_follows(chat, end, branch_in_words(end))
+        return
+    for number, each in enumerate(ends, 1):
+        mark, leaf = "*" if each.is_head else " ", each.message
+        chat.tell_row(f"{mark} {number:>2}  {when(leaf.created)}  #{leaf.said:<3}  ", branch_in_words(leaf))
+    if len(ends) > 1:
+        chat.tell("/branches N continues at the end of one of them")
+
+
+def _do_history(chat: ChatState, argument: str) -> None:
+    if argument and not (argument.isdecimal() and argument.isascii() and int(argument) > 0):
+        raise Invalid("/history takes how many messages to list, or nothing")
+    chat.offer("list", int(argument) if argument else LISTED)
+
+
+def _do_search(chat: ChatState, argument: str) -> None:
+    if not argument:
+        raise Invalid("/search takes the words to look for")
+    with chat.console.status("searching…"):
+        found = chat.desk.search(argument, limit=FOUND)
+    for hit in found:
+        for line in hit_lines(hit, argument):
+            chat.console.print(Text.from_ansi(line))
+    for text in filter(None, (found.note, "" if found else "nothing was found")):
+        chat.tell(text)
+
+
+def _do_conversations(chat: ChatState, argument: str) -> None:
+    with chat.console.status("searching…"):
+        find = chat.desk.find_conversations
+        found = find(argument, limit=CONVERSATIONS) if argument else chat.desk.conversations(limit=CONVERSATIONS)
+    width = max((len(f"#{each.number}") for each in found), default=0)
+    for each in found:
+        mark = "*" if each.number == chat.talk.number else " "
+        head = f"{mark} {f'#{each.number}':>{width}}  {when(each.updated)}  {each.messages:>5}  "
+        chat.tell_row(head, titled(each))
+    if found:
+        chat.tell("/switch NAME continues one of them, by its number or title")
+    else:
+        chat.tell("no conversation was found" if argument else "there is no conversation yet")
+
+
+def _do_switch(chat: ChatState, argument: str) -> None:
+    if not argument:
+        raise Invalid("/switch takes the number or title of a conversation; /conversations lists them")
+    found = chat.desk.conversation(argument, as_left=True)
+    if found.id == chat.talk.id:
+        raise Invalid(f"this is {found.name} already")
+    chat.switch(found)
+    chat.tell(chat.greeting())
+    chat.recall_end()
+
+
+def _do_delete(chat: ChatState, argument: str) -> None:
+    """Moves the conversation to the trash, and begins a new one."""
+    if argument:
+        raise Invalid("/delete takes nothing: it is about this conversation; /switch goes to another one")
+    act(chat, "conversations delete", conversation=_stored(chat))
+    chat.switch(chat.desk.conversation(agent=chat.talk.agent.name))
+    chat.tell("this is a new conversation")
+
+
+def _do_export(chat: ChatState, argument: str) -> None:
+    """Writes the conversation to a file, by default as Markdown and named by its title."""
+    first, _, rest = argument.partition(" ")
+    format, named = (first, rest.strip()) if first in EXPORT_FORMATS else ("", argument)
+    if named:
+        file = Path(named).expanduser()
+        format = format or _format_of(named, file)
+    else:
+        format = format or "markdown"
+        words = re.findall(r"\w+", chat.talk.title or f"conversation {chat.talk.number}")
+        file = Path("-".join(words)[:LONGEST_NAME] + EXPORT_ENDINGS[format])
+    if file.is_dir():
+        raise Invalid(f"{file} is a folder: name a file in it", path=str(file))
+    if file.exists() and not chat.is_at_terminal:
+        raise Invalid(f"{file} exists already: /export FILE takes another name", path=str(file))
+    if file.exists() and not said_yes(chat.console, f"{file} exists already. Replace it? [y]es / [N]o "):
+        chat.tell(f"{file} is left as it is; /export FILE takes another name")
+        return
+    chat.tell(f"written to {chat.desk.export(file, _stored(chat), format=cast(ExportFormat, format))}")
+
+
+def _format_of(named: str, file: Path) -> str:
+    """The format that a file's name asks for; Invalid if it may be meant as a format that does not exist."""
+    suffix = file.suffix.lower()
+    is_known = suffix in (*options.SUFFIXES, ".json", ".jsonl") or file.is_dir()
+    if not is_known and (suffix or (file.name == named and " " not in named)):
+        formats = ", ".join(EXPORT_FORMATS)
+        raise Invalid(f"there is no format {suffix[1:] or named}: /export takes {formats}, followed by any FILE")
+    return options.SUFFIXES.get(suffix, "json")
+
+
+# -- replies
+
+
+def _do_edit(chat: ChatState, argument: str) -> None:
+    named, _, text = argument.partition(" ")
+    if not named:
+        chat.offer("edit")
+        chat.tell("/edit MESSAGE changes one of yours; TEXT after it replaces its text at once")
+        return
+    message = chat.talk.message(named)
+    wanted: str | None = text.strip() or message.text
+    if not text.strip() and message.role == "user":
+        if not options.has_keyboard():
+            raise Invalid("there is no keyboard to edit with: /edit MESSAGE TEXT gives the new text")
+        wanted = edited(message.text)
+    if wanted is None:
+        chat.tell("the message is unchanged")
+        return
+    listener = chat.listener()
+    events = chat.talk.stream_edit(message.id, wanted, can_ask=listener.answers, strategy=chat.strategy)
+    follow(events, listener, chat.watch)
+
+
+def _do_regenerate(chat: ChatState, argument: str) -> None:
+    listener = chat.listener()
+    events = chat.talk.stream_regenerate(model=argument or None, can_ask=listener.answers, strategy=chat.strategy)
+    follow(events, listener, chat.watch)
+
+
+def _do_goal(chat: ChatState, argument: str) -> None:
+    """Works toward a goal; alone, shows the plan of the last one."""
+    run = chat.talk.last_run() if argument in ("", "stop") else None
+    if argument == "stop":
+        # a run that is going on is stopped by `ChatState.take`: this command would come after it
+        if run is None or run.status == "done":
+            raise Invalid("no goal is being worked on")
+        chat.tell(f"no run is going on; the last one is {run.status}: /goal continue goes on with it")
+    elif argument:
+        if chat.is_at_terminal:
+            chat.ask_trust()
+        listener = chat.listener()
+        word, _, steps = argument.partition(" ")
+        continues = word == "continue" and (not steps or (steps.strip().isdecimal() and len(steps.strip()) <= 5))
+        events = chat.talk.stream_goal(
+            None if continues else argument,
+            max_steps=int(steps) if continues and steps else None,
+            can_ask=listener.answers,
+            strategy=chat.strategy,
+        )
+        follow_run(events, listener, chat.talk, chat.watch)
+    elif run:
+        for line in plan_tree(run.goal, run.plan):
+            chat.tell(line)
+        because = f": {run.because}" if run.because else ""
+        status = "interrupted" if run.status == "running" else run.status
+        chat.tell(f"{status}{because}; {run.steps} of {run.max_steps} steps used")
+    else:
+        chat.tell("there is no goal yet: /goal TEXT begins to work toward one")
+
+
+def _do_quit(chat: ChatState, argument: str) -> None:
     chat.over = True
 
 
-class SlashCommand(Struct, frozen=True):
-    help: str
-    run: Callable[[ChatState, str], None]
-    usage: str
-    """What may follow it; capitals stand for what the user chooses."""
-    examples: tuple[str, ...]
-    words: tuple[str, ...] = ()
-    """Words that may follow it, for completion."""
-
-
-COMMANDS = {
-    "help": SlashCommand("list these commands", _help, "[COMMAND]", ("/help", "/help pin")),
-    "context": SlashCommand(
-        "show what would be sent with your next message, and why",
-        commands.show_window,
-        "[TEXT]",
-        ("/context", "/context Who owns her?"),
-    ),
-    "compact": SlashCommand(
-        "summarize all but the latest messages now; KEEP says what to keep",
-        commands.compact,
-        "[KEEP]",
-        ("/compact", "/compact the prices"),
-    ),
-    "uncompact": SlashCommand("take back the newest compaction", commands.uncompact, "", ("/uncompact",)),
-    "summary": SlashCommand(
-        "show the summary of archived messages; edit changes it, lost lists what it does not tell",
-        commands.summary,
-        "[edit | lost]",
-        ("/summary", "/summary lost"),
-        ("edit", "lost"),
-    ),
-    "pin": SlashCommand(
-        "keep a MESSAGE in every window; last is your last one",
-        commands.pin,
-        "[MESSAGE | last]",
-        ("/pin", "/pin 1", "/pin last"),
-        ("last",),
-    ),
-    "unpin": SlashCommand(
-        "let a pinned MESSAGE be archived again; alone, list pinned messages",
-        commands.unpin,
-        "[MESSAGE]",
-        ("/unpin", "/unpin 1"),
-    ),
-    "priority": SlashCommand(
-        "MESSAGE N: how much a message matters to hybrid, from 1 to 10",
-        commands.priority,
-        "MESSAGE N",
-        ("/priority 1 9",),
-    ),
-    "strategy": SlashCommand(
-        "show what happens when the window is full; NAME changes it",
-        commands.strategy,
-        "[NAME]",
-        ("/strategy", "/strategy hybrid", "/strategy default"),
-        STRATEGY_WORDS,
-    ),
-    "set": SlashCommand(
-        "KEY VALUE: keep a setting with this conversation; alone, list its settings",
-        commands.keep_setting,
-        "[KEY [VALUE]]",
-        ("/set", "/set context.threshold 0.7", "/set context.threshold"),
-    ),
-    "unset": SlashCommand(
-        "KEY: follow your own settings again", commands.drop_setting, "KEY", ("/unset context.threshold",)
-    ),
-    "settings": SlashCommand(
-        "list settings with value and origin, those of this conversation first; WORD filters",
-        commands.list_settings,
-        "[WORD]",
-        ("/settings", "/settings model", "/settings context.budget"),
-    ),
-    "history": SlashCommand(
-        "list the latest messages of this conversation by number; N says how many",
-        conversations.history,
-        "[N]",
-        ("/history", "/history 5"),
-    ),
-    "conversations": SlashCommand(
-        "list conversations; WORDS search their titles and messages",
-        conversations.conversations,
-        "[WORDS]",
-        ("/conversations", "/conversations boat"),
-    ),
-    "switch": SlashCommand(
-        "continue another conversation, by its number or title", conversations.switch, "NAME", ("/switch 1",)
-    ),
-    "search": SlashCommand(
-        "find messages by words and meaning, in all conversations", _search, "WORDS", ("/search boat",)
-    ),
-    "rules": SlashCommand(
-        "list rules; add, remove or mode NAME changes them",
-        commands.rules,
-        "[add NAME | remove NAME | mode NAME MODE | all]",
-        ("/rules", "/rules remove style", "/rules add style", "/rules mode style manual"),
-        commands.WORDS,
-    ),
-    "references": SlashCommand(
-        "the same for references, and list documents of the last turn; all: of all turns",
-        commands.references,
-        "[add NAME | remove NAME | mode NAME MODE | all]",
-        ("/references", "/references all", "/references add prices"),
-        commands.WORDS,
-    ),
-    "tools": SlashCommand(
-        "the same for tools, as SERVER/NAME; ask NAME takes an always back; servers shows their state",
-        commands.tools,
-        "[add NAME | remove NAME | mode NAME MODE | ask NAME | servers | all]",
-        (
-            "/tools",
-            "/tools servers",
-            "/tools remove harbour/berth",
-            "/tools add harbour/berth",
-            "/tools ask harbour/berth",
-        ),
-        commands.TOOL_WORDS,
-    ),
-    "memory": SlashCommand(
-        "show the memory that goes with your next message; add TEXT, forget N or WORDS to search",
-        commands.memory,
-        "[add TEXT | forget N | WORDS]",
-        ("/memory", "/memory add I prefer short answers", "/memory short answers", "/memory forget 1"),
-        ("add", "forget"),
-    ),
-    "trust": SlashCommand(
-        "let an MCP server of the project run, after showing what it runs, or accept tools that have changed; alone, "
-        "list the servers that wait for it",
-        commands.trust,
-        "[SERVER]",
-        ("/trust", "/trust harbour"),
-    ),
-    "document": SlashCommand(
-        "send a note with every message: PATH, or none to close it",
-        _document,
-        "[PATH | none]",
-        ("/document", "/document Welcome.md", "/document none"),
-        ("none",),
-    ),
-    "attach": SlashCommand(
-        "send an image, a PDF or a text FILE with your next message; none clears",
-        _attach,
-        "[FILE | none]",
-        ("/attach notes/Welcome.md", "/attach", "/attach none"),
-        ("none",),
-    ),
-    "undo": SlashCommand("take back your last message and its reply", _undo, "", ("/undo",)),
-    "redo": SlashCommand("return to what /undo took back", _redo, "", ("/redo",)),
-    "fork": SlashCommand("continue from an earlier MESSAGE, on a new branch", _fork, "[MESSAGE]", ("/fork", "/fork 1")),
-    "branches": SlashCommand(
-        "list the ends of all branches; N continues at one of them",
-        conversations.branches,
-        "[N]",
-        ("/branches", "/branches 1"),
-    ),
-    "edit": SlashCommand(
-        "change a MESSAGE of yours and send it again, on a new branch; TEXT replaces it",
-        conversations.edit,
-        "[MESSAGE [TEXT]]",
-        ("/edit", "/edit 1 Who owns the boat?"),
-    ),
-    "regenerate": SlashCommand(
-        "get another reply to your last message, by MODEL if you name one",
-        conversations.regenerate,
-        "[MODEL]",
-        ("/regenerate",),
-    ),
-    "goal": SlashCommand(
-        "work toward a goal by itself, over many steps; alone, show its plan",
-        conversations.goal,
-        "[TEXT | continue [STEPS] | stop]",
-        ("/goal", "/goal List the boats of my notes"),
-        ("continue", "stop"),
-    ),
-    "rename": SlashCommand(
-        "give this conversation another TITLE", conversations.rename, "TITLE", ("/rename The boat",)
-    ),
-    "archive": SlashCommand(
-        "no longer list this conversation; it is still searched", conversations.archive, "", ("/archive",)
-    ),
-    "delete": SlashCommand(
-        "move this conversation to the trash, and start a new one", conversations.delete, "", ("/delete",)
-    ),
-    "export": SlashCommand(
-        "write this conversation to a file to read, or as json to import again",
-        conversations.export,
-        "[markdown | html | json] [FILE]",
-        ("/export", "/export html", "/export json talk.json"),
-        EXPORT_FORMATS,
-    ),
-    "model": SlashCommand(
-        "show which model answers; NAME changes it", _model, "[NAME]", ("/model", "/model embedded:smollm2")
-    ),
-    "clear": SlashCommand("start with an empty window; nothing is deleted", commands.clear, "", ("/clear",)),
-    "request": SlashCommand(
-        "show what was sent last, or for a MESSAGE, and why", _request, "[MESSAGE]", ("/request", "/request 2")
-    ),
-    "waiting": SlashCommand(
-        "list messages typed while a reply came that were not sent; drop N takes one back",
-        _waiting,
-        "[drop [N]]",
-        ("/waiting", "/waiting drop"),
-        ("drop",),
-    ),
-    "cost": SlashCommand("show what this conversation and today have cost", _cost, "", ("/cost",)),
-    "thinking": SlashCommand(
-        "on or off: show the model's thinking before it answers",
-        _thinking,
-        "[on | off]",
-        ("/thinking on", "/thinking off"),
-        ("on", "off"),
-    ),
-    "quit": SlashCommand("leave the chat", _quit, "", ("/quit",)),
+OWN: dict[str, Callable[[ChatState, str], None]] = {
+    name.removeprefix("_do_"): each for name, each in [*globals().items()] if name.startswith("_do_")
 }
+"""Slash commands that do more than their action, or have none."""

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from recto.cli import options, show
+from recto.cli.conversations import is_removal_confirmed
 from recto.cli.terminal import bar
-from recto.cli.trash import is_removal_confirmed
 
 if TYPE_CHECKING:
     from recto.api.store_files import StoreFiles
     from recto.store.backup import Backup
     from recto.store.trash import PruneOptions, PruneReport
 
-UNSURE_OF_PRUNING = "what is removed cannot be brought back: --yes removes it without asking, --dry-run tells what goes"
+UNSURE_OF_PRUNING = "what is removed cannot be brought back: --yes removes it without asking, --dry-run shows what goes"
 file_argument = click.argument("file", required=False, type=click.Path(path_type=Path))
 
 
@@ -27,10 +27,16 @@ def command() -> None:
     """
 
 
+def _files(location: str | None = None) -> "StoreFiles":
+    from recto.api.store_files import StoreFiles  # sqlalchemy: a fifth of a second
+
+    return StoreFiles(location=location)
+
+
 @command.command("check")
 @options.as_json_option
 def check(as_json: bool) -> None:
-    """Check the database, the trees of messages, and that every request rebuilds; exit 1 when something is wrong.
+    """Check the database, the trees of messages, and that every request rebuilds; exit 1 if something is wrong.
 
     Example: recto store check
     """
@@ -61,14 +67,14 @@ def backup(file: Path | None, as_json: bool) -> None:
     """
     with bar("copying") as tell:
         made = _files().backup(file, tell)
-    show.emit({"backup": str(made)}) if as_json else show.say(f"backed up to {made}")
+    show.answer({"backup": str(made)} if as_json else f"backed up to {made}")
 
 
 @command.command("restore")
 @file_argument
 @options.as_json_option
 def restore(file: Path | None, as_json: bool) -> None:
-    """Put a backup in the place of the store (default: the one with the newest messages). The present store is kept in
+    """Replace the store with a backup (default: the one with the newest messages). The present store is kept in
     RECTO_HOME/backups.
 
     Example: recto store restore
@@ -89,7 +95,7 @@ def restore(file: Path | None, as_json: bool) -> None:
 @command.command("accept")
 @options.as_json_option
 def accept(as_json: bool) -> None:
-    """Go on with a store that lost messages, as it is now. A damaged store is not mended by this: restore a backup.
+    """Continue with a store that lost messages, as it is now. This does not repair a damaged store: restore a backup.
 
     Example: recto store accept
     """
@@ -107,38 +113,36 @@ def accept(as_json: bool) -> None:
 
 @command.command("copy")
 @click.option("--from", "source", metavar="URL", help="The store to copy (default: the one in use).")
-@click.option("--to", "target", metavar="URL", required=True, help="An empty database, or a copy that is to go on.")
+@click.option("--to", "target", metavar="URL", required=True, help="An empty database, or a copy to continue.")
 @options.as_json_option
 def copy(source: str | None, target: str, as_json: bool) -> None:
-    """Copy the whole store into another database, such as PostgreSQL, and compare both by hash. A copy that was
-    interrupted goes on when it is run again.
+    """Copy the whole store into another database, such as PostgreSQL, and compare both by hash. An interrupted copy
+    continues when the command is run again.
 
     A URL is postgresql+psycopg://user@host/name, sqlite:///file, or the name of a file.
 
     Example: recto store copy --to sqlite:///copy.db
     """
-    from recto.api.store_files import StoreFiles  # as below
-
     with bar("copying") as tell:
-        done = StoreFiles(location=source).copy(target, tell)
-    rows = sum(done.rows.values())
+        done = _files(source).copy(target, tell)
     if as_json:
         show.emit({"rows": dict(done.rows), "written": done.written, "sha256": done.sha256})
         return
-    show.say(f"copied: {show.counted(done.rows['messages'], 'message')}, {show.counted(rows, 'row')} in all")
+    rows = show.counted(sum(done.rows.values()), "row")
+    show.say(f"copied: {show.counted(done.rows['messages'], 'message')}, {rows} in all")
     show.say(f"both have the sha256 {done.sha256}; {show.counted(done.written, 'row')} written")
 
 
 @command.command("prune")
-@click.option("--older-than", metavar="AGE", required=True, help="Not used for so long: 90d, 12h, 6w, 2y.")
+@click.option("--older-than", metavar="AGE", required=True, help="Not used for that long: 90d, 12h, 6w, 2y.")
 @click.option("--conversation", "-c", metavar="ID", help="Only this conversation.")
 @click.option("--key", metavar="NAME", help="Only conversations of this key of `recto serve`.")
 @click.option("--backups", is_flag=True, help="Delete the daily backups too: they hold what was removed.")
-@click.option("--dry-run", is_flag=True, help="Only tell what would go, and what would stay.")
-@click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only show what would go, and what would stay.")
+@options.yes_option
 @options.as_json_option
 def prune(older_than: str, is_sure: bool, as_json: bool, **chosen: "Unpack[PruneOptions]") -> None:
-    """Remove conversations for good that nobody has used for AGE: messages, requests, usage, entries of the search
+    """Remove for good the conversations that nobody has used for AGE: messages, requests, usage, entries of the search
     index, and texts that no other one needs. It cannot be undone.
 
     A conversation that was used since stays, whole. Facts that were learned stay, and so do copies of the store.
@@ -146,20 +150,20 @@ def prune(older_than: str, is_sure: bool, as_json: bool, **chosen: "Unpack[Prune
     Example: recto store prune --older-than 90d --dry-run
     """
     with options.open_desk() as desk:
-        chosen_dry: PruneOptions = {**chosen, "dry_run": True}
-        report = desk.prune(older_than, **chosen_dry)
-        is_going = bool(report.found.conversations or report.deleted_backups) and not chosen["dry_run"]
+        dry: PruneOptions = {**chosen, "dry_run": True}
+        report = desk.prune(older_than, **dry)
+        removes = bool(report.found.conversations or report.deleted_backups) and not chosen["dry_run"]
         if not as_json:
             _tell_removal(report, is_past=False)
-        if is_going and not is_sure and not is_removal_confirmed(report.found.conversations, UNSURE_OF_PRUNING):
+        if removes and not is_sure and not is_removal_confirmed(report.found.conversations, UNSURE_OF_PRUNING):
             show.note("nothing was removed")
             return
-        if is_going:
+        if removes:
             with bar("removing") as tell:
                 report = desk.prune(older_than, tell, **chosen)
     if as_json:
         show.emit(_removal_to_json(report))
-    elif is_going:
+    elif removes:
         _tell_removal(report, is_past=True)
 
 
@@ -176,33 +180,22 @@ def _tell_removal(report: "PruneReport", *, is_past: bool) -> None:
             show.say(f"stays: {show.counted(found.facts, 'fact')} learned from them (`recto memory list`)")
     for file in report.deleted_backups:
         show.say(f"{'deleted' if is_past else 'goes'}: {file}")
-    if found.conversations:
-        for file in report.copies:
-            show.say(f"stays: {file}, which may hold them")
+    for file in report.copies if found.conversations else ():
+        show.say(f"stays: {file}, which may hold them")
 
 
 def _removal_to_json(report: "PruneReport") -> dict[str, object]:
-    found = report.found
+    found, copies = report.found, [str(each) for each in report.copies]
     return {
         "conversations": [each.id for each in found.conversations],
         "messages": found.messages,
         "requests": found.requests,
         "removed": report.removed,
         "deleted_backups": [str(each) for each in report.deleted_backups],
-        "stays": {
-            "used_since": found.used_since,
-            "facts": found.facts,
-            "copies": [str(each) for each in report.copies],
-        },
+        "stays": {"used_since": found.used_since, "facts": found.facts, "copies": copies},
     }
 
 
 def _described(backup: "Backup") -> str:
     made = show.when(backup.made.isoformat())
     return f"{backup.file} ({show.counted(backup.messages, 'message')}, made {made})"
-
-
-def _files() -> "StoreFiles":
-    from recto.api.store_files import StoreFiles  # sqlalchemy: a fifth of a second
-
-    return StoreFiles()

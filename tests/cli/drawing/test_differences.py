@@ -6,15 +6,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from recto.cli.drawing.requests import draw_difference
-from recto.store.comparison import (
-    ComparedPick,
-    Difference,
-    PickChange,
-    PiecePosition,
-    SentMessage,
-    SharedPrefix,
-    ValueChange,
-)
+from recto.store.comparison import ComparedPick, Difference, PickChange, PiecePosition, SentMessage, SharedPrefix, ValueChange
 
 STYLE = ComparedPick("rules", "rule", "style", sha256="a")
 API = ComparedPick("sources", "reference", "api", mode="agent", score=0.87, tokens=38, because="holds minute")
@@ -25,15 +17,6 @@ def drawn(found: Difference, *, whole: bool = False, width: int = 80) -> list[st
     out = StringIO()
     draw_difference(Console(file=out, width=width), found, whole=whole)
     return [line.rstrip() for line in out.getvalue().splitlines()]
-
-
-def test_two_that_are_the_same_are_told_in_a_few_lines() -> None:
-    assert drawn(SAME) == [
-        "from 01A to 01B",
-        "prefix",
-        "  all 3 stable pieces came first again (4 in all, 1,200 bytes, about 300 tokens)",
-        "  no piece differs",
-    ]
 
 
 def test_what_came_in_and_went_out_has_its_badge_and_tokens() -> None:
@@ -87,23 +70,6 @@ def test_long_lists_and_long_texts_are_folded_unless_all_is_asked_for() -> None:
     assert "    and 4 more; --all shows them" in shown
     assert not any("--all" in line for line in whole)
     assert sum("+line 59" in line for line in whole) == 12
-
-
-def test_tokens_facts_and_what_broke_the_prefix_are_told() -> None:
-    prefix = SharedPrefix(2, 9, 181, 25, PiecePosition(3, "tool"), "the tools changed: create_issue came in")
-    sections = (ValueChange("rules", 10, 10), ValueChange("history", 4000, 1200), ValueChange("total", 5000, 5200))
-    facts = (ValueChange("model", "openai:gpt-5", "openai:gpt-6"), ValueChange("temperature", None, 0.3))
-    assert drawn(replace(SAME, sections=sections, facts=facts, prefix=prefix))[1:] == [
-        "tokens",
-        "  history  4,000  → 1,200  -2,800",
-        "  total    5,000  → 5,200    +200",
-        "model: openai:gpt-5 → openai:gpt-6",
-        "temperature: none → 0.3",
-        "prefix",
-        "  2 of 9 stable pieces came first again (181 bytes, about 25 tokens)",
-        "  broken by the tools changed: create_issue came in",
-        "  the first that differs is piece 3, a tool",
-    ]
 
 
 def test_two_conversations_are_told_before_anything_else() -> None:

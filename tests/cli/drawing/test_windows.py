@@ -108,17 +108,6 @@ def test_a_long_list_is_folded_and_what_was_used_stays() -> None:
     assert all(f"files:tool{n} " in whole for n in range(20))
 
 
-def test_what_was_considered_is_told_with_score_and_because() -> None:
-    shown = lines(drawn(RECORD))
-    at = shown.index("considered, not sent:")
-    assert shown[at + 1 : at + 5] == [
-        "billing [Agent 0.34] 0.34 is under the floor of 0.4 10",
-        "tests [Agent 0.61] did not fit: 900 tokens 10",
-        "found, but did not fit:",
-        "0.50 #3, holds mast 10",
-    ]
-
-
 def test_every_section_has_its_bar_and_other_picks_stay_beneath() -> None:
     shown = lines(drawn(RECORD))
     assert "tools █▍ 200 of 500" in shown
@@ -146,12 +135,6 @@ def test_bars_are_scaled_to_the_screen_and_never_folded(width: int) -> None:
     assert (name, size) == ("free", "4,000")
     assert bar == "█" * min(28, width - (18 if width < 60 else 33))
     assert all(len(line) <= width for line in shown)
-
-
-def test_a_window_without_sources_says_nothing_of_them() -> None:
-    shown = drawn({**RECORD, "sections": [section("message", pick("message", "01M"))], "not_picked": []})
-    assert "rule" not in shown
-    assert "considered" not in shown
 
 
 PATHS = [

@@ -1,4 +1,4 @@
-"""Agents in lines and as JSON: what they have, how that comes in, which file says so. Secrets are hidden."""
+"""Agents in lines and as JSON: what they have, how that is included, which file says so. Secrets are hidden."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -9,13 +9,10 @@ import click
 from recto.agents.agent import Agent
 from recto.agents.agents import Agents
 from recto.cli.show import counted, literal, shortened, visible
-from recto.sources.server_config import HIDDEN, ServerConfig, ToolConfig, without_secret_address, without_secrets
+from recto.sources.server_config import HIDDEN, ServerConfig, without_secret_address, without_secrets
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, Include, TextSource
 
 BADGES = {"always": "green", "manual": "cyan", "agent": "magenta"}
-
-
-# -- all of them
 
 
 def agent_summary(agents: Agents, agent: Agent) -> dict[str, Any]:
@@ -33,10 +30,11 @@ def agent_summary(agents: Agents, agent: Agent) -> dict[str, Any]:
 
 def agent_table(agents: Agents, found: Sequence[Agent]) -> Iterator[str]:
     """A line for each: name, whose it is, what it has, what it is for."""
-    cells = [
-        (agent.name, ", ".join(_where(agents, agent)) or "built in", _counts(agent), agent.description)
-        for agent in found
-    ]
+    cells = []
+    for agent in found:
+        have = ((agent.rules, "rule"), (agent.references, "reference"), (_servers(agent), "server"))
+        counts = ", ".join(counted(len(some), noun) for some, noun in have if some) or "no sources"
+        cells.append((agent.name, ", ".join(_where(agents, agent)) or "built in", counts, agent.description))
     widths = [max(len(row[column]) for row in cells) for column in range(3)]
     for row in cells:
         parts = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
@@ -51,11 +49,6 @@ def _servers(agent: Agent) -> list[ServerConfig]:
     return [server for server in agent.servers if server.name != BUILT_IN_SERVER]
 
 
-def _counts(agent: Agent) -> str:
-    have = ((agent.rules, "rule"), (agent.references, "reference"), (_servers(agent), "server"))
-    return ", ".join(counted(len(some), noun) for some, noun in have if some) or "no sources"
-
-
 # -- one of them
 
 
@@ -67,118 +60,90 @@ def agent_to_json(agents: Agents, agent: Agent) -> dict[str, Any]:
         "system_prompt": agent.system_prompt,
         "context": dict(agent.context),
         "from": dict(agent.origins),
-        "rules": [_written_to_json(agents, each) for each in agent.rules],
-        "references": [_written_to_json(agents, each) for each in agent.references],
+        "rules": [_text_to_json(agents, each) for each in agent.rules],
+        "references": [_text_to_json(agents, each) for each in agent.references],
         "servers": [_server_to_json(each) for each in agent.servers],
         "notes": list(agent.notes),
     }
 
 
-def _written_to_json(agents: Agents, source: TextSource) -> dict[str, Any]:
-    return {
-        "id": str(source.id),
-        "name": source.name,
-        "include": source.include,
-        "priority": source.priority,
-        "enabled": source.enabled,
-        "description": source.description,
-        "characters": len(source.text),
-        "where": agents.scope_of(source.path),
-        "path": source.path,
-    }
+def _text_to_json(agents: Agents, source: TextSource) -> dict[str, Any]:
+    names = ("name", "include", "priority", "enabled", "description")
+    told = {"id": str(source.id)} | {name: getattr(source, name) for name in names}
+    return told | {"characters": len(source.text), "where": agents.scope_of(source.path), "path": source.path}
 
 
 def _server_to_json(server: ServerConfig) -> dict[str, Any]:
     said = server.to_json()
-    for key in ("env", "headers"):
-        if key in said:
-            said[key] = dict.fromkeys(said[key], HIDDEN)
-    if "args" in said:
-        said["args"] = without_secrets(said["args"])
-    if "url" in said:
-        said["url"] = without_secret_address(said["url"])
+    hidden: dict[str, Any] = {key: dict.fromkeys(said[key], HIDDEN) for key in ("env", "headers") if key in said}
+    hidden |= {"args": without_secrets(said["args"])} if "args" in said else {}
+    hidden |= {"url": without_secret_address(said["url"])} if "url" in said else {}
     # built-in tools decide for themselves where no file does
     modes = {"include": server.include or "always", "approval": server.approval or "ask"}
-    modes = {} if server.name == BUILT_IN_SERVER else modes
     told = {"enabled": server.enabled, "is_yours": server.is_yours, "from": server.origin}
-    return {"name": server.name} | said | modes | told
+    return {"name": server.name} | said | hidden | ({} if server.name == BUILT_IN_SERVER else modes) | told
 
 
 def agent_lines(agents: Agents, agent: Agent) -> Iterator[str]:
     """Everything in force, under a heading for each kind."""
     yield _bold(agent.name) + (f"  {visible(agent.description)}" if agent.description else "")
     facts = [(agents.scope_of(folder), str(folder), "") for _, folder in agents.agent_folders(agent.name)]
-    facts += [*_settings(agents, agent)]
+    own: dict[str, Any] = {"model": agent.model} if agent.model else {}
+    own |= {"system_prompt": agent.system_prompt} if agent.system_prompt is not None else {}
+    for key, value in {**own, **agent.context}.items():
+        facts.append((key, shortened(literal(value), 60), f"  {_dim(f'[{agents.scope_of(agent.origins[key])}]')}"))
     width = max((len(name) for name, _, _ in facts), default=0) + 2
-    for name, value, whose in facts:
-        yield f"{name.ljust(width)}{visible(value)}" + (f"  {_dim(f'[{whose}]')}" if whose else "")
-    for heading, sources in (("Rules", agent.rules), ("References", agent.references)):
-        yield from _headed(heading, [line for each in sources for line in _source(agents, each)])
-    yield from _headed("Servers", [line for each in _servers(agent) for line in _server(each)])
-    if own := agent.server(BUILT_IN_SERVER):
-        yield from _headed("Tools that are built in", [*_own(own)])
+    yield from (f"{name.ljust(width)}{visible(value)}{whose}" for name, value, whose in facts)
+    built_in = agent.server(BUILT_IN_SERVER)
+    parts = {
+        "Rules": [line for each in agent.rules for line in _source(agents, each)],
+        "References": [line for each in agent.references for line in _source(agents, each)],
+        "Servers": [line for each in _servers(agent) for line in _server(each)],
+        "Tools that are built in": [*_built_in(built_in)] if built_in else [],
+    }
+    for heading, lines in parts.items():
+        if lines:
+            yield from ("", _bold(heading), *lines)
     if agent.name == DEFAULT_AGENT and not agents.agent_folders(DEFAULT_AGENT):
         yield ""
         yield f"it is built in; `recto agent new {DEFAULT_AGENT}` gives it a folder"
 
 
-def _settings(agents: Agents, agent: Agent) -> Iterator[tuple[str, str, str]]:
-    """The settings that it makes itself: name, value, whose file it is in."""
-    said: dict[str, Any] = {"model": agent.model} if agent.model else {}
-    said |= {"system_prompt": agent.system_prompt} if agent.system_prompt is not None else {}
-    said |= agent.context
-    for key, value in said.items():
-        yield key, shortened(literal(value), 60), agents.scope_of(agent.origins[key])
-
-
-def _headed(heading: str, found: Sequence[str]) -> Iterator[str]:
-    if found:
-        yield ""
-        yield _bold(heading)
-        yield from found
-
-
 def _source(agents: Agents, source: TextSource) -> Iterator[str]:
     off = "" if source.enabled else "  not enabled"
-    priority = f"priority {source.priority}, {agents.scope_of(source.path)}"
-    yield f"  {_badge(source.include)} {visible(source.name)}  {_dim(f'{priority}{off}')}"
+    yield _row(source.include, source.name, f"priority {source.priority}, {agents.scope_of(source.path)}{off}")
     if source.description:
         yield _dim(f"           {shortened(source.description, 68)}")
 
 
 def _server(server: ServerConfig) -> Iterator[str]:
-    facts = [server.approval or "ask", "user" if server.is_yours else "project"]
-    facts += [f"at most {server.timeout_s:g} s"] if server.timeout_s else []
-    facts += [] if server.enabled else ["not enabled"]
-    yield f"  {_badge(server.include or 'always')} {visible(server.name)}  {_dim(', '.join(facts))}"
-    yield _dim(f"           {_reached(server)}")
-    yield _dim(f"           {visible(server.origin)}")
-    for name, tool in server.tools.items():
-        yield _tool(name, tool, server.include_of(name), server.approval_of(name))
-
-
-def _reached(server: ServerConfig) -> str:
+    timeout = f"at most {server.timeout_s:g} s" if server.timeout_s else ""
+    off = "" if server.enabled else "not enabled"
+    owner = "user" if server.is_yours else "project"
+    yield _row(server.include or "always", server.name, server.approval or "ask", owner, timeout, off)
     handed = [*(f"{name}={HIDDEN}" for name in server.env), *(f"{name}: {HIDDEN}" for name in server.headers)]
     # not quoted: a shell's quotes around a hidden value would only be in the way
     line = without_secret_address(server.url) or " ".join([shlex.quote(server.command), *without_secrets(server.args)])
-    return visible("  ".join([line, *handed, *([f"in {server.cwd}"] if server.cwd else [])]))
+    yield _dim(f"           {visible('  '.join([line, *handed, *([f'in {server.cwd}'] if server.cwd else [])]))}")
+    yield _dim(f"           {visible(server.origin)}")
+    yield from _tools(server, {name: server.approval_of(name) for name in server.tools})
 
 
-def _own(server: ServerConfig) -> Iterator[str]:
+def _built_in(server: ServerConfig) -> Iterator[str]:
     if server.include or server.approval or not server.enabled:
-        facts = [*([server.approval] if server.approval else []), *([] if server.enabled else ["not enabled"])]
-        yield f"  {_badge(server.include or 'always')} all of them  {_dim(', '.join(facts))}".rstrip()
+        off = "" if server.enabled else "not enabled"
+        yield _row(server.include or "always", "all of them", server.approval or "", off)
+    yield from _tools(server, {name: tool.approval or server.approval or "" for name, tool in server.tools.items()})
+
+
+def _tools(server: ServerConfig, approvals: dict[str, str]) -> Iterator[str]:
     for name, tool in server.tools.items():
-        yield _tool(name, tool, server.include_of(name), tool.approval or server.approval or "")
+        yield f"  {_row(server.include_of(name), name, approvals[name], '' if tool.enabled else 'not enabled')}"
 
 
-def _tool(name: str, tool: ToolConfig, include: Include, approval: str) -> str:
-    facts = [*([approval] if approval else []), *([] if tool.enabled else ["not enabled"])]
-    return f"    {_badge(include)} {visible(name)}  {_dim(', '.join(facts))}".rstrip()
-
-
-def _badge(include: Include) -> str:
-    return click.style(f"[{include.capitalize()}]".ljust(8), fg=BADGES[include])
+def _row(include: Include, name: str, *facts: str) -> str:
+    badge = click.style(f"[{include.capitalize()}]".ljust(8), fg=BADGES[include])
+    return f"  {badge} {visible(name)}  {_dim(', '.join(filter(None, facts)))}".rstrip()
 
 
 def _bold(text: str) -> str:

@@ -1,7 +1,5 @@
-"""References after a reply, in lines: which documents a message named, and which a tool read or found.
-
-Search hits: messages and passages that were found, with the searched words in bold.
-"""
+"""References after a reply, in lines: which documents a message named, and which a tool read or found; quotes of notes;
+search hits, with the searched words in bold."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -9,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.cells import cell_len, set_cell_size
 
-from recto.chat.blocks import DocumentReference, References, unique_references
+from recto.chat.blocks import DocumentReference, Quote, References, unique_references
 from recto.chat.message import Message
 from recto.cli import show
-from recto.cli.drawing.quotes import quotes_shown
 from recto.cli.terminal import in_one_line, to_file
 from recto.events import Event, NotesQuoted, Referenced, Replied
 from recto.search.terms import normalize_text, query_terms
@@ -21,73 +19,21 @@ from recto.search.terms import normalize_text, query_terms
 if TYPE_CHECKING:
     from recto.recall.message_search import FoundMessage
 
-
 HEADING = "📚 Referenced documents"
 FOLD = 10
 NOWHERE: Mapping[str, Path] = {}
 SUMMARY_WIDTH = 100
+QUOTES = "From your notes"
+TINY = "In the words of {model}, a small model that may be wrong:"
+# What a long word may leave empty at the end of the first line of a quote.
+SLACK = 12
+LONGEST_HEADING = 40
+SNIPPET_WIDTH, AHEAD = 200, 40
+PLACES = {"active": "", "archived": "archived", "branch": "on another branch ({id})"}
+# A stemmer finds `masts` with `mast`: words differ at their end.
+ENDING, LEAST = 3, 3
 
-
-def references_shown(
-    references: Sequence[DocumentReference],
-    places: Mapping[str, Path] = NOWHERE,
-    *,
-    fold: int | None = FOLD,
-    is_terminal: bool,
-    hint: str = "",
-) -> list[str]:
-    """Lines: documents that were named, then read, then found; on a terminal with colours and links to the files in
-    their `places`.
-
-    Of more than `fold` only the number is told, with a `hint` where to see them; None shows all. Broken and refused
-    ones are always shown.
-    """
-    if not references:
-        return []
-    ordered = sorted(references, key=lambda each: (each.reference_type != "direct", each.context_snippet is not None))
-    shown = ordered if fold is None else _folded(ordered, fold)
-    pen = _Pen(places, is_terminal)
-    lines = [pen.styled(HEADING, bold=True), *(line for each in shown for line in pen.lines(each))]
-    if rest := len(ordered) - len(shown):
-        lines.append(pen.styled(f"… and {rest} more{hint}", dim=True))
-    return lines
-
-
-def _folded(references: Sequence[DocumentReference], fold: int) -> list[DocumentReference]:
-    room = max(0, fold - sum(bool(each.problem) for each in references))
-    kept = {id(each) for each in [each for each in references if not each.problem][:room]}
-    return [each for each in references if each.problem or id(each) in kept]
-
-
-class _Pen:
-    def __init__(self, places: Mapping[str, Path], is_terminal: bool) -> None:
-        self._places, self._is_terminal = places, is_terminal
-
-    def styled(self, text: str, **style: Any) -> str:
-        return click.style(text, **style) if self._is_terminal else text
-
-    def lines(self, each: DocumentReference) -> Iterator[str]:
-        wikilink = show.shortened(each.wikilink, SUMMARY_WIDTH)
-        if each.problem:
-            where = f"  {in_one_line(each.relative_path)}" if each.relative_path else ""
-            yield self.styled(f"⚠ {wikilink}{where}  {show.shortened(each.problem, SUMMARY_WIDTH)}", fg="yellow")
-            return
-        assert each.relative_path is not None
-        how = self.styled(f"  ({_how(each)})", dim=True) if each.reference_type == "search" else ""
-        yield f"• {self.styled(wikilink, bold=True)}  {self._path(each.relative_path)}{how}"
-        if said := each.summary or each.context_snippet:
-            yield self.styled(f"  {show.shortened(said, SUMMARY_WIDTH)}", dim=True)
-
-    def _path(self, path: str) -> str:
-        place = self._places.get(path)
-        if place is None or not place.is_absolute():
-            return in_one_line(path)
-        return to_file(path, place, is_terminal=self._is_terminal)
-
-
-def _how(each: DocumentReference) -> str:
-    """A search gives a snippet, reading gives all."""
-    return "found" if each.context_snippet else "read"
+Span = tuple[int, int]
 
 
 class ReferenceListener:
@@ -121,22 +67,100 @@ def message_references(
     """The documents of several messages, each once, in lines; without those that were found and `quoted`."""
     known = unique_references(each for message in messages for each in message.references)
     found = [each for each in known if each.reference_type == "direct" or each.relative_path not in quoted]
-    blocks = [block for message in messages for block in message.blocks if isinstance(block, References)]
     places = {
         each.relative_path: Path(block.vault) / each.relative_path
-        for block in blocks
+        for message in messages
+        for block in message.blocks
+        if isinstance(block, References) and block.vault
         for each in block.references
-        if block.vault and each.relative_path
+        if each.relative_path
     }
     return references_shown(found, places, fold=fold, is_terminal=is_terminal, hint=hint)
 
 
-WIDTH, AHEAD = 200, 40
-PLACES = {"active": "", "archived": "archived", "branch": "on another branch ({id})"}
-# A stemmer finds `masts` with `mast`: words differ at their end.
-ENDING, LEAST = 3, 3
+def references_shown(
+    references: Sequence[DocumentReference],
+    places: Mapping[str, Path] = NOWHERE,
+    *,
+    fold: int | None = FOLD,
+    is_terminal: bool,
+    hint: str = "",
+) -> list[str]:
+    """Lines: documents that were named, then read, then found; on a terminal with colours and links to the files in
+    their `places`.
 
-Span = tuple[int, int]
+    Of more than `fold` only the number is shown, with a `hint` where to see them; None shows all. Broken and refused
+    ones are always shown.
+    """
+    if not references:
+        return []
+    ordered = sorted(references, key=lambda each: (each.reference_type != "direct", each.context_snippet is not None))
+    room = len(ordered) if fold is None else max(0, fold - sum(bool(each.problem) for each in ordered))
+    kept = {id(each) for each in [each for each in ordered if not each.problem][:room]}
+    shown = [each for each in ordered if each.problem or id(each) in kept]
+    lines = [_styled(HEADING, is_terminal, bold=True)]
+    lines += [line for each in shown for line in _reference_lines(each, places, is_terminal)]
+    if rest := len(ordered) - len(shown):
+        lines.append(_styled(f"… and {rest} more{hint}", is_terminal, dim=True))
+    return lines
+
+
+def _reference_lines(each: DocumentReference, places: Mapping[str, Path], is_terminal: bool) -> Iterator[str]:
+    wikilink = show.shortened(each.wikilink, SUMMARY_WIDTH)
+    if each.problem:
+        where = f"  {in_one_line(each.relative_path)}" if each.relative_path else ""
+        told = f"⚠ {wikilink}{where}  {show.shortened(each.problem, SUMMARY_WIDTH)}"
+        yield _styled(told, is_terminal, fg="yellow")
+        return
+    assert each.relative_path is not None
+    # a search gives a snippet, reading gives all
+    how = f"  ({'found' if each.context_snippet else 'read'})" if each.reference_type == "search" else ""
+    place = places.get(each.relative_path)
+    is_linked = is_terminal and place is not None and place.is_absolute()
+    path = to_file(each.relative_path, place or Path(), is_terminal=is_linked)
+    yield f"• {_styled(wikilink, is_terminal, bold=True)}  {path}{_styled(how, is_terminal, dim=True) if how else ''}"
+    if said := each.summary or each.context_snippet:
+        yield _styled(f"  {show.shortened(said, SUMMARY_WIDTH)}", is_terminal, dim=True)
+
+
+def _styled(text: str, is_terminal: bool, **style: Any) -> str:
+    return click.style(text, **style) if is_terminal else text
+
+
+# -- quotes
+
+
+def quotes_shown(event: NotesQuoted, *, width: int, is_terminal: bool) -> list[str]:
+    """Lines: a heading, the quotes, the sentence that answers in bold, two lines at most each, and a word about what
+    follows them; on a terminal with links to the files."""
+    lines = [_styled(QUOTES, is_terminal, bold=True)] if event.quotes else []
+    lines += [_quote_line(each, Path(event.vault), 2 * width - SLACK, is_terminal) for each in event.quotes]
+    if event.tiny_model:
+        lines.append(_styled(TINY.format(model=show.visible(event.tiny_model)), is_terminal, dim=True))
+    return lines
+
+
+def _quote_line(quote: Quote, root: Path, room: int, is_terminal: bool) -> str:
+    link = show.shortened(quote.wikilink, LONGEST_HEADING)
+    is_told = quote.heading.casefold() in quote.wikilink.casefold()
+    heading = "" if is_told else f" › {show.shortened(quote.heading, LONGEST_HEADING)}"
+    left = room - cell_len(f"• {link}{heading}: ")
+    whole = " ".join(show.visible(quote.sentence).split())
+    sentence = _cut(whole, left)
+    more = _cut(" ".join(show.visible(quote.more).split()), left - cell_len(sentence) - 1) if sentence == whole else ""
+    shown = to_file(link, root / quote.relative_path, is_terminal=is_terminal) if root.is_absolute() else link
+    return f"• {shown}{heading}: {_styled(sentence, is_terminal, bold=True)}{f' {more}' if more else ''}"
+
+
+def _cut(line: str, cells: int) -> str:
+    """As much as fits, cut at a word; nothing if only a few letters would fit."""
+    if cell_len(line) <= cells:
+        return line
+    head = set_cell_size(line, cells - 1).rstrip() if cells >= SLACK else ""
+    return f"{head.rpartition(' ')[0] or head}…" if head else ""
+
+
+# -- search hits
 
 
 def found_to_json(found: "FoundMessage") -> dict[str, Any]:
@@ -170,48 +194,40 @@ def hit_lines(found: "FoundMessage", wanted: str) -> tuple[str, str]:
 
 
 def snippet_around(text: str, wanted: str) -> tuple[str, list[Span]]:
-    """The part of a passage with most of the words, on one line, and where they stand in it."""
+    """The part of a passage with most of the words, on one line, and where they are in it."""
     line = " ".join(show.visible(text).split())
     places = sorted(_places(line, wanted))
     start = _start(line, places)
-    part = line[start : start + WIDTH]
-    before, after = "…" if start else "", "…" if start + WIDTH < len(line) else ""
+    part = line[start : start + SNIPPET_WIDTH]
+    before, after = "…" if start else "", "…" if start + SNIPPET_WIDTH < len(line) else ""
     moved = [(first - start + len(before), last - start + len(before)) for first, last in places]
     return before + part + after, [span for span in moved if span[0] >= 0 and span[1] <= len(before + part)]
 
 
 def _places(line: str, wanted: str) -> Iterator[Span]:
-    """Where one of the words stands, whatever its ending."""
-    plain = _aligned(line)
+    """Where one of the words is, whatever its ending."""
+    # folded as the index folds, character by character, so that places stay
+    plain = "".join(unicodedata.normalize("NFC", normalize_text(sign).strip())[:1] or " " for sign in line)
     for term in query_terms(wanted):
         word = term.removesuffix("*")
         stem = word[: max(LEAST, len(word) - ENDING)] if word.isascii() else word
         at = plain.find(stem)
         while at >= 0:
-            end = _word_end(plain, at) if word.isascii() else at + len(stem)
+            end = at + len(stem)
+            while word.isascii() and end < len(plain) and plain[end].isalnum():
+                end += 1
             if not word.isascii() or (not plain[at - 1 : at].isalnum() and end - at <= len(word) + ENDING):
                 yield at, end
             at = plain.find(stem, at + 1)
 
 
-def _aligned(line: str) -> str:
-    """Folded as the index folds, character by character, so that places stay."""
-    return "".join(unicodedata.normalize("NFC", normalize_text(sign).strip())[:1] or " " for sign in line)
-
-
-def _word_end(plain: str, at: int) -> int:
-    while at < len(plain) and plain[at].isalnum():
-        at += 1
-    return at
-
-
 def _start(line: str, places: list[Span]) -> int:
     """Where a part begins that holds as many of the places as can be, at the beginning of a word."""
-    if len(line) <= WIDTH or not places:
+    if len(line) <= SNIPPET_WIDTH or not places:
         return 0
-    room = WIDTH - AHEAD
+    room = SNIPPET_WIDTH - AHEAD
     best = max(places, key=lambda span: (sum(span[0] <= first < span[0] + room for first, _ in places), -span[0]))
-    start = max(0, min(best[0] - AHEAD, len(line) - WIDTH))
+    start = max(0, min(best[0] - AHEAD, len(line) - SNIPPET_WIDTH))
     return line.find(" ", start, best[0]) + 1 or start if start else 0
 
 

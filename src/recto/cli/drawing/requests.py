@@ -1,59 +1,77 @@
-"""Requests explained: when, with what, and what became of them. Draws the JSON form, with numbers for ids.
-
-Two requests compared. Draws a Difference; parts without a difference are left out.
-"""
+"""Requests explained: when, with what, and how they ended, drawn from the JSON form with numbers for ids; two requests
+compared; windows as they were and as they would be under other settings; how full the window was turn by turn."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from recto.cli.drawing.picks import badge, called
-from recto.cli.drawing.windows import UNKNOWN, draw_notes, draw_parts, facts_table
-from recto.cli.show import counted, shortened, visible, when
+from recto.base.text import dollars
+from recto.cli.drawing.windows import MOST, NARROW, UNKNOWN, badge, called, draw_notes, draw_parts, facts_table, grid
+from recto.cli.show import counted, is_plain, literal, shortened, visible, when
+from recto.window.window import SECTIONS
 
 if TYPE_CHECKING:
-    from recto.store.comparison import ComparedPick, Difference, PickChange, SentMessage, SharedPrefix
-
+from recto.store.comparison import ComparedPick, Difference, PickChange, SentMessage, SharedPrefix
+from recto.chat.blocks import MessageRange
+from recto.reports.request_use import RequestUse
+from recto.reports.what_if import PlanChanges, StrategyComparison, StrategyRun, WhatIf, WindowPlan
 
 Json = Mapping[str, Any]
+# Of longer differences between two texts, and of more messages, only this much is drawn.
+MOST_LINES, NUMBERS = 24, 6
+NO_NAMES: Mapping[str, str] = {}
+CONVERSATION = "conversation"
+"""The fact that two requests of different conversations differ in."""
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+PIECES = {
+    "head": "the head, with the model's name",
+    "tool": "a tool",
+    "join": "the end of the tools",
+    "system": "the instructions",
+    "message": "a message",
+    "tail": "the end, with the parameters",
+}
+NOTHING = "–"
+BAR_WIDTH = 20
+FATES = {"verbatim": "verbatim", "condensed": "excerpt", "summarised": "summed up", "left_out": "left out"}
 
 
 def draw_request(console: Console, record: Json, *, whole: bool = False) -> None:
     """A request as `Record.to_json` gives it."""
     console.print(Text(f"request {record.get('id') or UNKNOWN}", "bold"))
-    console.print(facts_table(_facts(record)))
+    console.print(facts_table((name, value) for name, value in _facts(record) if value))
     console.print("")
     if record.get("sections"):
         draw_parts(console, record, whole=whole, more="--all shows them")
         return
     console.print("No context data available.", style="dim")
-    draw_notes(console, record)
+    draw_notes(console, record.get("notes") or ())
 
 
-def _facts(record: Json) -> list[tuple[str, str]]:
-    """In the order it is told; what is not known is left out."""
-    window_from = f" (window from {record['window_from']})" if record.get("window_from") else ""
-    parameters = ", ".join(f"{name} {value}" for name, value in (record.get("parameters") or {}).items())
+def _facts(record: Json) -> Iterator[tuple[str, str]]:
+    """What is not known is empty."""
     created = f"{when(record['created'])}, " if record.get("created") else ""
+    yield "when", f"{created}to get a {record.get('purpose') or 'reply'}"
+    window_from = f" (window from {record['window_from']})" if record.get("window_from") else ""
+    yield "model", f"{record.get('model') or UNKNOWN}{window_from}"
+    parameters = ", ".join(f"{name} {value}" for name, value in (record.get("parameters") or {}).items())
+    yield "parameters", parameters or "none: the model's own"
+    yield "conversation", record.get("conversation") or ""
+    yield "messages", _messages(record.get("messages"))
+    yield "prefix", _prefix(record.get("prefix"))
+    yield "tokens", _tokens(record)
+    yield "reply", _reply(record)
+    attempts = record.get("attempts") or ()
+    tries = [f"{str(each.get('error')).rstrip('.')} (waited {each.get('wait_s') or 0:g} s)" for each in attempts]
+    yield "attempts", f"{len(tries) + 1}; before the last one: {'; '.join(tries)}" if tries else ""
     pieces = f" in {counted(record['pieces'], 'piece')}" if "pieces" in record else ""
-    facts = [
-        ("when", f"{created}to get a {record.get('purpose') or 'reply'}"),
-        ("model", f"{record.get('model') or UNKNOWN}{window_from}"),
-        ("parameters", parameters or "none: the model's own"),
-        ("conversation", record.get("conversation") or ""),
-        ("messages", _messages(record.get("messages"))),
-        ("prefix", _prefix(record)),
-        ("tokens", _tokens(record)),
-        ("reply", _reply(record)),
-        ("attempts", _attempts(record.get("attempts") or ())),
-        ("bytes", f"{record['size']:,}{pieces}" if "size" in record else ""),
-        ("sha256", record.get("sha256") or ""),
-    ]
-    return [(name, value) for name, value in facts if value]
+    yield "bytes", f"{record['size']:,}{pieces}" if "size" in record else ""
+    yield "sha256", record.get("sha256") or ""
 
 
 def _messages(range: Json | None) -> str:
@@ -67,9 +85,8 @@ def _messages(range: Json | None) -> str:
     return f"{said}{current}{rounds}"
 
 
-def _prefix(record: Json) -> str:
+def _prefix(prefix: Json | None) -> str:
     """How much of the request before this one came first again, and what broke the rest."""
-    prefix = record.get("prefix")
     if not prefix:
         return ""
     base, kept = prefix.get("base"), prefix.get("kept") or 0
@@ -81,15 +98,14 @@ def _prefix(record: Json) -> str:
 
 
 def _tokens(record: Json) -> str:
-    counted_here = record.get("counted", record.get("total"))
-    usage = record.get("usage")
-    if counted_here is None:
+    ours, usage = record.get("counted", record.get("total")), record.get("usage")
+    if ours is None:
         return ""
     if not usage or not usage.get("reported", True):
-        return f"{counted_here:,} counted, none reported"
+        return f"{ours:,} counted, none reported"
     cached = f" ({usage['cache_read']:,} from its cache)" if usage.get("cache_read") else ""
     reported, output = usage.get("input") or 0, usage.get("output") or 0
-    return f"{counted_here:,} counted, {reported:,} reported{cached}; the reply took {output:,}"
+    return f"{ours:,} counted, {reported:,} reported{cached}; the reply took {output:,}"
 
 
 def _reply(record: Json) -> str:
@@ -100,37 +116,34 @@ def _reply(record: Json) -> str:
     return f"{record['reply']}, {finish}" if record.get("reply") else finish
 
 
-def _attempts(attempts: Any) -> str:
-    tries = [f"{str(each.get('error')).rstrip('.')} (waited {each.get('wait_s') or 0:g} s)" for each in attempts]
-    return f"{len(tries) + 1}; before the last one: {'; '.join(tries)}" if tries else ""
-
-
-# Of longer lists, and of longer differences between two texts, only this much is drawn.
-MOST, MOST_LINES = 8, 24
-NUMBERS = 6
-NO_NAMES: Mapping[str, str] = {}
-CONVERSATION = "conversation"
-"""The fact that two requests of different conversations differ in."""
-COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+# -- two requests
 
 
 def draw_difference(
     console: Console, found: "Difference", *, names: Mapping[str, str] = NO_NAMES, whole: bool = False
 ) -> None:
-    """`names` has short names for ids."""
+    """Parts without a difference are left out. `names` has short names for ids."""
     before, after = (names.get(id, id) for id in (found.before, found.after))
     console.print(Text.assemble(("from ", "dim"), before, (" to ", "dim"), after, style="bold"))
-    apart = [shift for shift in found.facts if shift.name == CONVERSATION]
-    for shift in apart:
-        one, other = (names.get(str(id), str(id)) for id in (shift.before, shift.after))
-        console.print(Text(f"two conversations: {one} and {other}", "yellow"))
+    for shift in found.facts:
+        if shift.name == CONVERSATION:
+            one, other = (names.get(str(id), str(id)) for id in (shift.before, shift.after))
+            console.print(Text(f"two conversations: {one} and {other}", "yellow"))
     most = sys.maxsize - 1 if whole else MOST
     draw_moved(console, "came in", "+", found.came_in, found.said_in, most)
     draw_moved(console, "went out", "-", found.went_out, found.said_out, most)
     draw_changes(console, found.changed, most, whole=whole)
-    _draw_tokens(console, found)
-    for shift in (each for each in found.facts if each not in apart):
-        console.print(Text.assemble((f"{shift.name}: ", "dim"), f"{_told(shift.before)} → {_told(shift.after)}"))
+    if shifts := [shift for shift in found.sections if shift.before != shift.after]:
+        console.print(Text("tokens", "bold"))
+        table = grid("name", "number", "number", "number")
+        for shift in shifts:
+            table.add_row(
+                f"  {shift.name}", f"{shift.before:,}", f"→ {shift.after:,}", _change(shift.before, shift.after)
+            )
+        console.print(table)
+    for shift in found.facts:
+        if shift.name != CONVERSATION:
+            console.print(Text.assemble((f"{shift.name}: ", "dim"), f"{_told(shift.before)} → {_told(shift.after)}"))
     _draw_prefix(console, found.prefix)
 
 
@@ -139,15 +152,15 @@ def draw_moved(
 ) -> None:
     if not items and not said:
         return
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_column(justify="right", no_wrap=True, style="dim")
+    table, mark = grid("name", "text", "dim number"), Text(f"  {sign}", COLOURS[sign])
     if said:
-        table.add_row(_sign(sign), _said_in_short(said), "")
+        numbers = [f"#{each.number}" for each in said]
+        if len(numbers) > NUMBERS:
+            numbers = [*numbers[: NUMBERS - 2], "…", numbers[-1]]
+        table.add_row(mark, Text.assemble(counted(len(said), "message"), (f" ({' '.join(numbers)})", "dim")), "")
     shown = items if len(items) <= most + 1 else items[:most]
     for item in shown:
-        table.add_row(_sign(sign), _item(item), f"{sign}{item.tokens:,}")
+        table.add_row(mark, _item(item), f"{sign}{item.tokens:,}")
     if rest := items[len(shown) :]:
         size = sum(item.tokens for item in rest)
         table.add_row("", Text(f"and {len(rest)} more; --all shows them", "dim"), f"{sign}{size:,}")
@@ -155,29 +168,15 @@ def draw_moved(
     console.print(table)
 
 
-def _sign(sign: str) -> Text:
-    return Text(f"  {sign}", COLOURS[sign])
-
-
-def _said_in_short(said: Sequence["SentMessage"]) -> Text:
-    numbers = [f"#{each.number}" for each in said]
-    if len(numbers) > NUMBERS:
-        numbers = [*numbers[: NUMBERS - 2], "…", numbers[-1]]
-    return Text.assemble(counted(len(said), "message"), (f" ({' '.join(numbers)})", "dim"))
-
-
 def _item(item: "ComparedPick") -> Text:
-    pick = _json(item)
+    because = (f"{visible(item.because)}", "dim")
     if item.section == "recalled":
-        return Text.assemble("recalled ", (visible(item.because), "dim"))
-    return Text.assemble(f"{item.kind} {called(pick)} ", badge(pick), (f" {visible(item.because)}", "dim"))
+        return Text.assemble("recalled ", because)
+    return Text.assemble(f"{item.kind} {called(_json(item))} ", badge(_json(item)), " ", because)
 
 
 def _json(item: "ComparedPick") -> dict[str, Any]:
     return {"name": item.name, "server": item.server, "mode": item.mode, "score": item.score}
-
-
-# -- what changed
 
 
 def draw_changes(console: Console, changes: Sequence["PickChange"], most: int, *, whole: bool) -> None:
@@ -188,22 +187,22 @@ def draw_changes(console: Console, changes: Sequence["PickChange"], most: int, *
     ordered = sorted(changes, key=lambda change: change.what == ("score",))
     shown = ordered if len(ordered) <= most + 1 else ordered[:most]
     for change in shown:
-        console.print(Text.assemble(("  ~ ", "yellow"), _change(change)))
-        for line in _folded(change.text, None if whole else MOST_LINES):
+        after = change.after
+        # a recalled message by its number, as the model reads it
+        recalled = f"recalled {visible(after.because).partition(',')[0]}"
+        name = recalled if after.section == "recalled" else f"{after.kind} {called(_json(after))}"
+        console.print(Text.assemble(("  ~ ", "yellow"), f"{name} ", (", ".join(_words(change)), "dim")))
+        lines: Iterable[str] = change.text
+        if not whole and len(change.text) > MOST_LINES + 1:
+            lines = [*change.text[:MOST_LINES], f"… {len(change.text) - MOST_LINES} lines more; --all shows them"]
+        for line in lines:
             console.print(Text(f"      {visible(line)}", COLOURS.get(line[:1], "dim")))
     if rest := len(ordered) - len(shown):
         console.print(Text(f"    and {rest} more; --all shows them", "dim"))
 
 
-def _change(change: "PickChange") -> Text:
+def _words(change: "PickChange") -> Iterator[str]:
     before, after = change.before, change.after
-    name = f"{after.kind} {called(_json(after))}"
-    if after.section == "recalled":  # by its number, as the model reads it
-        name = f"recalled {visible(after.because).partition(',')[0]}"
-    return Text.assemble(f"{name} ", (", ".join(_words(change, before, after)), "dim"))
-
-
-def _words(change: "PickChange", before: "ComparedPick", after: "ComparedPick") -> Iterator[str]:
     if "text" in change.what:
         yield "another text" if change.text else "another text, of which not both are kept"
     if "mode" in change.what:
@@ -214,31 +213,6 @@ def _words(change: "PickChange", before: "ComparedPick", after: "ComparedPick") 
         yield f"from {before.section} to {after.section}"
 
 
-def _folded(lines: Sequence[str], most: int | None) -> Iterable[str]:
-    if most is None or len(lines) <= most + 1:
-        return lines
-    return [*lines[:most], f"… {len(lines) - most} lines more; --all shows them"]
-
-
-# -- numbers and the prefix
-
-
-def _draw_tokens(console: Console, found: "Difference") -> None:
-    shifts = [shift for shift in found.sections if shift.before != shift.after]
-    if not shifts:
-        return
-    console.print(Text("tokens", "bold"))
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    for _ in range(3):
-        table.add_column(justify="right", no_wrap=True)
-    for shift in shifts:
-        more = shift.after - shift.before
-        change = Text(f"{more:+,}", "green" if more < 0 else "yellow")
-        table.add_row(f"  {shift.name}", f"{shift.before:,}", f"→ {shift.after:,}", change)
-    console.print(table)
-
-
 def _draw_prefix(console: Console, prefix: "SharedPrefix") -> None:
     console.print(Text("prefix", "bold"))
     size = f"{prefix.bytes:,} bytes, about {prefix.tokens:,} tokens"
@@ -247,27 +221,133 @@ def _draw_prefix(console: Console, prefix: "SharedPrefix") -> None:
     else:
         console.print(Text(f"  {prefix.pieces} of {prefix.of} stable pieces came first again ({size})"))
         console.print(Text(f"  broken by {visible(prefix.broken_by)}", "yellow"))
-    if prefix.first:
-        console.print(
-            Text(f"  the first that differs is piece {prefix.first.number}, {NAMES[prefix.first.kind]}", "dim")
-        )
-    else:
-        console.print(Text("  no piece differs", "dim"))
+    first = prefix.first
+    differs = f"the first that differs is piece {first.number}, {PIECES[first.kind]}" if first else "no piece differs"
+    console.print(Text(f"  {differs}", "dim"))
 
 
-NAMES = {
-    "head": "the head, with the model's name",
-    "tool": "a tool",
-    "join": "the end of the tools",
-    "system": "the instructions",
-    "message": "a message",
-    "tail": "the end, with the parameters",
-}
+def _change(before: int | None, after: int | None) -> Text:
+    if before is None or after is None or before == after:
+        return Text("")
+    return Text(f"{after - before:+,}", "green" if after < before else "yellow")
 
 
-def _told(value: Any) -> str:
+def _told(value: Any, nothing: str = "none") -> str:
     if value is None:
-        return "none"
+        return nothing
     if isinstance(value, float):
         return f"{value:g}"
     return f"{value:,}" if isinstance(value, int) else shortened(str(value), 60)
+
+
+# -- what if
+
+
+def draw_what_if(console: Console, name: str, found: "WhatIf") -> None:
+    models = dict.fromkeys(side.account.model or UNKNOWN for side in (found.was, found.would) if side)
+    console.print(Text(f"message #{found.number} of {name} · {visible(' → '.join(models))}", "bold"))
+    console.print(Text(f"what if: {_changes_in_words(found.changes)}"))
+    if found.was is None:
+        console.print(Text("No context data available: no request is recorded for it.", "dim"))
+    if found.error:
+        console.print(Text(f"it would not fit: {visible(found.error)}", "yellow"))
+    console.print(_windows(found.was, found.would))
+    if found.difference:
+        draw_moved(console, "came in", "+", found.difference.came_in, (), MOST)
+        draw_moved(console, "went out", "-", found.difference.went_out, (), MOST)
+        changed = [each for each in found.difference.changed if each.what != ("score",)]
+        draw_changes(console, changed, MOST, whole=False)
+    if block := found.compaction:
+        about = ", an estimate" if found.is_estimate else ""
+        sizes = f"{block.context_size_before:,} → {block.context_size_after:,} tokens{about}"
+        console.print(Text(f"a compaction would be due: {visible(found.because)}", "yellow"))
+        console.print(Text(f"{counted(block.messages_archived, 'message')} archived, {sizes}", "yellow"))
+    elif found.would:
+        console.print(Text(f"no compaction would be due: {visible(found.because)}"))
+    draw_notes(console, found.notes)
+
+
+def _changes_in_words(changes: "PlanChanges") -> str:
+    told = {name: value for name, value in changes.to_json().items() if name != "from_start"}
+    words = [f"{name} {value:,}" if name == "window" else f"{name} {literal(value)}" for name, value in told.items()]
+    start = ["from the first message on"] if changes.from_start else []
+    return ", ".join((*(visible(each).replace('"', "") for each in words), *start)) or "nothing else than it was"
+
+
+def _windows(was: "WindowPlan | None", would: "WindowPlan | None") -> Table:
+    table = grid("name")
+    for _ in range(3):
+        table.add_column(justify="right", overflow="fold")
+    table.add_row("", Text("was", "bold"), Text("would", "bold"))
+    for key, name in (("strategy", "strategy"), ("limit", "window")):
+        table.add_row(name, *(_told(getattr(side.account, key) if side else None, NOTHING) for side in (was, would)))
+    sides = [_section_tokens(side) if side else {} for side in (was, would)]
+    for name in (*SECTIONS, "total", "free"):
+        if any(name in side for side in sides):
+            before, after = (side.get(name, 0) if side else None for side in sides)
+            style = "bold" if name == "total" else ""
+            told = (Text(_told(size, NOTHING), style) for size in (before, after))
+            table.add_row(Text(name, style), *told, _change(before, after))
+    for key, name in FATES.items():
+        ranges = [getattr(side.messages, key) if side else () for side in (was, would)]
+        if any(ranges):
+            table.add_row(name, *map(_ranges, ranges))
+    return table
+
+
+def _section_tokens(side: "WindowPlan") -> dict[str, int]:
+    sections = {each.name: each.tokens for each in side.account.sections or ()}
+    return sections | {"total": side.account.total or 0, "free": side.account.free or 0}
+
+
+def _ranges(ranges: "Sequence[MessageRange]") -> str:
+    shown = [f"#{each.first}" if each.first == each.last else f"#{each.first}…#{each.last}" for each in ranges]
+    return ", ".join((*shown[:4], *(["…"] if len(shown) > 4 else []))) or NOTHING
+
+
+def draw_comparison(console: Console, name: str, found: "StrategyComparison") -> None:
+    runs = [*([found.recorded] if found.recorded else []), *found.runs]
+    replies = max(len(run.requests) + len(run.too_large) for run in runs)
+    console.print(Text(f"{name} · {visible(found.model)} · window {found.limit:,}", "bold"))
+    if found.changes.to_json():
+        console.print(Text(f"what if: {_changes_in_words(found.changes)}"))
+    console.print(Text(f"{counted(replies, 'request')}, {counted(found.facts, 'fact')} stated"))
+    if console.width < NARROW:
+        for run in runs:
+            console.print(Group(Text(run.name, "bold"), Padding.indent(facts_table(_cells(run).items()), 2)))
+    else:
+        table = grid("name", *["number"] * len(_cells(runs[0])))
+        table.add_row(*(Text(each, "dim") for each in ("strategy", *_cells(runs[0]))))
+        for run in runs:
+            table.add_row(run.name, *_cells(run).values())
+        console.print(table)
+    for run in runs:
+        if run.too_large:
+            some = ", ".join(f"#{number}" for number in run.too_large[:MOST])
+            more = " …" if len(run.too_large) > MOST else ""
+            console.print(Text(f"{run.name}: {counted(len(run.too_large), 'request')} would not fit ({some}{more})"))
+    draw_notes(console, found.notes)
+
+
+def _cells(run: "StrategyRun") -> dict[str, str]:
+    return {
+        "tokens": f"{run.tokens:,}",
+        "summaries": f"{run.summary_tokens:,}" if run.summary_tokens else NOTHING,
+        "cost": "unknown" if run.cost_usd is None else dollars(run.cost_usd),
+        "cached": f"{run.cached_share:.0%}",
+        "compactions": f"{run.compactions:,}",
+        "facts kept": f"{run.facts_share:.0%}",
+    }
+
+
+def use_in_lines(uses: Sequence["RequestUse"]) -> Iterator[str]:
+    """A line for each reply: how full its window was, tokens, what it cost, and the compaction before it."""
+    width = max((len(f"{each.tokens:,}") for each in uses), default=1)
+    for each in uses:
+        share = each.tokens / each.limit if each.limit else 0.0
+        bar = "" if is_plain() else f"{'█' * round(BAR_WIDTH * min(share, 1.0)):<{BAR_WIDTH}} "
+        cost = "" if each.usage.cost_usd is None else dollars(each.usage.cost_usd)
+        cached = f"{each.usage.cache_read:,} cached" if each.usage.cache_read else ""
+        compacted = f"compaction {each.compaction}" if each.compaction else ""
+        beside = " · ".join(filter(None, (cached, cost, compacted)))
+        yield f"#{each.number:<5}{bar}{share:>4.0%} {each.tokens:>{width},}  {beside}".rstrip()

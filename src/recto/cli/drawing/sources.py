@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from recto.cli.drawing.picks import NARROW, badge
+from recto.cli.drawing.windows import NARROW, badge
 from recto.cli.show import counted, shortened, visible, when
 from recto.cli.terminal import revealed
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, SourceKind, Tool
@@ -24,12 +24,8 @@ if TYPE_CHECKING:
     from recto.sources.overrides import SourceStatus
     from recto.sources.server_config import ServerConfig
 
-HEADINGS: dict[SourceKind, str] = {"rule": "Rules", "reference": "References", "tool": "Tools"}
-NONE: dict[SourceKind, str] = {"rule": "no rules", "reference": "no references", "tool": "no tools"}
-MARKS = {True: "●", False: "○"}
 LEGEND = "● in this conversation  ○ available"
 APPROVALS = {"ask": "", "allow": "runs without asking", "deny": "never runs"}
-STOPPED, OFF, UNTRUSTED = "stopped", "off", "untrusted"
 STATES = {"running": "green", "starting": "yellow", "failed": "red", "untrusted": "yellow"}
 # A list that is not read on a screen is not cut, but a description stays on its line.
 UNBOUNDED = 160
@@ -60,7 +56,7 @@ def draw_source_list(
         inside = sum(each.mode is not None for each in some)
         counts = f"{inside} of {len(some)} in this conversation" if some else "none"
         console.print()
-        console.print(Text.assemble((HEADINGS[kind], "bold"), (f"  {counts}", "dim")))
+        console.print(Text.assemble((f"{kind.capitalize()}s", "bold"), (f"  {counts}", "dim")))
         draw_items(console, some, whole_ids=True)
     if servers:
         console.print()
@@ -85,8 +81,9 @@ def draw_items(
     shown = [*inside, *available[:fold]]
     named = max((cell_len(_name(each, whole_ids)) for each in shown), default=0)
     said = max((cell_len(_how(each)) for each in shown), default=0)
+    room = console.width if console.is_terminal else UNBOUNDED
     for each in shown:
-        _print(console, _row(each, whole_ids, min(named, console.width // 2), said, _room(console)))
+        _print(console, _row(each, whole_ids, min(named, console.width // 2), said, room))
     if rest := len(items) - len(shown):
         _print(console, Text(f"… and {rest} more{more}", "dim"))
 
@@ -95,7 +92,7 @@ def _row(listed: "SourceStatus", whole_ids: bool, named: int, said: int, room: i
     inside = listed.mode is not None
     name, how = _name(listed, whole_ids), _how(listed)
     row = Text.assemble(
-        (MARKS[inside], "green" if inside else "dim"),
+        ("●" if inside else "○", "green" if inside else "dim"),
         " ",
         (_padded(name, named), "" if inside else "dim"),
         "  ",
@@ -134,7 +131,7 @@ def _how(listed: "SourceStatus") -> str:
 
 
 def _moment(since: str) -> str:
-    """A stored time; a text that is no time is shown as it is."""
+    """A stored time; a text that is not a time is shown as it is."""
     try:
         return when(since)
     except ValueError:
@@ -143,10 +140,6 @@ def _moment(since: str) -> str:
 
 def _padded(text: str, width: int) -> str:
     return text + " " * (width - cell_len(text))
-
-
-def _room(console: Console) -> int:
-    return console.width if console.is_terminal else UNBOUNDED
 
 
 def _print(console: Console, line: Text) -> None:
@@ -189,13 +182,13 @@ class ServerList:
             why = f": {visible(state.reason)}" if state and state.reason else ""
             _print(console, Text.assemble(revealed(config.name), "  ", (at, STATES.get(at, "dim")), f"{tools}{why}"))
             _print(console, Text(f"  {runs(config)}", "dim"))
-            if at == UNTRUSTED and (unasked := unasked_in_words(config)):
+            if at == "untrusted" and (unasked := unasked_in_words(config)):
                 _print(console, Text(f"  {unasked}", "yellow"))
             _print(console, Text(f"  from {visible(config.origin)}", "dim"))
 
 
 def _at(config: "ServerConfig", state: "ServerStatus | None") -> str:
-    return OFF if not config.enabled else state.state if state else STOPPED
+    return "off" if not config.enabled else state.state if state else "stopped"
 
 
 def runs(config: "ServerConfig", *, whole: bool = False) -> str:
@@ -220,6 +213,12 @@ def unasked_in_words(config: "ServerConfig") -> str:
     return f"without asking run {revealed(', '.join(unasked))}" if unasked else ""
 
 
+def server_facts(config: "ServerConfig") -> dict[str, str]:
+    """All that a user trusts, by name."""
+    facts = {"runs": runs(config, whole=True), "asks": unasked_in_words(config), "said in": config.origin}
+    return {name: value for name, value in facts.items() if value}
+
+
 def starting_in_words(states: Iterable["ServerStatus"]) -> str:
     """Which servers are starting; empty when none is."""
     names = [state.name for state in states if state.state == "starting"]
@@ -231,19 +230,11 @@ def starting_in_words(states: Iterable["ServerStatus"]) -> str:
 
 def stats_to_json(stat: "SourceStats", advice: Sequence["Advice"]) -> dict[str, Any]:
     told = to_builtins(stat)
-    counts = {name: told.pop(name) for name in ("always", "manual", "by_agent")}
-    modes = {"always": counts["always"], "manual": counts["manual"], "agent": counts["by_agent"]}
-    given = [{"because": each.because, "mode": each.mode, "command": each.command(with_agent=True)} for each in advice]
+    id, always, manual, agent = (told.pop(name) for name in ("id", "always", "manual", "by_agent"))
     last = {name: told.pop(name) or None for name in ("last_in", "last_used")}
-    return {
-        "source": str(stat.id),
-        **told.pop("id"),
-        **told,
-        "modes": modes,
-        "used": stat.used,
-        **last,
-        "advice": given,
-    }
+    given = [{"because": each.because, "mode": each.mode, "command": each.command(with_agent=True)} for each in advice]
+    modes = {"modes": {"always": always, "manual": manual, "agent": agent}, "used": stat.used}
+    return {"source": str(stat.id), **id, **told, **modes, **last, "advice": given}
 
 
 def draw_source_report(console: Console, report: "SourceReport") -> None:

@@ -1,13 +1,12 @@
-"""Transcripts: messages for people to read: number, who, when, how large, and the blocks.
-
-Compactions in words: the marker line, who wrote the summary, its facts.
-"""
+"""What was said and done, for people to read: messages with their blocks; compactions in words; plans as trees, and the
+report of a run."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from recto import wire
+from recto.base.text import dollars
 from recto.chat.blocks import (
     Block,
     Compaction,
@@ -20,31 +19,42 @@ from recto.chat.blocks import (
     ToolCall,
     ToolResult,
 )
-from recto.chat.compaction_words import WRITERS, archived_in_words, kept_in_words, writer_in_words
+from recto.chat.compaction_words import WRITERS, archived_in_words, counts_in_words, kept_in_words, writer_in_words
 from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.drawing.references import references_shown
 from recto.errors import RectoError
 from recto.events import ContextCompacted, SummaryProgress, SummaryRequested, Working
 from recto.reports.transcript import TranscriptEntry
+from recto.tasks.plan import PlanStep, TaskPlan
+from recto.tasks.report import RunReport
 
 if TYPE_CHECKING:
     from recto.api.blocking import Talk
 
-
 MOST_RANGES = 12
 NOTHING_CHECKED: Mapping[str, int] = {}
 NOTHING_COMPACTED = "stopped; nothing was compacted"
-SPEAKERS = {"user": "you"}
-LEDGER = "Said besides, word for word:"
-SET_ASIDE = "Set aside by this compaction:"
-CONTENTS = "Set aside so far, by messages:"
-# With how many archived messages what is lost is found in no more than a moment.
+# Archived messages whose lost facts are found in no more than a moment.
 LOST_MESSAGES = 300
-NOTHING_LOST = "Nothing is only in the archive: the summary and its ledger tell every fact that was found."
-NO_SUMMARY = "There is no summary: what is archived was left out."
-CLEARED = "There is no summary: what was said before the clear is not sent."
-NOTHING_ARCHIVED = "There is no summary: nothing is archived; what is long is sent as an excerpt."
+RESULT_WIDTH, BRANCH_WIDTH = 200, 50
+INDENT = "  "
+USUAL_PRIORITIES = range(3, 8)
+APPROVALS = {
+    "allowed": "allowed by you",
+    "always": "always allowed",
+    "denied": "denied by you",
+    "unanswered": "nobody was asked",
+    "changed": "changed since it was allowed",
+    "forbidden": "forbidden",
+}
+MARKS = {"unfinished": "unfinished", "stopped": "stopped", "error": "failed"}
+SIGNS = {"pending": "○", "active": "▶", "done": "✔", "blocked": "✖", "dropped": "–"}
+# Files that a report names, and the width of a goal on one line.
+MOST_FILES, GOAL_WIDTH = 12, 100
+
+
+# -- compactions
 
 
 def event_in_words(event: ContextCompacted, writer: str = "") -> str:
@@ -60,64 +70,27 @@ def block_in_words(block: Compaction) -> str:
     return _line(block.compaction_number, archived_in_words(*sizes), writer)
 
 
-def facts_in_words(checks: Mapping[str, int]) -> str:
-    """What happened to the facts: "41 of 48 facts kept, 6 more in the ledger, 1 unverified"; empty without any."""
-    parts = [kept] if (kept := kept_in_words(checks)) else []
-    parts += [f"{checks['ledger']} more in the ledger"] if checks.get("ledger") else []
-    parts += [f"{checks['invented']} unverified"] if checks.get("invented") else []
-    return ", ".join(parts)
-
-
-def ledger_in_words(lines: Iterable[str]) -> Iterator[str]:
-    """The items of a ledger, with who said them."""
-    from recto.summary.ledger import ledger_rows  # compiles patterns: a tenth of a second
-
-    return quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in ledger_rows(lines))
-
-
-def lost_in_words(found: Sequence[tuple[int, str, str]], *, looked_at: int, archived: int) -> Iterator[str]:
-    """What is only in the archive, or that nothing is, of the messages that were looked at."""
-    if not found and looked_at < archived:
-        yield f"Of the last {show.counted(looked_at, 'archived message')} nothing is only in the archive."
-    elif not found:
-        yield NOTHING_LOST
-    else:
-        shown = f"the last {looked_at:,} of " if looked_at < archived else ""
-        yield f"{show.counted(len(found), 'fact')} of {shown}{show.counted(archived, 'archived message')}:"
-    yield from quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in found)
-
-
-def quoted_in_words(quotations: Iterable[tuple[int, str, str]]) -> Iterator[str]:
-    """In columns: the number of a message, who says it if that is given, and the words, a line each."""
-    wanted = [(f"#{number} {speaker}".rstrip(), item) for number, speaker, item in quotations]
-    width = max((len(head) for head, _ in wanted), default=0)
-    before = None
-    for head, item in wanted:
-        yield f"{head if head != before else '':<{width}}  {item}"
-        before = head
-
-
-def set_aside_in_words(block: Compaction) -> Iterator[tuple[str, Sequence[str]]]:
-    """What a compaction set aside and the topics of all that was, each with a title; nothing where there is none."""
-    if block.set_aside:
-        yield SET_ASIDE, block.set_aside
-    if block.contents:
-        yield CONTENTS, block.contents
-
-
 def _line(number: int, archived: str, writer: str) -> str:
     return f"compaction {number}: {archived}" + (f" · {writer}" if writer else "")
 
 
+def in_one_line(block: Compaction) -> str:
+    """For lists: the marker line with its time, and the action if that was not a compaction."""
+    action = "" if block.action == "compact" else f" · {block.action}"
+    return f"{show.when(block.timestamp)}  {block_in_words(block)}{action}"
+
+
 def remarks(notes: tuple[str, ...], excerpts: int, checks: Mapping[str, int] = NOTHING_CHECKED) -> list[str]:
-    """More about it, a line each: what the summary kept, what went wrong, what is sent shortened."""
+    """More about it, a line each: what happened to the facts, what went wrong, what is sent shortened."""
+    ledger, invented = checks.get("ledger"), checks.get("invented")
+    facts = (
+        kept_in_words(checks),
+        f"{ledger} more in the ledger" if ledger else "",
+        f"{invented} unverified" if invented else "",
+    )
     are = "is sent as an excerpt" if excerpts == 1 else "are sent as excerpts"
-    kept = facts_in_words(checks)
-    return [
-        *([kept] if kept else ()),
-        *notes,
-        *([f"{show.counted(excerpts, 'long text')} {are}"] if excerpts else ()),
-    ]
+    long = f"{show.counted(excerpts, 'long text')} {are}" if excerpts else ""
+    return [line for line in (", ".join(filter(None, facts)), *notes, long) if line]
 
 
 def request_in_words(event: SummaryRequested) -> str:
@@ -128,37 +101,6 @@ def request_in_words(event: SummaryRequested) -> str:
 def progress_in_words(event: SummaryProgress) -> str:
     read = f", {event.read:,} read so far" if event.read else ""
     return f"summing up {event.of:,} messages{read}"
-
-
-def undone_in_words(talk: "Talk", before: Compaction | None, block: Compaction, command: str) -> str:
-    """What is in the window again after a compaction was taken back; `command` compacts again where there is no room
-    for it."""
-    back = restored(before, block)
-    if left_out := _left_out(talk):
-        told = f"the summary is taken back, but the window has no room for {show.counted(left_out, 'message')}"
-        return f"{told}: the next request leaves them out; {command} sums them up again"
-    size, after = block.context_size_before, block.context_size_after
-    sizes = f" ({size:,} → {after:,} tokens)" if size or after else ""
-    said = f"{show.counted(back, 'message')} {'is' if back == 1 else 'are'} back in the window{sizes}"
-    return f"{said}, behind the summary of what came before" if block.summary else said
-
-
-def _left_out(talk: "Talk") -> int:
-    """The messages that the next request leaves out; 0 where the model, which alone knows its window, is not there."""
-    try:
-        return talk.window().plan.left_out.count
-    except RectoError:
-        return 0
-
-
-def restored(before: Compaction | None, block: Compaction) -> int:
-    return (before.messages_archived if before else 0) - block.messages_archived
-
-
-def in_one_line(block: Compaction) -> str:
-    """For lists: the marker line with its time, and the action where that was no compaction."""
-    action = "" if block.action == "compact" else f" · {block.action}"
-    return f"{show.when(block.timestamp)}  {block_in_words(block)}{action}"
 
 
 def compaction_facts(block: Compaction) -> Iterator[tuple[str, str]]:
@@ -184,19 +126,6 @@ def compaction_facts(block: Compaction) -> Iterator[tuple[str, str]]:
         yield "excerpts", ", ".join(f"{key} ({len(text):,} characters)" for key, text in block.excerpts.items())
 
 
-def no_summary_in_words(block: Compaction) -> str:
-    if block.last is None:
-        return NOTHING_ARCHIVED
-    return CLEARED if block.made_by == "clear" else NO_SUMMARY
-
-
-def branch_in_words(message: Message) -> str:
-    """What the end of a branch says, or did if nobody said it."""
-    block = message.compaction
-    said = f"{message.role}: {show.shortened(message.text, BRANCH_WIDTH)}"
-    return said if block is None else f"{block_in_words(block)}{_action(block)}"
-
-
 def _ranges(ranges: Sequence[MessageRange]) -> str:
     """The first few of them, and how many more there are."""
     named = [f"#{first}–#{last}" if first < last else f"#{first}" for first, last in ranges[:MOST_RANGES]]
@@ -217,36 +146,103 @@ def _made(block: Compaction) -> str:
     return f"model {block.made.model}{took}"
 
 
+def no_summary_in_words(block: Compaction) -> str:
+    if block.last is None:
+        return "There is no summary: nothing is archived; what is long is sent as an excerpt."
+    left_out = (
+        "what was said before the clear is not sent" if block.made_by == "clear" else "what is archived was left out"
+    )
+    return f"There is no summary: {left_out}."
+
+
+def beside_summary(block: Compaction) -> Iterator[str]:
+    """What is sent or kept with a summary, in lines: its ledger, what was set aside, and the counts of its facts."""
+    ledger: list[str] = []
+    if block.ledger:
+        from recto.summary.ledger import ledger_rows  # compiles patterns: a tenth of a second
+
+        ledger = [*quoted_in_words(ledger_rows(block.ledger))]
+    parts = (
+        ("Said besides, word for word:", ledger),
+        ("Set aside by this compaction:", block.set_aside),
+        ("Set aside so far, by messages:", block.contents),
+    )
+    for title, lines in parts:
+        if lines:
+            yield from ("", title, *lines)
+    if counts := counts_in_words(block.checks):
+        yield from ("", f"{counts}.")
+
+
+def lost_in_words(found: Sequence[tuple[int, str, str]], *, looked_at: int, archived: int) -> Iterator[str]:
+    """What is only in the archive, or that nothing is, of the messages that were looked at."""
+    if not found and looked_at < archived:
+        yield f"Of the last {show.counted(looked_at, 'archived message')} nothing is only in the archive."
+    elif not found:
+        yield "Nothing is only in the archive: the summary and its ledger tell every fact that was found."
+    else:
+        shown = f"the last {looked_at:,} of " if looked_at < archived else ""
+        yield f"{show.counted(len(found), 'fact')} of {shown}{show.counted(archived, 'archived message')}:"
+    yield from quoted_in_words(found)
+
+
+def quoted_in_words(quotations: Iterable[tuple[int, str, str]]) -> Iterator[str]:
+    """In columns: the number of a message, the role that says it if that is given, and the words, a line each."""
+    wanted = [(f"#{number} {'you' if role == 'user' else role}".rstrip(), item) for number, role, item in quotations]
+    width = max((len(head) for head, _ in wanted), default=0)
+    before = None
+    for head, item in wanted:
+        yield f"{head if head != before else '':<{width}}  {item}"
+        before = head
+
+
+def undone_in_words(talk: "Talk", block: Compaction, back: int) -> str:
+    """What is in the window again after a compaction was taken back."""
+    try:
+        left_out = talk.window().plan.left_out.count
+    except RectoError:  # the model, which alone knows its window, is not there
+        left_out = 0
+    if left_out:
+        told = f"the summary is taken back, but the window has no room for {show.counted(left_out, 'message')}"
+        return f"{told}: the next request leaves them out; `recto context compact` or /compact sums them up again"
+    size, after = block.context_size_before, block.context_size_after
+    sizes = f" ({size:,} → {after:,} tokens)" if size or after else ""
+    said = f"{show.counted(back, 'message')} {'is' if back == 1 else 'are'} back in the window{sizes}"
+    return f"{said}, behind the summary of what came before" if block.summary else said
+
+
 def compaction_to_json(talk: "Talk", block: Compaction) -> dict[str, Any]:
     """The answer of every command that makes or shows a Compaction."""
     return {"conversation": talk.id, "head": talk.head, "compaction": wire.block_to_json(block)}
 
 
-RESULT_WIDTH, BRANCH_WIDTH = 200, 50
-INDENT = "  "
-USUAL_PRIORITIES = range(3, 8)
-APPROVALS = {
-    "allowed": "allowed by you",
-    "always": "always allowed",
-    "denied": "denied by you",
-    "unanswered": "nobody was asked",
-    "changed": "changed since it was allowed",
-    "forbidden": "forbidden",
-}
-MARKS = {"unfinished": "unfinished", "stopped": "stopped", "error": "failed"}
+# -- messages
+
+
+def branch_in_words(message: Message) -> str:
+    """What the end of a branch says, or did if nobody said it."""
+    block = message.compaction
+    said = f"{message.role}: {show.shortened(message.text, BRANCH_WIDTH)}"
+    return said if block is None else f"{block_in_words(block)}{_action(block)}"
 
 
 def tell_entry(entry: TranscriptEntry, because: str = "", *, with_tools: bool = True) -> None:
     """Archived messages are dimmed. A Compaction is a line of its own; `because` says why it was made."""
     message = entry.message
-    if message.compaction:
-        _tell_compaction(message.compaction, because or message.compaction.because)
+    if block := message.compaction:
+        show.say(f"── {block_in_words(block)} ({because or block.because}) ──", fg="yellow")
+        for line in remarks(block.notes, len(block.excerpts), block.checks) if block.action == "compact" else ():
+            show.say(f"· {line}", dim=True)
+        # a pin leaves the summary as it was, and that was shown above
+        if block.summary and block.action not in ("pin", "unpin"):
+            show.say(indent(block.summary, INDENT), dim=True)
+        show.say("")
         return
-    show.say(_head(entry), dim=not entry.active, bold=entry.active or None)
-    for block in message.blocks:
-        if not isinstance(block, References) and (with_tools or not isinstance(block, ToolCall | ToolResult)):
-            is_dim = not entry.active or isinstance(block, Thinking | ToolCall | ToolResult)
-            show.say_words(_in_words(block), dim=is_dim or None)
+    show.say(" · ".join(_facts(entry)), dim=not entry.active, bold=entry.active or None)
+    for each in message.blocks:
+        if not isinstance(each, References) and (with_tools or not isinstance(each, ToolCall | ToolResult)):
+            is_dim = not entry.active or isinstance(each, Thinking | ToolCall | ToolResult)
+            show.say_words(_in_words(each), dim=is_dim or None)
     for line in references_shown(message.references, fold=None, is_terminal=False):
         show.say(line, dim=not entry.active or None)
     if message.error:
@@ -254,40 +250,23 @@ def tell_entry(entry: TranscriptEntry, because: str = "", *, with_tools: bool = 
     show.say("")
 
 
-def _head(entry: TranscriptEntry) -> str:
+def _facts(entry: TranscriptEntry) -> Iterator[str]:
     message = entry.message
-    parts = [f"#{message.said} {message.role}", *([show.when(message.time)] if message.time else [])]
+    yield f"#{message.said} {message.role}"
+    if message.time:
+        yield show.when(message.time)
     if message.tokens.own is not None:
-        parts.append(show.counted(message.tokens.own, "token"))
+        yield show.counted(message.tokens.own, "token")
     if message.model:
-        parts.append(message.model)
+        yield message.model
     if message.priority not in USUAL_PRIORITIES:
-        parts.append(f"priority {message.priority}")
+        yield f"priority {message.priority}"
     if mark := MARKS.get(message.status):
-        parts.append(mark)
-    return " · ".join([*parts, *_marks(entry)])
-
-
-def _marks(entry: TranscriptEntry) -> list[str]:
-    sent = "archived, still sent" if entry.lifted else "" if entry.active else "archived"
-    return [mark for mark in ("pinned" if entry.pinned else "", sent) if mark]
-
-
-def _tell_compaction(block: Compaction, because: str) -> None:
-    show.say(f"── {block_in_words(block)} ({because}) ──", fg="yellow")
-    for line in remarks(block.notes, len(block.excerpts), block.checks) if block.action == "compact" else ():
-        show.say(f"· {line}", dim=True)
-    # a pin leaves the summary as it was, and that was shown above
-    if block.summary and block.action not in ("pin", "unpin"):
-        show.say(indent(block.summary, INDENT), dim=True)
-    show.say("")
-
-
-def _known_of(block: ToolResult) -> str:
-    """Its size, who let it run, and what else of it is kept."""
-    facts = [show.counted(len(block.text), "character"), APPROVALS.get(block.approval, "")]
-    facts += ["kept whole" if block.whole else "", *(f"{each.partition(' ')[0]} kept" for each in block.media)]
-    return ", ".join(fact for fact in facts if fact)
+        yield mark
+    if entry.pinned:
+        yield "pinned"
+    if entry.lifted or not entry.active:
+        yield "archived, still sent" if entry.lifted else "archived"
 
 
 def _in_words(block: Block) -> str:
@@ -299,8 +278,11 @@ def _in_words(block: Block) -> str:
         case ToolCall():
             return f"→ {block.name} {show.shortened(block.arguments, RESULT_WIDTH)}"
         case ToolResult():
-            told = "failed: " if block.is_error else ""
-            return f"← {block.name} ({_known_of(block)}) {told}{show.shortened(block.text, RESULT_WIDTH)}"
+            # its size, who let it run, and what else of it is kept
+            facts = [show.counted(len(block.text), "character"), APPROVALS.get(block.approval, "")]
+            facts += ["kept whole" if block.whole else "", *(f"{each.partition(' ')[0]} kept" for each in block.media)]
+            told = f"({', '.join(filter(None, facts))}) {'failed: ' if block.is_error else ''}"
+            return f"← {block.name} {told}{show.shortened(block.text, RESULT_WIDTH)}"
         case File():
             return f"[file {block.name}, {show.counted(len(block.text), 'character')}]"
         case Image():
@@ -323,3 +305,67 @@ def work_in_words(event: Working) -> str:
             return "choosing sources"
         case "search":
             return "searching earlier messages"
+
+
+# -- plans and runs
+
+
+def plan_tree(goal: str, plan: TaskPlan, *, width: int = GOAL_WIDTH) -> list[str]:
+    """The goal, below it the steps, below each its files. Plain: the status as a word, and no lines."""
+    lines = [show.shortened(goal, width)]
+    for place, step in enumerate(plan.steps, 1):
+        lines += _branch(step, place == len(plan.steps), width)
+    return lines
+
+
+def _branch(step: PlanStep, is_last: bool, width: int) -> Iterator[str]:
+    if show.is_plain():
+        yield f"  {step.status}: {show.visible(step.text)}"
+        yield from (f"    {show.visible(file)}" for file in step.files)
+        return
+    fork, trunk = ("└─", "  ") if is_last else ("├─", "│ ")
+    sign = f"{fork} {SIGNS[step.status]} "
+    yield sign + show.shortened(step.text, width - len(sign))
+    for place, file in enumerate(step.files, 1):
+        twig = "└─" if place == len(step.files) else "├─"
+        yield f"{trunk}   {twig} " + show.shortened(file, width - len(trunk) - 6)
+
+
+def tree_window(lines: Sequence[str], most: int) -> list[str]:
+    """That many lines of a tree: around the step that is worked on."""
+    if len(lines) <= most:
+        return list(lines)
+    at = next((place for place, line in enumerate(lines) if SIGNS["active"] in line[:6]), len(lines) - 1)
+    first = max(1, min(at - most // 2, len(lines) - most + 1))
+    return [lines[0], *lines[first : first + most - 1]]
+
+
+def progress_line(plan: TaskPlan, step: int, max_steps: int) -> str:
+    return f"step {step} of {max_steps}: {plan.in_words}"
+
+
+def report_lines(report: RunReport, *, conversation: str) -> Iterator[str]:
+    """The result of a run. `conversation` is how a command names it."""
+    because = f": {show.visible(report.because)}" if report.because else ""
+    yield f"{report.outcome}{because}"
+    yield from plan_tree(report.goal, report.plan)
+    if report.references:
+        yield f"notes: {_listed([each.relative_path or each.wikilink for each in report.references])}"
+    uses: dict[str, list[str]] = {"changed": [], "probably changed": [], "looked at": []}
+    for file in report.files:
+        changed = "changed" if file.is_certain else "probably changed"
+        uses[changed if file.is_changed else "looked at"].append(file.path)
+    yield from (f"{what}: {_listed(files)}" for what, files in uses.items() if files)
+    if report.refused:
+        yield f"not run, since nobody allowed it: {_listed(report.refused)}; --allow-tool SERVER/TOOL allows it"
+    cost = [dollars(report.cost_usd)] if report.cost_usd else []
+    tokens = f"{report.input:,} tokens in ({report.cache_read:,} from the cache), {report.output:,} out"
+    steps = f"{report.steps} of {show.counted(report.max_steps, 'step')}"
+    yield ", ".join((steps, tokens, *cost, f"{report.duration_s:.1f} s"))
+    if not report.is_done:
+        yield f"`recto agent run --continue -c {conversation}` continues"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_FILES} more" if len(names) > MOST_FILES else ""
+    return ", ".join(map(show.visible, names[:MOST_FILES])) + more

@@ -1,12 +1,13 @@
-"""Windows drawn as bars, with their picks and their plan. Draws the JSON form, with numbers in place of ids.
+"""Windows drawn as bars, with their plan and their picks: the rules, references and tools, each with how it came in:
+`[Always]`, `[Manual]`, `[Agent 0.87]`. Draws the JSON form, with numbers in place of ids.
 
-Plans in words: what is kept, summed up, left out and recalled; which strategy decides. Reads a plan's JSON form.
+Plans and statistics in words.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msgspec import Struct
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -14,20 +15,68 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from recto.cli.drawing.picks import NARROW, badge, draw_considered, draw_sources, is_source
+from recto.base.text import dollars
 from recto.cli.show import counted, is_plain, literal, visible
+from recto.sources.source import SOURCE_KINDS
 
 if TYPE_CHECKING:
+    from recto.reports.conversation_stats import ConversationStats, RequestTotals
     from recto.settings.settings import ContextSettings, Settings
     from recto.window.plan import Plan
     from recto.window.window import Window
 
-
 Json = Mapping[str, Any]
 RANGES = {"kept": "kept", "summed_up": "summed up", "left_out": "left out"}
-FOLLOWS_SETTINGS = "default"
-"""What is written in place of a strategy to follow agent, model and settings again."""
 MOST_NUMBERS = 12
+BAR_WIDTH, LEAST_BAR = 28, 4
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+# Of longer lists only the best picks, and sources, are drawn, and one line tells the rest.
+MOST_PICKS, MOST = 12, 8
+IN_JSON = "--json has them all"
+UNKNOWN = "unknown"
+# Their names are numbers, which tell people less than why they are there.
+SAID = ("message", "messages", "rounds")
+COLOURS = {"always": "cyan", "manual": "green", "agent": "magenta"}
+MODES = ("agent", "manual", "always")
+WIDEST_NAME = 32
+# On a screen with fewer columns the budgets of sections give way, so that bars can still be compared, and each source
+# takes two lines.
+NARROW = 60
+COLUMNS: dict[str, dict[str, Any]] = {
+    "name": {"no_wrap": True},
+    "text": {"overflow": "fold"},
+    "number": {"justify": "right", "no_wrap": True},
+    "dim name": {"no_wrap": True, "style": "dim"},
+    "dim text": {"overflow": "fold", "style": "dim"},
+    "dim number": {"justify": "right", "no_wrap": True, "style": "dim"},
+}
+
+
+def grid(*columns: str, **first: Any) -> Table:
+    """A table without lines; `first` are options of its first column."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for place, column in enumerate(columns):
+        table.add_column(**COLUMNS[column], **({} if place else first))
+    return table
+
+
+def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
+    """Names at the left, values at the right."""
+    table = grid("dim name", "text")
+    for name, value in facts:
+        table.add_row(name, Text(visible(value)))
+    return table
+
+
+def rule(words: str, width: int) -> RenderableType:
+    """Words in a rule across the screen; if they are too long for that, on a line of their own."""
+    said = visible(words)
+    if is_plain():
+        return Text(said)
+    return Rule(Text(said, "dim"), style="dim") if cell_len(said) + 4 <= width else Text(f"── {said} ──", "dim")
+
+
+# -- plans and settings in words
 
 
 def plan_facts(plan: Json) -> Iterator[tuple[str, str]]:
@@ -40,35 +89,29 @@ def plan_facts(plan: Json) -> Iterator[tuple[str, str]]:
         messages = ", ".join(lift.get("messages") or ())
         yield "still sent", f"{lift.get('because', '')}, {lift.get('tokens') or 0:,} tokens ({messages})"
     for key, most in (plan.get("excerpts") or {}).items():
-        yield "excerpt", f"{_whose(key)}, at most {most:,} tokens of it"
+        message, _, call = key.partition("/")
+        whose = f"the result of {call} in {message}" if call else "your message" if message == "next" else message
+        yield "excerpt", f"{whose}, at most {most:,} tokens of it"
     if bands := plan.get("bands"):
-        yield "bands", " · ".join(_band(band) for band in bands)
+        told = (f"{each.get('name')} {each.get('tokens') or 0:,} of {each.get('budget') or 0:,}" for each in bands)
+        yield "bands", " · ".join(told)
 
 
-def _band(band: Json) -> str:
-    return f"{band.get('name')} {band.get('tokens') or 0:,} of {band.get('budget') or 0:,}"
+def _some(plan: Json, key: str) -> Json | None:
+    range: Json = plan.get(key) or {}
+    return range if range.get("count") else None
 
 
 def _size(range: Json) -> str:
     return f"{counted(range['count'], 'message')}, {range.get('tokens') or 0:,} tokens"
 
 
-def _whose(key: str) -> str:
-    message, _, call = key.partition("/")
-    return f"the result of {call} in {message}" if call else "your message" if message == "next" else message
-
-
 def compacting_in_words(plan: Json) -> str:
     """What the next message would do to the window."""
     done = [f"{_size(range)} {name}" for key, name in RANGES.items() if key != "kept" and (range := _some(plan, key))]
     done += [f"{counted(len(plan['excerpts']), 'message')} sent as an excerpt"] if plan.get("excerpts") else []
-    frees = f"at least {plan['frees']:,} tokens freed" if plan.get("frees") else ""
-    return ", ".join(part for part in (*done, frees) if part) or "what is still sent changes"
-
-
-def _some(plan: Json, key: str) -> Json | None:
-    range: Json = plan.get(key) or {}
-    return range if range.get("count") else None
+    done += [f"at least {plan['frees']:,} tokens freed"] if plan.get("frees") else []
+    return ", ".join(done) or "what is still sent changes"
 
 
 def setting_in_words(key: str, settings: "Settings") -> str:
@@ -87,12 +130,11 @@ def outlook(context: "ContextSettings", plan: "Plan") -> str:
     """What the next message would do to messages that do not fit; empty when all do."""
     if plan.cut is None:
         return ""
-    is_kept = context.enabled and not plan.cut.passing
-    return "would be compacted" if is_kept else "would be sent without"
+    return "would be compacted" if context.enabled and not plan.cut.passing else "would be sent without"
 
 
 def recalled_in_words(window: "Window") -> str | None:
-    """Which messages were recalled, by their numbers; None where none was."""
+    """Which messages were recalled, by their numbers; None if none was."""
     picks = [pick for section in window.sections if section.name == "recalled" for pick in section.picks]
     # several passages of one message are one message
     numbers = list(dict.fromkeys(pick.because.partition(",")[0] for pick in picks))
@@ -102,23 +144,14 @@ def recalled_in_words(window: "Window") -> str | None:
     return f"recalled {counted(len(numbers), 'earlier message')} ({' '.join(numbers[:MOST_NUMBERS])}{more})"
 
 
-BAR_WIDTH, LEAST_BAR = 28, 4
-_EIGHTHS = " ▏▎▍▌▋▊▉"
-# Of a longer list only the best are drawn, and one line tells the rest.
-MOST_PICKS = 12
-IN_JSON = "--json has them all"
-UNKNOWN = "unknown"
-# Their names are numbers, which tell people less than why they are there.
-SAID = ("message", "messages", "rounds")
+# -- windows
 
 
 def draw_window(console: Console, window: Json, *, outlook: str = "", whole: bool = False) -> None:
     """A window as `Window.to_json` gives it; `outlook` says what sending it would do to messages that do not fit."""
     where = f"conversation {window['conversation']}" if window.get("conversation") else "a new conversation"
-    console.print(
-        Text.assemble((f"{where} · {visible(window.get('model') or UNKNOWN)}", "bold")),
-        soft_wrap=not console.is_terminal,
-    )
+    title = Text(f"{where} · {visible(window.get('model') or UNKNOWN)}", "bold")
+    console.print(title, soft_wrap=not console.is_terminal)
     draw_parts(console, window, whole=whole, outlook=outlook)
 
 
@@ -126,93 +159,68 @@ def draw_parts(console: Console, window: Json, *, whole: bool, outlook: str = ""
     console.print(_sections(window, whole=whole, width=console.width))
     console.print(_sum(window))
     if parts := window.get("components"):
-        told = [
-            f"{name} {part['used']:,} of {part['budget']:,} ({part['percent']:.0f} %)" for name, part in parts.items()
-        ]
+        told = (
+            f"{name} {each['used']:,} of {each['budget']:,} ({each['percent']:.0f} %)" for name, each in parts.items()
+        )
         console.print(Text(f"budgets: {', '.join(told)}", "dim"))
     draw_sources(console, window, whole=whole, more=more)
-    _draw_plan(console, window, outlook)
-    draw_considered(console, window, whole=whole, more=more)
-    _draw_not_fitting(console, window, whole=whole)
-    draw_notes(console, window)
-
-
-def _draw_plan(console: Console, window: Json, outlook: str = "") -> None:
-    """What the strategy decided; a new conversation has nothing to decide."""
-    plan = window.get("plan") or {}
+    plan = window.get("plan") or {}  # a new conversation has nothing to decide
     if facts := list(plan_facts(plan)):
         console.print(facts_table(facts))
     if outlook:
         console.print(Text(f"{outlook}: {compacting_in_words(plan)}; nothing is sent or changed now", "yellow"))
-
-
-def _draw_not_fitting(console: Console, window: Json, *, whole: bool) -> None:
-    """What was found for the message but is not sent."""
+    draw_considered(console, window, whole=whole, more=more)
     if passed := [pick for pick in window.get("not_picked") or () if not is_source(pick)]:
-        table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(overflow="fold", style="dim")
-        table.add_column(justify="right", no_wrap=True, style="dim")
+        table = grid("dim text", "dim number")
         for words, size in _picks(passed, whole=whole):
             table.add_row(words, f"{size:,}")
         console.print(Text("found, but did not fit:", "dim"))
         console.print(Padding.indent(table, 2))
+    draw_notes(console, window.get("notes") or ())
 
 
-def draw_notes(console: Console, window: Json) -> None:
-    for text in window.get("notes") or ():
+def draw_notes(console: Console, notes: Iterable[str]) -> None:
+    for text in notes:
         console.print(Text(f"· {visible(text)}", "dim"))
 
 
-def _sections(window: Json, *, whole: bool, width: int) -> RenderableType:
-    """A bar for each; rules, references and tools follow below, by kind."""
-    rows = [*_rows(window)]
-    is_narrow = width < NARROW
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_column(justify="right", no_wrap=True)
-    if not is_narrow:
-        table.add_column(style="dim", no_wrap=True)
-    limit, widest = _limit(window), _bar_width(rows, width, is_narrow)
-    for row in rows:
-        name = Text(row.name, "bold" if row.is_section else "")
-        bar = Text(_bar(row.tokens, limit, widest), row.colour)
-        table.add_row(name, bar, row.size, *(() if is_narrow else (row.told,)))
-        for words, size in _picks(row.picks, whole=whole):
-            table.add_row("", words, Text(f"{size:,}", "dim"))
-    return table
-
-
-class _Row(Struct, frozen=True):
+class _Row(NamedTuple):
     name: str
     tokens: int
     told: str
     colour: str
-    is_section: bool = False
-    picks: tuple[Json, ...] = ()
-
-    @property
-    def size(self) -> str:
-        return f"{self.tokens:,}"
+    style: str = ""
+    picks: Sequence[Json] = ()
 
 
 def _rows(window: Json) -> Iterator[_Row]:
     for section in window["sections"]:
         tokens, budget = section.get("tokens") or 0, section.get("budget")
         colour = "yellow" if budget is not None and tokens > budget else "cyan"
-        others = tuple(pick for pick in section.get("picks") or () if not is_source(pick))
         told = "" if budget is None else f"of {budget:,}"
-        yield _Row(section.get("name") or UNKNOWN, tokens, told, colour, True, others)
+        others = [pick for pick in section.get("picks") or () if not is_source(pick)]
+        yield _Row(section.get("name") or UNKNOWN, tokens, told, colour, "bold", others)
     for name, colour, told in (("reserve", "magenta", "for the reply"), ("free", "dim", "")):
         if name in window:
             yield _Row(name, window[name], told, colour)
 
 
-def _bar_width(rows: Sequence[_Row], width: int, is_narrow: bool) -> int:
-    """The room that the other columns leave: a folded bar says nothing."""
-    told = [cell_len(row.told) + 2 for row in rows if row.told and not is_narrow]
-    others = max((cell_len(row.name) for row in rows), default=0) + max((len(row.size) for row in rows), default=0)
-    return max(LEAST_BAR, min(BAR_WIDTH, width - others - max(told, default=0) - 4))
+def _sections(window: Json, *, whole: bool, width: int) -> RenderableType:
+    """A bar for each; rules, references and tools follow below, by kind."""
+    rows, is_narrow = [*_rows(window)], width < NARROW
+    table = grid("name", "text", "number", *([] if is_narrow else ["dim name"]))
+    # the room that the other columns leave: a folded bar says nothing
+    told = max((cell_len(row.told) + 2 for row in rows if row.told and not is_narrow), default=0)
+    others = max((cell_len(row.name) for row in rows), default=0) + max(
+        (len(f"{row.tokens:,}") for row in rows), default=0
+    )
+    widest = max(LEAST_BAR, min(BAR_WIDTH, width - others - told - 4))
+    for row in rows:
+        bar = Text(_bar(row.tokens, _limit(window), widest), row.colour)
+        table.add_row(Text(row.name, row.style), bar, f"{row.tokens:,}", *(() if is_narrow else (row.told,)))
+        for words, size in _picks(row.picks, whole=whole):
+            table.add_row("", words, Text(f"{size:,}", "dim"))
+    return table
 
 
 def _limit(window: Json) -> int:
@@ -220,7 +228,38 @@ def _limit(window: Json) -> int:
 
 
 def _total(window: Json) -> int:
-    return int(window.get("total") or sum(section.get("tokens") or 0 for section in window["sections"]))
+    return int(window.get("total") or _tokens(window["sections"]))
+
+
+def _tokens(some: Iterable[Json]) -> int:
+    return sum(each.get("tokens") or 0 for each in some)
+
+
+def _bar(tokens: int, limit: int, widest: int) -> str:
+    """A bar in eighths of a character; the smallest part can still be seen."""
+    if is_plain():
+        return ""
+    eighths = max(round(8 * widest * max(tokens, 0) / limit), 1 if tokens > 0 else 0)
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + (_EIGHTHS[rest] if rest else "")
+
+
+def _sum(window: Json) -> Text:
+    total, limit = _total(window), _limit(window)
+    parts = [f"{total:,} sent", *(f"{window[name]:,} {name}" for name in ("reserve", "free") if name in window)]
+    kind = "counted exactly" if window.get("exact") else f"an estimate{_calibrated(window)}"
+    because, strategy = (window.get("plan") or {}).get("because"), window.get("strategy")
+    plan = [f"{strategy}: {visible(because)}" if because else strategy] if strategy else []
+    return Text(
+        " · ".join((f"{limit:,} tokens = {' + '.join(parts)}", kind, f"{100 * total / limit:.0f} % full", *plan))
+    )
+
+
+def _calibrated(window: Json) -> str:
+    told = window.get("calibration") or {}
+    if not (replies := told.get("replies")):
+        return ""
+    return f" × {told['factor']:.2f}, learned from {replies} {'reply' if replies == 1 else 'replies'}"
 
 
 def _picks(picks: Sequence[Json], *, whole: bool) -> Iterator[tuple[Text, int]]:
@@ -230,8 +269,7 @@ def _picks(picks: Sequence[Json], *, whole: bool) -> Iterator[tuple[Text, int]]:
     for pick in shown:
         yield _pick(pick), pick.get("tokens") or 0
     if rest := len(picks) - len(shown):
-        sizes = [sum(pick.get("tokens") or 0 for pick in some) for some in (picks, shown)]
-        yield Text(f"and {rest} more; {IN_JSON}", "dim"), sizes[0] - sizes[1]
+        yield Text(f"and {rest} more; {IN_JSON}", "dim"), _tokens(picks) - _tokens(shown)
 
 
 def _pick(pick: Json) -> Text:
@@ -247,45 +285,156 @@ def _pick(pick: Json) -> Text:
     return Text.assemble(name, " ", badge(pick), (f" {because}", "dim"))
 
 
-def _sum(window: Json) -> Text:
-    total, limit = _total(window), _limit(window)
-    parts = [f"{window[name]:,} {name}" for name in ("reserve", "free") if name in window]
-    kind = "counted exactly" if window.get("exact") else f"an estimate{_calibrated(window)}"
-    because, strategy = (window.get("plan") or {}).get("because"), window.get("strategy")
-    plan = [f"{strategy}: {visible(because)}" if because else strategy] if strategy else []
-    sums = f"{limit:,} tokens = {' + '.join((f'{total:,} sent', *parts))}"
-    return Text(" · ".join((sums, kind, f"{100 * total / limit:.0f} % full", *plan)))
+# -- sources that were picked
 
 
-def _calibrated(window: Json) -> str:
-    told = window.get("calibration") or {}
-    if not (replies := told.get("replies")):
-        return ""
-    return f" × {told['factor']:.2f}, learned from {replies} {'reply' if replies == 1 else 'replies'}"
+def badge(pick: Json) -> Text:
+    mode = visible(str(pick.get("mode") or "always"))
+    score = f" {pick['score']:.2f}" if mode == "agent" and isinstance(pick.get("score"), int | float) else ""
+    return Text(f"[{mode.capitalize()}{score}]", COLOURS.get(mode, "dim"))
 
 
-def _bar(tokens: int, limit: int, widest: int) -> str:
-    """A bar in eighths of a character; the smallest part can still be seen."""
-    if is_plain():
-        return ""
-    eighths = max(round(8 * widest * max(tokens, 0) / limit), 1 if tokens > 0 else 0)
-    whole, rest = divmod(eighths, 8)
-    return "█" * whole + (_EIGHTHS[rest] if rest else "")
+def called(pick: Json) -> str:
+    """A tool with the server that has it."""
+    name, server = (visible(str(pick.get(key) or "")) for key in ("name", "server"))
+    return f"{server}:{name}" if server else name
 
 
-def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
-    """Names at the left, values at the right."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in facts:
-        table.add_row(name, Text(visible(value)))
-    return table
+def is_source(pick: Json) -> bool:
+    return pick.get("kind") in SOURCE_KINDS
 
 
-def rule(words: str, width: int) -> RenderableType:
-    """Words in a rule across the screen; where they are too long for that, on a line of their own."""
-    said = visible(words)
-    if is_plain():
-        return Text(said)
-    return Rule(Text(said, "dim"), style="dim") if cell_len(said) + 4 <= width else Text(f"── {said} ──", "dim")
+def counts_line(picks: Iterable[Json]) -> str:
+    """5 rules (3 agent, 2 always), 2 references (1 agent, 1 manual), 3 tools (all manual)"""
+    by_kind: dict[str, Counter[str]] = {kind: Counter() for kind in SOURCE_KINDS}
+    for pick in filter(is_source, picks):
+        by_kind[pick["kind"]][str(pick.get("mode") or "always")] += 1
+    return ", ".join(f"{counted(modes.total(), kind)} ({_modes(modes)})" for kind, modes in by_kind.items() if modes)
+
+
+def _modes(modes: Counter[str]) -> str:
+    if len(modes) == 1:
+        (mode,) = modes
+        return mode if modes.total() == 1 else f"all {mode}"
+    return ", ".join(f"{modes[mode]} {mode}" for mode in sorted(modes))
+
+
+def draw_sources(console: Console, window: Json, *, whole: bool, more: str) -> None:
+    """The counts, then each kind with a heading; sources chosen for the message come last, the best first."""
+    sections = window.get("sections") or ()
+    picks = [pick for section in sections for pick in section.get("picks") or () if is_source(pick)]
+    if not picks:
+        return
+    console.print(Text(counts_line(picks), "bold"))
+    # the sign of use that the reply showed of each source
+    used: Any = window.get("used") if isinstance(window.get("used"), list | tuple) else ()
+    signs = {_key(each): str(each["sign"]) for each in used if isinstance(each, Mapping) and each.get("sign")}
+    table = _SourceTable(console, signs, more=more, whole=whole)
+    for kind in SOURCE_KINDS:
+        if some := [pick for pick in picks if pick["kind"] == kind]:
+            table.rows.add_row(Text(f"{kind.capitalize()}s ({len(some)})", "bold"))
+            table.add(sorted(some, key=lambda pick: _order(pick, MODES[::-1])))
+    console.print(table.rows)
+
+
+def draw_considered(console: Console, window: Json, *, whole: bool, more: str) -> None:
+    """Sources that this message might have needed, and why they are not sent."""
+    if picks := [pick for pick in window.get("not_picked") or () if is_source(pick)]:
+        console.print(Text("considered, not sent:", "dim"))
+        table = _SourceTable(console, {}, more=more, whole=whole, style="dim")
+        table.add(picks)
+        console.print(table.rows)
+
+
+class _SourceTable:
+    """On a narrow screen each source takes two lines, so that no name is cut."""
+
+    def __init__(
+        self, console: Console, signs: Mapping[tuple[str, ...], str], *, more: str, whole: bool, style: str = ""
+    ) -> None:
+        self._is_narrow, self._signs, self._more, self._whole = console.width < NARROW, signs, more, whole
+        between = () if self._is_narrow else ("name", "dim text")
+        widest = None if self._is_narrow else WIDEST_NAME + 2
+        self.rows = grid("text", *between, "dim number", max_width=widest, style=style)
+        if not self._is_narrow:
+            self.rows.columns[1].style = style
+
+    def add(self, picks: Sequence[Json]) -> None:
+        is_folded = not self._whole and len(picks) > MOST + 1
+        # those that were used or chosen come first: the ones that are always there tell the least
+        telling = sorted(picks, key=lambda pick: (_key(pick) not in self._signs, *_order(pick, MODES)))
+        shown = telling[:MOST] if is_folded else picks
+        for pick in (pick for pick in picks if pick in shown):
+            because = Text(visible(str(pick.get("because") or "")))
+            if sign := self._signs.get(_key(pick)):
+                because.append(f"{' · ' * bool(because.plain)}used: {visible(sign)}", "green")
+            name = Padding(Text(called(pick), overflow="fold"), (0, 0, 0, 2))
+            size = f"{pick['tokens']:,}" if pick.get("tokens") else ""  # empty for a source that was not sent
+            if self._is_narrow:
+                self.rows.add_row(name, size)
+                self.rows.add_row(Padding(Text.assemble(badge(pick), " ", because), (0, 0, 0, 4)))
+            else:
+                self.rows.add_row(name, badge(pick), because, size)
+        if rest := [pick for pick in picks if pick not in shown]:
+            told = f"and {len(rest)} more; {self._more}"
+            left = f"{_tokens(rest):,}" if _tokens(rest) else ""
+            self.rows.add_row(*((f"    {told}",) if self._is_narrow else ("", "", told)), left)
+
+
+def _order(pick: Json, modes: Sequence[str]) -> tuple[int, float]:
+    mode = pick.get("mode") or "always"
+    score = (pick.get("score") or 0.0) if mode == "agent" else 0.0
+    return modes.index(mode) if mode in modes else len(modes), -score
+
+
+def _key(pick: Json) -> tuple[str, ...]:
+    return tuple(str(pick.get(name) or "") for name in ("kind", "name", "server"))
+
+
+# -- statistics
+
+
+def stats_in_words(name: str, stats: "ConversationStats") -> Iterator[tuple[str, str]]:
+    """`name` is what people call the conversation."""
+    from recto.reports.conversation_stats import MAKE_ROOM  # statistics: windows do without
+
+    said, recalled, window = stats.said, stats.recalled, stats.window
+    roles = ", ".join(f"{count:,} {role}" for role, count in said.roles.items())
+    yield "conversation", name.removeprefix("conversation ")
+    yield "messages", f"{said.messages:,} ({roles})" if roles else "none"
+    yield "tokens said", f"{said.tokens:,}"
+    if window is None:
+        yield "window", f"unknown: {stats.window_error}"
+    elif window.compacts:
+        yield "window", f"about {window.size:,} of {window.limit:,} tokens, once the next message has compacted it"
+    else:
+        due = f"compacted at {window.trigger:,} to {window.low_water:,}" if window.trigger else "never compacted"
+        yield "window", f"{window.size:,} of {window.limit:,} tokens ({window.percent:.0f} %), {due}"
+    yield "strategy", stats.strategy or "unknown"
+    yield "archived", f"{counted(said.archived, 'message')}; {said.active:,} active"
+    made = ", ".join(f"{count:,} {by}" for by, count in said.made_by.items())
+    others = ", ".join(f"{count:,} {action}" for action, count in said.actions.items() if action not in MAKE_ROOM)
+    yield "compactions", "; ".join(filter(None, (f"{made} ({said.freed:,} tokens freed)" if made else "none", others)))
+    yield "pinned", f"{said.pinned:,}"
+    yield "priorities", ", ".join(f"{count:,} of {priority}" for priority, count in said.priorities.items())
+    yield "requests", f"{stats.totals.requests:,}"
+    yield "tokens sent", _usage(stats.totals)
+    yield "cost", _cost(stats.totals)
+    messages, requests = counted(recalled.messages, "archived message"), counted(recalled.requests, "request")
+    told = f"{messages} in {requests}, {recalled.tokens:,} tokens in all"
+    yield "recalled", told if recalled.requests else "nothing"
+    if of_these := stats.summaries.requests:
+        sent, cost = _usage(stats.summaries), _cost(stats.summaries)
+        yield "summaries", f"{counted(of_these, 'request')} of these, {sent}; {cost}"
+
+
+def _usage(totals: "RequestTotals") -> str:
+    usage = totals.usage
+    return f"{usage['input']:,} ({usage['cache_read']:,} read from caches), {usage['output']:,} came back"
+
+
+def _cost(totals: "RequestTotals") -> str:
+    if totals.cost_usd is None:
+        return "unknown: no prices" if totals.requests else dollars(0)
+    missing = f", without {counted(totals.unpriced, 'request')} of unknown price" if totals.unpriced else ""
+    return dollars(totals.cost_usd) + missing
