@@ -17,10 +17,9 @@ from recto.base.text import clean, closest_key, without_key
 from recto.chat.blocks import Text, ToolResult
 from recto.chat.chain import print_of
 from recto.chat.message import Message, blocks_from
-from recto.cli.show import fold_offsets
 from recto.cli.markdown import Growing, Page
-from recto.cli.show import shortened, visible
 from recto.cli.prompt import row_breaks
+from recto.cli.show import fold_offsets, shortened, visible
 from recto.compaction.condensed import divide, question_in, telling_line
 from recto.errors import RectoError
 from recto.memory.fact_files import parse_fact_file

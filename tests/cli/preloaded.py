@@ -20,6 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TextIO
 
+import click
+
 LONGEST_ORDER = 150_000  # bytes; a packet must fit into the buffer of a socket
 
 
@@ -131,8 +133,8 @@ def main() -> None:
 
 
 def _preload() -> None:
-from recto.cli.main import COMMANDS, recto
-from recto.providers.model import vocabulary
+    from recto.cli.main import COMMANDS, recto
+    from recto.providers.model import vocabulary
 
     for name in COMMANDS:
         recto.get_command(click.Context(recto), name)

@@ -11,7 +11,7 @@ from recto.api.blocking import Desk, Talk
 from recto.cli.drawing.results import RESULTS
 from recto.cli.main import recto
 from recto.cli.slash import COMMANDS, OWN
-from recto.recall.fact_memory import FactMemory
+from recto.memory.fact_memory import FactMemory
 
 OWNERS = {"talk": Talk, "desk": Desk}
 WITH_METHOD = [action for action in ACTIONS if action.method]

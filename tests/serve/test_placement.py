@@ -22,7 +22,7 @@ from recto.chat.message import Message, Role
 from recto.serve import placement
 from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.placement import place
-from recto.store import awaited_replies
+from recto.store import replies as awaited_replies
 from recto.window.request import Entry
 
 Said = tuple[Role, str]

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from recto.memory.fact import FACT_KINDS
 from recto.settings.strategy import STRATEGIES
 from recto.sources.source import INCLUDES
+from recto.store.fact import FACT_KINDS
 from recto.transfer.report import EXPORT_FORMATS
 
 Target = Literal["conversation", "next", "message", "named", "option", "session", "desk"]

@@ -21,8 +21,8 @@ from recto.errors import Invalid
 from recto.reports.document_stats import Grouping
 from recto.sources.source import SOURCE_KINDS
 from recto.sources.tool_definition import ToolChange
-from recto.store.fact import FACT_KINDS
 from recto.store.document_uses import Together
+from recto.store.fact import FACT_KINDS
 from recto.store.source_uses import Period
 from recto.store.spending import SpentBy
 from recto.tasks.run import MOST_RUN_STEPS

@@ -23,7 +23,9 @@ from recto.cli.drawing.transcripts import (
 )
 from recto.cli.drawing.windows import recalled_in_words
 from recto.cli.terminal import revealed
-from recto.events import Branched, ContextCompacted, Event, FactLearned, NotesQuoted, Noticed, PlanChanged, Replied, Retrying, Sent, SummaryProgress, SummaryRequested, TextDelta, ToolFinished
+from recto.events import (
+    Event,
+)
 from recto.tasks.plan import UPDATE_PLAN
 
 ARGUMENTS_WIDTH = 60

@@ -7,7 +7,7 @@ import click
 from recto.cli import options, show
 from recto.cli.actions import add_commands
 from recto.errors import Invalid
-from recto.memory.fact import FACT_KINDS
+from recto.store.fact import FACT_KINDS
 
 kind_option = click.option("--kind", type=click.Choice(FACT_KINDS), help="The kind of fact.")
 

@@ -266,7 +266,7 @@ def web(flags: dict[str, str], port: int | None, host: str, stays_closed: bool, 
         elif not stays_closed and has_display:
             webbrowser.open(access.one_time_link())
 
-    from recto.web.address import listening_socket  # only here
+    from recto.web.security import listening_socket  # only here
 
     # Ctrl-C is how the page ends
     with listening_socket(host, port) as listening, suppress(KeyboardInterrupt), ends:

@@ -19,8 +19,7 @@ from recto.sources.source import SOURCE_KINDS, SourceKind
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
     from recto.sources.server_config import ServerConfig
-from recto.sources.tool_definition import ToolChange
-from recto.store.source_uses import Period, SourcePeriod
+    from recto.store.source_uses import Period, SourcePeriod
 
 FindTalk = Callable[["Desk"], "Talk"]
 

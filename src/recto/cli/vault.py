@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recto.api.vault_reader import VaultContents, VaultReader
     from recto.chat.conversation import Conversation
     from recto.reports.document_stats import DocumentTally, Grouping
-    from recto.store.use_over_time import Together
+    from recto.store.document_uses import Together
     from recto.vault.graph import Graph
     from recto.vault.vault import ResolvedLink, Vault, VaultChanges
     from recto.vault.vault_search import Excerpt, FoundDocument, VaultIndexStatus

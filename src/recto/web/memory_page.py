@@ -5,8 +5,6 @@ from typing import Any, ClassVar
 
 from recto.errors import NotFound
 from recto.store.fact import FACT_KINDS, MemoryFact, checked_kind
-from recto.web.components import Fragment
-from recto.web.live import LiveConversations
 from recto.web.page import FullView
 
 # Facts that are listed at once.

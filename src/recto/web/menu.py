@@ -11,8 +11,7 @@ from string import ascii_lowercase
 from msgspec import Struct
 
 from recto.api.desk import AsyncDesk
-from recto.api.suggested_names import file_paths, note_headings, note_names
-from recto.api.suggestions import CachedSuggestions, Suggestion, Suggestions
+from recto.api.suggestions import CachedSuggestions, Suggestion, Suggestions, file_paths, note_headings, note_names
 from recto.api.talk import AsyncTalk
 from recto.errors import Invalid
 from recto.providers.embedded import NAME as EMBEDDED

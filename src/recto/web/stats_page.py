@@ -19,8 +19,8 @@ from recto.web.panel import bars, pick_values
 from recto.web.templates import fill
 
 if TYPE_CHECKING:
-from recto.store.source_uses import Period, SourcePeriod
-from recto.store.spending import TokenUse
+    from recto.store.source_uses import Period
+    from recto.store.spending import TokenUse
 
 # Rows of a list of the most used.
 MOST = 12

@@ -6,7 +6,14 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from recto.cli.drawing.requests import draw_difference
-from recto.store.comparison import ComparedPick, Difference, PickChange, PiecePosition, SentMessage, SharedPrefix, ValueChange
+from recto.store.comparison import (
+    ComparedPick,
+    Difference,
+    PickChange,
+    SentMessage,
+    SharedPrefix,
+    ValueChange,
+)
 
 STYLE = ComparedPick("rules", "rule", "style", sha256="a")
 API = ComparedPick("sources", "reference", "api", mode="agent", score=0.87, tokens=38, because="holds minute")

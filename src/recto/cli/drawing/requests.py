@@ -16,10 +16,10 @@ from recto.cli.show import counted, is_plain, literal, shortened, visible, when
 from recto.window.window import SECTIONS
 
 if TYPE_CHECKING:
-from recto.store.comparison import ComparedPick, Difference, PickChange, SentMessage, SharedPrefix
-from recto.chat.blocks import MessageRange
-from recto.reports.request_use import RequestUse
-from recto.reports.what_if import PlanChanges, StrategyComparison, StrategyRun, WhatIf, WindowPlan
+    from recto.chat.blocks import MessageRange
+    from recto.reports.request_use import RequestUse
+    from recto.reports.what_if import PlanChanges, StrategyComparison, StrategyRun, WhatIf, WindowPlan
+    from recto.store.comparison import ComparedPick, Difference, PickChange, SentMessage, SharedPrefix
 
 Json = Mapping[str, Any]
 # Of longer differences between two texts, and of more messages, only this much is drawn.

@@ -13,12 +13,12 @@ from recto.cli.drawing.sources import approval_in_words, include_in_words, sourc
 from recto.cli.drawing.transcripts import block_in_words, compaction_to_json, undone_in_words
 from recto.cli.drawing.windows import setting_in_words
 from recto.cli.show import counted, shortened, when
-from recto.memory.fact import MemoryFact
 from recto.memory.fact_files import fact_to_json
 from recto.settings.settings import conversation_key
+from recto.store.fact import MemoryFact
 
 if TYPE_CHECKING:
-    from recto.recall.fact_memory import LearnedFact
+    from recto.memory.fact_memory import LearnedFact
 
 TEXT_WIDTH, FACT_WIDTH = 70, 60
 Json = dict[str, Any]
