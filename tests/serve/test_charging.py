@@ -19,8 +19,8 @@ from recto.errors import SpendLimit
 from recto.providers.catalog import ModelCatalog
 from recto.providers.model import TextPart
 from recto.providers.reply_limit import ReplyLimit, ReplyMeter
-from recto.serve.charging import CallBound, cost_of
-from recto.serve.heard_reply import HeardReply
+from recto.serve.charging import CallBound
+from recto.serve.passing import HeardReply, cost_of
 from recto.turn.spending import shorter_reply
 
 Json = Any

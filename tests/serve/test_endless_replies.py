@@ -11,7 +11,7 @@ from tests.serve.conftest import Endpoint, Start, text_of, user
 
 from recto.providers.client_formats import OPENAI
 from recto.providers.reply_limit import ReplyLimit, ReplyMeter
-from recto.serve.heard_reply import HeardBytes, HeardReply
+from recto.serve.passing import HeardBytes, HeardReply
 from recto.wire import dumps
 
 Json = Any
@@ -57,7 +57,7 @@ def test_a_client_that_leaves_ends_a_stream_that_is_passed_on(endpoint: Start, e
 
 
 def test_what_is_counted_of_a_passed_reply_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recto.serve.heard_reply.MAX_EVENT_BYTES", 100_000)
+    monkeypatch.setattr("recto.serve.passing.MAX_EVENT_BYTES", 100_000)
     unknown = f"data: {dumps({'choices': [{'index': 0, 'delta': {'content': 'x', 'odd': WORDS}}]})}\n\n".encode()
     for event, most in ((AGAIN, 2 * MOST), (unknown, 101_000)):
         reply = HeardReply(ReplyMeter(ReplyLimit(), 10))

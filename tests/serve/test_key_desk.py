@@ -11,8 +11,7 @@ from tests.conftest import Script
 
 from recto.api.desk import new_desk
 from recto.errors import Invalid, NotFound, RectoError, Refused, SpendLimit
-from recto.serve.access import KeyRefused
-from recto.serve.gateway import Gateway, ServeOptions
+from recto.serve.gateway import Gateway, KeyRefused, ServeOptions
 from recto.serve.key_desk import KeyDesk
 
 pytestmark = pytest.mark.untraced

@@ -12,8 +12,7 @@ import pytest
 from tests.conftest import Script
 from tests.serve.conftest import Endpoint, Start, assistant, events_of, text_of, user
 
-from recto.serve.access import Limits
-from recto.serve.replies import DeliveredStream
+from recto.serve.connections import BodyLimits, DeliveredStream
 
 Json = Any
 Sent = Callable[[], list[Json]]
@@ -194,8 +193,11 @@ def test_a_stream_tells_its_end_where_its_client_had_left_before_it_began() -> N
     async def send(message: Any) -> None:
         await asyncio.sleep(0)
 
+    async def ended() -> None:
+        told.append("ended")
+
     async def deliver() -> None:
-        stream = DeliveredStream(chunks(), lambda: told.append("ended"), {})
+        stream = DeliveredStream(chunks(), ended, {})
         await stream({"type": "http", "asgi": {"spec_version": "2.3"}}, receive, send)
 
     asyncio.run(deliver())
@@ -309,7 +311,7 @@ def test_what_cannot_be_served_is_refused_in_the_clients_format(
 
 
 def test_a_body_that_is_too_large_is_refused(endpoint: Start, script: Script) -> None:
-    server = endpoint(script({"text": "Yes."}), limits=Limits(body_bytes=1000))
+    server = endpoint(script({"text": "Yes."}), limits=BodyLimits(body_bytes=1000))
     response = server.chat(user("x" * 2000))
     assert response.status_code == 413
     assert "larger than the 1,000 bytes" in response.json()["error"]["message"]

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import Script
 from tests.serve.conftest import Endpoint, Start, user
 
-from recto.serve.span_exporter import find_collector
+from recto.serve.telemetry import find_collector
 
 Json = Any
 SECRET = "The keel is of oak."

@@ -231,6 +231,13 @@ async def prepare_turn(
     if started is None:
         raise Invalid("there is nothing to answer")
     prepared, approvals = await engine.start(session, started, waited, emit, options, can_ask=False)
+    return await plan_turn(engine, session, prepared, approvals, emit)
+
+
+async def plan_turn(
+    engine: Engine, session: ChatSession, prepared: PreparedTurn, approvals: Approvals, emit: Emit
+) -> ClientTurn:
+    """From what goes in to the recorded request; again where the provider found an earlier one too long."""
     turn = await engine.plan_request(session, prepared, emit, can_ask=False)
     request = await record_request(engine.store, engine.store_thread, session, turn, prepared.message)
     assert session.head is not None

@@ -18,7 +18,7 @@ def command(vault: str | None, port: int | None, allow_write: bool, assignments:
 
     Example: recto mcp --vault notes
     """
-    from recto.serve.launch import launch_mcp  # Starlette and uvicorn: only to serve
+    from recto.serve.server import launch_mcp  # Starlette and uvicorn: only to serve
 
     settings = dict(options.assignment("--set", text) for text in assignments)
     launch_mcp(port=port, vault=vault, allow_write=allow_write, settings=settings, tell=show.say)

@@ -1,33 +1,50 @@
-"""Gateway: what the endpoint serves from: a desk, its keys, and the replies that are on their way."""
+"""Gateway: what the endpoint serves from: a desk, its keys and what they may do, and the replies on their way."""
 
 import asyncio
 import logging
 import os
+import threading
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from fnmatch import fnmatchcase
 from typing import Any, get_args
 
 from msgspec import Struct, field
 
 from recto.api.desk import AsyncDesk
 from recto.base.concurrency import entered
+from recto.base.text import dollars
 from recto.chat.message import Message
-from recto.errors import Busy, Invalid, NotFound
+from recto.errors import Busy, Invalid, NoKey, NotFound, RateLimited, Refused, SpendLimit
 from recto.providers.registry import is_served
-from recto.serve.access import Access, Limits
-from recto.serve.metrics import Metrics
-from recto.serve.session_cache import SessionCache
-from recto.serve.span_exporter import Collector, SpanExporter
-from recto.serve.spans import ReplyTrace
+from recto.serve.connections import BodyLimits
+from recto.serve.telemetry import Collector, Metrics, ReplyTrace, SpanExporter
 from recto.serve.workers import Disconnect, Mode, WorkerPlan, Workers
 from recto.store.clients import AccessKey
+from recto.turn.session import ChatSession
+from recto.turn.spending import SpendCap
 
 log = logging.getLogger(__name__)
 MODES: tuple[Mode, ...] = get_args(Mode)
 # How long a request waits for another server that stores messages of the same key.
 PLACING_S = 10.0
+MINUTE_S = 60.0
 OWN_NAMES = ("recto", "default")
 """Names of models that leave the choice to the settings."""
+CHOSEN: Mapping[str, Any] = {"context.memory_integration": False, "context.confirm": False}
+"""Settings of clients' conversations: memory is shared by everybody who uses a home, and nobody can be asked."""
+OPEN = AccessKey("", "")
+"""The key of everybody who asks a server without keys."""
+
+
+class KeyRefused(NoKey):
+    """The client's key is missing or unknown."""
+
+
+class ServerClosing(Busy):
+    """The server ends, and takes no more requests."""
 
 
 class ServeOptions(Struct, frozen=True):
@@ -37,7 +54,7 @@ class ServeOptions(Struct, frozen=True):
     """By model, the models that answer where it fails; `*` for all others."""
     on_disconnect: Disconnect = "finish"
     """What becomes of a reply whose client has gone."""
-    limits: Limits = Limits()
+    limits: BodyLimits = BodyLimits()
     collector: Collector | None = None
     """Who is told about each request as a span."""
     is_worker: bool = False
@@ -49,11 +66,12 @@ class Gateway:
         """`plan` is for workers that answer large requests; without it this process answers all."""
         self.desk, self.options = desk, options
         self.engine, self.store, self.store_thread = desk.engine, desk.store, desk.engine.store_thread
-        self.access = Access(self.store, needs_key=options.needs_key)
         self.metrics, self.sessions = Metrics(), SessionCache()
         self.workers = Workers(plan, self.metrics) if plan else None
         self._spans = SpanExporter(options.collector, self.store) if options.collector else None
         self._locks: dict[str, asyncio.Lock] = {}
+        self._asked: dict[str, deque[float]] = {}
+        """When each key asked in the last minute, in this process."""
         self._running: set[asyncio.Task[None]] = set()
         self.is_closing = False
 
@@ -69,6 +87,8 @@ class Gateway:
                 if not is_ours:
                     raise Busy("another server has been storing messages of this key for too long; try again")
                 yield
+
+    # -- replies on their way
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Work that goes on when its client has gone."""
@@ -87,7 +107,7 @@ class Gateway:
         return len(self._running)
 
     async def close(self, patience_s: float) -> None:
-        """Replies that are on their way are finished, as long as there is patience; then what came of them is kept."""
+        """Finishes replies that are on their way while there is patience; then keeps what came of them."""
         self.is_closing = True
         if self._running:
             await asyncio.wait(list(self._running), timeout=patience_s)
@@ -101,17 +121,49 @@ class Gateway:
             await self.workers.close()
 
     async def tell(self, request: str, reply: Message | None, trace: ReplyTrace, error: BaseException | None) -> None:
-        """A request that has ended, for the collector."""
+        """Tells the collector about a request that has ended."""
         if self._spans:
             await self.store_thread.do(self._spans.read, request, reply, trace, type(error).__name__ if error else "")
             self._spans.wake()
 
+    # -- keys
+
     async def find_key(self, secret: str) -> AccessKey | None:
         return await self.store_thread.do(self.store.access_keys.find, secret)
 
+    async def key_of(self, headers: Mapping[str, str]) -> AccessKey:
+        """The key that a request brings, as either API has it."""
+        if not self.options.needs_key:
+            return OPEN
+        secret = headers.get("x-api-key", "") or headers.get("authorization", "").removeprefix("Bearer ").strip()
+        found = await self.find_key(secret) if secret else None
+        if found is None:
+            what = "is unknown" if secret else "is missing"
+            raise KeyRefused(f"The key of this server {what}; its owner makes one with `recto serve keys add`.")
+        return found
+
+    def admit(self, key: AccessKey) -> None:
+        """Counts one more request; RateLimited where these are too many."""
+        if not key.requests_per_minute:
+            return
+        asked, at = self._asked.setdefault(key.name, deque()), time.monotonic()
+        while asked and asked[0] <= at - MINUTE_S:
+            asked.popleft()
+        if len(asked) >= key.requests_per_minute:
+            wait_s = max(1.0, asked[0] + MINUTE_S - at)
+            limit = f"{key.requests_per_minute} requests a minute"
+            raise RateLimited(f"The key {key.name} may make {limit}; wait a moment.", retry_after_s=wait_s)
+        asked.append(at)
+
     async def check_spending(self, key: AccessKey) -> None:
-        if key.spend_day is not None:
-            await self.store_thread.do(self.access.check_spending, key)
+        """Refuses a key that has nothing left, before anything is stored for it. What a call can cost is checked when
+        its bound is stored."""
+        if key.spend_day is None:
+            return
+        spent = await self.store_thread.do(self.store.charges.spent_today, key.name)
+        if spent >= key.spend_day:
+            why = f"The key {key.name} has spent its {dollars(key.spend_day)} for today."
+            raise SpendLimit(why, at_most=0.0, spent=spent, limit=key.spend_day, key=key.name)
 
     def model_for(self, key: AccessKey, asked: str) -> str:
         """The model of a request; some clients must have a name, and mean whichever there is. A client may name models
@@ -122,7 +174,8 @@ class Gateway:
         others = (other for each in self.options.fallbacks.values() for other in each)
         if not is_served(full.partition(":")[0], os.environ) and full not in map(full_name, (own, *others)):
             raise NotFound(f"There is no model {name[:80]}.", model=name)
-        self.access.check_model(key, name, full)
+        if key.models and not any(fnmatchcase(given, each) for each in key.models for given in (name, full)):
+            raise Refused(f"The key {key.name} may not ask {name}; it may ask {', '.join(key.models)}.")
         return name
 
     def fallbacks(self, model: str) -> Sequence[str]:
@@ -130,26 +183,53 @@ class Gateway:
 
     def mode_of(self, key: AccessKey, asked: str | None) -> Mode:
         """The key's, the call's own, the server's. A key that was made with a mode keeps to it."""
-        mode = asked or key.mode or self.options.mode
+        mode, field = asked or key.mode or self.options.mode, "x-recto-mode"
         if mode not in MODES:
-            raise Invalid(f"x-recto-mode must be one of {', '.join(MODES)}, not {mode[:40]!r}.", field="x-recto-mode")
+            raise Invalid(f"{field} must be one of {', '.join(MODES)}, not {mode[:40]!r}.", field=field)
         if key.mode and mode != key.mode:
-            raise Invalid(
-                f"The key {key.name} was made for the mode {key.mode}; leave out x-recto-mode.", field="x-recto-mode"
-            )
+            raise Invalid(f"The key {key.name} was made for the mode {key.mode}; leave out {field}.", field=field)
         return mode
 
 
-CHOSEN: Mapping[str, Any] = {"context.memory_integration": False, "context.confirm": False}
-"""Settings of clients' conversations: memory is shared by everybody who uses a home, and nobody can be asked."""
+def cap_of(key: AccessKey) -> SpendCap | None:
+    return None if key.spend_day is None else SpendCap(key.name, key.spend_day)
 
 
-def header_text(text: str) -> str:
-    """A text as a header can hold it."""
-    return "".join(char if " " <= char <= "~" else "?" for char in text)
+# -- sessions between two requests
+
+MOST_TOKENS = 4_000_000
+"""Of all windows together; a token takes some twenty bytes, as text and as it is sent."""
+MESSAGE_TOKENS = 100
+"""What a message takes beside its text."""
 
 
-def checked_name(name: str | None) -> str | None:
-    if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
-        raise NotFound("x-recto-conversation must be an id or a name of at most 200 characters.")
-    return name
+class SessionCache:
+    """Sessions of conversations that were answered lately, with what their last windows were made of.
+
+    A client's next request most likely goes on there: then only what is new is read and counted. A session that was
+    taken belongs to its taker alone; a request that comes meanwhile reads the store. Used in the store's threads too.
+    """
+
+    def __init__(self, most: int = MOST_TOKENS) -> None:
+        self._most, self._total, self._lock = most, 0, threading.Lock()
+        self._kept: dict[str, tuple[ChatSession, int]] = {}
+
+    def take(self, conversation: str, head: str | None) -> ChatSession | None:
+        """The session of a conversation, if nobody has changed that since."""
+        with self._lock:
+            session, tokens = self._kept.pop(conversation, (None, 0))
+            self._total -= tokens
+        return session if session is not None and session.head == head else None
+
+    def keep(self, session: ChatSession) -> None:
+        """The session after a reply. One on a branch of its own is not kept: the conversation is elsewhere."""
+        if session.branch is not None:
+            return
+        counted = [units for loaded in session.loaded.values() for units in loaded.counted_units.values()]
+        tokens = sum(MESSAGE_TOKENS + unit.count.tokens for units in counted for unit in units)
+        with self._lock:
+            _, before = self._kept.pop(session.conversation, (None, 0))
+            self._kept[session.conversation] = session, tokens
+            self._total += tokens - before
+            while self._total > self._most:
+                self._total -= self._kept.pop(next(iter(self._kept)))[1]

@@ -19,8 +19,7 @@ from recto.events import Event
 from recto.recall.message_search import FoundMessages, MessageQuery, search_messages
 from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf
 from recto.search.hybrid_index import Progress
-from recto.serve.access import KeyRefused, cap_of
-from recto.serve.gateway import CHOSEN, Gateway
+from recto.serve.gateway import CHOSEN, Gateway, KeyRefused, cap_of
 from recto.sources.overrides import SourceStatus
 from recto.store.clients import AccessKey
 from recto.store.comparison import Difference
@@ -44,7 +43,7 @@ class KeyUse:
     async def admit(self, model: str, session: ChatSession) -> None:
         """One turn more, with this model. What it costs is checked when its request is stored."""
         gateway, known = self.gateway, await self._known()
-        gateway.access.admit(known)
+        gateway.admit(known)
         gateway.model_for(known, model)
         await gateway.check_spending(known)
         session.apply(cap=cap_of(known))

@@ -219,11 +219,8 @@ def _result(text: str, *, is_error: bool = False) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
 
 
-async def serve_stdio(desk: AsyncDesk, *, allow_write: bool) -> None:
+async def serve_stdio(server: "Server[Any]") -> None:
     from mcp.server.stdio import stdio_server  # only to serve
 
-    async with desk:
-        await desk.follow()
-        server = mcp_server(mcp_tools(desk, allow_write=allow_write))
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())

@@ -16,8 +16,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from recto.api.desk import AsyncDesk
-from recto.serve.connections import bounded_config, open_connections
-from recto.serve.orderly_server import OrderlyServer
+from recto.serve.connections import OrderlyServer, bounded_config, open_connections
 from recto.web.all_views import add_views
 from recto.web.chat_page import add_chat_page
 from recto.web.files import add_file_routes
