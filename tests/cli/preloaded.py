@@ -134,7 +134,7 @@ def _preload() -> None:
     from recto.cli.main import COMMANDS
     from recto.providers.families import vocabulary
 
-    for name in (*(f"cli.{each}" for each in COMMANDS), "cli.screen", "api.blocking", "serve.launch"):
+    for name in (*(f"cli.{each}" for each in COMMANDS), "cli.screen", "api.blocking", "serve.server"):
         import_module(f"recto.{name}")
     # its table of merges is made for the first word that is not one token: a third of a second
     vocabulary("o200k_base")("Defenestration, pragmatically speaking.")

@@ -11,8 +11,8 @@ from tests.mcp.conftest import Made, is_alive, odd, tools_of, until
 
 from recto.chat.blocks import ToolCall
 from recto.errors import RectoError
-from recto.mcp import server_connection, stdio
-from recto.mcp.stdio import INVALID_ARGUMENTS
+from recto.mcp import server_connection, transports
+from recto.mcp.transports import INVALID_ARGUMENTS
 from recto.sources.tools import Media, Toolbox
 
 pytestmark = pytest.mark.anyio
@@ -136,7 +136,7 @@ async def test_a_flood_of_notifications_neither_ends_the_call_nor_stops_the_othe
 
 
 async def test_a_line_without_an_end_stops_the_server(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "MAX_MESSAGE_BYTES", 4_000_000)
+    monkeypatch.setattr(transports, "MAX_MESSAGE_BYTES", 4_000_000)
     servers = made()
     tools = await tools_of(servers, odd())
     outcome = await tools["endless"].call({})
@@ -148,7 +148,7 @@ async def test_a_line_without_an_end_stops_the_server(made: Made, monkeypatch: p
 async def test_a_result_that_is_too_large_is_an_error_of_that_call_alone(
     made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stdio, "MAX_MESSAGE_BYTES", 4_000_000)
+    monkeypatch.setattr(transports, "MAX_MESSAGE_BYTES", 4_000_000)
     tools = await tools_of(made(), odd())
     pid = await tools["pid"].call({})
     calls = [tools["huge"].call({"size": size}) for size in (10, 5_000_000, 3_000_000)]

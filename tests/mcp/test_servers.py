@@ -15,7 +15,7 @@ from tests.mcp.conftest import PARTS, Made, is_alive, odd, plain, tools_of, unti
 from recto.base.concurrency import LoopThread
 from recto.chat.blocks import ToolCall
 from recto.errors import RectoError
-from recto.mcp.server_files import Trust
+from recto.mcp.allowed_tools import Trust
 from recto.mcp.servers import ToolOffer
 from recto.sources.server_config import ServerConfig, ToolConfig
 from recto.sources.source import SourceId

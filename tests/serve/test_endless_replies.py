@@ -11,7 +11,7 @@ from tests.serve.conftest import Endpoint, Start, text_of, user
 
 from recto.providers.client_formats import OPENAI
 from recto.providers.reply_limit import ReplyLimit, ReplyMeter
-from recto.serve.passing import HeardBytes, HeardReply
+from recto.serve.passing import HeardReply
 from recto.wire import dumps
 
 Json = Any
@@ -60,13 +60,12 @@ def test_what_is_counted_of_a_passed_reply_has_a_bound(monkeypatch: pytest.Monke
     monkeypatch.setattr("recto.serve.passing.MAX_EVENT_BYTES", 100_000)
     unknown = f"data: {dumps({'choices': [{'index': 0, 'delta': {'content': 'x', 'odd': WORDS}}]})}\n\n".encode()
     for event, most in ((AGAIN, 2 * MOST), (unknown, 101_000)):
-        reply = HeardReply(ReplyMeter(ReplyLimit(), 10))
-        heard = HeardBytes(OPENAI.reader(), reply, is_stream=True)
+        heard = HeardReply(ReplyMeter(ReplyLimit(), 10), OPENAI.reader())
         for _ in range(5_000):
             heard.add(event)
         assert heard.is_over
         assert not heard.is_read
-        assert reply.sent_chars == len(reply.text) < most
+        assert heard.sent_chars == len(heard.text) < most
 
 
 @pytest.mark.parametrize("mode", ["manage", "record"])

@@ -6,7 +6,6 @@ Starts and imports nothing until a tool is called, or a tool list is needed that
 import asyncio
 import logging
 import os
-import re
 import signal
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
@@ -19,19 +18,10 @@ from msgspec import Struct
 from recto.base.concurrency import LoopThread
 from recto.base.home_files import make_private_folder
 from recto.errors import Invalid, RectoError
-from recto.mcp.allowed_tools import AllowedTools
-from recto.mcp.connection_state import ServerStatus
-from recto.mcp.server_connection import ConnectionOptions, ServerConnection
-from recto.mcp.server_files import (
-    SERVERS_FOLDER,
-    ListedTool,
-    ToolList,
-    ToolListCache,
-    Trust,
-    cache_key,
-    tool_call_name,
-)
-from recto.mcp.server_target import ServerTarget, server_target
+from recto.mcp.allowed_tools import AllowedTools, Trust, file_stem
+from recto.mcp.server_connection import ConnectionOptions, ServerConnection, ServerStatus
+from recto.mcp.server_target import ServerTarget, cache_key, server_target
+from recto.mcp.tool_list import SERVERS_FOLDER, ListedTool, ToolList, ToolListCache, tool_call_name
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Tool
 from recto.sources.tool_definition import ServerIdentity
@@ -42,7 +32,6 @@ UNUSED_AFTER_S = 60.0
 RECOVERY_S = 15.0
 """Time before a call is sent, besides the start: to notice a server that hangs, and to stop it."""
 REFRESH_WAIT_S = 3.0
-_UNSAFE_IN_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 log = logging.getLogger(__name__)
 
@@ -84,11 +73,10 @@ class McpServers:
             self._begin_start(connection)
 
     def known_tools(self, config: ServerConfig, project: Path | None) -> tuple[str, ...] | None:
-        """The names of a server's tools as far as they are known without asking it; else None."""
+        """The names of a server's tools, if they are known without asking it."""
         connection = self._connections.get(self._keys.get((config.name, project), ""))
-        if connection and connection.tool_list.tools:
-            tool_list: ToolList | None = connection.tool_list
-        else:
+        tool_list = connection.tool_list if connection else None
+        if tool_list is None or not tool_list.tools:
             tool_list = self._cache.read(cache_key(config, project))
         return tuple(tool.name for tool in tool_list.tools) if tool_list else None
 
@@ -142,10 +130,9 @@ class McpServers:
             return ToolOffer(notes=(f"{why.message}; its tools are missing",))
         except Exception as why:  # a server must not end the chat
             log.exception("the MCP server %s did not list its tools", config.name)
-            error = f"{type(why).__name__}: {why}" if str(why) else type(why).__name__
-            return ToolOffer(
-                notes=(f"the MCP server {config.name} did not list its tools ({error}): they are missing",)
-            )
+            error = ": ".join(filter(None, (type(why).__name__, str(why))))
+            note = f"the MCP server {config.name} did not list its tools ({error}): they are missing"
+            return ToolOffer(notes=(note,))
         return ToolOffer(self._remote_tools(config, tool_list, project), tool_list.notes)
 
     def _cached_list(self, config: ServerConfig, target: ServerTarget, project: Path | None) -> ToolList | None:
@@ -159,8 +146,13 @@ class McpServers:
         return cached
 
     def _remote_tools(self, config: ServerConfig, tool_list: ToolList, project: Path | None) -> tuple[RemoteTool, ...]:
-        tools, reached = (tool for tool in tool_list.tools if _is_offered(config, tool.name)), config.identity(project)
-        return tuple(self._remote_tool(config, tool, project, reached) for tool in tools)
+        """Without denied tools: a model would waste tokens on calls that never run."""
+        reached = config.identity(project)
+        return tuple(
+            self._remote_tool(config, tool, project, reached)
+            for tool in tool_list.tools
+            if config.tool(tool.name).enabled and config.approval_of(tool.name) != "deny"
+        )
 
     def _remote_tool(
         self, config: ServerConfig, listed: ListedTool, project: Path | None, reached: ServerIdentity
@@ -235,9 +227,8 @@ class McpServers:
         folder = self._home / SERVERS_FOLDER
         with suppress(OSError):  # a server starts even if nothing can be written
             make_private_folder(folder)
-        log_path = folder / f"{_UNSAFE_IN_FILE_NAME.sub('_', config.name)}.log"
-        key = cache_key(config, project)
-        options = ConnectionOptions(self._cache, key, log_path, self._environment, self._start_s)
+        at = (self._cache, cache_key(config, project), folder / f"{file_stem(config.name)}.log")
+        options = ConnectionOptions(*at, self._environment, self._start_s)
         return self._connections.setdefault(target.key, ServerConnection(target, options))
 
     def _close_unused(self) -> None:
@@ -260,11 +251,6 @@ class McpServers:
 def _distinct(configs: Sequence[ServerConfig]) -> list[ServerConfig]:
     """The first config of each name, without the one that configures the built-in tools."""
     return list({config.name: config for config in reversed(configs) if config.name != BUILT_IN_SERVER}.values())[::-1]
-
-
-def _is_offered(config: ServerConfig, tool: str) -> bool:
-    """Denied tools are not offered: a model would waste tokens on calls that never run."""
-    return config.tool(tool).enabled and config.approval_of(tool) != "deny"
 
 
 def _name_conflicts(configs: Sequence[ServerConfig]) -> list[str]:

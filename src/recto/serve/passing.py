@@ -76,13 +76,21 @@ ABOUT = frozenset(
 
 
 class HeardReply:
-    """The copy of a reply that is stored: all of it, or as much as its limit allows."""
+    """The copy of a reply that is stored: all of it, or as much as its limit allows.
 
-    def __init__(self, meter: ReplyMeter) -> None:
+    Made of the parts of a translated reply, or, with a `reader`, of a provider's bytes: what cannot be read is passed
+    on all the same.
+    """
+
+    def __init__(self, meter: ReplyMeter, reader: ReplyReader | None = None, *, is_stream: bool = True) -> None:
         self.done: Done | None = None
         self._meter, self._builder = meter, MessageBuilder()
+        self._reader, self._is_stream = reader, is_stream
+        self._events, self._whole, self._is_lost = EventReader(), bytearray(), False
         self._sent: list[str] = []
         self.sent_chars = 0
+        self._unread = 0
+        """Bytes since the last part of the reply."""
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -99,10 +107,18 @@ class HeardReply:
         """Why the copy ends before the reply does."""
         return self._meter.note or (self.done.note if self.done else "")
 
-    def note_sent(self, data: Json) -> None:
-        texts = list(_texts(data, is_wrapper=True))
-        self._sent += texts
-        self.sent_chars += sum(map(len, texts))
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will be kept."""
+        return self._is_lost or bool(self.note)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether what the model wrote is known: all of it, or of a stream that broke off what had come. A reply in one
+        piece may have been written without having come."""
+        if self.is_over or self.done or self._reader is None:
+            return not self.is_over
+        return self._is_stream and (not self._unread or bool(self.text))
 
     def take(self, part: ReplyPart) -> None:
         if isinstance(part, Done):
@@ -110,36 +126,13 @@ class HeardReply:
         elif (taken := self._meter.take(part)) and not isinstance(taken, Attempt | Done):
             self._builder.add(delta_of(taken))
 
-
-class HeardBytes:
-    """Reads a provider's bytes beside passing them on. What cannot be read is passed on all the same."""
-
-    def __init__(self, reader: ReplyReader, reply: HeardReply, *, is_stream: bool) -> None:
-        self._reader, self._reply, self._is_stream = reader, reply, is_stream
-        self._events, self._whole, self._is_lost = EventReader(), bytearray(), False
-        self._unread = 0
-        """Bytes since the last part of the reply."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more will be kept."""
-        return self._is_lost or bool(self._reply.note)
-
-    @property
-    def is_read(self) -> bool:
-        """Whether what the model wrote is known: all of it, or of a stream that broke off what had come. A reply in one
-        piece may have been written without having come."""
-        if self.is_over or self._reply.done:
-            return not self.is_over
-        return self._is_stream and (not self._unread or bool(self._reply.text))
-
     def add(self, chunk: bytes) -> None:
         if self._is_lost:
             return
         if self._is_stream:
             self._unread += len(chunk)
-            self._read(lambda: [part for event in self._events.feed(chunk) for part in self._parts(event)])
-            size = max(self._unread, self._reply.sent_chars)
+            self._read(lambda reader: self._parts(reader, self._events.feed(chunk)))
+            size = max(self._unread, self.sent_chars)
         else:
             self._whole += chunk
             size = len(self._whole)
@@ -148,30 +141,38 @@ class HeardBytes:
             self._is_lost, self._whole = True, bytearray()
 
     def end(self) -> None:
+        """No more bytes will come."""
         if self._is_lost:
             return
         if not self._is_stream:
-            self._read(self._whole_parts)
-        elif self._reply.done is None:
-            self._read(self._reader.end)
+            self._read(lambda reader: reader.whole(self._noted(bytes(self._whole))))
+        elif self.done is None:
+            self._read(lambda reader: reader.end())
 
-    def _parts(self, event: ServerEvent) -> Sequence[ReplyPart]:
-        parts = self._reader.read(event)
-        if event.data.lstrip().startswith("{"):
-            if not self._reply.note:  # else it counts with its bound
-                self._reply.note_sent(loads(event.data))
-            self._unread = 0 if any(map(says_something, parts)) else self._unread
-        return parts
+    def _parts(self, reader: ReplyReader, events: Sequence[ServerEvent]) -> Sequence[ReplyPart]:
+        found: list[ReplyPart] = []
+        for event in events:
+            parts = reader.read(event)
+            if event.data.lstrip().startswith("{"):
+                if not self.note:  # else it counts with its bound
+                    self._noted(event.data)
+                self._unread = 0 if any(map(says_something, parts)) else self._unread
+            found += parts
+        return found
 
-    def _whole_parts(self) -> Sequence[ReplyPart]:
-        data = loads(bytes(self._whole))
-        self._reply.note_sent(data)
-        return self._reader.whole(data)
+    def _noted(self, text: str | bytes) -> Json:
+        """The provider's data, whose texts count."""
+        data = loads(text)
+        texts = list(_texts(data, is_wrapper=True))
+        self._sent += texts
+        self.sent_chars += sum(map(len, texts))
+        return data
 
-    def _read(self, read: Callable[[], Sequence[ReplyPart]]) -> None:
+    def _read(self, read: Callable[[ReplyReader], Sequence[ReplyPart]]) -> None:
+        assert self._reader
         try:
-            for part in read():
-                self._reply.take(part)
+            for part in read(self._reader):
+                self.take(part)
         except (*BAD_DATA, ReportedError):
             log.warning("a reply that was passed on could not be read", exc_info=True)
             self._is_lost = True
@@ -190,18 +191,16 @@ def _texts(data: Json, *, is_wrapper: bool) -> Iterator[str]:
                 yield from _texts(each, is_wrapper=is_wrapper and name in WRAPPERS)
 
 
-def cost_of(
-    bound: CallBound, heard: HeardReply, error: BaseException | None, *, is_refused: bool, is_read: bool = True
-) -> CallCost:
+def cost_of(bound: CallBound, heard: HeardReply, error: BaseException | None, *, is_refused: bool) -> CallCost:
     """By the usage that the provider reported, or else by our count of what came. A call that was refused, or never
-    left, costs nothing. `is_refused`: the provider answered with an error; `is_read`: we could read its answer."""
+    left, costs nothing. `is_refused`: the provider answered with an error."""
     model, usage = bound.model, heard.done.usage if heard.done else None
     if usage and is_believable(usage):
         return CallCost(priced(model, usage).cost_usd, usage)
     may_cost = not isinstance(error, ProviderError) or error.may_cost
     if is_refused or (error and not heard.done and not heard.blocks and not may_cost):
         return CallCost(0.0)
-    if thinks_unseen(model.id) or not is_read:  # nobody can count what we did not see
+    if thinks_unseen(model.id) or not heard.is_read:  # nobody can count what we did not see
         return CallCost(bound.most)
     output = VocabularyCounter(model, OPENAI.format).text(heard.text).tokens if bound.most else 0
     counted = priced(model, Usage(bound.tokens, output, reported=False)).cost_usd
@@ -232,7 +231,6 @@ class PassedRequest(ServedReply):
         """As it is stored, without its bytes."""
         self._charge: int | None = None
         self._shortened: int | None = None
-        self._bytes: HeardBytes | None = None
         self._refusal: ProviderError | None = None
 
     @property
@@ -266,7 +264,8 @@ class PassedRequest(ServedReply):
             with FOREGROUND.begin():
                 self.placement = await place(*at, self._entries())
         self._data.pop("messages", None)  # read, and large
-        self._heard = HeardReply(ReplyMeter(*self._limit))
+        reader = self._format.reader() if self._remote else None
+        self._heard = HeardReply(ReplyMeter(*self._limit), reader, is_stream=self._is_stream)
         try:
             self._body = await self._reserved(sent, cap)
         except BaseException:
@@ -356,7 +355,7 @@ class PassedRequest(ServedReply):
         return self._heard.done or Done("stop")
 
     async def _pass_on(self, remote: RemoteProvider) -> None:
-        heard = self._bytes = HeardBytes(self._format.reader(), self._heard, is_stream=self._is_stream)
+        heard = self._heard
         async with forwarded(remote, remote.url, self._body) as response:
             if not response.is_success:
                 self._refusal = ProviderError(f"{self._model.provider} answered with status {response.status_code}")
@@ -382,10 +381,8 @@ class PassedRequest(ServedReply):
                     await self._put(part)
 
     async def _settle(self, error: BaseException | None) -> None:
-        heard = self._heard
         why = self._refusal if error is None or isinstance(error, asyncio.CancelledError) else error
-        is_read = self._bytes.is_read if self._bytes else not heard.note
-        cost = cost_of(self._bound, heard, why, is_refused=self._refusal is not None, is_read=is_read)
+        cost = cost_of(self._bound, self._heard, why, is_refused=self._refusal is not None)
         try:
             if self._request:
                 await self._record(self._request, cost, why)

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.errors import RectoError
-from recto.mcp.server_files import tool_call_name
+from recto.mcp.tool_list import tool_call_name
 from recto.plugins import Plugin, plugins_of
 from recto.sources.tools import LocalTool
 
