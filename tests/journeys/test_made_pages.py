@@ -2,7 +2,6 @@
 of a command is run.
 """
 
-import asyncio
 import json
 import re
 import shlex

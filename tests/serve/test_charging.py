@@ -107,8 +107,7 @@ def test_embeddings_count_for_the_limit_and_in_the_reports(endpoint: Start, upst
     provider = upstream(prices={"input": 1000.0})
     server = endpoint("mine:m-1", needs_key=True)
     headers = made(server, "cap", spend_day=0.12)
-    body = {"model": "mine:e-1", "input": "boat"}
-    codes = [server.client.post("/v1/embeddings", json=body, headers=headers).status_code for _ in range(4)]
+    codes = [server.post("embeddings", headers, model="mine:e-1", input="boat").status_code for _ in range(4)]
     assert codes == [200, 200, 429, 429], "50 tokens cost 5 cents; the bound is a token for each byte of the body"
     assert asked(provider) == 2
     assert spent(server, "cap") == pytest.approx(0.1) == reported(server)
@@ -126,7 +125,7 @@ def test_a_key_with_a_limit_asks_no_model_without_a_price(endpoint: Start, upstr
     for mode in MODES:
         refused = server.chat(user("How long?"), headers=headers | {"x-recto-mode": mode})
         assert (refused.status_code, "price of mine:m-1 is unknown" in refused.text) == (400, True)
-    vectors = server.client.post("/v1/embeddings", json={"model": "mine:e-1", "input": "boat"}, headers=headers)
+    vectors = server.post("embeddings", headers, model="mine:e-1", input="boat")
     assert (vectors.status_code, asked(provider)) == (400, 0)
     assert server.chat(user("How long?"), headers=made(server, "other")).status_code == 200
 
@@ -175,8 +174,8 @@ def test_a_call_that_the_provider_refused_or_never_got_costs_nothing(
     headers = made(server, "cap", spend_day=0.05)
     for mode in MODES:
         for model in ("mine:m-1", "gone:m-1"):
-            body = {"model": model, "max_tokens": 10, "messages": [user("How long?")]}
-            failed = server.client.post("/v1/chat/completions", json=body, headers=headers | {"x-recto-mode": mode})
+            in_mode = headers | {"x-recto-mode": mode}
+            failed = server.chat(user("How long?"), headers=in_mode, model=model, max_tokens=10)
             assert failed.status_code >= 400
     assert spent(server, "cap") == 0.0 == reported(server)
 
@@ -188,9 +187,8 @@ def test_a_client_hears_of_a_failure_after_its_cost_is_settled(
     monkeypatch.setenv("RECTO_GONE_BASE_URL", "http://127.0.0.1:9/v1")
     server = endpoint("mine:m-1", {"reply.tries": 1}, needs_key=True)
     headers = made(server, "cap", spend_day=0.05) | {"x-recto-mode": mode}
-    body = {"model": "gone:m-1", "max_tokens": 10, "messages": [user("How long?")]}
     for _ in range(10):
-        assert server.client.post("/v1/chat/completions", json=body, headers=headers).status_code >= 400
+        assert server.chat(user("How long?"), headers=headers, model="gone:m-1", max_tokens=10).status_code >= 400
         assert spent(server, "cap") == 0.0
 
 
@@ -202,8 +200,8 @@ def test_a_stream_that_reports_no_usage_is_counted(endpoint: Start, upstream: Up
     for mode in ("record", "passthrough"):
         for model, least, most in (("mine:m-1", 0.03, 0.06), ("mine:gpt-5-x", 0.1, 0.2)):
             headers = made(server, f"{mode} {model}", spend_day=5.0, mode=mode)
-            body = {"model": model, "stream": True, "max_tokens": 100, "messages": [user("How long?")]}
-            assert "seven" in server.client.post("/v1/chat/completions", json=body, headers=headers).text
+            answer = server.chat(user("How long?"), headers=headers, model=model, stream=True, max_tokens=100)
+            assert "seven" in answer.text
             found = spent(server, f"{mode} {model}")
             assert least < found < most, "what a model thinks unseen counts with its bound"
 
@@ -231,9 +229,8 @@ def test_whatever_a_model_writes_is_counted(endpoint: Start, upstream: Upstream,
     upstream(Loopback.events(chunk, last, "[DONE]") if is_stream else Loopback.whole(whole))
     server = endpoint("mine:m-1", needs_key=True)
     for mode in ("record", "passthrough"):
-        body = {"model": "mine:m-1", "stream": is_stream, "max_tokens": 100, "messages": [user("How long?")]}
         headers = made(server, mode, spend_day=5.0, mode=mode)
-        assert server.client.post("/v1/chat/completions", json=body, headers=headers).status_code == 200
+        assert server.chat(user("How long?"), headers=headers, stream=is_stream, max_tokens=100).status_code == 200
         assert 0.03 < spent(server, mode) < 0.06
 
 
@@ -246,8 +243,7 @@ def test_several_replies_without_usage_are_counted_once_each(endpoint: Start, up
     upstream(Loopback.events(*chunks, "[DONE]"))
     server = endpoint("mine:m-1", needs_key=True)
     headers = made(server, "cap", spend_day=5.0, mode="passthrough")
-    body = {"model": "mine:m-1", "stream": True, "n": count, "max_tokens": 100, "messages": [user("How long?")]}
-    assert server.client.post("/v1/chat/completions", json=body, headers=headers).status_code == 200
+    assert server.chat(user("How long?"), headers=headers, stream=True, n=count, max_tokens=100).status_code == 200
     assert 0.03 * count < spent(server, "cap") < 0.06 * count
 
 
@@ -274,8 +270,7 @@ def test_an_answer_that_nobody_can_read_is_not_free(endpoint: Start, upstream: U
     upstream(Loopback.stream(b"data: {half of\n\n"))
     server = endpoint("mine:m-1", needs_key=True)
     headers = made(server, "cap", spend_day=5.0, mode=mode)
-    body = {"model": "mine:m-1", "stream": True, "max_tokens": 1000, "messages": [user("How long?")]}
-    server.client.post("/v1/chat/completions", json=body, headers=headers)
+    server.chat(user("How long?"), headers=headers, stream=True, max_tokens=1000)
     assert spent(server, "cap") > (0.0 if mode == "manage" else 1.0)
 
 

@@ -33,11 +33,6 @@ async def settled(server: Endpoint) -> None:
         await asyncio.wait(running)
 
 
-def stored(server: Endpoint, conversation: str) -> Json:
-    talk = server.run(server.desk.conversation(conversation))
-    return server.run(talk.messages(limit=None))[-1]
-
-
 @pytest.mark.parametrize("mode", ["record", "passthrough"])
 def test_a_client_that_leaves_ends_a_stream_that_is_passed_on(endpoint: Start, endless: Loopback, mode: str) -> None:
     server = endpoint("mine:m-1", on_disconnect="finish")
@@ -51,7 +46,7 @@ def test_a_client_that_leaves_ends_a_stream_that_is_passed_on(endpoint: Start, e
     assert endless.left.wait(30)
     server.run(settled(server))
     if home:
-        kept = stored(server, home)
+        kept = server.messages(home)[-1]
         assert (kept.status, len(kept.text)) == ("stopped", MOST)
         assert "10 tokens that were asked for" in kept.error
 
@@ -73,17 +68,17 @@ def test_a_client_gets_a_managed_or_translated_reply_as_one_that_was_too_long(
     endpoint: Start, endless: Loopback, mode: str
 ) -> None:
     server = endpoint("mine:m-1")
-    body = {"model": "mine:m-1", "max_tokens": 10, "messages": [user("hello")]}
+    body: Json = {"max_tokens": 10, "messages": [user("hello")]}
     if mode == "manage":
-        response = server.client.post("/v1/chat/completions", json=body)
+        response = server.post("chat/completions", **body)
         assert response.json()["choices"][0]["finish_reason"] == "length"
         text = text_of(response)
     else:
-        response = server.client.post("/v1/messages", json=body, headers={"x-recto-mode": mode})
+        response = server.post("messages", {"x-recto-mode": mode}, **body)
         assert response.json()["stop_reason"] == "max_tokens"
         text = response.json()["content"][0]["text"]
     assert len(text) == MOST
-    kept = stored(server, response.headers["x-recto-conversation"])
+    kept = server.messages(response.headers["x-recto-conversation"])[-1]
     assert (kept.status, kept.text) == ("stopped", text)
     assert endless.left.wait(30)
 

@@ -10,8 +10,9 @@ from tests.conftest import Script
 
 from recto.api.desk import new_desk
 from recto.errors import Invalid, NotFound, RectoError, Refused, SpendLimit
-from recto.serve.gateway import Gateway, KeyRefused, ServeOptions
+from recto.serve.gateway import Gateway, KeyRefused
 from recto.serve.key_desk import KeyDesk
+from recto.serve.workers import ServeOptions
 
 pytestmark = [pytest.mark.untraced, pytest.mark.anyio]
 

@@ -100,11 +100,11 @@ def test_passing_through_stores_nothing(endpoint: Start, upstream: Any) -> None:
 
 def test_a_provider_of_another_kind_gets_a_translated_request(endpoint: Start, script: Script) -> None:
     server = endpoint(script({"text": "7 metres."}), mode="record")
-    body = {"model": server.model, "max_tokens": 50, "messages": [user("How long?")]}
-    response = server.client.post("/v1/messages", json=body)
+    body: Json = {"max_tokens": 50, "messages": [user("How long?")]}
+    response = server.post("messages", **body)
     assert response.json()["content"][0]["text"] == "7 metres."
     assert server.said(response.headers["x-recto-conversation"]) == ["How long?", "7 metres."]
-    stream = server.client.post("/v1/messages", json={**body, "stream": True})
+    stream = server.post("messages", **body, stream=True)
     assert events_of(stream)[-1]["type"] == "message_stop"
     assert text_of(server.chat(user("How long?"), headers={"x-recto-mode": "passthrough"})) == "7 metres."
 
@@ -112,10 +112,10 @@ def test_a_provider_of_another_kind_gets_a_translated_request(endpoint: Start, s
 def test_embeddings_are_passed_on(endpoint: Start, upstream: Any) -> None:
     provider = upstream(Loopback.whole(REPLY))
     server = endpoint("mine:m-1")
-    response = server.client.post("/v1/embeddings", json={"model": "mine:e-1", "input": "boat"})
+    response = server.post("embeddings", model="mine:e-1", input="boat")
     assert response.json() == {"data": [[0.5]]}
     assert json.loads(provider.received[-1].body) == {"model": "e-1", "input": "boat"}
-    refused = server.client.post("/v1/embeddings", json={"model": "anthropic:x", "input": "boat"})
+    refused = server.post("embeddings", model="anthropic:x", input="boat")
     assert (refused.status_code, refused.json()["error"]["message"]) == (404, "anthropic has no embeddings.")
 
 

@@ -14,7 +14,7 @@ TOOL = {"type": "function", "name": "read", "parameters": {"type": "object", "pr
 
 
 def respond(server: Endpoint, given: Json, headers: dict[str, str] | None = None, **more: Any) -> httpx2.Response:
-    return server.client.post("/v1/responses", json={"model": server.model, "input": given, **more}, headers=headers)
+    return server.post("responses", headers, input=given, **more)
 
 
 def text_of(response: httpx2.Response) -> str:
@@ -40,8 +40,7 @@ def test_another_message_after_the_same_reply_is_a_branch(endpoint: Start, scrip
     asked = [respond(server, text, previous_response_id=first) for text in ("Wide?", "Deep?")]
     (home,) = {each.headers["x-recto-conversation"] for each in asked}
     assert server.said(home) == ["How long?", "7 metres.", "Deep?", "7 metres."]
-    talk = server.run(server.desk.conversation(home))
-    assert len(server.run(talk.branches())) == 2
+    assert server.branches(home) == 2
 
 
 def test_a_stream_has_the_events_of_the_api(endpoint: Start, script: Script) -> None:
@@ -108,8 +107,7 @@ def test_what_cannot_be_served_is_refused(
     endpoint: Start, script: Script, more: dict[str, Any], status: int, said: str
 ) -> None:
     server = endpoint(script({"text": "Yes."}))
-    body = {"model": server.model, "input": "One?", **more}
-    response = server.client.post("/v1/responses", json=body)
+    response = server.post("responses", **{"input": "One?", **more})
     assert response.status_code == status
     assert said in response.json()["error"]["message"]
 

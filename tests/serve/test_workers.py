@@ -128,7 +128,9 @@ def test_a_body_above_the_limit_is_refused_unread(endpoint: Start, script: Scrip
     server = endpoint(script({"text": "Fine."}), NO_EMBEDDER, has_workers=is_declared, limits=limits)
     body = json.dumps({"model": server.model, "messages": [user("x" * MEDIUM_BYTES)]}).encode()
     sent: Any = body if is_declared else iter([body[:1000], body[1000:]])
-    assert server.client.post("/v1/chat/completions", content=sent).status_code == 413
+    refused = server.client.post("/v1/chat/completions", content=sent)
+    assert refused.status_code == 413
+    assert "larger than the 1,048,576 bytes" in refused.json()["error"]["message"]
 
 
 def test_json_that_is_nested_too_deeply_is_refused_as_the_clients_mistake(endpoint: Start, script: Script) -> None:

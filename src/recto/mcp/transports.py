@@ -238,7 +238,9 @@ async def _stdio_transport(
     target: ServerTarget, environment: Mapping[str, str], state: ConnectionState
 ) -> AsyncIterator[Streams]:
     process = await _complete_start(_start_process(target, environment))
-    assert process.stdin and process.stdout and process.stderr  # noqa: PT018
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
     state.pid = process.pid
     received, incoming = anyio.create_memory_object_stream[SessionMessage](0)
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)

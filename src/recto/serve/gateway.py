@@ -11,17 +11,14 @@ from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
 from typing import Any, get_args
 
-from msgspec import Struct, field
-
 from recto.api.desk import AsyncDesk
 from recto.base.concurrency import entered
 from recto.base.text import dollars
 from recto.chat.message import Message
 from recto.errors import Busy, Invalid, NoKey, NotFound, RateLimited, Refused, SpendLimit
 from recto.providers.registry import is_served
-from recto.serve.connections import BodyLimits
-from recto.serve.telemetry import Collector, Metrics, ReplyTrace, SpanExporter
-from recto.serve.workers import Disconnect, Mode, WorkerPlan, Workers
+from recto.serve.telemetry import Metrics, ReplyTrace, SpanExporter
+from recto.serve.workers import Mode, ServeOptions, WorkerPlan, Workers
 from recto.store.clients import AccessKey
 from recto.turn.session import ChatSession
 from recto.turn.spending import SpendCap
@@ -45,20 +42,6 @@ class KeyRefused(NoKey):
 
 class ServerClosing(Busy):
     """The server ends, and takes no more requests."""
-
-
-class ServeOptions(Struct, frozen=True):
-    mode: Mode = "manage"
-    needs_key: bool = True
-    fallbacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By model, the models that answer where it fails; `*` for all others."""
-    on_disconnect: Disconnect = "finish"
-    """What becomes of a reply whose client has gone."""
-    limits: BodyLimits = BodyLimits()
-    collector: Collector | None = None
-    """Who is told about each request as a span."""
-    is_worker: bool = False
-    """Another server has counted the requests."""
 
 
 class Gateway:

@@ -34,7 +34,7 @@ from recto.sources.tools import FORGET_FACT_TOOL, RECALL_FACTS_TOOL, RECALL_TOOL
 from recto.sources.vault_tools import reading_tools, writing_tools
 from recto.summary.prompt import transcribe
 from recto.turn.session import ChatSession
-from recto.wire import dumps
+from recto.wire import Json, dumps
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -45,46 +45,45 @@ INSTRUCTIONS = (
     "Recto keeps conversations, notes and facts. Search first; then read the messages or documents that were found, "
     "by their numbers and paths."
 )
-_CONVERSATION = {"type": "string", "description": "its number, such as #3, its id or its title"}
-SEARCH = Tool(
+
+
+def _tool(name: str, description: str, required: str = "", **properties: Json) -> Tool:
+    schema: Json = {"type": "object", "properties": properties}
+    return Tool(name, description, schema | ({"required": [required]} if required else {}))
+
+
+def _said(text: str) -> Json:
+    return {"type": "string", "description": text}
+
+
+def _counted(text: str) -> Json:
+    return {"type": "integer", "description": text}
+
+
+NAMED = "its number, such as #3, its id or its title"
+SEARCH = _tool(
     "search_conversations",
     "Search all stored conversations by words and by meaning. Gives passages, word for word, with their places.",
-    {
-        "type": "object",
-        "properties": {
-            "query": {"type": "string", "description": "what to look for"},
-            "conversation": {**_CONVERSATION, "description": f"only in this one: {_CONVERSATION['description']}"},
-            "limit": {"type": "integer", "description": f"at most {MOST_FOUND}; 10 unless given"},
-        },
-        "required": ["query"],
-    },
+    "query",
+    query=_said("what to look for"),
+    conversation=_said(f"only in this one: {NAMED}"),
+    limit=_counted(f"at most {MOST_FOUND}; 10 unless given"),
 )
-LIST = Tool(
-    "list_conversations",
-    "List stored conversations, the latest first.",
-    {"type": "object", "properties": {"limit": {"type": "integer"}}},
-)
-READ = Tool(
+LIST = _tool("list_conversations", "List stored conversations, the latest first.", limit={"type": "integer"})
+READ = _tool(
     "read_conversation",
     "Read messages of a stored conversation, word for word, by their numbers.",
-    {
-        "type": "object",
-        "properties": {
-            "conversation": _CONVERSATION,
-            "first": {"type": "integer", "description": "number of the first message; the latest ones unless given"},
-            "last": {"type": "integer", "description": f"number of the last one; at most {MOST_READ} are read"},
-        },
-        "required": ["conversation"],
-    },
+    "conversation",
+    conversation=_said(NAMED),
+    first=_counted("number of the first message; the latest ones unless given"),
+    last=_counted(f"number of the last one; at most {MOST_READ} are read"),
 )
-RECALL = Tool(
+RECALL = _tool(
     "recall",
     "Bring back archived messages of one conversation, verbatim, by a question or by their numbers.",
-    {
-        "type": "object",
-        "properties": {"conversation": _CONVERSATION, **RECALL_TOOL.schema["properties"]},
-        "required": ["conversation"],
-    },
+    "conversation",
+    conversation=_said(NAMED),
+    **RECALL_TOOL.schema["properties"],
 )
 
 

@@ -29,10 +29,10 @@ from recto.base.home_files import private_home
 from recto.errors import Invalid
 from recto.serve.app import PATIENCE_S, build_app
 from recto.serve.connections import QUEUED, BodyLimits, OrderlyServer, bounded_config, open_connections
-from recto.serve.gateway import Gateway, ServeOptions
+from recto.serve.gateway import Gateway
 from recto.serve.mcp_server import mcp_server, mcp_tools, serve_stdio
 from recto.serve.telemetry import Metrics, find_collector
-from recto.serve.workers import SECRET_HEADER, Disconnect, Mode, WorkerPlan
+from recto.serve.workers import SECRET_HEADER, Disconnect, Mode, ServeOptions, WorkerPlan
 from recto.store.store import Store
 
 KEEP_ALIVE_S = 75
@@ -78,9 +78,10 @@ def launch(
                 raise Invalid("there is no key yet: `recto serve keys add NAME` makes one, or --open serves without")
     with bound_socket(host, port) as bound:
         desk = new_desk(model=model, settings=settings)
-        limits, project = BodyLimits(desk.settings.serve.body_mb << 20), str(desk.project) if desk.project else None
-        client = (mode, not is_open, by_model, on_disconnect, limits)
-        plan = WorkerPlan(str(desk.home), project, model, settings, *client)
+        limits, collector = BodyLimits(desk.settings.serve.body_mb << 20), find_collector(os.environ)
+        options = ServeOptions(mode, not is_open, by_model, on_disconnect, limits, collector)
+        project = str(desk.project) if desk.project else None
+        plan = WorkerPlan(str(desk.home), project, model, settings, options)
         address = f"[{host}]" if ":" in host else host
         place = f"http://{address}:{bound.getsockname()[1]}"
         tell(f"serving at {place}/v1 ({mode}); Ctrl-C ends it")
@@ -165,15 +166,10 @@ def _collect_in_small_steps() -> None:
 # -- servers
 
 
-def _options(plan: WorkerPlan) -> ServeOptions:
-    client = (plan.mode, plan.needs_key, plan.fallbacks, plan.on_disconnect, plan.limits)
-    return ServeOptions(*client, collector=find_collector(os.environ))
-
-
 async def serve_endpoint(desk: AsyncDesk, plan: WorkerPlan, bound: socket.socket, add_page: AddPage | None) -> None:
     async with desk:
         await desk.follow()
-        gateway = Gateway(desk, _options(plan), plan)
+        gateway = Gateway(desk, plan.options, plan)
         endpoint = build_app(gateway)
         app = add_page(gateway, endpoint, bound) if add_page else endpoint
         _collect_in_small_steps()
@@ -201,8 +197,8 @@ def run_worker() -> None:
 
 async def _serve_as_worker(plan: WorkerPlan, bound: socket.socket) -> None:
     # the server, which hears the client, gives up first
-    limits = replace(plan.limits, read_s=plan.limits.read_s * 2)
-    options = replace(_options(plan), limits=limits, is_worker=True)
+    limits = replace(plan.options.limits, read_s=plan.options.limits.read_s * 2)
+    options = replace(plan.options, limits=limits, is_worker=True)
     async with new_desk(home=plan.home, project=plan.project, model=plan.model, settings=plan.settings) as desk:
         await desk.follow()
         gateway = Gateway(desk, options)

@@ -10,7 +10,7 @@ import logging
 import secrets
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from recto import __version__
 from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult
@@ -47,12 +48,12 @@ class Histogram(Struct):
         self.total += other.total
         self.seconds += other.seconds
 
-    def lines(self, name: str) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         for bound, count in zip(BUCKETS_S, self.counts, strict=True):
-            yield f'{name}_bucket{{le="{bound:g}"}} {count}'
-        yield f'{name}_bucket{{le="+Inf"}} {self.total}'
-        yield f"{name}_sum {self.seconds:.6f}"
-        yield f"{name}_count {self.total}"
+            yield f'_bucket{{le="{bound:g}"}} {count}'
+        yield f'_bucket{{le="+Inf"}} {self.total}'
+        yield f"_sum {self.seconds:.6f}"
+        yield f"_count {self.total}"
 
 
 class Metrics(Struct):
@@ -71,7 +72,8 @@ class Metrics(Struct):
     def taken(self) -> bytes:
         """All figures, which begin from zero again; for `add` in another process."""
         taken = msgspec.json.encode(self)
-        self.__init__()  # type: ignore[misc]
+        for name, zero in asdict(Metrics()).items():
+            setattr(self, name, zero)
         return taken
 
     def add(self, taken: bytes) -> None:
@@ -85,27 +87,21 @@ class Metrics(Struct):
 
     def text(self, running: int) -> str:
         """In the text format of Prometheus."""
-        return "\n".join((*self._lines(running), ""))
-
-    def _lines(self, running: int) -> Iterator[str]:
-        yield from _about("requests_total", "counter", "Requests by route, mode and status.")
-        for labels, count in sorted(self.requests.items()):
-            yield f"recto_requests_total{{{labels}}} {count}"
-        yield from _about("tokens_total", "counter", "Tokens that providers reported.")
-        for kind, count in sorted(self.tokens.items()):
-            yield f'recto_tokens_total{{kind="{kind}"}} {count}'
-        yield from _about("compactions_total", "counter", "Compactions that requests needed.")
-        yield f"recto_compactions_total {self.compactions}"
-        yield from _about("replies_running", "gauge", "Replies that are on their way.")
-        yield f"recto_replies_running {running}"
-        yield from _about("first_byte_seconds", "histogram", "Time to the first byte of a reply.")
-        yield from self.first_byte.lines("recto_first_byte_seconds")
-        yield from _about("reply_seconds", "histogram", "Time to the end of a reply.")
-        yield from self.whole.lines("recto_reply_seconds")
-
-
-def _about(name: str, kind: str, help: str) -> tuple[str, str]:
-    return f"# HELP recto_{name} {help}", f"# TYPE recto_{name} {kind}"
+        requests = [f"{{{labels}}} {count}" for labels, count in sorted(self.requests.items())]
+        tokens = [f'{{kind="{kind}"}} {count}' for kind, count in sorted(self.tokens.items())]
+        families: list[tuple[str, str, str, Iterable[str]]] = [
+            ("requests_total", "counter", "Requests by route, mode and status.", requests),
+            ("tokens_total", "counter", "Tokens that providers reported.", tokens),
+            ("compactions_total", "counter", "Compactions that requests needed.", [f" {self.compactions}"]),
+            ("replies_running", "gauge", "Replies that are on their way.", [f" {running}"]),
+            ("first_byte_seconds", "histogram", "Time to the first byte of a reply.", self.first_byte.lines()),
+            ("reply_seconds", "histogram", "Time to the end of a reply.", self.whole.lines()),
+        ]
+        lines: list[str] = []
+        for name, kind, help, values in families:
+            lines += [f"# HELP recto_{name} {help}", f"# TYPE recto_{name} {kind}"]
+            lines += [f"recto_{name}{value}" for value in values]
+        return "\n".join((*lines, ""))
 
 
 # -- spans

@@ -14,7 +14,7 @@ import asyncio
 import logging
 import secrets
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,7 +26,7 @@ from starlette.responses import Response
 
 from recto.errors import Busy
 from recto.serve.connections import BodyLimits, DeliveredStream, IncomingBody, while_there
-from recto.serve.telemetry import Metrics
+from recto.serve.telemetry import Collector, Metrics
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -48,18 +48,28 @@ HOP_HEADERS = {"host", "connection", "keep-alive", "transfer-encoding", "upgrade
 FAILED = "The server could not answer this request: the process that was to do it has ended. Try again."
 
 
+class ServeOptions(Struct, frozen=True):
+    mode: Mode = "manage"
+    needs_key: bool = True
+    fallbacks: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """By model, the models that answer where it fails; `*` for all others."""
+    on_disconnect: Disconnect = "finish"
+    """What becomes of a reply whose client has gone."""
+    limits: BodyLimits = BodyLimits()
+    collector: Collector | None = None
+    """Who is told about each request as a span."""
+    is_worker: bool = False
+    """Another server has counted the requests."""
+
+
 class WorkerPlan(Struct, frozen=True):
-    """What a worker needs to be the same server. Its limits are the server's: only the size of a body counts again."""
+    """What a worker needs to be the same server."""
 
     home: str
     project: str | None
     model: str | None
     settings: dict[str, Any]
-    mode: Mode
-    needs_key: bool
-    fallbacks: dict[str, tuple[str, ...]]
-    on_disconnect: Disconnect
-    limits: BodyLimits
+    options: ServeOptions
     secret: str = msgspec.field(default_factory=partial(secrets.token_urlsafe, 32))
 
 
