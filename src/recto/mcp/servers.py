@@ -66,11 +66,8 @@ class McpServers:
     def wake(self, configs: Sequence[ServerConfig], project: Path | None) -> None:
         """Begins to start the servers without waiting. The next offer reports failures."""
         for config in _distinct(configs):
-            try:
-                connection = self._connection(config, self._target(config, project), project)
-            except RectoError:
-                continue
-            self._begin_start(connection)
+            with suppress(RectoError):
+                self._begin_start(self._connection(config, project))
 
     def known_tools(self, config: ServerConfig, project: Path | None) -> tuple[str, ...] | None:
         """The names of a server's tools, if they are known without asking it."""
@@ -95,7 +92,11 @@ class McpServers:
         """Stops all servers within seconds, and kills those that do not end."""
         connections = [*self._connections.values(), *self._closing]
         pids = [pid for connection in connections if (pid := connection.status.pid)]
-        if not self._loop_thread.close(_close_all(connections), CLOSE_TIMEOUT_S):
+
+        async def close_all() -> None:
+            await asyncio.gather(*(connection.close() for connection in connections))
+
+        if not self._loop_thread.close(close_all(), CLOSE_TIMEOUT_S):
             for pid in pids:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
@@ -110,29 +111,22 @@ class McpServers:
             target = self._target(config, project)
         except RectoError as why:
             return ToolOffer(notes=(why.message,) if config.enabled else ())
-        cached = None if fresh else self._cached_list(config, target, project)
-        if cached:
-            return ToolOffer(self._remote_tools(config, cached, project), cached.notes)
-        connection = self._connection(config, target, project)
-        if connection.failure and not fresh:
-            # turns do not wait for a server that failed to start; it is tried again in the background
-            note = f"{connection.failure}; its tools are missing"
-            self._begin_start(connection)
-            return ToolOffer(notes=(note,))
-        return await self._ask(config, connection, project, fresh)
-
-    async def _ask(
-        self, config: ServerConfig, connection: ServerConnection, project: Path | None, fresh: bool
-    ) -> ToolOffer:
-        try:
-            tool_list = await self._loop_thread.run(connection.tools(fresh=fresh))
-        except RectoError as why:
-            return ToolOffer(notes=(f"{why.message}; its tools are missing",))
-        except Exception as why:  # a server must not end the chat
-            log.exception("the MCP server %s did not list its tools", config.name)
-            error = ": ".join(filter(None, (type(why).__name__, str(why))))
-            note = f"the MCP server {config.name} did not list its tools ({error}): they are missing"
-            return ToolOffer(notes=(note,))
+        tool_list = None if fresh else self._cached_list(config, target, project)
+        if tool_list is None:
+            connection = self._connection(config, project, target)
+            if connection.failure and not fresh:
+                # turns do not wait for a server that failed to start; it is tried again in the background
+                self._begin_start(connection)
+                return ToolOffer(notes=(f"{connection.failure}; its tools are missing",))
+            try:
+                tool_list = await self._loop_thread.run(connection.tools(fresh=fresh))
+            except RectoError as why:
+                return ToolOffer(notes=(f"{why.message}; its tools are missing",))
+            except Exception as why:  # a server must not end the chat
+                log.exception("the MCP server %s did not list its tools", config.name)
+                error = ": ".join(filter(None, (type(why).__name__, str(why))))
+                note = f"the MCP server {config.name} did not list its tools ({error}): they are missing"
+                return ToolOffer(notes=(note,))
         return ToolOffer(self._remote_tools(config, tool_list, project), tool_list.notes)
 
     def _cached_list(self, config: ServerConfig, target: ServerTarget, project: Path | None) -> ToolList | None:
@@ -177,17 +171,16 @@ class McpServers:
         )
 
     async def _current(self, config: ServerConfig, tool: str, project: Path | None) -> RemoteTool | None:
-        connection = self._connection(config, self._target(config, project), project)
+        connection = self._connection(config, project)
         listed = (await self._loop_thread.run(connection.tools())).tool(tool)
         return self._remote_tool(config, listed, project, config.identity(project)) if listed else None
 
     async def _call(
         self, config: ServerConfig, tool: ListedTool, project: Path | None, arguments: Arguments
     ) -> ToolOutput:
-        connection = self._connection(config, self._target(config, project), project)
-        call = object()
+        connection = self._connection(config, project)
+        call, timeout_s = object(), config.timeout_s or self._timeout_s
         try:
-            timeout_s = config.timeout_s or self._timeout_s
             return await self._loop_thread.run(connection.call(tool, arguments, call, timeout_s))
         except asyncio.CancelledError:
             # at once: the next call may arrive before this one has ended in the other thread
@@ -197,7 +190,6 @@ class McpServers:
     # -- connections
 
     def _target(self, config: ServerConfig, project: Path | None) -> ServerTarget:
-        """Raises RectoError, in one sentence, where the server may not run."""
         if not config.enabled:
             self._disconnect(config, project, ServerStatus(config.name, "off"))
             raise RectoError(f"the MCP server {config.name} is switched off")
@@ -210,7 +202,8 @@ class McpServers:
         except Invalid as why:
             self._disconnect(config, project, ServerStatus(config.name, "failed", why.message))
             raise
-        if config.name not in self._statuses or self._statuses[config.name].state != "stopped":
+        known = self._statuses.get(config.name)
+        if known is None or known.state != "stopped":
             self._statuses[config.name] = ServerStatus(config.name, "stopped")
         return target
 
@@ -219,7 +212,11 @@ class McpServers:
         self._statuses[config.name] = status
         self._begin_close(self._keys.pop((config.name, project), ""))
 
-    def _connection(self, config: ServerConfig, target: ServerTarget, project: Path | None) -> ServerConnection:
+    def _connection(
+        self, config: ServerConfig, project: Path | None, target: ServerTarget | None = None
+    ) -> ServerConnection:
+        """Raises RectoError, in one sentence, where the server may not run."""
+        target = target or self._target(config, project)
         self._keys[config.name, project] = target.key
         self._close_unused()
         if connection := self._connections.get(target.key):
@@ -260,7 +257,3 @@ def _name_conflicts(configs: Sequence[ServerConfig]) -> list[str]:
     if any(config.name == BUILT_IN_SERVER and (config.command or config.url) for config in configs):
         notes.append(f"an MCP server cannot be named {BUILT_IN_SERVER}: that is the name of the built-in tools")
     return notes
-
-
-async def _close_all(connections: list[ServerConnection]) -> None:
-    await asyncio.gather(*(connection.close() for connection in connections))
