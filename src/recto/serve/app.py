@@ -162,14 +162,14 @@ async def _models(request: Request) -> Response:
     try:
         key = await _admitted(gateway, request)
         overview = await model_overview(gateway.desk.home, gateway.desk.project, os.environ)
+        names = (gateway.desk.settings.model, *overview.aliases, *(each.name for each in overview.usable))
+        listed = [
+            {"id": name, "object": "model", "type": "model", "created": 0, "owned_by": name.partition(":")[0]}
+            for name in dict.fromkeys(names)
+            if _may_ask(gateway, key, name)
+        ]
     except Exception as why:
         return _error_response(OPENAI, why)
-    names = dict.fromkeys((gateway.desk.settings.model, *overview.aliases, *(each.name for each in overview.usable)))
-    listed = [
-        {"id": name, "object": "model", "type": "model", "created": 0, "owned_by": name.partition(":")[0]}
-        for name in names
-        if _may_ask(gateway, key, name)
-    ]
     return _json_response({"object": "list", "data": listed, "has_more": False})
 
 
