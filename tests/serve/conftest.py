@@ -11,6 +11,8 @@ import httpx2
 import pytest
 import uvicorn
 from tests.cli.conftest import run as run
+from tests.conftest import Serve
+from tests.providers.conftest import Loopback
 
 from recto.api.desk import new_desk
 from recto.chat.message import Message
@@ -94,6 +96,34 @@ def endpoint(tmp_path: Path) -> Iterator[Start]:
     yield start
     for each in started:
         each.stop()
+
+
+Upstream = Callable[..., Loopback]
+
+
+@pytest.fixture
+def upstream(serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Upstream:
+    """A provider `mine` on loopback, whose models all cost the same."""
+
+    def start(*answers: Any, prices: Json = None) -> Loopback:
+        vectors = Loopback.whole({"data": [[0.5]], "usage": {"prompt_tokens": 50, "total_tokens": 50}})
+        routes = {"/v1/chat/completions": list(answers), "/v1/embeddings": [vectors]}
+        server = serve(Loopback.error(404, {"error": "no such page"}), routes=routes)
+        monkeypatch.setenv("RECTO_MINE_BASE_URL", server.url)
+        if prices:
+            (tmp_path / "home").mkdir(exist_ok=True)
+            facts = "\n".join(f"{name} = {price}" for name, price in prices.items())
+            table = f'["mine:*"]\nwindow = 8000\n["mine:*".prices]\n{facts}\n["gone:*".prices]\n{facts}\n'
+            (tmp_path / "home" / "models.toml").write_text(table)
+        return server
+
+    return start
+
+
+def asked(provider: Loopback) -> list[bytes]:
+    """The bodies that a provider was asked with."""
+    targets = ("/v1/chat/completions", "/v1/embeddings")
+    return [each.body for each in provider.received if each.target in targets]
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.conftest import Serve
 from tests.providers.conftest import Loopback
-from tests.serve.conftest import Endpoint, Start, text_of, user
+from tests.serve.conftest import Endpoint, Start, Upstream, text_of, user
 
 from recto.providers.client_formats import OPENAI
 from recto.providers.reply_limit import ReplyLimit, ReplyMeter
@@ -21,11 +20,8 @@ MOST = 64 * 128
 
 
 @pytest.fixture
-def endless(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Loopback:
-    answer = replace(Loopback.stream(AGAIN), again=AGAIN)
-    server = serve(Loopback.error(404, {}), routes={"/v1/chat/completions": [answer]})
-    monkeypatch.setenv("RECTO_MINE_BASE_URL", server.url)
-    return server
+def endless(upstream: Upstream) -> Loopback:
+    return upstream(replace(Loopback.stream(AGAIN), again=AGAIN))
 
 
 async def settled(server: Endpoint) -> None:
