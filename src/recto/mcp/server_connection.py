@@ -153,7 +153,7 @@ class ConnectionState:
         return notices
 
     def skip_line(self, line: str) -> None:
-        """Counts a line that is no message."""
+        """Counts a line that is not a message."""
         self._first_invalid_line = self._first_invalid_line or line[:80]
         self._invalid_lines += 1
         self._skipped += 1

@@ -2,8 +2,8 @@
 
 One protocol for the endpoint and for the page. Headers must come within seconds and within 64 kB, a body must keep
 coming, and a client must read what it is sent. Too many connections without a valid key, from one address or in all,
-cost the oldest of them its place, so that a client that asks at once is served during a flood. Knows no key: the app
-calls `note_valid_key`.
+close the oldest of them, so that a client that asks at once is served during a flood. Knows no keys: the app calls
+`note_valid_key`.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from recto.errors import Invalid
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 CONNECTION = "recto.connection"
-"""Where the state of a request carries its connection."""
+"""The name of the connection in the state of a request."""
 HEADER_BYTES = 64 * 1024
 # Connections accepted in one step of the loop. It takes some steps until one that must end is closed.
 BACKLOG = 32
@@ -51,7 +51,7 @@ class ConnectionLimits(Struct, frozen=True):
     """A body brings `body_bytes` in this time, unless the server itself is not reading."""
     body_bytes: int = 20_000
     write_s: float = 60.0
-    """The longest that a client may leave unread what it is sent."""
+    """How long a client may leave unread what it is sent."""
 
 
 class Connections:
@@ -166,7 +166,7 @@ class BoundedConnection(H11Protocol):
             self._count_forwarded()
             self._stop_reading()
             self._expect_body()
-        # a request that was answered early ends with the next one awaited
+        # after an early answer the rest of the body still counts as the same request
         if self.conn.their_state is not (h11.SEND_BODY if self._is_in_body else h11.IDLE):
             self._stop_reading()
         if self.conn.their_state is h11.IDLE and self._reading is None and self.conn.trailing_data[0]:
@@ -282,8 +282,8 @@ def bounded_config(app: ASGIApp, connections: Connections, **options: Any) -> uv
 
 
 def open_connections(proxies: str) -> Connections:
-    """As many as this process may have files, without those that everything else needs. `proxies` are addresses,
-    separated by commas."""
+    """As many as this process may open files, minus those that everything else needs. `proxies`: addresses separated
+    by commas."""
     files = _raised_file_limit()
     total = min(ConnectionLimits().total, max(files - RESERVED_FILES, files // 4))
     for name in (__name__, "uvicorn.error", "asyncio"):
@@ -347,7 +347,7 @@ def _place(error: BaseException | None) -> tuple[str, int] | None:
 class BodyLimits(Struct, frozen=True):
     body_bytes: int = 32 * 1024 * 1024
     read_s: float = 60.0
-    """The longest that a client may take to send its request."""
+    """How long a client may take to send its request."""
 
 
 class BodyTooLarge(Invalid):
@@ -422,8 +422,8 @@ async def _gone(request: Request) -> None:
 
 
 class DeliveredStream(StreamingResponse):
-    """A stream that tells its end, also where its client left before anything went out: a generator that was never
-    begun would end without a word."""
+    """A stream that calls `ended` in any case, also if its client left before anything was sent: a generator that was
+    never started has no `finally`."""
 
     def __init__(
         self,

@@ -60,8 +60,7 @@ class Gateway:
 
     @asynccontextmanager
     async def lock(self, owner: str) -> AsyncIterator[None]:
-        """Finding and storing what a client said is one step for each owner, also where several servers share a
-        database."""
+        """Finding and storing what a client said is one step per owner, also if several servers share a database."""
         async with self._locks.setdefault(owner, asyncio.Lock()):
             if self.store.database.file is not None:
                 yield
@@ -74,7 +73,7 @@ class Gateway:
     # -- replies on their way
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Work that goes on when its client has gone."""
+        """Starts work that continues when its client has gone."""
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._ended)
@@ -83,14 +82,14 @@ class Gateway:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         if not task.cancelled() and (why := task.exception()):
-            log.error("work that goes on without its client failed: %s", why, exc_info=why)
+            log.error("work that continued without its client failed: %s", why, exc_info=why)
 
     @property
     def running(self) -> int:
         return len(self._running)
 
     async def close(self, patience_s: float) -> None:
-        """Finishes replies that are on their way while there is patience; then keeps what came of them."""
+        """Waits for replies that are on their way, then cancels the rest; what has arrived is kept."""
         self.is_closing = True
         if self._running:
             await asyncio.wait(list(self._running), timeout=patience_s)
@@ -104,7 +103,7 @@ class Gateway:
             await self.workers.close()
 
     async def tell(self, request: str, reply: Message | None, trace: ReplyTrace, error: BaseException | None) -> None:
-        """Tells the collector about a request that has ended."""
+        """Reports a request that has ended to the collector."""
         if self._spans:
             await self.store_thread.do(self._spans.read, request, reply, trace, type(error).__name__ if error else "")
             self._spans.wake()
@@ -149,8 +148,8 @@ class Gateway:
             raise SpendLimit(why, at_most=0.0, spent=spent, limit=key.spend_day, key=key.name)
 
     def model_for(self, key: AccessKey, asked: str) -> str:
-        """The model of a request; some clients must have a name, and mean whichever there is. A client may name models
-        of providers that serve any, and those that the owner chose."""
+        """The model of a request; clients that must name one may say `recto` or `default`. A client may name models of
+        providers that serve any, and those that the owner chose."""
         own, full_name = self.desk.settings.model, self.engine.builder.full_name
         name = own if asked.strip() in OWN_NAMES else asked.strip()
         full = full_name(name)
@@ -181,7 +180,7 @@ def cap_of(key: AccessKey) -> SpendCap | None:
 # -- sessions between two requests
 
 MOST_TOKENS = 4_000_000
-"""Of all windows together; a token takes some twenty bytes, as text and as it is sent."""
+"""In all windows together; a token takes some twenty bytes, as text and as it is sent."""
 MESSAGE_TOKENS = 100
 """What a message takes beside its text."""
 
@@ -189,8 +188,8 @@ MESSAGE_TOKENS = 100
 class SessionCache:
     """Sessions of conversations that were answered lately, with what their last windows were made of.
 
-    A client's next request most likely goes on there: then only what is new is read and counted. A session that was
-    taken belongs to its taker alone; a request that comes meanwhile reads the store. Used in the store's threads too.
+    A client's next request most likely continues one of them: then only what is new is read and counted. A session is
+    taken by one request at a time; others read the store. Used in the store's threads too.
     """
 
     def __init__(self, most: int = MOST_TOKENS) -> None:
@@ -198,14 +197,14 @@ class SessionCache:
         self._kept: dict[str, tuple[ChatSession, int]] = {}
 
     def take(self, conversation: str, head: str | None) -> ChatSession | None:
-        """The session of a conversation, if nobody has changed that since."""
+        """The session of a conversation that nobody has changed since."""
         with self._lock:
             session, tokens = self._kept.pop(conversation, (None, 0))
             self._total -= tokens
         return session if session is not None and session.head == head else None
 
     def keep(self, session: ChatSession) -> None:
-        """The session after a reply. One on a branch of its own is not kept: the conversation is elsewhere."""
+        """Keeps the session after a reply, unless it is on a branch of its own: the conversation is elsewhere."""
         if session.branch is not None:
             return
         counted = [units for loaded in session.loaded.values() for units in loaded.counted_units.values()]

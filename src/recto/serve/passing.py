@@ -64,8 +64,8 @@ MOST_UNREAD = 256
 
 # -- the copy that is read beside the client
 
-# What providers wrap a reply in, and what they say of it there. The model wrote everything else, also below fields with
-# these names: a tool's arguments have the names that a client chose.
+# What providers wrap a reply in, and what they say about it there. The model wrote everything else, even below fields
+# with these names: a client chooses the names of a tool's arguments.
 WRAPPERS = frozenset(
     {"choices", "delta", "message", "content", "content_block", "tool_calls", "function", "custom", "reasoning_details"}
 )
@@ -78,8 +78,8 @@ ABOUT = frozenset(
 class HeardReply:
     """The copy of a reply that is stored: all of it, or as much as its limit allows.
 
-    Made of the parts of a translated reply, or, with a `reader`, of a provider's bytes: what cannot be read is passed
-    on all the same.
+    Made of the parts of a translated reply or, with a `reader`, of a provider's bytes. Bytes that cannot be read are
+    passed on all the same.
     """
 
     def __init__(self, meter: ReplyMeter, reader: ReplyReader | None = None, *, is_stream: bool = True) -> None:
@@ -98,8 +98,8 @@ class HeardReply:
 
     @property
     def text(self) -> str:
-        """All that the model wrote, as far as it can be seen: by the provider's own data, which may hold what no block
-        does, or else by the blocks."""
+        """What the model visibly wrote: by the provider's own data, which may hold more than the blocks do, or else by
+        the blocks."""
         return "".join(self._sent or map(written_text, self.blocks))
 
     @property
@@ -114,8 +114,8 @@ class HeardReply:
 
     @property
     def is_read(self) -> bool:
-        """Whether what the model wrote is known: all of it, or of a stream that broke off what had come. A reply in one
-        piece may have been written without having come."""
+        """Whether we know what the model wrote: all of it, or what had arrived of a broken stream. A reply in one piece
+        may have been written and never have arrived."""
         if self.is_over or self.done or self._reader is None:
             return not self.is_over
         return self._is_stream and (not self._unread or bool(self.text))
@@ -192,7 +192,7 @@ def _texts(data: Json, *, is_wrapper: bool) -> Iterator[str]:
 
 
 def cost_of(bound: CallBound, heard: HeardReply, error: BaseException | None, *, is_refused: bool) -> CallCost:
-    """By the usage that the provider reported, or else by our count of what came. A call that was refused, or never
+    """By the usage that the provider reported, or else by our count of what arrived. A call that was refused, or never
     left, costs nothing. `is_refused`: the provider answered with an error."""
     model, usage = bound.model, heard.done.usage if heard.done else None
     if usage and is_believable(usage):

@@ -71,14 +71,14 @@ class Placement(Struct):
     """How many of the last messages are not stored yet."""
 
     async def end_delivery(self, *, is_delivered: bool) -> None:
-        """Whether the reply has gone out whole. What is said first holds."""
+        """Whether the reply has gone out whole. Only the first call counts."""
         if (awaited := self.awaited) is not None:
             self.awaited = None
             end = partial(self.gateway.store.awaited_replies.end, awaited, is_delivered=is_delivered)
             await self.gateway.store_thread.do(end)
 
     def note_reply(self, id: str, blocks: Sequence[Block]) -> None:
-        """By its print a reply is known again when the client sends it back. In the store's thread."""
+        """A reply is known again by its print when the client sends it back. In the store's thread."""
         link = ChainLink("assistant", print_of("assistant", blocks))
         known = KnownMessage(id, link.print, chained([link], self.chain)[0])
         self.gateway.store.client_messages.add(self.owner, [known])
@@ -128,7 +128,7 @@ class _Placing(Struct, frozen=True):
         return replace(self, given=self.given[-left:], links=self.links[-left:], chain=(), follows=after)
 
     def write(self) -> Placement:
-        """All in one transaction, or the first of very many messages: others write to the store too."""
+        """Stores all in one transaction, or the first of very many messages: others write to the store too."""
         with self.gateway.store.database.write():
             found = self.follows or self._found()
             end = found.known + MOST_AT_ONCE

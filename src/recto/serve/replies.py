@@ -64,7 +64,7 @@ class ServedReply:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What was done, for the client that wants to know."""
+        """What was done, for clients that want to know."""
         raise NotImplementedError
 
     async def _receive(self) -> Done:
@@ -114,7 +114,7 @@ class ServedReply:
                 return
 
     def stop_without_client(self) -> None:
-        """The client has gone, and the options may say that its reply ends too."""
+        """The client has gone: ends the reply too, if the options say so."""
         if self.gateway.options.on_disconnect == "stop":
             self._task.cancel()
 

@@ -1,7 +1,7 @@
-"""What the server tells about its work: counters for Prometheus, and spans for a collector of OpenTelemetry.
+"""What the server reports about its work: metrics for Prometheus, and spans for a collector of OpenTelemetry.
 
 A span follows the conventions for generative AI and goes out as OTLP over HTTP, in JSON. Ours, because the packages of
-OpenTelemetry take 0.2 s to import and bring protobuf along. What was said goes along only where the switch of those
+OpenTelemetry take 0.2 s to import and bring protobuf along. What was said is included only if the switch of those
 conventions asks for it.
 """
 
@@ -120,7 +120,7 @@ PARAMETERS = {
 
 
 class ReplyTrace:
-    """What a record does not say about a reply: how it was asked for, and when its first part came."""
+    """What a record does not say about a reply: how it was asked for, and when its first part arrived."""
 
     def __init__(self, mode: str, traceparent: str | None, *, is_stream: bool) -> None:
         """`traceparent`: the client's own span, as the header of W3C's trace context names it."""
@@ -139,8 +139,8 @@ class ReplyTrace:
 
 
 def span_of(record: Record, reply: Message | None, trace: ReplyTrace, error: str, body: bytes) -> Json:
-    """The span of a recorded request. `error`: the kind of error that it ended with. `body`: what was sent, where that
-    goes along."""
+    """The span of a recorded request. `error`: the kind of error that it ended with. `body`: what was sent, if it is to
+    be included."""
     trace_id, parent = trace.parent or (secrets.token_hex(16), "")
     span = {
         "traceId": trace_id,
@@ -250,7 +250,7 @@ EVERY_S, TIMEOUT_S = 1.0, 10.0
 
 
 class Collector(Struct, frozen=True):
-    """Who gets the spans, as OpenTelemetry's own variables say."""
+    """Gets the spans; configured by OpenTelemetry's own variables."""
 
     url: str
     headers: Mapping[str, str]
@@ -300,7 +300,7 @@ class SpanExporter:
             body = records.rebuild(request) if self._collector.takes_content else b""
             span = span_of(records.record(request), reply, trace, error, body)
         except Exception:
-            log.exception("a request could not be told as a span")
+            log.exception("a request could not be made a span")
             return
         if len(self._waiting) < MOST_WAITING:
             self._waiting.append(span)

@@ -1,9 +1,9 @@
 """Workers: processes that answer requests with large bodies, so that one client's work stops nobody else's.
 
-To parse, store, count and condense megabytes of text keeps a Python process busy, whatever thread does it: nothing else
-of that process answers meanwhile. A worker is the same server once more, on this machine alone, over the same home and
-store (`run_worker` in `server.py`). The server passes a large body on as it comes, without reading it, and passes the
-reply back.
+Parsing, storing, counting and condensing megabytes of text keeps a Python process busy, in whatever thread: nothing
+else in that process answers meanwhile. A worker is the same server again, for this machine alone, with the same home
+and store (`run_worker` in `server.py`). The server passes on a large body as it arrives, without reading it, and passes
+the reply back.
 
 There are two, by size, so that a long conversation does not wait for a huge one. Of bodies for the second, a key has
 one at a time: others wait before they are read. A worker starts with the first request for it, and ends when it has had
@@ -43,7 +43,7 @@ MEDIUM_BYTES = 1024 * 1024
 IDLE_S = 120.0
 ENDS_WITHIN_S = 35.0
 SECRET_HEADER = "x-recto-worker"
-# Of one connection alone, or given by whoever answers.
+# They belong to one connection, or are set by the server that answers.
 HOP_HEADERS = {"host", "connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "expect", "date"}
 FAILED = "The server could not answer this request: the process that was to do it has ended. Try again."
 
@@ -54,10 +54,10 @@ class ServeOptions(Struct, frozen=True):
     fallbacks: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     """By model, the models that answer where it fails; `*` for all others."""
     on_disconnect: Disconnect = "finish"
-    """What becomes of a reply whose client has gone."""
+    """What happens to a reply whose client has gone."""
     limits: BodyLimits = BodyLimits()
     collector: Collector | None = None
-    """Who is told about each request as a span."""
+    """Gets a span for each request."""
     is_worker: bool = False
     """Another server has counted the requests."""
 
@@ -169,7 +169,7 @@ class _Worker:
         return self._client
 
     async def _listen(self, lines: asyncio.StreamReader) -> None:
-        """A worker tells its figures as it goes, each time what has been added."""
+        """Adds the figures that a worker prints as it goes."""
         with suppress(ValueError, msgspec.MsgspecError):
             async for line in lines:
                 self._metrics.add(line)
