@@ -3,7 +3,6 @@ answers in the server's place go to the call that the line belongs to, and to no
 
 import asyncio
 import json
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCError, JSONRPCRequest
-from tests.mcp.conftest import PARTS, is_alive
+from tests.mcp.conftest import in_a_process, is_alive
 
 from recto.mcp import transports
 from recto.mcp.server_connection import ConnectionState, StderrLog
@@ -92,16 +91,11 @@ def test_a_cancelled_start_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_a_server_that_does_not_end_in_time_is_killed(tmp_path: Path) -> None:
-    code = (
-        "import asyncio, os, sys, time; from pathlib import Path; from recto.mcp import servers;"
-        "from recto.sources.server_config import ServerConfig;"
-        "made = servers.McpServers(Path(sys.argv[1]), os.environ, timeout_s=9, start_s=60);"
-        "config = ServerConfig('odd', command=sys.executable, args=('-S', sys.argv[2]));"
-        "asyncio.run(made.offer([config], None)); print(made.statuses()[0].pid);"
-        "servers.CLOSE_TIMEOUT_S = 0.2; made._loop_thread.soon(lambda: time.sleep(1)); made.close()"
+    done = in_a_process(
+        tmp_path,
+        "asyncio.run(made.offer([odd()], None)); print(made.statuses()[0].pid)",
+        "servers.CLOSE_TIMEOUT_S = 0.2; made._loop_thread.soon(lambda: time.sleep(1)); made.close()",
     )
-    run = [sys.executable, "-c", code, str(tmp_path), str(PARTS / "odd.py")]
-    done = subprocess.run(run, capture_output=True, text=True, check=True)
     assert not is_alive(int(done.stdout))
 
 
