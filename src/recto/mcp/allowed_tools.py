@@ -60,8 +60,6 @@ class Trust:
 
 
 class _Accepted(Struct, frozen=True):
-    """What is accepted of one server."""
-
     format: int = FORMAT
     is_whole: bool = False
     """All tools that it had at some time were accepted together: those that it gains are not."""

@@ -85,7 +85,6 @@ async def _listen_for_changes(client: Client) -> AsyncIterator[None]:
 
 
 async def list_tools(client: Client, name: str) -> ToolList:
-    """Lists the tools of all pages."""
     raw: list[object] = []
     cursor: str | None = None
     for _ in range(MAX_PAGES):

@@ -243,8 +243,6 @@ class ConnectionOptions(Struct, frozen=True):
 
 
 class _Session(Struct, frozen=True):
-    """A session with a running server."""
-
     client: "Client"
     state: ConnectionState
     task: asyncio.Task[str]
@@ -341,7 +339,6 @@ class ServerConnection:
             self._ping_task = asyncio.create_task(self._ping(self._ready.result()))
 
     async def close(self) -> None:
-        """Stops the server for good."""
         self._is_closed = True
         await self._stop("was stopped")
 

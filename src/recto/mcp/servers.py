@@ -208,7 +208,6 @@ class McpServers:
         return target
 
     def _disconnect(self, config: ServerConfig, project: Path | None, status: ServerStatus) -> None:
-        """Stops a server that may no longer run."""
         self._statuses[config.name] = status
         self._begin_close(self._keys.pop((config.name, project), ""))
 

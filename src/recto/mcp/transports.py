@@ -77,8 +77,6 @@ async def cancel_tasks(*tasks: asyncio.Task[None]) -> None:
 
 
 class _Stream:
-    """One direction of a transport."""
-
     def __init__(self, stream: Any, state: ConnectionState) -> None:
         self._stream, self._state = stream, state
 

@@ -182,7 +182,6 @@ def _may_ask(gateway: Gateway, key: AccessKey, model: str) -> bool:
 
 
 async def _health(request: Request) -> Response:
-    """The process is there."""
     return JSONResponse({"status": "ok"})
 
 
@@ -212,7 +211,6 @@ async def _not_found(request: Request, why: Exception) -> Response:
 
 
 async def _delivered(call: Call, reply: ServedReply, asked: ClientRequest) -> Response:
-    """The reply in the client's format, as a stream or in one piece."""
     format = call.format
     head = ReplyHead(f"{format.reply_prefix}{new_id()}", asked.model, int(time.time()))
     if asked.stream:
@@ -316,7 +314,6 @@ def _for_client(why: Exception) -> Exception:
 
 
 def _error_response(format: ClientFormat, why: Exception) -> Response:
-    """In the client's own format."""
     error = format.error(_for_client(why))
     return _json_response(error.body, 413 if isinstance(why, BodyTooLarge) else error.status, error.headers)
 

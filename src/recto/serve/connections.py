@@ -55,8 +55,6 @@ class ConnectionLimits(Struct, frozen=True):
 
 
 class Connections:
-    """The open connections of a server."""
-
     def __init__(self, limits: ConnectionLimits = ConnectionLimits(), proxies: Collection[str] = ()) -> None:  # noqa: B008  frozen
         self.limits, self.proxies = limits, frozenset(proxies)
         self._all: set[BoundedConnection] = set()
@@ -124,7 +122,6 @@ class BoundedConnection(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def admit(self) -> None:
-        """The client has shown a valid key."""
         self._connections.admit(self)
 
     # -- called by the transport
@@ -334,7 +331,6 @@ def _quieten(noisy: logging.Logger | logging.Handler, least: int = logging.NOTSE
 
 
 def _place(error: BaseException | None) -> tuple[str, int] | None:
-    """Where an error was raised."""
     if error is None or error.__traceback__ is None:
         return None
     *_, (frame, line) = traceback.walk_tb(error.__traceback__)

@@ -141,7 +141,6 @@ class HeardReply:
             self._is_lost, self._whole = True, bytearray()
 
     def end(self) -> None:
-        """No more bytes will come."""
         if self._is_lost:
             return
         if not self._is_stream:
@@ -211,8 +210,6 @@ def cost_of(bound: CallBound, heard: HeardReply, error: BaseException | None, *,
 
 
 class PassedHead(Struct, frozen=True):
-    """How a provider's answer begins."""
-
     status: int
     media_type: str
 

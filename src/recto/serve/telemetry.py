@@ -306,7 +306,6 @@ class SpanExporter:
             self._waiting.append(span)
 
     def wake(self) -> None:
-        """Spans are sent soon, several at once."""
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send(EVERY_S))
 
@@ -333,7 +332,6 @@ class SpanExporter:
         self._has_failed = bool(problem)
 
     async def close(self) -> None:
-        """Sends what waits, in the time of one request."""
         if self._sending:
             self._sending.cancel()
             await asyncio.gather(self._sending, return_exceptions=True)
