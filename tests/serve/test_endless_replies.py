@@ -39,7 +39,7 @@ def test_a_client_that_leaves_ends_a_stream_that_is_passed_on(endpoint: Start, e
             passed += len(chunk)
             if passed > 3 * MOST:
                 break  # more than is stored, and not a byte changed
-    assert endless.left.wait(30)
+    assert endless.left.wait(300)
     server.run(settled(server))
     if home:
         kept = server.messages(home)[-1]
@@ -76,16 +76,16 @@ def test_a_client_gets_a_managed_or_translated_reply_as_one_that_was_too_long(
     assert len(text) == MOST
     kept = server.messages(response.headers["x-recto-conversation"])[-1]
     assert (kept.status, kept.text) == ("stopped", text)
-    assert endless.left.wait(30)
+    assert endless.left.wait(300)
 
 
 def test_a_provider_waits_for_a_client_that_reads_slowly(
     endpoint: Start, endless: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("recto.serve.passing.MOST_UNREAD", 4)
-    server = endpoint("mine:m-1", mode="passthrough")
+    server = endpoint("mine:m-1", {"reply.max_characters": 100_000}, mode="passthrough")
     body = {"model": "mine:m-1", "stream": True, "messages": [user("hello")]}
     with server.client.stream("POST", "/v1/chat/completions", json=body) as response:
         for _, chunk in zip(range(20), response.iter_bytes(), strict=False):
             assert chunk
-    assert endless.left.wait(30)
+    assert endless.left.wait(300)
