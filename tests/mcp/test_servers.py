@@ -293,7 +293,7 @@ async def test_a_server_that_will_not_end_is_killed(made: Made) -> None:
     pid = servers.statuses()[0].pid
     assert pid
     servers.close()
-    assert not is_alive(pid)
+    await until(lambda: not is_alive(pid))
 
 
 async def test_closing_ends_running_calls_with_a_sentence(
