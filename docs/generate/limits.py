@@ -6,7 +6,7 @@ from recto.agents import templates
 from recto.api import suggestions
 from recto.base import file_cache
 from recto.compaction import summary_input
-from recto.mcp import server_files, stdio
+from recto.mcp import tool_list, transports
 from recto.providers import model
 from recto.settings import settings
 from recto.sources import documents, vault_tools
@@ -23,7 +23,7 @@ SIZES = (
     ("a rule or a reference", file_cache.MAX_FILE_BYTES, "a larger one is ignored, with a note"),
     ("a template", templates.MAX_BYTES, "a larger one is refused"),
     ("an attached file", documents.LARGEST, "a larger one is refused"),
-    ("the answer of an MCP server", stdio.MAX_MESSAGE_BYTES, "the call fails, and the model is told"),
+    ("the answer of an MCP server", transports.MAX_MESSAGE_BYTES, "the call fails, and the model is told"),
     ("a picture in an imported archive", formats.MAX_FILE_BYTES, "a larger one is left out"),
     ("conversations in an imported zip file, unpacked", formats.MAX_UNPACKED_BYTES, "the file is refused"),
 )
@@ -34,7 +34,7 @@ COUNTS = (
     ("text that one summary without a model reads", f"{summary_input.MOST_READ:,} characters", ""),
     ("smallest excerpt of a message that is too long", f"{count.SMALLEST_EXCERPT} tokens", ""),
     ("tools that one request offers", f"{source_picker.MOST_TOOLS}", ""),
-    ("tools of one MCP server", f"{server_files.MAX_LISTED_TOOLS:,}", ""),
+    ("tools of one MCP server", f"{tool_list.MAX_LISTED_TOOLS:,}", ""),
     ("part of a document that one `read_document` returns", f"{vault_tools.PAGE_CHARS:,} characters", ""),
     ("notes in a drawn graph", f"{graph.MAX_NODES:,}", "`--from` and `--depth` draw a part"),
     ("files that `@` completion looks through", f"{suggestions.MOST_FILES:,}", ""),

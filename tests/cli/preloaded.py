@@ -138,7 +138,7 @@ def _preload() -> None:
 
     for name in COMMANDS:
         recto.get_command(click.Context(recto), name)
-    for name in ("cli.screen", "api.blocking", "serve.launch"):
+    for name in ("cli.screen", "api.blocking", "serve.server"):
         import_module(f"recto.{name}")
     # its table of merges is made for the first word that is not one token: a third of a second
     vocabulary("o200k_base")("Defenestration, pragmatically speaking.")

@@ -2,7 +2,6 @@
 of a command is run.
 """
 
-import asyncio
 import json
 import re
 import shlex
@@ -169,9 +168,9 @@ def test_the_example_of_a_command_runs(
     if "--vectors" in example:
         request.getfixturevalue("real_embedder")
     if words == "recto serve":  # it would go on for ever
-        monkeypatch.setattr("recto.serve.launch.run_server", lambda desk, *_: asyncio.run(desk.close()))
+        monkeypatch.setattr("recto.serve.server.serve_endpoint", lambda desk, *_: desk.close())
     if words == "recto mcp":
-        monkeypatch.setattr("recto.serve.launch.run_mcp_server", _mcp_server_that_ends)
+        monkeypatch.setattr("recto.serve.server.serve_mcp", _mcp_server_that_ends)
     if words == "recto agent run":
         (tmp_path / "plan.json").write_text(json.dumps([PLANS, SAID]))
         monkeypatch.setenv("RECTO_MODEL", f"scripted:{tmp_path / 'plan.json'}")
@@ -183,8 +182,8 @@ def test_the_example_of_a_command_runs(
         assert done.output.strip() or "-o" in line, command
 
 
-def _mcp_server_that_ends(desk: AsyncDesk, **at: object) -> None:
-    asyncio.run(desk.close())
+async def _mcp_server_that_ends(desk: AsyncDesk, *_: object, **options: object) -> None:
+    await desk.close()
     click.echo("served")
 
 

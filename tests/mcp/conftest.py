@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -63,6 +64,18 @@ def plain(name: str = "plain", **said: Any) -> ServerConfig:
 
 def odd(mode: str = "", name: str = "odd", **said: Any) -> ServerConfig:
     return ServerConfig(name, command=sys.executable, args=("-S", str(PARTS / "odd.py"), mode), **said)
+
+
+def in_a_process(home: Path, *lines: str) -> subprocess.CompletedProcess[str]:
+    """Runs code in a program that has `made`, the servers of a home, and `odd`, which makes a config."""
+    before = (
+        "import asyncio, os, sys, time; from pathlib import Path; from recto.mcp import servers",
+        "from recto.sources.server_config import ServerConfig",
+        "made = servers.McpServers(Path(sys.argv[1]), os.environ, timeout_s=9, start_s=60)",
+        "odd = lambda *more: ServerConfig('odd', command=sys.executable, args=('-S', sys.argv[2], *more))",
+    )
+    run = [sys.executable, "-c", "\n".join((*before, *lines)), str(home), str(PARTS / "odd.py")]
+    return subprocess.run(run, capture_output=True, text=True, check=True)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""AllowedTools: what is accepted of a server's tools, for one place and by many processes."""
+"""What the user lets servers do: Trust, by project and by the whole config of a server, and AllowedTools."""
 
 import threading
 from pathlib import Path
@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 from tests.mcp.conftest import Made, odd
 
-from recto.mcp.allowed_tools import AllowedTools
+from recto.errors import RectoError
+from recto.mcp.allowed_tools import AllowedTools, Trust
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import Tool
 from recto.sources.tools import RemoteTool, ToolOutput
@@ -75,3 +76,48 @@ async def test_a_call_of_a_tool_that_is_not_what_was_approved_does_not_run(made:
     assert ran.is_error
     assert "was not run" in ran.text
     assert not (await pid.call({})).is_error
+
+
+# -- which servers of a project may start
+
+THEIRS = ServerConfig("build", command="make", args=("serve",), is_yours=False)
+
+
+def test_a_server_of_a_project_is_trusted_after_trust_as_it_is_and_in_that_project_alone(tmp_path: Path) -> None:
+    trust = Trust(tmp_path)
+    assert trust.is_trusted(replace(THEIRS, is_yours=True), tmp_path)
+    assert not trust.is_trusted(THEIRS, tmp_path)
+    trust.trust(THEIRS, tmp_path)
+    assert Trust(tmp_path).is_trusted(THEIRS, tmp_path)
+    assert not trust.is_trusted(replace(THEIRS, args=("serve", "--everything")), tmp_path)
+    assert not trust.is_trusted(THEIRS, tmp_path / "two")
+    assert not trust.is_trusted(THEIRS, None)
+
+
+def test_trust_can_be_revoked_and_that_of_others_stays(tmp_path: Path) -> None:
+    trust, other = Trust(tmp_path), replace(THEIRS, name="other")
+    trust.trust(THEIRS, tmp_path)
+    trust.trust(other, tmp_path)
+    trust.distrust("build", tmp_path)
+    trust.distrust("nobody", None)
+    assert not trust.is_trusted(THEIRS, tmp_path)
+    assert trust.is_trusted(other, tmp_path)
+    trust.distrust("other", tmp_path)
+    assert not trust.is_trusted(other, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "not JSON", '{"format": 9, "projects": {}}', '{"format": 1, "projects": 3}']
+)
+def test_an_unreadable_file_trusts_no_server(tmp_path: Path, text: str) -> None:
+    (tmp_path / "trusted.json").write_text(text)
+    trust = Trust(tmp_path)
+    assert not trust.is_trusted(THEIRS, tmp_path)
+    trust.trust(THEIRS, tmp_path)
+    assert trust.is_trusted(THEIRS, tmp_path)
+
+
+def test_trust_that_cannot_be_saved_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RectoError, match="cannot write"):
+        Trust(tmp_path / "file").trust(THEIRS, None)

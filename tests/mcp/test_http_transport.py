@@ -127,8 +127,7 @@ async def test_an_http_error_is_reported_with_its_status(made: Made, answering: 
 async def test_a_response_that_is_too_large_compressed_or_invalid_is_reported(
     made: Made, answering: Any, body: bytes, headers: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("http_transport", "stdio"):
-        monkeypatch.setattr(f"recto.mcp.{module}.MAX_MESSAGE_BYTES", 4_000_000)
+    monkeypatch.setattr("recto.mcp.transports.MAX_MESSAGE_BYTES", 4_000_000)
     offer = await made().offer([answering(200, body, **headers)], None)
     assert not offer.tools
     assert said in offer.notes[0]

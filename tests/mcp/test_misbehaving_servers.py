@@ -11,11 +11,17 @@ from tests.mcp.conftest import Made, is_alive, odd, tools_of, until
 
 from recto.chat.blocks import ToolCall
 from recto.errors import RectoError
-from recto.mcp import server_connection, stdio
-from recto.mcp.stdio import INVALID_ARGUMENTS
-from recto.sources.tools import Media, Toolbox
+from recto.mcp import server_connection, transports
+from recto.mcp.transports import INVALID_ARGUMENTS
+from recto.sources.tools import Media, RemoteTool, Toolbox
 
 pytestmark = pytest.mark.anyio
+Tools = dict[str, RemoteTool]
+
+
+@pytest.fixture
+async def tools(made: Made) -> Tools:
+    return await tools_of(made(), odd())
 
 
 async def test_a_server_that_exits_fails_the_call_and_starts_again_at_the_next(made: Made) -> None:
@@ -45,8 +51,7 @@ async def test_a_killed_server_is_reported_with_its_signal(made: Made, tmp_path:
         assert "ended (signal 9)" in outcome.text
 
 
-async def test_a_call_that_killed_its_server_is_not_repeated(made: Made, tmp_path: Path) -> None:
-    tools = await tools_of(made(), odd())
+async def test_a_call_that_killed_its_server_is_not_repeated(tools: Tools, tmp_path: Path) -> None:
     file = tmp_path / "count"
     assert (await tools["count"].call({"path": str(file)})).is_error
     assert (await tools["pid"].call({})).text
@@ -103,8 +108,7 @@ async def test_the_timeout_of_a_call_begins_when_it_is_sent(
     assert not again.result.is_error
 
 
-async def test_a_server_that_still_answers_after_a_cancelled_call_stays(made: Made) -> None:
-    tools = await tools_of(made(), odd())
+async def test_a_server_that_still_answers_after_a_cancelled_call_stays(tools: Tools) -> None:
     pid = (await tools["pid"].call({})).text
     slow = asyncio.ensure_future(tools["garbage"].call({"lines": 3_000}))
     await asyncio.sleep(0.05)
@@ -136,7 +140,7 @@ async def test_a_flood_of_notifications_neither_ends_the_call_nor_stops_the_othe
 
 
 async def test_a_line_without_an_end_stops_the_server(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "MAX_MESSAGE_BYTES", 4_000_000)
+    monkeypatch.setattr(transports, "MAX_MESSAGE_BYTES", 4_000_000)
     servers = made()
     tools = await tools_of(servers, odd())
     outcome = await tools["endless"].call({})
@@ -146,10 +150,9 @@ async def test_a_line_without_an_end_stops_the_server(made: Made, monkeypatch: p
 
 
 async def test_a_result_that_is_too_large_is_an_error_of_that_call_alone(
-    made: Made, monkeypatch: pytest.MonkeyPatch
+    tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stdio, "MAX_MESSAGE_BYTES", 4_000_000)
-    tools = await tools_of(made(), odd())
+    monkeypatch.setattr(transports, "MAX_MESSAGE_BYTES", 4_000_000)
     pid = await tools["pid"].call({})
     calls = [tools["huge"].call({"size": size}) for size in (10, 5_000_000, 3_000_000)]
     small, large, fits = await asyncio.gather(*calls)
@@ -161,16 +164,7 @@ async def test_a_result_that_is_too_large_is_an_error_of_that_call_alone(
     assert await tools["pid"].call({}) == pid
 
 
-async def test_a_result_that_cannot_be_parsed_fails_at_once(made: Made) -> None:
-    tools = await tools_of(made(), odd())
-    deep = await tools["deep"].call({})
-    assert deep.is_error
-    assert deep.text.endswith("the server's answer does not follow the protocol")
-    assert (await tools["pid"].call({})).text
-
-
-async def test_arguments_that_cannot_be_sent_are_an_error_of_that_call_alone(made: Made) -> None:
-    tools = await tools_of(made(), odd())
+async def test_arguments_that_cannot_be_sent_are_an_error_of_that_call_alone(tools: Tools) -> None:
     calls = [tools["huge"].call({"size": 9, "x": text}) for text in ("fine", "\ud800")]
     fine, half = await asyncio.gather(*calls)
     assert fine.text == "x" * 9
@@ -187,9 +181,8 @@ def _read(log: Path) -> str:
 
 
 async def test_stderr_of_a_server_goes_to_its_log_only(
-    made: Made, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tools: Tools, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    tools = await tools_of(made(), odd())
     assert (await tools["noise"].call({})).text == "after the noise"
     log = tmp_path / "home" / "servers" / "odd.log"
     await until(lambda: _read(log).endswith("last words\n"))
@@ -222,19 +215,21 @@ async def test_a_server_with_an_invalid_list_did_not_start(made: Made) -> None:
     assert offer.notes[0].startswith("the MCP server odd did not start: its response is not valid: tools")
 
 
-async def test_results_that_are_not_valid_are_errors_that_the_model_can_read(made: Made) -> None:
-    tools = await tools_of(made(), odd())
-    invalid, shapeless = await tools["invalid"].call({}), await tools["shapeless"].call({})
-    assert invalid.is_error
-    assert "the MCP server odd sent a result that is not valid: content" in invalid.text
-    assert shapeless.is_error
-    assert "does not follow the protocol" in shapeless.text
-    refused = await tools["refuse"].call({})
-    assert (refused.text, refused.is_error) == ("the MCP server odd answered with an error: not today", True)
+async def test_results_that_are_not_valid_are_errors_that_the_model_can_read(tools: Tools) -> None:
+    for name, told in {
+        "invalid": "the MCP server odd sent a result that is not valid: content",
+        "shapeless": "the server's answer does not follow the protocol",
+        "deep": "the server's answer does not follow the protocol",
+        "refuse": "the MCP server odd answered with an error: not today",
+        "beg": "was stopped: it sent more than 100 requests without waiting for answers",
+    }.items():
+        outcome = await tools[name].call({})
+        assert outcome.is_error
+        assert told in outcome.text
+    assert (await tools["pid"].call({})).text
 
 
-async def test_the_valid_parts_of_a_result_are_kept(made: Made) -> None:
-    tools = await tools_of(made(), odd())
+async def test_the_valid_parts_of_a_result_are_kept(tools: Tools) -> None:
     assert (await tools["half"].call({})).text == "half \N{REPLACEMENT CHARACTER} of one"
     assert (await tools["structured"].call({})).text == '{"sum": 3}'
     broken = await tools["broken_image"].call({})
@@ -264,13 +259,6 @@ async def test_requests_of_a_server_are_refused_and_reported_once(made: Made) ->
     )
     await tools["ask"].call({"methods": methods})
     assert (await servers.offer([config], None)).notes == ()
-
-
-async def test_a_server_that_sends_endless_requests_is_stopped(made: Made) -> None:
-    tools = await tools_of(made(), odd())
-    outcome = await tools["beg"].call({})
-    assert outcome.is_error
-    assert "was stopped: it sent more than 100 requests without waiting for answers" in outcome.text
 
 
 async def test_a_list_that_changes_all_the_time_is_refreshed_now_and_then(made: Made) -> None:

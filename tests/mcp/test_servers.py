@@ -1,7 +1,6 @@
 """McpServers: ordinary servers offer their tools, run them and end; a server that may not run does not."""
 
 import asyncio
-import subprocess
 import sys
 import threading
 from collections.abc import Awaitable
@@ -10,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.mcp.conftest import PARTS, Made, is_alive, odd, plain, tools_of, until
+from tests.mcp.conftest import PARTS, Made, in_a_process, is_alive, odd, plain, tools_of, until
 
 from recto.base.concurrency import LoopThread
 from recto.chat.blocks import ToolCall
 from recto.errors import RectoError
-from recto.mcp.server_files import Trust
+from recto.mcp.allowed_tools import Trust
 from recto.mcp.servers import ToolOffer
 from recto.sources.server_config import ServerConfig, ToolConfig
 from recto.sources.source import SourceId
@@ -116,18 +115,13 @@ async def test_servers_keep_the_order_of_their_configs_and_disabled_tools_are_le
 
 def test_a_cached_list_is_offered_without_a_server_and_without_the_sdk(made: Made, tmp_path: Path) -> None:
     asyncio.run(tools_of(made(), odd("many")))
-    code = (
-        "import asyncio, sys; from pathlib import Path; from recto.mcp.servers import McpServers;"
-        "from recto.sources.server_config import ServerConfig;"
-        "servers = McpServers(Path(sys.argv[1]), {}, timeout_s=1, start_s=1);"
-        "config = ServerConfig('odd', command=sys.executable, args=('-S', sys.argv[2], 'many'));"
-        "offer = asyncio.run(servers.offer([config], None));"
-        "state = servers.statuses()[0];"
-        "heavy = {'mcp', 'anyio', 'pydantic'} & set(sys.modules);"
-        "print(len(offer.tools), state.state, state.tools, heavy, offer.notes)"
+    done = in_a_process(
+        tmp_path / "home",
+        "offer = asyncio.run(made.offer([odd('many')], None)); state = made.statuses()[0]",
+        "heavy = {'mcp', 'anyio', 'pydantic'} & set(sys.modules)",
+        "print(len(offer.tools), state.state, state.tools, heavy, offer.notes)",
     )
-    run = [sys.executable, "-c", code, str(tmp_path / "home"), str(PARTS / "odd.py")]
-    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "25 stopped 25 set() ()\n"
+    assert done.stdout == "25 stopped 25 set() ()\n"
 
 
 async def test_a_fresh_offer_asks_the_server(made: Made) -> None:
@@ -299,7 +293,7 @@ async def test_a_server_that_will_not_end_is_killed(made: Made) -> None:
     pid = servers.statuses()[0].pid
     assert pid
     servers.close()
-    assert not is_alive(pid)
+    await until(lambda: not is_alive(pid))
 
 
 async def test_closing_ends_running_calls_with_a_sentence(
@@ -325,15 +319,7 @@ async def test_servers_that_were_closed_can_be_used_again(made: Made) -> None:
 
 
 def test_a_program_that_does_not_close_leaves_no_server_behind(tmp_path: Path) -> None:
-    code = (
-        "import asyncio, os, sys; from pathlib import Path; from recto.mcp.servers import McpServers;"
-        "from recto.sources.server_config import ServerConfig;"
-        "servers = McpServers(Path(sys.argv[1]), os.environ, timeout_s=9, start_s=60);"
-        "config = ServerConfig('odd', command=sys.executable, args=('-S', sys.argv[2]));"
-        "asyncio.run(servers.offer([config], None)); print(servers.statuses()[0].pid)"
-    )
-    run = [sys.executable, "-c", code, str(tmp_path), str(PARTS / "odd.py")]
-    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    done = in_a_process(tmp_path, "asyncio.run(made.offer([odd()], None)); print(made.statuses()[0].pid)")
     assert done.stderr == ""
     assert not is_alive(int(done.stdout))
 
@@ -401,13 +387,8 @@ async def test_a_failed_start_is_logged_with_its_traceback(made: Made, caplog: p
 
 
 def test_a_failed_start_prints_nothing(tmp_path: Path) -> None:
-    code = (
-        "import asyncio, sys; from pathlib import Path; from recto.mcp.servers import McpServers;"
-        "from recto.sources.server_config import ServerConfig;"
-        "servers = McpServers(Path(sys.argv[1]), {}, timeout_s=9, start_s=60);"
-        "asyncio.run(servers.offer([ServerConfig('lost', command='/no/such/program')], None)); servers.close()"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    lost = "ServerConfig('lost', command='/no/such/program')"
+    done = in_a_process(tmp_path, f"asyncio.run(made.offer([{lost}], None)); made.close()")
     assert (done.stdout, done.stderr) == ("", "")
 
 

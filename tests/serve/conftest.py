@@ -11,13 +11,16 @@ import httpx2
 import pytest
 import uvicorn
 from tests.cli.conftest import run as run
+from tests.conftest import Serve
+from tests.providers.conftest import Loopback
 
 from recto.api.desk import new_desk
+from recto.chat.message import Message
 from recto.serve.app import build_app
 from recto.serve.connections import Connections, bounded_config
-from recto.serve.gateway import Gateway, ServeOptions
+from recto.serve.gateway import Gateway
 from recto.serve.server import bound_socket
-from recto.serve.workers import WorkerPlan
+from recto.serve.workers import ServeOptions, WorkerPlan
 
 Json = Any
 
@@ -41,17 +44,13 @@ class Endpoint:
     async def _serve(self) -> None:
         desk = new_desk(home=self.home, model=self.model, settings=self._settings)
         async with desk:
-            self.gateway = Gateway(desk, self._options, self._plan() if self._has_workers else None)
+            plan = WorkerPlan(str(self.home), None, self.model, self._settings, self._options)
+            self.gateway = Gateway(desk, self._options, plan if self._has_workers else None)
             self.desk = desk
             self._loop = asyncio.get_running_loop()
             self._server = uvicorn.Server(bounded_config(build_app(self.gateway), Connections(), ws="none"))
             self._ready.set()
             await self._server.serve(sockets=[self._bound])
-
-    def _plan(self) -> WorkerPlan:
-        own = self._options
-        client = (own.mode, own.needs_key, dict(own.fallbacks), own.on_disconnect, own.limits)
-        return WorkerPlan(str(self.home), None, self.model, self._settings, *client)
 
     def run(self, work: Any) -> Any:
         """Something asynchronous, in the loop of the server."""
@@ -64,12 +63,20 @@ class Endpoint:
         self.client.close()
 
     def chat(self, *messages: Json, headers: dict[str, str] | None = None, **more: Any) -> httpx2.Response:
-        body = {"model": self.model, "messages": list(messages), **more}
-        return self.client.post("/v1/chat/completions", json=body, headers=headers)
+        return self.post("chat/completions", headers, messages=list(messages), **more)
+
+    def messages(self, conversation: str) -> list[Message]:
+        talk = self.run(self.desk.conversation(conversation))
+        return [message for message in self.run(talk.messages(limit=None)) if not message.compaction]
 
     def said(self, conversation: str) -> list[str]:
-        talk = self.run(self.desk.conversation(conversation))
-        return [message.text for message in self.run(talk.messages(limit=None)) if not message.compaction]
+        return [message.text for message in self.messages(conversation)]
+
+    def branches(self, conversation: str) -> int:
+        return len(self.run(self.run(self.desk.conversation(conversation)).branches()))
+
+    def post(self, path: str, headers: dict[str, str] | None = None, **body: Any) -> httpx2.Response:
+        return self.client.post(f"/v1/{path}", json={"model": self.model, **body}, headers=headers)
 
 
 Start = Callable[..., Endpoint]
@@ -89,6 +96,34 @@ def endpoint(tmp_path: Path) -> Iterator[Start]:
     yield start
     for each in started:
         each.stop()
+
+
+Upstream = Callable[..., Loopback]
+
+
+@pytest.fixture
+def upstream(serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Upstream:
+    """A provider `mine` on loopback, whose models all cost the same."""
+
+    def start(*answers: Any, prices: Json = None) -> Loopback:
+        vectors = Loopback.whole({"data": [[0.5]], "usage": {"prompt_tokens": 50, "total_tokens": 50}})
+        routes = {"/v1/chat/completions": list(answers), "/v1/embeddings": [vectors]}
+        server = serve(Loopback.error(404, {"error": "no such page"}), routes=routes)
+        monkeypatch.setenv("RECTO_MINE_BASE_URL", server.url)
+        if prices:
+            (tmp_path / "home").mkdir(exist_ok=True)
+            facts = "\n".join(f"{name} = {price}" for name, price in prices.items())
+            table = f'["mine:*"]\nwindow = 8000\n["mine:*".prices]\n{facts}\n["gone:*".prices]\n{facts}\n'
+            (tmp_path / "home" / "models.toml").write_text(table)
+        return server
+
+    return start
+
+
+def asked(provider: Loopback) -> list[bytes]:
+    """The bodies that a provider was asked with."""
+    targets = ("/v1/chat/completions", "/v1/embeddings")
+    return [each.body for each in provider.received if each.target in targets]
 
 
 @pytest.fixture

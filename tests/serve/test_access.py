@@ -77,18 +77,6 @@ def test_a_key_asks_no_more_often_than_it_may(endpoint: Start, script: Script) -
     assert int(codes[-1].headers["retry-after"]) >= 1
 
 
-def test_a_key_spends_no_more_than_it_may(endpoint: Start, script: Script) -> None:
-    usage = {"input": 1000, "output": 1000}
-    model = script({"text": "Yes.", "usage": usage}, prices={"input": 1000, "output": 1000})
-    server = endpoint(model, needs_key=True)
-    headers = made(server, "laptop", spend_day=2.5)
-    asked = [server.chat(user(f"{number}?"), headers=headers, max_tokens=10) for number in range(3)]
-    assert [each.status_code for each in asked] == [200, 200, 429]
-    assert asked[-1].json()["error"]["code"] == "insufficient_quota"
-    small = made(server, "small", spend_day=0.001)
-    assert server.chat(user("One?"), headers=small, max_tokens=10).status_code == 429
-
-
 def test_memory_and_facts_of_the_home_are_no_clients(endpoint: Start, script: Script, tmp_path: Any, sent: Any) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "memory.md").write_text("My dog is called Rex.")
@@ -97,13 +85,3 @@ def test_memory_and_facts_of_the_home_are_no_clients(endpoint: Start, script: Sc
     server.chat(user("What is my cat called? And my dog?"))
     assert "Rex" not in str(sent()[0])
     assert "Mia" not in str(sent()[0])
-
-
-@pytest.mark.parametrize("mode", ["manage", "record", "passthrough"])
-def test_no_client_reads_a_file_of_the_server_as_a_model(endpoint: Start, script: Script, mode: str) -> None:
-    secret = script({"text": "a secret"})
-    server = endpoint(script({"text": "Yes."}))
-    body = {"model": secret, "messages": [user("One?")]}
-    refused = server.client.post("/v1/chat/completions", json=body, headers={"x-recto-mode": mode})
-    assert refused.status_code == 404
-    assert "a secret" not in refused.text

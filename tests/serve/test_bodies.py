@@ -198,7 +198,7 @@ def test_a_models_toml_that_cannot_be_read_shows_no_path_to_clients(
     (tmp_path / "home" / "models.toml").write_text("[broken")
     server = endpoint("openai:gpt-4o")
     answers = [server.chat(user("One?"), headers={"x-recto-mode": mode}) for mode in ("manage", "record")]
-    answers += [server.client.get("/v1/models"), server.client.post("/v1/embeddings", json={"model": "x", "input": ""})]
+    answers += [server.client.get("/v1/models"), server.post("embeddings", model="x", input="")]
     assert {each.status_code for each in answers} == {500}
     assert not any(str(tmp_path) in each.text or "models.toml" in each.text for each in answers)
     assert str(tmp_path) in caplog.text
@@ -209,9 +209,9 @@ def test_no_spelling_of_a_script_names_a_file_of_the_server(endpoint: Start, scr
     secret = script({"text": "a secret"})
     server = endpoint(script({"text": "Yes."}))
     rest = secret.removeprefix("scripted")
-    for asked in (f" {secret}", f"{secret} ", f"\t{secret}", f"SCRIPTED{rest}", f" sCRIPTED{rest}", f"\u00a0{secret}"):
-        body = {"model": asked, "messages": [user("?")]}
-        refused = server.client.post("/v1/chat/completions", json=body, headers={"x-recto-mode": mode})
+    spaced = (secret, f" {secret}", f"{secret} ", f"\t{secret}", f"\u00a0{secret}")
+    for asked in (*spaced, f"SCRIPTED{rest}", f" sCRIPTED{rest}"):
+        refused = server.chat(user("?"), model=asked, headers={"x-recto-mode": mode})
         assert (refused.status_code, "a secret" in refused.text) == (404, False)
 
 

@@ -3,23 +3,22 @@
 import json
 import socket
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Script, Serve
+from recto.serve.heard_reply import HeardReply
+from tests.conftest import Script
 from tests.providers.conftest import Loopback
-from tests.serve.conftest import Endpoint, Start, assistant, user
+from tests.serve.conftest import Endpoint, Start, Upstream, asked, assistant, user
 from tests.serve.test_access import made
 from tests.serve.test_endless_replies import settled
 
 from recto.errors import SpendLimit
 from recto.providers.catalog import ModelCatalog
 from recto.providers.model import ReplyLimit, ReplyMeter, TextPart
-from recto.serve.charging import CallBound, cost_of
-from recto.serve.heard_reply import HeardReply
+from recto.serve.charging import CallBound
+from recto.serve.passing import HeardReply, cost_of
 from recto.turn.spending import shorter_reply
 
 Json = Any
@@ -32,30 +31,13 @@ REPLY = {
     "choices": [{"index": 0, "message": assistant("7 metres."), "finish_reason": "stop"}],
     "usage": USAGE,
 }
-Upstream = Callable[..., Loopback]
 MODES = ("manage", "record", "passthrough")
 
 
 @pytest.fixture
-def upstream(serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Upstream:
-    """A provider `mine`, whose models all cost the same."""
-
-    def start(answer: Any = None, *, prices: Json = PRICE, vectors: Any = None) -> Loopback:
-        vectors = vectors or Loopback.whole({"data": [[0.5]], "usage": {"prompt_tokens": 50, "total_tokens": 50}})
-        routes = {"/v1/chat/completions": [answer or Loopback.whole(REPLY)], "/v1/embeddings": [vectors]}
-        server = serve(Loopback.error(404, {"error": "no such page"}), routes=routes)
-        monkeypatch.setenv("RECTO_MINE_BASE_URL", server.url)
-        (tmp_path / "home").mkdir(exist_ok=True)
-        facts = "\n".join(f"{name} = {price}" for name, price in (prices or {}).items())
-        table = f'["mine:*"]\nwindow = 8000\n["mine:*".prices]\n{facts}\n["gone:*".prices]\n{facts}\n' if prices else ""
-        (tmp_path / "home" / "models.toml").write_text(table)
-        return server
-
-    return start
-
-
-def asked(provider: Loopback) -> int:
-    return sum(each.target in ("/v1/chat/completions", "/v1/embeddings") for each in provider.received)
+def upstream(upstream: Upstream) -> Upstream:
+    """Its calls have a price."""
+    return lambda *answers, prices=PRICE: upstream(*(answers or [Loopback.whole(REPLY)]), prices=prices)
 
 
 def spent(server: Endpoint, key: str) -> float:
@@ -85,7 +67,7 @@ def test_requests_at_the_same_time_spend_no_more_than_their_key_may(
     with ThreadPoolExecutor(10) as pool:
         codes = list(pool.map(ask, range(20)))
     assert set(codes) <= {200, 429}
-    assert 0 < codes.count(200) == asked(provider) <= 2
+    assert 0 < codes.count(200) == len(asked(provider)) <= 2
     assert spent(server, "cap") == pytest.approx(codes.count(200) * COST) == reported(server)
 
 
@@ -99,17 +81,16 @@ def test_no_header_takes_a_key_out_of_its_mode_or_its_limit(endpoint: Start, ups
     free = made(server, "free", spend_day=0.05) | {"x-recto-mode": "passthrough"}
     codes = [server.chat(user("How long?"), headers=free, max_tokens=10).status_code for _ in range(4)]
     assert codes == [200, 200, 429, 429]
-    assert asked(provider) == 3
+    assert len(asked(provider)) == 3
 
 
 def test_embeddings_count_for_the_limit_and_in_the_reports(endpoint: Start, upstream: Upstream) -> None:
     provider = upstream(prices={"input": 1000.0})
     server = endpoint("mine:m-1", needs_key=True)
     headers = made(server, "cap", spend_day=0.12)
-    body = {"model": "mine:e-1", "input": "boat"}
-    codes = [server.client.post("/v1/embeddings", json=body, headers=headers).status_code for _ in range(4)]
+    codes = [server.post("embeddings", headers, model="mine:e-1", input="boat").status_code for _ in range(4)]
     assert codes == [200, 200, 429, 429], "50 tokens cost 5 cents; the bound is a token for each byte of the body"
-    assert asked(provider) == 2
+    assert len(asked(provider)) == 2
     assert spent(server, "cap") == pytest.approx(0.1) == reported(server)
     (homeless,) = server.run(server.desk.spending("conversation"))
     assert (homeless.name, homeless.cost_usd) == ("no conversation", pytest.approx(0.1))
@@ -125,8 +106,8 @@ def test_a_key_with_a_limit_asks_no_model_without_a_price(endpoint: Start, upstr
     for mode in MODES:
         refused = server.chat(user("How long?"), headers=headers | {"x-recto-mode": mode})
         assert (refused.status_code, "price of mine:m-1 is unknown" in refused.text) == (400, True)
-    vectors = server.client.post("/v1/embeddings", json={"model": "mine:e-1", "input": "boat"}, headers=headers)
-    assert (vectors.status_code, asked(provider)) == (400, 0)
+    vectors = server.post("embeddings", headers, model="mine:e-1", input="boat")
+    assert (vectors.status_code, len(asked(provider))) == (400, 0)
     assert server.chat(user("How long?"), headers=made(server, "other")).status_code == 200
 
 
@@ -152,7 +133,7 @@ def test_a_field_that_may_raise_the_price_is_refused_under_a_limit(endpoint: Sta
         for name, value in fields.items():
             asks = {"headers": headers | {"x-recto-mode": mode}, "max_tokens": 10, name: value}
             refused = server.chat(user("How long?"), **asks)
-            assert (refused.status_code, refused.json()["error"]["param"], asked(provider)) == (400, name, 0)
+            assert (refused.status_code, refused.json()["error"]["param"], len(asked(provider))) == (400, name, 0)
     assert server.chat(user("How long?"), headers=made(server, "free"), **fields).status_code == 200
 
 
@@ -162,7 +143,7 @@ def test_a_field_that_is_there_twice_is_refused_under_a_limit(endpoint: Start, u
     headers = made(server, "cap", spend_day=5.0, mode="passthrough")
     body = b'{"model":"mine:m-1","max_tokens":9000,"messages":[{"role":"user","content":"x"}],"max_tokens":1}'
     refused = server.client.post("/v1/chat/completions", content=body, headers=headers)
-    assert (refused.status_code, refused.json()["error"]["param"], asked(provider)) == (400, "max_tokens", 0)
+    assert (refused.status_code, refused.json()["error"]["param"], len(asked(provider))) == (400, "max_tokens", 0)
 
 
 def test_a_call_that_the_provider_refused_or_never_got_costs_nothing(
@@ -174,8 +155,8 @@ def test_a_call_that_the_provider_refused_or_never_got_costs_nothing(
     headers = made(server, "cap", spend_day=0.05)
     for mode in MODES:
         for model in ("mine:m-1", "gone:m-1"):
-            body = {"model": model, "max_tokens": 10, "messages": [user("How long?")]}
-            failed = server.client.post("/v1/chat/completions", json=body, headers=headers | {"x-recto-mode": mode})
+            in_mode = headers | {"x-recto-mode": mode}
+            failed = server.chat(user("How long?"), headers=in_mode, model=model, max_tokens=10)
             assert failed.status_code >= 400
     assert spent(server, "cap") == 0.0 == reported(server)
 
@@ -187,9 +168,8 @@ def test_a_client_hears_of_a_failure_after_its_cost_is_settled(
     monkeypatch.setenv("RECTO_GONE_BASE_URL", "http://127.0.0.1:9/v1")
     server = endpoint("mine:m-1", {"reply.tries": 1}, needs_key=True)
     headers = made(server, "cap", spend_day=0.05) | {"x-recto-mode": mode}
-    body = {"model": "gone:m-1", "max_tokens": 10, "messages": [user("How long?")]}
     for _ in range(10):
-        assert server.client.post("/v1/chat/completions", json=body, headers=headers).status_code >= 400
+        assert server.chat(user("How long?"), headers=headers, model="gone:m-1", max_tokens=10).status_code >= 400
         assert spent(server, "cap") == 0.0
 
 
@@ -201,8 +181,8 @@ def test_a_stream_that_reports_no_usage_is_counted(endpoint: Start, upstream: Up
     for mode in ("record", "passthrough"):
         for model, least, most in (("mine:m-1", 0.03, 0.06), ("mine:gpt-5-x", 0.1, 0.2)):
             headers = made(server, f"{mode} {model}", spend_day=5.0, mode=mode)
-            body = {"model": model, "stream": True, "max_tokens": 100, "messages": [user("How long?")]}
-            assert "seven" in server.client.post("/v1/chat/completions", json=body, headers=headers).text
+            answer = server.chat(user("How long?"), headers=headers, model=model, stream=True, max_tokens=100)
+            assert "seven" in answer.text
             found = spent(server, f"{mode} {model}")
             assert least < found < most, "what a model thinks unseen counts with its bound"
 
@@ -230,9 +210,8 @@ def test_whatever_a_model_writes_is_counted(endpoint: Start, upstream: Upstream,
     upstream(Loopback.events(chunk, last, "[DONE]") if is_stream else Loopback.whole(whole))
     server = endpoint("mine:m-1", needs_key=True)
     for mode in ("record", "passthrough"):
-        body = {"model": "mine:m-1", "stream": is_stream, "max_tokens": 100, "messages": [user("How long?")]}
         headers = made(server, mode, spend_day=5.0, mode=mode)
-        assert server.client.post("/v1/chat/completions", json=body, headers=headers).status_code == 200
+        assert server.chat(user("How long?"), headers=headers, stream=is_stream, max_tokens=100).status_code == 200
         assert 0.03 < spent(server, mode) < 0.06
 
 
@@ -245,8 +224,7 @@ def test_several_replies_without_usage_are_counted_once_each(endpoint: Start, up
     upstream(Loopback.events(*chunks, "[DONE]"))
     server = endpoint("mine:m-1", needs_key=True)
     headers = made(server, "cap", spend_day=5.0, mode="passthrough")
-    body = {"model": "mine:m-1", "stream": True, "n": count, "max_tokens": 100, "messages": [user("How long?")]}
-    assert server.client.post("/v1/chat/completions", json=body, headers=headers).status_code == 200
+    assert server.chat(user("How long?"), headers=headers, stream=True, n=count, max_tokens=100).status_code == 200
     assert 0.03 * count < spent(server, "cap") < 0.06 * count
 
 
@@ -273,8 +251,7 @@ def test_an_answer_that_nobody_can_read_is_not_free(endpoint: Start, upstream: U
     upstream(Loopback.stream(b"data: {half of\n\n"))
     server = endpoint("mine:m-1", needs_key=True)
     headers = made(server, "cap", spend_day=5.0, mode=mode)
-    body = {"model": "mine:m-1", "stream": True, "max_tokens": 1000, "messages": [user("How long?")]}
-    server.client.post("/v1/chat/completions", json=body, headers=headers)
+    server.chat(user("How long?"), headers=headers, stream=True, max_tokens=1000)
     assert spent(server, "cap") > (0.0 if mode == "manage" else 1.0)
 
 

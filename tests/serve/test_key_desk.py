@@ -1,8 +1,7 @@
 """What one key can reach on a shared server, whatever it names: its own conversations, and nothing of anybody else."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -11,40 +10,30 @@ from tests.conftest import Script
 
 from recto.api.desk import new_desk
 from recto.errors import Invalid, NotFound, RectoError, Refused, SpendLimit
-from recto.serve.access import KeyRefused
-from recto.serve.gateway import Gateway, ServeOptions
+from recto.serve.gateway import Gateway, KeyRefused
 from recto.serve.key_desk import KeyDesk
+from recto.serve.workers import ServeOptions
 
-pytestmark = pytest.mark.untraced
+pytestmark = [pytest.mark.untraced, pytest.mark.anyio]
 
 SAID = "The combination of the harbour safe is 4711."
-
-
-@asynccontextmanager
-async def two_keys(tmp_path: Path, model: str) -> AsyncIterator[tuple[Gateway, KeyDesk, KeyDesk]]:
-    desk = new_desk(home=tmp_path / "home", model=model, settings={"search.embedder": "none", "store.backup": "off"})
-    async with desk:
-        gateway = Gateway(desk, ServeOptions())
-        keys = [desk.store.access_keys.add(name)[0] for name in ("anna", "ben")]
-        anna, ben = (KeyDesk(gateway, key) for key in keys)
-        yield gateway, anna, ben
-
-
-Act = Callable[[Gateway, KeyDesk, KeyDesk], Awaitable[None]]
+Keys = tuple[Gateway, KeyDesk, KeyDesk]
 
 
 @pytest.fixture
-def acted(tmp_path: Path, script: Script) -> Callable[[Act], None]:
-    model = script({"text": "Noted."})
+def anyio_backend() -> str:
+    return "asyncio"
 
-    def run(act: Act) -> None:
-        async def whole() -> None:
-            async with two_keys(tmp_path, model) as parts:
-                await act(*parts)
 
-        asyncio.run(whole())
-
-    return run
+@pytest.fixture
+async def keys(tmp_path: Path, script: Script) -> AsyncIterator[Keys]:
+    """The desks of anna and of ben, at one gateway."""
+    model = script({"text": "Noted."}, prices={"input": 1000, "output": 1000})
+    desk = new_desk(home=tmp_path / "home", model=model, settings={"search.embedder": "none", "store.backup": "off"})
+    async with desk:
+        gateway = Gateway(desk, ServeOptions())
+        anna, ben = (KeyDesk(gateway, desk.store.access_keys.add(name)[0]) for name in ("anna", "ben"))
+        yield gateway, anna, ben
 
 
 async def refused(work: Awaitable[Any], kind: type[RectoError] = NotFound) -> None:
@@ -53,110 +42,95 @@ async def refused(work: Awaitable[Any], kind: type[RectoError] = NotFound) -> No
     assert "4711" not in why.value.message
 
 
-def test_a_conversation_belongs_to_the_key_that_began_it(acted: Callable[[Act], None]) -> None:
-    async def act(gateway: Gateway, anna: KeyDesk, ben: KeyDesk) -> None:
-        talk = await anna.conversation()
-        await talk.ask(SAID)
-        assert talk.id
-        assert gateway.store.client_messages.owner(talk.id) == "anna"
-        assert [each.id for each in await anna.conversations()] == [talk.id]
-        assert await ben.conversations() == []
-        assert (await anna.conversation(talk.number)).id == talk.id
-        assert (await ben.latest()) is None
-
-    acted(act)
+async def test_a_conversation_belongs_to_the_key_that_began_it(keys: Keys) -> None:
+    gateway, anna, ben = keys
+    talk = await anna.conversation()
+    await talk.ask(SAID)
+    assert talk.id
+    assert gateway.store.client_messages.owner(talk.id) == "anna"
+    assert [each.id for each in await anna.conversations()] == [talk.id]
+    assert await ben.conversations() == []
+    assert (await anna.conversation(talk.number)).id == talk.id
+    assert (await ben.latest()) is None
 
 
-def test_the_page_spends_no_more_than_its_key_may(tmp_path: Path, script: Script) -> None:
-    model = script({"text": "Noted."}, prices={"input": 1000, "output": 1000})
-
-    async def act() -> None:
-        async with two_keys(tmp_path, model) as (gateway, _, _):
-            key, _ = gateway.store.access_keys.add("cara", spend_day=0.01)
-            talk = await KeyDesk(gateway, key).conversation()
-            await refused(talk.ask("Hello"), SpendLimit)
-            assert gateway.store.charges.spent_today("cara") == 0.0
-
-    asyncio.run(act())
+async def test_the_page_spends_no_more_than_its_key_may(keys: Keys) -> None:
+    gateway, _, _ = keys
+    key, _ = gateway.store.access_keys.add("cara", spend_day=0.01)
+    talk = await KeyDesk(gateway, key).conversation()
+    await refused(talk.ask("Hello"), SpendLimit)
+    assert gateway.store.charges.spent_today("cara") == 0.0
 
 
-def test_no_name_leads_to_another_keys_words(acted: Callable[[Act], None]) -> None:
-    async def act(gateway: Gateway, anna: KeyDesk, ben: KeyDesk) -> None:
-        talk = await anna.conversation()
-        reply = await talk.ask(SAID)
-        own = await ben.conversation()
-        await own.ask("Hello")
-        said, answered = await talk.messages(limit=None)
-        assert talk.id
-        assert answered.request
-        for named in (talk.id, talk.id[:8], str(talk.number), f"#{talk.number}", "The combination", "safe"):
-            await refused(ben.conversation(named))
-        for change in (ben.archive, ben.unarchive, ben.delete, ben.restore):
-            await refused(change(talk.id))
-        await refused(ben.rename(talk.id, "mine"))
-        for name in (answered.id, answered.request):
-            await refused(ben.rebuild(name))
-            await refused(ben.verify([name]))
-            await refused(ben.sent_pick(name, "message", 0))
-            await refused(own.request(name))
-            await refused(ben.compare(name, (await own.messages(limit=None))[-1].id))
-        for name in ("last", "previous", "#1", answered.id[:10]):
-            await refused(ben.rebuild(name), Invalid)
-        for deed in (own.message, own.switch, own.pin, own.fork, own.what_if):
-            await refused(deed(said.id))
-        await refused(ben.attached(said.id, 0))
-        await refused(own.take_back(said.id))
-        assert list(await ben.search("harbour safe combination")) == []
-        assert await ben.find_conversations("harbour") == []
-        assert [each.conversation for each in await anna.search("harbour safe")][:1] == [talk.id]
-        assert reply.text == "Noted."
-
-    acted(act)
+async def test_no_name_leads_to_another_keys_words(keys: Keys) -> None:
+    _, anna, ben = keys
+    talk = await anna.conversation()
+    reply = await talk.ask(SAID)
+    own = await ben.conversation()
+    await own.ask("Hello")
+    said, answered = await talk.messages(limit=None)
+    assert talk.id
+    assert answered.request
+    for named in (talk.id, talk.id[:8], str(talk.number), f"#{talk.number}", "The combination", "safe"):
+        await refused(ben.conversation(named))
+    for change in (ben.archive, ben.unarchive, ben.delete, ben.restore):
+        await refused(change(talk.id))
+    await refused(ben.rename(talk.id, "mine"))
+    for name in (answered.id, answered.request):
+        await refused(ben.rebuild(name))
+        await refused(ben.verify([name]))
+        await refused(ben.sent_pick(name, "message", 0))
+        await refused(own.request(name))
+        await refused(ben.compare(name, (await own.messages(limit=None))[-1].id))
+    for name in ("last", "previous", "#1", answered.id[:10]):
+        await refused(ben.rebuild(name), Invalid)
+    for deed in (own.message, own.switch, own.pin, own.fork, own.what_if):
+        await refused(deed(said.id))
+    await refused(ben.attached(said.id, 0))
+    await refused(own.take_back(said.id))
+    assert list(await ben.search("harbour safe combination")) == []
+    assert await ben.find_conversations("harbour") == []
+    assert [each.conversation for each in await anna.search("harbour safe")][:1] == [talk.id]
+    assert reply.text == "Noted."
 
 
-def test_settings_memory_sources_and_other_models_are_the_owners(acted: Callable[[Act], None], tmp_path: Path) -> None:
-    async def act(gateway: Gateway, anna: KeyDesk, ben: KeyDesk) -> None:
-        await asyncio.to_thread(gateway.desk.facts.learn, "The owner keeps bees in the loft.")
-        talk = await anna.conversation()
-        await talk.ask("Who keeps bees in the loft?")
-        await refused(talk.set_setting("context.memory_integration", True), Refused)
-        await refused(talk.compare_strategies(settings={"context.memory_integration": True}), Refused)
-        await refused(talk.remember_in_project("a line"), Refused)
-        await refused(talk.open_document("note.md"), Refused)
-        await refused(talk.add_source("rule:any"), Refused)
-        await refused(talk.use(f"scripted:{tmp_path / 'other.json'}"))
-        await refused(talk.compare_strategies(model="scripted:/etc/hostname"))
-        found = await talk.window("Who keeps bees in the loft?")
-        assert not {"memory", "tools", "documents"} & {each.name for each in found.sections if each.tokens}
-
-    acted(act)
+async def test_settings_memory_sources_and_other_models_are_the_owners(keys: Keys, tmp_path: Path) -> None:
+    gateway, anna, _ = keys
+    await asyncio.to_thread(gateway.desk.facts.learn, "The owner keeps bees in the loft.")
+    talk = await anna.conversation()
+    await talk.ask("Who keeps bees in the loft?")
+    await refused(talk.set_setting("context.memory_integration", True), Refused)
+    await refused(talk.compare_strategies(settings={"context.memory_integration": True}), Refused)
+    await refused(talk.remember_in_project("a line"), Refused)
+    await refused(talk.open_document("note.md"), Refused)
+    await refused(talk.add_source("rule:any"), Refused)
+    await refused(talk.use(f"scripted:{tmp_path / 'other.json'}"))
+    await refused(talk.compare_strategies(model="scripted:/etc/hostname"))
+    found = await talk.window("Who keeps bees in the loft?")
+    assert not {"memory", "tools", "documents"} & {each.name for each in found.sections if each.tokens}
 
 
-def test_a_file_of_the_machine_that_a_message_names_is_not_read(
-    acted: Callable[[Act], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_file_of_the_machine_that_a_message_names_is_not_read(
+    keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "secret.txt").write_text("the anchor is gold")
     monkeypatch.chdir(tmp_path)
 
-    async def act(gateway: Gateway, anna: KeyDesk, ben: KeyDesk) -> None:
-        talk = await anna.conversation()
-        await talk.ask("What does @secret.txt say?")
-        reply = (await talk.messages(limit=None))[-1]
-        assert b"gold" not in await anna.rebuild(reply.id)
-        whole = await gateway.desk.conversation()
-        await whole.ask("What does @secret.txt say?")
-        assert b"gold" in await gateway.desk.rebuild((await whole.messages(limit=None))[-1].id)
-
-    acted(act)
+    gateway, anna, _ = keys
+    talk = await anna.conversation()
+    await talk.ask("What does @secret.txt say?")
+    reply = (await talk.messages(limit=None))[-1]
+    assert b"gold" not in await anna.rebuild(reply.id)
+    whole = await gateway.desk.conversation()
+    await whole.ask("What does @secret.txt say?")
+    assert b"gold" in await gateway.desk.rebuild((await whole.messages(limit=None))[-1].id)
 
 
-def test_a_key_that_was_removed_asks_nothing_more(acted: Callable[[Act], None]) -> None:
-    async def act(gateway: Gateway, anna: KeyDesk, ben: KeyDesk) -> None:
-        talk = await anna.conversation()
-        await talk.ask("Hello")
-        gateway.store.access_keys.remove("anna")
-        await refused(talk.ask("Still there?"), KeyRefused)
-        await refused(anna.conversation(), KeyRefused)
-        await refused(anna.search("Hello"), KeyRefused)
-
-    acted(act)
+async def test_a_key_that_was_removed_asks_nothing_more(keys: Keys) -> None:
+    gateway, anna, _ = keys
+    talk = await anna.conversation()
+    await talk.ask("Hello")
+    gateway.store.access_keys.remove("anna")
+    await refused(talk.ask("Still there?"), KeyRefused)
+    await refused(anna.conversation(), KeyRefused)
+    await refused(anna.search("Hello"), KeyRefused)

@@ -12,8 +12,7 @@ import pytest
 from tests.conftest import Script
 from tests.serve.conftest import Endpoint, Start, assistant, events_of, text_of, user
 
-from recto.serve.access import Limits
-from recto.serve.replies import DeliveredStream
+from recto.serve.connections import DeliveredStream
 
 Json = Any
 Sent = Callable[[], list[Json]]
@@ -47,18 +46,6 @@ def test_the_request_can_be_shown_and_verified_later(endpoint: Start, script: Sc
     assert (response.headers["x-recto-compacted"], response.headers["x-recto-archived"]) == ("false", "0")
 
 
-def test_a_stream_brings_the_same_words(endpoint: Start, script: Script) -> None:
-    server = endpoint(script({"text": "7 metres long."}))
-    response = server.chat(user("How long?"), stream=True, stream_options={"include_usage": True})
-    assert response.headers["content-type"].startswith("text/event-stream")
-    events = events_of(response)
-    told = "".join(choice["delta"].get("content") or "" for event in events for choice in event["choices"])
-    assert told == "7 metres long."
-    assert events[-1]["usage"]["completion_tokens"] > 0
-    assert response.text.endswith("data: [DONE]\n\n")
-    assert server.said(response.headers["x-recto-conversation"])[-1] == "7 metres long."
-
-
 def test_tool_calls_go_back_to_the_client_and_their_results_go_on(endpoint: Start, script: Script, sent: Sent) -> None:
     call = {"name": "read", "arguments": {"n": 1}, "id": "c1"}
     server = endpoint(script({"tool_calls": [call]}, {"text": "All is well."}))
@@ -76,11 +63,11 @@ def test_tool_calls_go_back_to_the_client_and_their_results_go_on(endpoint: Star
 
 def test_a_client_of_anthropics_api_is_served(endpoint: Start, script: Script) -> None:
     server = endpoint(script({"text": "7 metres."}, {"text": "2 metres."}))
-    body: Json = {"model": server.model, "max_tokens": 100, "system": "You are a shipwright."}
-    first = server.client.post("/v1/messages", json={**body, "messages": [user("How long?")]})
+    body: Json = {"max_tokens": 100, "system": "You are a shipwright."}
+    first = server.post("messages", **body, messages=[user("How long?")])
     assert first.json()["content"] == [{"type": "text", "text": "7 metres."}]
     messages = [user("How long?"), assistant("7 metres."), user("How wide?")]
-    second = server.client.post("/v1/messages", json={**body, "stream": True, "messages": messages})
+    second = server.post("messages", **body, stream=True, messages=messages)
     kinds = [event["type"] for event in events_of(second)]
     assert (kinds[0], kinds[-1]) == ("message_start", "message_stop")
     assert second.headers["x-recto-conversation"] == first.headers["x-recto-conversation"]
@@ -93,9 +80,7 @@ def test_a_history_that_a_client_brings_has_no_times_and_what_it_says_now_has(en
     second = server.chat(*history, assistant("7 metres."), user("How wide?"))
     home = second.headers["x-recto-conversation"]
     assert first.headers["x-recto-conversation"] == home
-    talk = server.run(server.desk.conversation(home))
-    said = server.run(talk.messages(limit=None))
-    assert [bool(message.time) for message in said] == [False, False, True, True, True, True]
+    assert [bool(message.time) for message in server.messages(home)] == [False, False, True, True, True, True]
 
 
 def test_a_conversation_ten_times_as_long_as_the_window_goes_on(endpoint: Start, script: Script, sent: Sent) -> None:
@@ -128,12 +113,6 @@ def test_a_request_that_fails_keeps_the_message_and_is_retried(endpoint: Start, 
     assert len(server.run(server.desk.conversations())) == 1
 
 
-def test_the_same_question_again_is_a_new_conversation(endpoint: Start, script: Script) -> None:
-    server = endpoint(script({"text": "7 metres."}))
-    homes = {server.chat(user("How long?")).headers["x-recto-conversation"] for _ in range(2)}
-    assert len(homes) == 2
-
-
 def test_the_same_question_again_goes_on_where_its_client_left_before_the_end_of_the_reply(
     endpoint: Start, script: Script, tmp_path: Path
 ) -> None:
@@ -145,8 +124,7 @@ def test_the_same_question_again_goes_on_where_its_client_left_before_the_end_of
     home = first.headers["x-recto-conversation"]
     assert waiting.headers["x-recto-conversation"] != home, "a client that still listens is another one"
     (tmp_path / "left").touch()
-    while not server.gateway.store.awaited_replies.is_lost(server.run(opening(server, home))):
-        time.sleep(0.01)
+    until_lost(server, home)
     again = server.chat(user("How long?"))
     assert again.headers["x-recto-conversation"] == home
     assert server.said(home)[0] == "How long?"
@@ -161,8 +139,7 @@ def test_the_same_question_again_goes_on_where_its_client_left_before_the_reply_
     server = endpoint(script(*steps), on_disconnect=on_disconnect)
     leave_at_once(server, {"model": server.model, "stream": is_stream, "messages": [user("How long?")]})
     (home,) = [each.id for each in server.run(server.desk.conversations())]
-    while not server.gateway.store.awaited_replies.is_lost(server.run(opening(server, home))):
-        time.sleep(0.01)
+    until_lost(server, home)
     assert "Seven" not in "".join(server.said(home)), "known before the reply begins"
     again = server.chat(user("How long?"))
     assert again.headers["x-recto-conversation"] == home
@@ -194,17 +171,20 @@ def test_a_stream_tells_its_end_where_its_client_had_left_before_it_began() -> N
     async def send(message: Any) -> None:
         await asyncio.sleep(0)
 
+    async def ended() -> None:
+        told.append("ended")
+
     async def deliver() -> None:
-        stream = DeliveredStream(chunks(), lambda: told.append("ended"), {})
+        stream = DeliveredStream(chunks(), ended, {})
         await stream({"type": "http", "asgi": {"spec_version": "2.3"}}, receive, send)
 
     asyncio.run(deliver())
     assert told == ["ended"]
 
 
-async def opening(server: Endpoint, home: str) -> str:
-    talk = await server.desk.conversation(home)
-    return (await talk.messages(limit=None))[0].id
+def until_lost(server: Endpoint, home: str) -> None:
+    while not server.gateway.store.awaited_replies.is_lost(server.messages(home)[0].id):
+        time.sleep(0.01)
 
 
 def test_another_reply_to_the_same_list_is_a_branch(endpoint: Start, script: Script) -> None:
@@ -214,8 +194,7 @@ def test_another_reply_to_the_same_list_is_a_branch(endpoint: Start, script: Scr
     home = again[1].headers["x-recto-conversation"]
     assert home == again[0].headers["x-recto-conversation"]
     assert server.said(home) == ["How long?", "7 metres.", "How wide?", "3 metres."]
-    talk = server.run(server.desk.conversation(home))
-    assert len(server.run(talk.branches())) == 2
+    assert server.branches(home) == 2
 
 
 def test_an_edit_is_a_branch_and_a_rewording_is_not(endpoint: Start, script: Script, sent: Sent) -> None:
@@ -264,14 +243,7 @@ def test_a_named_conversation_goes_on_from_any_of_its_branches(endpoint: Start, 
     last = server.chat(*one, user("Two?"), assistant("Second."), user("Four?"), headers=named)
     home = last.headers["x-recto-conversation"]
     assert server.said(home) == ["One?", "First.", "Two?", "Second.", "Four?", "Fourth."]
-    talk = server.run(server.desk.conversation(home))
-    assert len(server.run(talk.branches())) == 2
-
-
-def test_a_history_from_elsewhere_is_stored_whole(endpoint: Start, script: Script) -> None:
-    server = endpoint(script({"text": "Yes."}))
-    response = server.chat(user("One?"), assistant("From another model."), user("Two?"))
-    assert server.said(response.headers["x-recto-conversation"]) == ["One?", "From another model.", "Two?", "Yes."]
+    assert server.branches(home) == 2
 
 
 def test_a_model_that_fails_is_replaced_by_its_fallback(endpoint: Start, script: Script) -> None:
@@ -283,45 +255,12 @@ def test_a_model_that_fails_is_replaced_by_its_fallback(endpoint: Start, script:
     assert server.said(response.headers["x-recto-conversation"]) == ["Who are you?", "From the other one."]
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "said"),
-    [
-        (b"{", 400, "not JSON"),
-        (b'{"model":"x:y"}', 400, "messages must have at least one message"),
-        (b'{"model":"x:y","messages":[{"role":"user","content":"hi"}],"n":2}', 400, "n is not supported here"),
-        (b'{"model":"nobody:x","messages":[{"role":"user","content":"hi"}]}', 404, "There is no model nobody:x"),
-        (
-            b'{"model":"recto","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"I"}]}',
-            400,
-            "must end with what is to be answered",
-        ),
-    ],
-)
-def test_what_cannot_be_served_is_refused_in_the_clients_format(
-    endpoint: Start, script: Script, body: bytes, status: int, said: str
+@pytest.mark.parametrize("mode", ["", "manage"])
+def test_a_list_that_ends_with_a_reply_is_refused_and_the_way_out_is_named_where_the_key_has_one(
+    endpoint: Start, script: Script, mode: str
 ) -> None:
-    server = endpoint(script({"text": "Yes."}))
-    response = server.client.post("/v1/chat/completions", content=body)
-    assert response.status_code == status
-    assert said in response.json()["error"]["message"]
-    other = server.client.post("/v1/messages", content=body.replace(b'"model"', b'"max_tokens":9,"model"'))
-    assert other.json()["type"] == "error"
-
-
-def test_a_body_that_is_too_large_is_refused(endpoint: Start, script: Script) -> None:
-    server = endpoint(script({"text": "Yes."}), limits=Limits(body_bytes=1000))
-    response = server.chat(user("x" * 2000))
-    assert response.status_code == 413
-    assert "larger than the 1,000 bytes" in response.json()["error"]["message"]
-
-
-def test_health_readiness_models_and_metrics_are_told(endpoint: Start, script: Script) -> None:
-    server = endpoint(script({"text": "Yes."}))
-    server.chat(user("One?"))
-    assert server.client.get("/health").json() == {"status": "ok"}
-    assert server.client.get("/ready").json() == {"status": "ready"}
-    listed = server.client.get("/v1/models").json()["data"]
-    assert server.model in [model["id"] for model in listed]
-    told = server.client.get("/metrics").text
-    assert 'recto_requests_total{route="/v1/chat/completions",mode="manage",status="200"} 1' in told
-    assert server.client.get("/nothing").status_code == 404
+    server = endpoint(script({"text": "Yes."}), needs_key=True)
+    _, secret = server.desk.store.access_keys.add("laptop", mode=mode)
+    refused = server.chat(user("hi"), assistant("I"), headers={"x-api-key": secret})
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "messages")
+    assert ("x-recto-mode: passthrough" in refused.text) is not bool(mode)

@@ -7,9 +7,9 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import Script, Serve
+from tests.conftest import Script
 from tests.providers.conftest import Loopback
-from tests.serve.conftest import Endpoint, Start, assistant, events_of, text_of, user
+from tests.serve.conftest import Endpoint, Start, Upstream, asked, assistant, events_of, text_of, user
 
 from recto.errors import Invalid
 from recto.providers.client_formats import body_pieces, with_model
@@ -26,28 +26,12 @@ REPLY = {
 BODY = b'{ "messages" : [ {"content":"How long?",  "role":"user", "odd": 1}\n ], "n":1 , "model":"m-1","top_k": 5 }'
 
 
-@pytest.fixture
-def upstream(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Any:
-    def start(*answers: Any) -> Loopback:
-        missing = Loopback.error(404, {"error": "no such page"})
-        routes = {"/v1/chat/completions": list(answers), "/v1/embeddings": [Loopback.whole({"data": [[0.5]]})]}
-        server = serve(missing, routes=routes)
-        monkeypatch.setenv("RECTO_MINE_BASE_URL", server.url)
-        return server
-
-    return start
-
-
-def asked(server: Loopback) -> list[bytes]:
-    return [each.body for each in server.received if each.target == "/v1/chat/completions"]
-
-
 def post(server: Endpoint, body: bytes, mode: str) -> httpx2.Response:
     return server.client.post("/v1/chat/completions", content=body, headers={"x-recto-mode": mode})
 
 
 @pytest.mark.parametrize("mode", ["passthrough", "record"])
-def test_not_a_byte_of_a_request_or_a_reply_is_changed(endpoint: Start, upstream: Any, mode: str) -> None:
+def test_not_a_byte_of_a_request_or_a_reply_is_changed(endpoint: Start, upstream: Upstream, mode: str) -> None:
     provider = upstream(Loopback.whole(REPLY))
     server = endpoint("mine:m-1")
     response = post(server, BODY.replace(b"m-1", b"mine:m-1"), mode)
@@ -56,7 +40,7 @@ def test_not_a_byte_of_a_request_or_a_reply_is_changed(endpoint: Start, upstream
     assert response.headers["x-recto-mode"] == mode
 
 
-def test_what_is_recorded_rebuilds_to_the_bytes_that_were_sent(endpoint: Start, upstream: Any) -> None:
+def test_what_is_recorded_rebuilds_to_the_bytes_that_were_sent(endpoint: Start, upstream: Upstream) -> None:
     provider = upstream(Loopback.whole(REPLY))
     server = endpoint("mine:m-1")
     first = post(server, BODY.replace(b"m-1", b"mine:m-1"), "record")
@@ -72,7 +56,7 @@ def test_what_is_recorded_rebuilds_to_the_bytes_that_were_sent(endpoint: Start, 
     assert record.outcome["finish"] == "stop"
 
 
-def test_a_stream_is_passed_on_and_recorded(endpoint: Start, upstream: Any) -> None:
+def test_a_stream_is_passed_on_and_recorded(endpoint: Start, upstream: Upstream) -> None:
     chunk = {"id": "x", "choices": [{"index": 0, "delta": {"content": "7 metres."}, "finish_reason": None}]}
     last = {"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": USAGE, "odd": 1}
     upstream(Loopback.events(chunk, last, "[DONE]"))
@@ -83,7 +67,7 @@ def test_a_stream_is_passed_on_and_recorded(endpoint: Start, upstream: Any) -> N
     assert server.said(response.headers["x-recto-conversation"]) == ["How long?", "7 metres."]
 
 
-def test_an_error_of_the_provider_is_passed_on_and_the_message_is_kept(endpoint: Start, upstream: Any) -> None:
+def test_an_error_of_the_provider_is_passed_on_and_the_message_is_kept(endpoint: Start, upstream: Upstream) -> None:
     upstream(Loopback.error(418, {"error": {"message": "a teapot"}}))
     server = endpoint("mine:m-1")
     response = post(server, BODY.replace(b"m-1", b"mine:m-1"), "record")
@@ -91,7 +75,7 @@ def test_an_error_of_the_provider_is_passed_on_and_the_message_is_kept(endpoint:
     assert server.said(response.headers["x-recto-conversation"]) == ["How long?"]
 
 
-def test_passing_through_stores_nothing(endpoint: Start, upstream: Any) -> None:
+def test_passing_through_stores_nothing(endpoint: Start, upstream: Upstream) -> None:
     upstream(Loopback.whole(REPLY))
     server = endpoint("mine:m-1", mode="passthrough")
     server.chat(user("How long?"))
@@ -100,22 +84,22 @@ def test_passing_through_stores_nothing(endpoint: Start, upstream: Any) -> None:
 
 def test_a_provider_of_another_kind_gets_a_translated_request(endpoint: Start, script: Script) -> None:
     server = endpoint(script({"text": "7 metres."}), mode="record")
-    body = {"model": server.model, "max_tokens": 50, "messages": [user("How long?")]}
-    response = server.client.post("/v1/messages", json=body)
+    body: Json = {"max_tokens": 50, "messages": [user("How long?")]}
+    response = server.post("messages", **body)
     assert response.json()["content"][0]["text"] == "7 metres."
     assert server.said(response.headers["x-recto-conversation"]) == ["How long?", "7 metres."]
-    stream = server.client.post("/v1/messages", json={**body, "stream": True})
+    stream = server.post("messages", **body, stream=True)
     assert events_of(stream)[-1]["type"] == "message_stop"
     assert text_of(server.chat(user("How long?"), headers={"x-recto-mode": "passthrough"})) == "7 metres."
 
 
-def test_embeddings_are_passed_on(endpoint: Start, upstream: Any) -> None:
+def test_embeddings_are_passed_on(endpoint: Start, upstream: Upstream) -> None:
     provider = upstream(Loopback.whole(REPLY))
     server = endpoint("mine:m-1")
-    response = server.client.post("/v1/embeddings", json={"model": "mine:e-1", "input": "boat"})
-    assert response.json() == {"data": [[0.5]]}
+    response = server.post("embeddings", model="mine:e-1", input="boat")
+    assert response.json()["data"] == [[0.5]]
     assert json.loads(provider.received[-1].body) == {"model": "e-1", "input": "boat"}
-    refused = server.client.post("/v1/embeddings", json={"model": "anthropic:x", "input": "boat"})
+    refused = server.post("embeddings", model="anthropic:x", input="boat")
     assert (refused.status_code, refused.json()["error"]["message"]) == (404, "anthropic has no embeddings.")
 
 

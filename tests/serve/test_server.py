@@ -17,7 +17,7 @@ from tests.conftest import Open, Script
 from tests.serve.conftest import Endpoint, Start, user
 
 from recto.errors import Invalid
-from recto.serve.launch import read_fallbacks
+from recto.serve.server import read_fallbacks
 
 LONG = " ".join(f"word{number}" for number in range(40))
 

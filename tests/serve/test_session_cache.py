@@ -8,7 +8,7 @@ from tests.serve.conftest import Endpoint, Start, assistant, text_of, user
 
 from recto.chat.message import Message
 from recto.events import Branched
-from recto.serve.session_cache import SessionCache
+from recto.serve.gateway import SessionCache
 from recto.store.tree import Tree
 from recto.turn.session import ChatSession
 

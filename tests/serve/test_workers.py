@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import Script
 from tests.serve.conftest import Start, assistant, events_of, text_of, user
 
-from recto.serve.access import Limits
+from recto.serve.connections import BodyLimits
 from recto.serve.workers import MEDIUM_BYTES, SMALL_BYTES
 
 NO_EMBEDDER = {"search.embedder": "none"}
@@ -124,11 +124,13 @@ def test_a_worker_ends_when_nobody_needs_it_and_starts_again(
 
 @pytest.mark.parametrize("is_declared", [True, False])
 def test_a_body_above_the_limit_is_refused_unread(endpoint: Start, script: Script, is_declared: bool) -> None:
-    limits = Limits(body_bytes=MEDIUM_BYTES)
+    limits = BodyLimits(body_bytes=MEDIUM_BYTES)
     server = endpoint(script({"text": "Fine."}), NO_EMBEDDER, has_workers=is_declared, limits=limits)
     body = json.dumps({"model": server.model, "messages": [user("x" * MEDIUM_BYTES)]}).encode()
     sent: Any = body if is_declared else iter([body[:1000], body[1000:]])
-    assert server.client.post("/v1/chat/completions", content=sent).status_code == 413
+    refused = server.client.post("/v1/chat/completions", content=sent)
+    assert refused.status_code == 413
+    assert "larger than the 1,048,576 bytes" in refused.json()["error"]["message"]
 
 
 def test_json_that_is_nested_too_deeply_is_refused_as_the_clients_mistake(endpoint: Start, script: Script) -> None:

@@ -237,6 +237,11 @@ async def prepare_turn(
     if started is None:
         raise Invalid("there is nothing to answer")
     turn, approvals = await engine.start(session, started, waited, emit, options, can_ask=False)
+    return await plan_turn(engine, session, turn, approvals, emit)
+
+
+async def plan_turn(engine: Engine, session: ChatSession, turn: Turn, approvals: Approvals, emit: Emit) -> ClientTurn:
+    """From what goes in to the recorded request; again where the provider found an earlier one too long."""
     planned = await engine.plan_request(session, turn, emit, can_ask=False)
     request = await record_request(engine.store, session, planned, turn.message)
     assert session.head is not None

@@ -21,7 +21,7 @@ from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import now
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
-from recto.mcp.server_files import Trust
+from recto.mcp.allowed_tools import Trust
 from recto.mcp.servers import McpServers
 from recto.memory.fact_memory import FactMemory
 from recto.providers.model import Model

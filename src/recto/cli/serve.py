@@ -99,7 +99,7 @@ def command(
     """
     if ctx.invoked_subcommand is not None:
         return
-    from recto.serve.launch import launch  # Starlette and uvicorn: only to serve
+    from recto.serve.server import launch  # Starlette and uvicorn: only to serve
 
     if not (os.environ.get("RECTO_LOG") or ctx.find_root().params.get("log_file")):
         from recto.cli.log import set_up  # its clients read one sentence of what fails, so all of it must be somewhere
@@ -143,7 +143,7 @@ def add_key(name: str, mode: str | None, as_json: bool, **limits: Any) -> None:
 
     Example: recto serve keys add laptop --spend-day 5
     """
-    from recto.serve.launch import open_store  # Starlette and uvicorn: only to serve
+    from recto.serve.server import open_store  # Starlette and uvicorn: only to serve
 
     with open_store() as store:
         key, secret = store.access_keys.add(name, **limits, mode=mode or "")
@@ -161,7 +161,7 @@ def list_keys(as_json: bool) -> None:
 
     Example: recto serve keys list
     """
-    from recto.serve.launch import open_store  # Starlette and uvicorn: only to serve
+    from recto.serve.server import open_store  # Starlette and uvicorn: only to serve
 
     with open_store() as store:
         found = [(key, store.charges.spent_today(key.name)) for key in store.access_keys.all()]
@@ -183,7 +183,7 @@ def remove_key(name: str, as_json: bool) -> None:
 
     Example: recto serve keys remove laptop
     """
-    from recto.serve.launch import open_store  # Starlette and uvicorn: only to serve
+    from recto.serve.server import open_store  # Starlette and uvicorn: only to serve
 
     with open_store() as store:
         key = store.access_keys.remove(name)

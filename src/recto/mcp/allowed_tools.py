@@ -1,7 +1,8 @@
-"""AllowedTools: which definitions of which tools the user has accepted, in the user's home.
+"""What the user lets servers do: which servers of a project may start (Trust), and which definitions of which tools run
+without asking (AllowedTools), in files of the home.
 
-A setting or an option allows a tool by its name; this says what the name stood for. The first time that an allowed tool
-is offered, its definition is accepted as it is. From then on only accepted definitions run without asking:
+A setting or an option allows a tool by its name; AllowedTools says what the name stood for. The first time that an
+allowed tool is offered, its definition is accepted as it is. From then on only accepted definitions run without asking:
 
     settings allow `files`            read_file and write_file are accepted as the server describes them now
     write_file gets another schema    it is not accepted: the user is asked, and sees what changed
@@ -22,8 +23,9 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from recto.base.home_files import ALLOWED_FOLDER, locked_file, make_private_folder, write_json
+from recto.base.home_files import ALLOWED_FOLDER, SERVERS, TrustFile, locked_file, make_private_folder, write_json
 from recto.errors import RectoError
+from recto.sources.server_config import ServerConfig
 from recto.sources.tool_definition import ServerIdentity, ToolChange, ToolDefinition
 from recto.sources.tools import RemoteTool
 
@@ -35,9 +37,29 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 Consent = Literal["", "tool", "server"]
 
 
-class _Accepted(Struct, frozen=True):
-    """What is accepted of one server."""
+def file_stem(server: str) -> str:
+    """The name of a server as part of a file's."""
+    return _UNSAFE.sub("_", server)
 
+
+class Trust:
+    """Which servers of which projects the user trusts, each by the hash of its config."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = TrustFile(home, SERVERS)
+
+    def is_trusted(self, config: ServerConfig, project: Path | None) -> bool:
+        return config.is_yours or self._file.is_trusted(config.name, config.sha256, project)
+
+    def trust(self, config: ServerConfig, project: Path | None) -> None:
+        self._file.trust({config.name: config.sha256}, project)
+
+    def distrust(self, name: str, project: Path | None) -> None:
+        """Revokes the trust; does nothing where there was none."""
+        self._file.distrust([name], project)
+
+
+class _Accepted(Struct, frozen=True):
     format: int = FORMAT
     is_whole: bool = False
     """All tools that it had at some time were accepted together: those that it gains are not."""
@@ -57,6 +79,14 @@ class _Accepted(Struct, frozen=True):
             tools[each.name] = (*others, each)[-MOST_ACCEPTED:]
         return replace(self, tools=tools)
 
+    def unpinned(self, remotes: Sequence[RemoteTool], allowed: Collection[str]) -> list[ToolDefinition]:
+        """Tools that were never seen, and are allowed by name or with all tools of a server that was not seen."""
+        return [
+            each.definition
+            for each in remotes
+            if each.tool.id.name not in self.tools and (not self.is_whole or consent(each, allowed) == "tool")
+        ]
+
 
 def consent(remote: RemoteTool, allowed: Collection[str]) -> Consent:
     """By which name settings or options (`allowed`: `server` or `server/tool`) let it run without asking."""
@@ -74,12 +104,18 @@ class AllowedTools:
         """Accepts tools that are allowed and were not offered before. Returns notes: what has changed since."""
         notes = []
         for remotes in _by_server(each for each in offered if consent(each, allowed)):
-            path = self._path(remotes[0].definition)
+            server, path = remotes[0].tool.server, self._path(remotes[0].definition)
             try:
-                self._pin(path, remotes, allowed)
-                notes += _note(self._changes(remotes))
+                if _read(path).unpinned(remotes, allowed):
+                    self._pin(path, remotes, allowed)
+                changes = list(self._changes(remotes))
             except (OSError, msgspec.DecodeError) as why:
-                notes.append(f"the tools of {remotes[0].tool.server} ask before they run: {_problem(path, why)}")
+                notes.append(f"the tools of {server} ask before they run: {_problem(path, why)}")
+                continue
+            if changes:
+                more = f", and {len(changes) - 1} more of its tools" if len(changes) > 1 else ""
+                shows = f"`recto sources trust {changes[0].after.server}` shows and accepts the change"
+                notes.append(f"{changes[0].text}{more}: it asks before it runs; {shows}")
         return notes
 
     def change(self, definition: ToolDefinition) -> ToolChange | None:
@@ -119,12 +155,9 @@ class AllowedTools:
                 raise RectoError(f"{each.id} is not accepted: {_problem(path, why)}", path=str(path)) from why
 
     def _pin(self, path: Path, remotes: Sequence[RemoteTool], allowed: Collection[str]) -> None:
-        if not _unpinned(_read(path), remotes, allowed):
-            return
         with self._changing(path) as known:  # another process may have been faster
-            fresh = [each.definition for each in _unpinned(known, remotes, allowed)]
-            is_whole = known.is_whole or any(consent(each, allowed) == "server" for each in remotes)
-            if fresh:
+            if fresh := known.unpinned(remotes, allowed):
+                is_whole = known.is_whole or any(consent(each, allowed) == "server" for each in remotes)
                 _write(path, replace(known.accept(fresh), is_whole=is_whole))
 
     def _changes(self, remotes: Sequence[RemoteTool]) -> Iterator[ToolChange]:
@@ -141,37 +174,12 @@ class AllowedTools:
             yield _read(path)
 
     def _path(self, definition: ToolDefinition) -> Path:
-        server, reached = definition.server, definition.reached
-        digest = hashlib.sha256(f"{reached.place}\n{server}".encode()).hexdigest()[:16]
-        return self._folder / f"{_UNSAFE.sub('_', server)}-{digest}.json"
-
-
-def _unpinned(known: _Accepted, remotes: Sequence[RemoteTool], allowed: Collection[str]) -> list[RemoteTool]:
-    """Tools that were never seen, and are allowed by name or with all tools of a server that was not seen before."""
-    return [
-        each
-        for each in remotes
-        if each.tool.id.name not in known.tools and (consent(each, allowed) == "tool" or not known.is_whole)
-    ]
+        digest = hashlib.sha256(f"{definition.reached.place}\n{definition.server}".encode()).hexdigest()[:16]
+        return self._folder / f"{file_stem(definition.server)}-{digest}.json"
 
 
 def _by_server(remotes: Iterable[RemoteTool]) -> Iterator[list[RemoteTool]]:
-    def server(remote: RemoteTool) -> tuple[str, ServerIdentity]:
-        return remote.tool.server, remote.reached
-
-    for _, group in groupby(remotes, server):
-        yield list(group)
-
-
-def _note(changes: Iterable[ToolChange]) -> list[str]:
-    found = list(changes)
-    if not found:
-        return []
-    server = found[0].after.server
-    more = f", and {len(found) - 1} more of its tools" if len(found) > 1 else ""
-    return [
-        f"{found[0].text}{more}: it asks before it runs; `recto sources trust {server}` shows and accepts the change"
-    ]
+    return (list(group) for _, group in groupby(remotes, lambda each: (each.tool.server, each.reached)))
 
 
 def _problem(path: Path, why: OSError | msgspec.DecodeError) -> str:

@@ -27,16 +27,14 @@ from pydantic_core import to_json
 
 from mcp import Client, MCPError
 from recto.errors import RectoError
-from recto.mcp.connection_state import RAW_TOOLS, ConnectionState
-from recto.mcp.http_transport import http_transport
-from recto.mcp.server_files import MAX_LISTED_TOOLS, ToolList, check_tools
+from recto.mcp.server_connection import RAW_TOOLS, ConnectionState
 from recto.mcp.server_target import ServerTarget
-from recto.mcp.stdio import INVALID_ARGUMENTS, OWN_ERROR, stdio_transport
-from recto.mcp.transport import cancel_tasks, filter_transport
+from recto.mcp.tool_list import MAX_LISTED_TOOLS, ToolList, check_tools
+from recto.mcp.transports import INVALID_ARGUMENTS, OWN_ERROR, cancel_tasks, filtered_transport
 from recto.sources.tools import Arguments, Media, ToolOutput
 
 if TYPE_CHECKING:
-    from mcp.types import BlobResourceContents, CallToolResult, ContentBlock, TextResourceContents
+    from mcp.types import CallToolResult, ContentBlock
 
 
 MAX_PAGES = 200
@@ -57,9 +55,9 @@ async def open_session(
     target: ServerTarget, environment: Mapping[str, str], state: ConnectionState
 ) -> AsyncIterator[Client]:
     """Opens a session that offers the server nothing: no sampling, no elicitation, no roots."""
-    transport = stdio_transport(target, environment, state) if target.command else http_transport(target, state)
+    transport = filtered_transport(target, environment, state)
     async with (
-        Client(filter_transport(transport, state), client_info=CLIENT_INFO, cache=None) as client,
+        Client(transport, client_info=CLIENT_INFO, cache=None) as client,
         _listen_for_changes(client),
     ):
         yield client
@@ -87,7 +85,6 @@ async def _listen_for_changes(client: Client) -> AsyncIterator[None]:
 
 
 async def list_tools(client: Client, name: str) -> ToolList:
-    """Lists the tools of all pages."""
     raw: list[object] = []
     cursor: str | None = None
     for _ in range(MAX_PAGES):
@@ -151,7 +148,7 @@ async def is_alive(client: Client, timeout_s: float) -> bool:
     except TimeoutError:
         return False
     except ValidationError:
-        return True
+        pass
     return True
 
 
@@ -198,17 +195,14 @@ def _convert(block: "ContentBlock") -> tuple[str, Media | None]:
         case "image" | "audio":
             return _convert_media(block.type, block.mime_type, block.data)
         case "resource":
-            return _convert_resource(block.resource)
+            resource = block.resource
+            if (text := getattr(resource, "text", None)) is not None:
+                return f"{resource.uri}\n{text}", None
+            encoded = getattr(resource, "blob", "")
+            return _convert_media(f"file {resource.uri}", resource.mime_type or OCTET_STREAM, encoded)
         case "resource_link":
             about = f": {block.description}" if block.description else ""
             return f"[resource: {block.title or block.name}, {block.uri}{about}]", None
-
-
-def _convert_resource(resource: "TextResourceContents | BlobResourceContents") -> tuple[str, Media | None]:
-    text = getattr(resource, "text", None)
-    if text is not None:
-        return f"{resource.uri}\n{text}", None
-    return _convert_media(f"file {resource.uri}", resource.mime_type or OCTET_STREAM, getattr(resource, "blob", ""))
 
 
 def _convert_media(label: str, media_type: str, encoded: str) -> tuple[str, Media | None]:

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from recto.errors import Invalid
-from recto.sources.server_config import ServerConfig
+from recto.sources.server_config import TARGET_FIELDS, ServerConfig
 
 PROJECT_VARIABLE = "RECTO_PROJECT"
 """A variable for the project's folder, where there is a project."""
+# `${NAME}`, `${env:NAME}` and `${NAME:-default}`
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_HEADER = re.compile(r"[\x20-\x7e]*")
 
 
 class ServerTarget(Struct, frozen=True):
@@ -29,8 +30,7 @@ class ServerTarget(Struct, frozen=True):
     @property
     def key(self) -> str:
         """Equal for configs that differ only in what the tools may do: one process serves both."""
-        parts = [self.name, self.command, self.args, dict(self.env), self.cwd, self.url, dict(self.headers)]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        return json.dumps(asdict(self), sort_keys=True)
 
 
 def server_target(
@@ -40,30 +40,43 @@ def server_target(
     if bool(config.command) == bool(config.url):
         has = "both a command and a url" if config.url else "neither a command nor a url"
         raise Invalid(f"the MCP server {config.name} has {has}: set one of them", name=config.name)
-    variables = _Variables({**environment, PROJECT_VARIABLE: str(project)} if project else environment)
+    known = {**environment, PROJECT_VARIABLE: str(project)} if project else environment
+    missing: dict[str, None] = {}
+
+    def value(match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
+        if default is not None:  # as in a shell, a default also replaces an empty value
+            return known.get(name) or default
+        if name not in known:
+            missing[name] = None
+        return known.get(name, "")
+
+    def fill(text: str) -> str:
+        return _VARIABLE.sub(value, text)
+
+    def fill_path(text: str) -> str:
+        path = fill(text)
+        is_in_home = path == "~" or path.startswith("~/")
+        return (known.get("HOME") or str(Path.home())) + path[1:] if is_in_home else path
+
     target = ServerTarget(
         name=config.name,
-        command=_program(variables.fill_path(config.command), config),
-        args=tuple(map(variables.fill, config.args)),
-        env={name: variables.fill(value) for name, value in config.env.items()},
-        cwd=_folder(variables.fill_path(config.cwd), config, project, neutral_folder) if config.command else "",
-        url=variables.fill(config.url),
-        headers={name: variables.fill(value) for name, value in config.headers.items()},
+        command=_program(fill_path(config.command), config),
+        args=tuple(map(fill, config.args)),
+        env={name: fill(text) for name, text in config.env.items()},
+        cwd=_folder(fill_path(config.cwd), config, project, neutral_folder) if config.command else "",
+        url=fill(config.url),
+        headers={name: fill(text) for name, text in config.headers.items()},
     )
-    if variables.missing:
-        names = list(dict.fromkeys(variables.missing))
-        are = f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} not set in the environment"
-        raise Invalid(f"the MCP server {config.name} was not started: {are}", names=names)
-    _check_http(target)
-    return target
-
-
-def _check_http(target: ServerTarget) -> None:
+    if missing:
+        are = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set in the environment"
+        raise Invalid(f"the MCP server {config.name} was not started: {are}", names=list(missing))
     if target.url and not target.url.startswith(("http://", "https://")):
         raise Invalid(f"the url of the MCP server {target.name} must begin with http:// or https://", name=target.name)
-    for name, value in target.headers.items():
-        if not _HEADER.fullmatch(name + value):
+    for name, text in target.headers.items():
+        if not (name + text).isascii() or not (name + text).isprintable():
             raise Invalid(f"the header {name!r} of the MCP server {target.name} has a character that is not allowed")
+    return target
 
 
 def _folder(cwd: str, config: ServerConfig, project: Path | None, neutral_folder: Path) -> str:
@@ -86,28 +99,14 @@ def _program(command: str, config: ServerConfig) -> str:
     return str(Path(config.origin).absolute().parent / command)
 
 
-class _Variables:
-    """Fills in `${NAME}`, `${env:NAME}` and `${NAME:-default}`, and collects the names that are not set."""
+def cache_key(config: ServerConfig, project: Path | None) -> str:
+    """Identifies a server in files by how it is reached, not by what its tools may do.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
-        self.missing: list[str] = []
-
-    def fill(self, text: str) -> str:
-        return _VARIABLE.sub(self._value, text)
-
-    def fill_path(self, text: str) -> str:
-        path = self.fill(text)
-        home = self._environment.get("HOME") or str(Path.home())
-        return home + path[1:] if path == "~" or path.startswith("~/") else path
-
-    def _value(self, match: re.Match[str]) -> str:
-        name, default = match[1], match[2]
-        # as in a shell, a default also replaces an empty value
-        value = self._environment.get(name)
-        if default is not None:
-            return value or default
-        if value is None:
-            self.missing.append(name)
-            return ""
-        return value
+    A server that comes with a project, or runs in it, has a key of its own for each project.
+    """
+    data = config.to_json()
+    target = {name: data[name] for name in TARGET_FIELDS if name in data}
+    is_relative = bool(config.cwd) and not config.cwd.startswith(("/", "~"))
+    uses_project = is_relative or PROJECT_VARIABLE in json.dumps(target)
+    scope = str(project.resolve()) if project and (uses_project or not config.is_yours) else ""
+    return hashlib.sha256(json.dumps([config.name, scope, target], sort_keys=True).encode()).hexdigest()

@@ -6,7 +6,6 @@ Starts and imports nothing until a tool is called, or a tool list is needed that
 import asyncio
 import logging
 import os
-import re
 import signal
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
@@ -19,19 +18,10 @@ from msgspec import Struct
 from recto.base.concurrency import LoopThread
 from recto.base.home_files import make_private_folder
 from recto.errors import Invalid, RectoError
-from recto.mcp.allowed_tools import AllowedTools
-from recto.mcp.connection_state import ServerStatus
-from recto.mcp.server_connection import ConnectionOptions, ServerConnection
-from recto.mcp.server_files import (
-    SERVERS_FOLDER,
-    ListedTool,
-    ToolList,
-    ToolListCache,
-    Trust,
-    cache_key,
-    tool_call_name,
-)
-from recto.mcp.server_target import ServerTarget, server_target
+from recto.mcp.allowed_tools import AllowedTools, Trust, file_stem
+from recto.mcp.server_connection import ConnectionOptions, ServerConnection, ServerStatus
+from recto.mcp.server_target import ServerTarget, cache_key, server_target
+from recto.mcp.tool_list import SERVERS_FOLDER, ListedTool, ToolList, ToolListCache, tool_call_name
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Tool
 from recto.sources.tool_definition import ServerIdentity
@@ -42,7 +32,6 @@ UNUSED_AFTER_S = 60.0
 RECOVERY_S = 15.0
 """Time before a call is sent, besides the start: to notice a server that hangs, and to stop it."""
 REFRESH_WAIT_S = 3.0
-_UNSAFE_IN_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 log = logging.getLogger(__name__)
 
@@ -77,18 +66,14 @@ class McpServers:
     def wake(self, configs: Sequence[ServerConfig], project: Path | None) -> None:
         """Begins to start the servers without waiting. The next offer reports failures."""
         for config in _distinct(configs):
-            try:
-                connection = self._connection(config, self._target(config, project), project)
-            except RectoError:
-                continue
-            self._begin_start(connection)
+            with suppress(RectoError):
+                self._begin_start(self._connection(config, project))
 
     def known_tools(self, config: ServerConfig, project: Path | None) -> tuple[str, ...] | None:
-        """The names of a server's tools as far as they are known without asking it; else None."""
+        """The names of a server's tools, if they are known without asking it."""
         connection = self._connections.get(self._keys.get((config.name, project), ""))
-        if connection and connection.tool_list.tools:
-            tool_list: ToolList | None = connection.tool_list
-        else:
+        tool_list = connection.tool_list if connection else None
+        if tool_list is None or not tool_list.tools:
             tool_list = self._cache.read(cache_key(config, project))
         return tuple(tool.name for tool in tool_list.tools) if tool_list else None
 
@@ -107,7 +92,11 @@ class McpServers:
         """Stops all servers within seconds, and kills those that do not end."""
         connections = [*self._connections.values(), *self._closing]
         pids = [pid for connection in connections if (pid := connection.status.pid)]
-        if not self._loop_thread.close(_close_all(connections), CLOSE_TIMEOUT_S):
+
+        async def close_all() -> None:
+            await asyncio.gather(*(connection.close() for connection in connections))
+
+        if not self._loop_thread.close(close_all(), CLOSE_TIMEOUT_S):
             for pid in pids:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
@@ -122,30 +111,22 @@ class McpServers:
             target = self._target(config, project)
         except RectoError as why:
             return ToolOffer(notes=(why.message,) if config.enabled else ())
-        cached = None if fresh else self._cached_list(config, target, project)
-        if cached:
-            return ToolOffer(self._remote_tools(config, cached, project), cached.notes)
-        connection = self._connection(config, target, project)
-        if connection.failure and not fresh:
-            # turns do not wait for a server that failed to start; it is tried again in the background
-            note = f"{connection.failure}; its tools are missing"
-            self._begin_start(connection)
-            return ToolOffer(notes=(note,))
-        return await self._ask(config, connection, project, fresh)
-
-    async def _ask(
-        self, config: ServerConfig, connection: ServerConnection, project: Path | None, fresh: bool
-    ) -> ToolOffer:
-        try:
-            tool_list = await self._loop_thread.run(connection.tools(fresh=fresh))
-        except RectoError as why:
-            return ToolOffer(notes=(f"{why.message}; its tools are missing",))
-        except Exception as why:  # a server must not end the chat
-            log.exception("the MCP server %s did not list its tools", config.name)
-            error = f"{type(why).__name__}: {why}" if str(why) else type(why).__name__
-            return ToolOffer(
-                notes=(f"the MCP server {config.name} did not list its tools ({error}): they are missing",)
-            )
+        tool_list = None if fresh else self._cached_list(config, target, project)
+        if tool_list is None:
+            connection = self._connection(config, project, target)
+            if connection.failure and not fresh:
+                # turns do not wait for a server that failed to start; it is tried again in the background
+                self._begin_start(connection)
+                return ToolOffer(notes=(f"{connection.failure}; its tools are missing",))
+            try:
+                tool_list = await self._loop_thread.run(connection.tools(fresh=fresh))
+            except RectoError as why:
+                return ToolOffer(notes=(f"{why.message}; its tools are missing",))
+            except Exception as why:  # a server must not end the chat
+                log.exception("the MCP server %s did not list its tools", config.name)
+                error = ": ".join(filter(None, (type(why).__name__, str(why))))
+                note = f"the MCP server {config.name} did not list its tools ({error}): they are missing"
+                return ToolOffer(notes=(note,))
         return ToolOffer(self._remote_tools(config, tool_list, project), tool_list.notes)
 
     def _cached_list(self, config: ServerConfig, target: ServerTarget, project: Path | None) -> ToolList | None:
@@ -159,8 +140,13 @@ class McpServers:
         return cached
 
     def _remote_tools(self, config: ServerConfig, tool_list: ToolList, project: Path | None) -> tuple[RemoteTool, ...]:
-        tools, reached = (tool for tool in tool_list.tools if _is_offered(config, tool.name)), config.identity(project)
-        return tuple(self._remote_tool(config, tool, project, reached) for tool in tools)
+        """Without denied tools: a model would waste tokens on calls that never run."""
+        reached = config.identity(project)
+        return tuple(
+            self._remote_tool(config, tool, project, reached)
+            for tool in tool_list.tools
+            if config.tool(tool.name).enabled and config.approval_of(tool.name) != "deny"
+        )
 
     def _remote_tool(
         self, config: ServerConfig, listed: ListedTool, project: Path | None, reached: ServerIdentity
@@ -185,17 +171,16 @@ class McpServers:
         )
 
     async def _current(self, config: ServerConfig, tool: str, project: Path | None) -> RemoteTool | None:
-        connection = self._connection(config, self._target(config, project), project)
+        connection = self._connection(config, project)
         listed = (await self._loop_thread.run(connection.tools())).tool(tool)
         return self._remote_tool(config, listed, project, config.identity(project)) if listed else None
 
     async def _call(
         self, config: ServerConfig, tool: ListedTool, project: Path | None, arguments: Arguments
     ) -> ToolOutput:
-        connection = self._connection(config, self._target(config, project), project)
-        call = object()
+        connection = self._connection(config, project)
+        call, timeout_s = object(), config.timeout_s or self._timeout_s
         try:
-            timeout_s = config.timeout_s or self._timeout_s
             return await self._loop_thread.run(connection.call(tool, arguments, call, timeout_s))
         except asyncio.CancelledError:
             # at once: the next call may arrive before this one has ended in the other thread
@@ -205,7 +190,6 @@ class McpServers:
     # -- connections
 
     def _target(self, config: ServerConfig, project: Path | None) -> ServerTarget:
-        """Raises RectoError, in one sentence, where the server may not run."""
         if not config.enabled:
             self._disconnect(config, project, ServerStatus(config.name, "off"))
             raise RectoError(f"the MCP server {config.name} is switched off")
@@ -218,16 +202,20 @@ class McpServers:
         except Invalid as why:
             self._disconnect(config, project, ServerStatus(config.name, "failed", why.message))
             raise
-        if config.name not in self._statuses or self._statuses[config.name].state != "stopped":
+        known = self._statuses.get(config.name)
+        if known is None or known.state != "stopped":
             self._statuses[config.name] = ServerStatus(config.name, "stopped")
         return target
 
     def _disconnect(self, config: ServerConfig, project: Path | None, status: ServerStatus) -> None:
-        """Stops a server that may no longer run."""
         self._statuses[config.name] = status
         self._begin_close(self._keys.pop((config.name, project), ""))
 
-    def _connection(self, config: ServerConfig, target: ServerTarget, project: Path | None) -> ServerConnection:
+    def _connection(
+        self, config: ServerConfig, project: Path | None, target: ServerTarget | None = None
+    ) -> ServerConnection:
+        """Raises RectoError, in one sentence, where the server may not run."""
+        target = target or self._target(config, project)
         self._keys[config.name, project] = target.key
         self._close_unused()
         if connection := self._connections.get(target.key):
@@ -235,9 +223,8 @@ class McpServers:
         folder = self._home / SERVERS_FOLDER
         with suppress(OSError):  # a server starts even if nothing can be written
             make_private_folder(folder)
-        log_path = folder / f"{_UNSAFE_IN_FILE_NAME.sub('_', config.name)}.log"
-        key = cache_key(config, project)
-        options = ConnectionOptions(self._cache, key, log_path, self._environment, self._start_s)
+        at = (self._cache, cache_key(config, project), folder / f"{file_stem(config.name)}.log")
+        options = ConnectionOptions(*at, self._environment, self._start_s)
         return self._connections.setdefault(target.key, ServerConnection(target, options))
 
     def _close_unused(self) -> None:
@@ -262,11 +249,6 @@ def _distinct(configs: Sequence[ServerConfig]) -> list[ServerConfig]:
     return list({config.name: config for config in reversed(configs) if config.name != BUILT_IN_SERVER}.values())[::-1]
 
 
-def _is_offered(config: ServerConfig, tool: str) -> bool:
-    """Denied tools are not offered: a model would waste tokens on calls that never run."""
-    return config.tool(tool).enabled and config.approval_of(tool) != "deny"
-
-
 def _name_conflicts(configs: Sequence[ServerConfig]) -> list[str]:
     names = [config.name for config in configs]
     duplicates = dict.fromkeys(name for name in names if names.count(name) > 1)
@@ -274,7 +256,3 @@ def _name_conflicts(configs: Sequence[ServerConfig]) -> list[str]:
     if any(config.name == BUILT_IN_SERVER and (config.command or config.url) for config in configs):
         notes.append(f"an MCP server cannot be named {BUILT_IN_SERVER}: that is the name of the built-in tools")
     return notes
-
-
-async def _close_all(connections: list[ServerConnection]) -> None:
-    await asyncio.gather(*(connection.close() for connection in connections))

@@ -3,21 +3,24 @@
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from recto.base.ids import new_id
 from recto.chat.blocks import Block
-from recto.errors import NotFound, RectoError
+from recto.chat.message import MessageBuilder
+from recto.errors import BrokenPlugin, Busy, Invalid, NotFound, RectoError, StoreError
 from recto.providers.client import ClientRequest, ReplyHead, sentence_of
-from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat
+from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat, ReplyWriter
 from recto.providers.model import Done
 from recto.providers.openai_responses import (
     PREFIX,
@@ -28,212 +31,146 @@ from recto.providers.openai_responses import (
     write_response,
 )
 from recto.providers.registry import model_overview
-from recto.serve.connections import note_valid_key
-from recto.serve.conversation_finder import FoundConversation
-from recto.serve.gateway import Gateway, checked_name
-from recto.serve.incoming_body import IncomingBody, while_there
-from recto.serve.managed import ManagedReply
-from recto.serve.passing import PassedEmbeddings, PassedRequest
-from recto.serve.replies import (
-    DeliveredStream,
-    ServerClosing,
-    error_response,
-    for_client,
-    json_response,
-    left_alone,
-    streamed,
-    told_parts,
-    whole,
-)
+from recto.serve.connections import BodyTooLarge, DeliveredStream, IncomingBody, note_valid_key, while_there
+from recto.serve.gateway import Gateway, ServerClosing
+from recto.serve.passing import PassedHead, PassedRequest, pass_embeddings
+from recto.serve.placement import FoundConversation
+from recto.serve.replies import Call, ManagedReply, ServedReply
 from recto.store.clients import AccessKey
-from recto.wire import Json
+from recto.turn.incoming_message import delta_of
+from recto.wire import Json, dumpb
 
 log = logging.getLogger(__name__)
 PATIENCE_S = 30.0
 
 
-def chat_route(format: ClientFormat) -> Callable[[Request], Awaitable[Response]]:
-    """`/v1/chat/completions` and `/v1/messages`."""
+def build_app(gateway: Gateway) -> Starlette:
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
+        yield
+        await gateway.close(PATIENCE_S)
 
-    async def answer(request: Request) -> Response:
+    routes = [
+        _post("/v1/chat/completions", _answer_chat, OPENAI),
+        _post("/v1/messages", _answer_chat, ANTHROPIC),
+        _post("/v1/responses", _answer_response, OPENAI, mode="manage"),
+        _post("/v1/embeddings", _answer_embeddings, OPENAI, mode=None),
+        Route("/v1/models", _models),
+        Route("/health", _health),
+        Route("/ready", _ready),
+        Route("/metrics", _metrics),
+    ]
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: _not_found})
+    app.state.gateway = gateway
+    return app
+
+
+def _post(
+    path: str, answer: Callable[[Call, bytes], Awaitable[Response]], format: ClientFormat, mode: str | None = ""
+) -> Route:
+    """A route that a worker may answer. `mode` is that of its metrics: "" where the request says it, None for none."""
+
+    async def handle(request: Request) -> Response:
         gateway: Gateway = request.app.state.gateway
-        route, mode, began = request.url.path, "", time.monotonic()
+        request.state.mode, began_s = mode, time.monotonic()
         try:
-            key = await admitted(gateway, request)
+            call = Call(gateway, request, format, await _admitted(gateway, request), began_s)
             incoming = IncomingBody(request, gateway.options.limits)
-            if gateway.workers and (relayed := await gateway.workers.answer(key.name, request, incoming)):
+            if gateway.workers and (relayed := await gateway.workers.answer(call.key.name, request, incoming)):
                 return relayed
-            mode = gateway.mode_of(key, request.headers.get("x-recto-mode"))
             # nothing here holds on to the body, which may be large
-            if mode == "manage":
-                response = await managed(gateway, request, key, await incoming.whole(), format, began)
-            else:
-                records = mode == "record"
-                response = await passed_on(gateway, request, key, await incoming.whole(), format, records=records)
+            response = await answer(call, await incoming.whole())
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception as why:
-            response = error_response(format, why)
-        gateway.metrics.requests[route, mode, response.status_code] += 1
+            response = _error_response(format, why)
+        if request.state.mode is not None:
+            gateway.metrics.count(path, request.state.mode, response.status_code)
         return response
 
-    return answer
+    return Route(path, handle, methods=["POST"])
 
 
-async def admitted(gateway: Gateway, request: Request) -> AccessKey:
+async def _admitted(gateway: Gateway, request: Request) -> AccessKey:
     """The key of a request that may be made now."""
     if gateway.is_closing:
         raise ServerClosing("The server is shutting down; ask again in a moment.")
-    find = gateway.access.key_of
-    key = await gateway.store.do(find, request.headers) if gateway.options.needs_key else find(request.headers)
+    key = await gateway.key_of(request.headers)
     note_valid_key(request.scope)
     if not gateway.options.is_worker:
-        gateway.access.admit(key)
+        gateway.admit(key)
     return key
 
 
-# -- managed
+# -- what is asked
 
 
-async def managed(
-    gateway: Gateway, request: Request, key: AccessKey, body: bytes, format: ClientFormat, began: float
-) -> Response:
-    asked: ClientRequest = format.read_request(body, pass_on=True)
-    del body
-    named = checked_name(request.headers.get("x-recto-conversation"))
-    asked = replace(asked, model=gateway.model_for(key, asked.model))
-    parent = request.headers.get("traceparent")
-    reply = ManagedReply(gateway, key, asked, named, traceparent=parent, bounded=format.bounded)
-    await reply.prepare()
-    gateway.metrics.compactions += reply.compacted
-    task = reply.begin()
-    head = ReplyHead(f"{format.reply_prefix}{new_id()}", asked.model, int(time.time()))
-    parts = told_parts(gateway, reply, began)
-    if asked.stream:
-        return await streamed(gateway, request, format.open_writer(head, asked.include_usage), parts, reply, task)
-    return await whole(gateway, request, partial(format.write_reply, head), parts, reply, task)
-
-
-async def passed_on(
-    gateway: Gateway, request: Request, key: AccessKey, body: bytes, format: ClientFormat, *, records: bool
-) -> Response:
-    named = checked_name(request.headers.get("x-recto-conversation"))
-    parent = request.headers.get("traceparent")
-    passed = PassedRequest(gateway, key, format, body, records=records, named=named, traceparent=parent)
+async def _answer_chat(call: Call, body: bytes) -> Response:
+    """`/v1/chat/completions` and `/v1/messages`."""
+    state, headers = call.request.state, call.request.headers
+    state.mode = call.gateway.mode_of(call.key, headers.get("x-recto-mode"))
+    if state.mode == "manage":
+        asked: ClientRequest = call.format.read_request(body, pass_on=True)
+        del body
+        asked = replace(asked, model=call.gateway.model_for(call.key, asked.model))
+        reply = ManagedReply(call, asked, call.format.bounded)
+        await reply.prepare()
+        return await _delivered(call, reply, asked)
+    passed = PassedRequest(call, body, records=state.mode == "record")
     del body
     await passed.prepare()
-    if passed.asked is not None:
-        task, asked = passed.begin(), passed.asked
-        head = ReplyHead(f"{format.reply_prefix}{new_id()}", asked.model, int(time.time()))
-        if asked.stream:
-            return await streamed(
-                gateway, request, format.open_writer(head, asked.include_usage), passed.parts(), passed, task
-            )
-        return await whole(gateway, request, partial(format.write_reply, head), passed.parts(), passed, task)
-    task = passed.begin_raw()
-    begun = await while_there(request, passed.head())
-    if begun is None:
-        return await left_alone(gateway, passed, task)
-    is_whole = False
-
-    async def chunks() -> AsyncGenerator[bytes, None]:
-        nonlocal is_whole
-        async for chunk in passed.chunks():
-            yield chunk
-        is_whole = True
-
-    def ended() -> None:
-        if not is_whole and gateway.options.on_disconnect == "stop":
-            task.cancel()
-        gateway.begin(passed.end_delivery(is_delivered=is_whole))
-
-    return DeliveredStream(chunks(), ended, passed.headers, begun.status, begun.media_type)
+    return await (_delivered(call, passed, passed.asked) if passed.asked else _streamed(call, passed, None))
 
 
-# -- besides
-
-
-async def responses(request: Request) -> Response:
-    """`/v1/responses`, always managed: what a client leaves out stands in the store."""
-    gateway: Gateway = request.app.state.gateway
-    began = time.monotonic()
-    try:
-        key = await admitted(gateway, request)
-        incoming = IncomingBody(request, gateway.options.limits)
-        if gateway.workers and (relayed := await gateway.workers.answer(key.name, request, incoming)):
-            return relayed
-        response = await responded(gateway, request, key, await incoming.whole(), began)
-    except ClientDisconnect:
-        return Response(status_code=499)
-    except Exception as why:
-        response = error_response(OPENAI, why)
-    gateway.metrics.requests[request.url.path, "manage", response.status_code] += 1
-    return response
-
-
-async def responded(gateway: Gateway, request: Request, key: AccessKey, body: bytes, began: float) -> Response:
-    read = read_responses_request(body)
+async def _answer_response(call: Call, body: bytes) -> Response:
+    """`/v1/responses`, always managed: the messages that a client leaves out are in the store."""
+    gateway, read = call.gateway, read_responses_request(body)
     del body
-    model = gateway.model_for(key, read.asked.model)
-    follows = await _previous(gateway, key, read.previous) if read.previous else None
-    named = checked_name(request.headers.get("x-recto-conversation")) if follows is None else None
-    parent = request.headers.get("traceparent")
-    reply = ManagedReply(gateway, key, replace(read.asked, model=model), named, follows, parent)
+    asked = replace(read.asked, model=gateway.model_for(call.key, read.asked.model))
+    follows = await _previous(call, read.previous) if read.previous else None
+    reply = ManagedReply(call, asked, frozenset(), follows)
     await reply.prepare()
-    gateway.metrics.compactions += reply.compacted
-    head = ReplyHead(f"{PREFIX}{reply.waiting.request.id}", read.asked.model, int(time.time()))
-    before = [compaction_item(reply.waiting.request.id, reply.summary)] if reply.compacted else []
-    task, parts = reply.begin(), told_parts(gateway, reply, began)
-    if read.asked.stream:
-        return await streamed(gateway, request, ResponsesWriter(head, before, read.previous), parts, reply, task)
+    id = reply.waiting.request.id
+    head = ReplyHead(f"{PREFIX}{id}", read.asked.model, int(time.time()))
+    before = [compaction_item(id, reply.summary)] if reply.compacted else []
+    if asked.stream:
+        return await _streamed(call, reply, ResponsesWriter(head, before, read.previous))
 
     def write(blocks: Sequence[Block], done: Done) -> Json:
         return write_response(head, [*before, *output_items(head, blocks)], done, read.previous)
 
-    return await whole(gateway, request, write, parts, reply, task)
+    return await _whole(call, reply, write)
 
 
-async def _previous(gateway: Gateway, key: AccessKey, id: str) -> FoundConversation:
+async def _previous(call: Call, id: str) -> FoundConversation:
     """The reply that a request follows, of the same owner."""
-    find = gateway.store.client_messages.reply_to
-    found = await gateway.store.do(find, key.name, id.removeprefix(PREFIX))
+    find = call.gateway.store.client_messages.reply_to
+    found = await call.gateway.store.do(find, call.key.name, id.removeprefix(PREFIX))
     if found is None:
         raise NotFound(f"There is no reply {id[:80]}.", field="previous_response_id")
     return FoundConversation(found.conversation, found.id)
 
 
-async def embeddings(request: Request) -> Response:
+async def _answer_embeddings(call: Call, body: bytes) -> Response:
     """Passed on: vectors are no conversation."""
-    gateway: Gateway = request.app.state.gateway
-    try:
-        key = await admitted(gateway, request)
-        incoming = IncomingBody(request, gateway.options.limits)
-        if gateway.workers and (relayed := await gateway.workers.answer(key.name, request, incoming)):
-            return relayed
-        answer = await PassedEmbeddings(gateway, key, await incoming.whole()).answer()
-        return Response(answer.body, answer.head.status, media_type=answer.head.media_type)
-    except ClientDisconnect:
-        return Response(status_code=499)
-    except Exception as why:
-        return error_response(OPENAI, why)
+    head, answer = await pass_embeddings(call, body)
+    return Response(answer, head.status, media_type=head.media_type)
 
 
-async def models(request: Request) -> Response:
+async def _models(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     try:
-        key = await admitted(gateway, request)
+        key = await _admitted(gateway, request)
         overview = await model_overview(gateway.desk.home, gateway.desk.project, os.environ)
-        names = dict.fromkeys(
-            (gateway.desk.settings.model, *overview.aliases, *(each.name for each in overview.usable))
-        )
-        allowed = [name for name in names if _may_ask(gateway, key, name)]
+        names = (gateway.desk.settings.model, *overview.aliases, *(each.name for each in overview.usable))
+        listed = [
+            {"id": name, "object": "model", "type": "model", "created": 0, "owned_by": name.partition(":")[0]}
+            for name in dict.fromkeys(names)
+            if _may_ask(gateway, key, name)
+        ]
     except Exception as why:
-        return error_response(OPENAI, why)
-    listed = [
-        {"id": name, "object": "model", "type": "model", "created": 0, "owned_by": name.partition(":")[0]}
-        for name in allowed
-    ]
-    return json_response({"object": "list", "data": listed, "has_more": False})
+        return _error_response(OPENAI, why)
+    return _json_response({"object": "list", "data": listed, "has_more": False})
 
 
 def _may_ask(gateway: Gateway, key: AccessKey, model: str) -> bool:
@@ -244,12 +181,11 @@ def _may_ask(gateway: Gateway, key: AccessKey, model: str) -> bool:
     return True
 
 
-async def health(request: Request) -> Response:
-    """The process is there."""
+async def _health(request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-async def ready(request: Request) -> Response:
+async def _ready(request: Request) -> Response:
     """The store can be read, and requests are taken."""
     gateway: Gateway = request.app.state.gateway
     if gateway.is_closing:
@@ -257,36 +193,130 @@ async def ready(request: Request) -> Response:
     try:
         await gateway.store.do(gateway.store.tree.newest_number)
     except RectoError as why:
-        return JSONResponse({"status": sentence_of(for_client(why))}, 503)
+        return JSONResponse({"status": sentence_of(_for_client(why))}, 503)
     return JSONResponse({"status": "ready"})
 
 
-async def metrics(request: Request) -> Response:
+async def _metrics(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     return PlainTextResponse(gateway.metrics.text(gateway.running), media_type="text/plain; version=0.0.4")
 
 
-async def not_found(request: Request, why: Exception) -> Response:
+async def _not_found(request: Request, why: Exception) -> Response:
     format = ANTHROPIC if "anthropic-version" in request.headers else OPENAI
-    return error_response(format, NotFound(f"There is nothing at {request.url.path[:200]}."))
+    return _error_response(format, NotFound(f"There is nothing at {request.url.path[:200]}."))
 
 
-def build_app(gateway: Gateway) -> Starlette:
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
-        yield
-        await gateway.close(PATIENCE_S)
+# -- what is answered
 
-    routes = [
-        Route("/v1/chat/completions", chat_route(OPENAI), methods=["POST"]),
-        Route("/v1/messages", chat_route(ANTHROPIC), methods=["POST"]),
-        Route("/v1/responses", responses, methods=["POST"]),
-        Route("/v1/embeddings", embeddings, methods=["POST"]),
-        Route("/v1/models", models),
-        Route("/health", health),
-        Route("/ready", ready),
-        Route("/metrics", metrics),
-    ]
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: not_found})
-    app.state.gateway = gateway
-    return app
+
+async def _delivered(call: Call, reply: ServedReply, asked: ClientRequest) -> Response:
+    format = call.format
+    head = ReplyHead(f"{format.reply_prefix}{new_id()}", asked.model, int(time.time()))
+    if asked.stream:
+        return await _streamed(call, reply, format.open_writer(head, asked.include_usage))
+    return await _whole(call, reply, partial(format.write_reply, head))
+
+
+async def _streamed(call: Call, reply: ServedReply, writer: ReplyWriter | None) -> Response:
+    """A stream of events; without a writer, the provider's answer as it is. It begins with the first part: what fails
+    before has a status of its own."""
+    reply.begin()
+    parts = reply.parts()
+    first = await while_there(call.request, anext(parts))
+    if first is None:
+        return await _left(reply)
+    is_whole = is_over = False
+
+    async def chunks() -> AsyncGenerator[bytes, None]:
+        nonlocal is_whole, is_over
+        part = first
+        try:
+            while True:
+                for chunk in _encoded(part, writer):
+                    yield chunk
+                if is_whole := isinstance(part, Done):
+                    return
+                part = await anext(parts)
+        except Exception as why:
+            is_over = True
+            for event in writer.error(_for_client(why)) if writer else ():
+                yield event.encoded
+
+    async def ended() -> None:
+        if not is_whole and not is_over:
+            reply.stop_without_client()
+        call.gateway.begin(reply.end_delivery(is_delivered=is_whole))
+
+    if isinstance(first, PassedHead):
+        return DeliveredStream(chunks(), ended, reply.headers, first.status, first.media_type)
+    headers = {**reply.headers, "cache-control": "no-cache"}
+    return DeliveredStream(chunks(), ended, headers, media_type="text/event-stream")
+
+
+def _encoded(part: Any, writer: ReplyWriter | None) -> Sequence[bytes]:
+    if writer:
+        return [event.encoded for event in writer.write(part)]
+    return [part] if isinstance(part, bytes) else []
+
+
+async def _whole(call: Call, reply: ServedReply, write: Callable[[Sequence[Block], Done], Json]) -> Response:
+    """The reply in one piece, for a client that waits for it."""
+    reply.begin()
+    collected = await while_there(call.request, _collected(reply))
+    if collected is None:
+        return await _left(reply)
+    response = _json_response(write(*collected), 200, reply.headers)
+    response.background = BackgroundTask(reply.end_delivery, is_delivered=True)  # runs when all of it has gone out
+    return response
+
+
+async def _collected(reply: ServedReply) -> tuple[Sequence[Block], Done]:
+    builder, done = MessageBuilder(), Done("stop")
+    async for part in reply.parts():
+        if isinstance(part, Done):
+            done = part
+        else:
+            builder.add(delta_of(part))
+    return builder.blocks, done
+
+
+async def _left(reply: ServedReply) -> Response:
+    """The client has left before anything of the reply went out."""
+    reply.stop_without_client()
+    await reply.end_delivery(is_delivered=False)
+    return Response(status_code=499)
+
+
+# -- errors
+
+# What an error says about the request it was raised for. Other invalid values are the server's own.
+ABOUT_REQUEST = frozenset({"field", "model"})
+
+
+def _for_client(why: Exception) -> Exception:
+    """An error as a client may read it: what is about its own request. Errors of the server's database and of its files
+    name hosts, users and paths: they go to the log, and the client gets one sentence. So does what nobody foresaw."""
+    if isinstance(why, RecursionError):  # what can be read may still be too deep for a later step
+        why = Invalid("The request is nested too deeply.", field="")
+    if not isinstance(why, RectoError):
+        log.error("a request failed", exc_info=why)
+        return why
+    is_own = isinstance(why, Invalid) and not ABOUT_REQUEST.intersection(why.data)
+    if isinstance(why, StoreError) and not isinstance(why, ServerClosing):
+        hidden: RectoError = Busy("The server cannot use its store now. Try again in a moment.")
+    elif is_own or "path" in why.data or isinstance(why, BrokenPlugin):
+        hidden = RectoError("The server is not set up correctly. Its owner finds the reason in its log.")
+    else:
+        return why
+    log.error("a request failed: %s", why.message, exc_info=why)
+    return hidden
+
+
+def _error_response(format: ClientFormat, why: Exception) -> Response:
+    error = format.error(_for_client(why))
+    return _json_response(error.body, 413 if isinstance(why, BodyTooLarge) else error.status, error.headers)
+
+
+def _json_response(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(dumpb(value), status, dict(headers or {}), "application/json")

@@ -11,12 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.chat.message import Usage
-from recto.errors import Invalid, ProviderError, SpendLimit
-from recto.providers.catalog import thinks_unseen
-from recto.providers.client_formats import OPENAI, ClientFormat, body_members, body_tokens, is_measured
+from recto.errors import Invalid, SpendLimit
+from recto.providers.client_formats import body_members, body_tokens, is_measured
 from recto.providers.http import BAD_DATA
-from recto.providers.model import Model, VocabularyCounter, reported_count
-from recto.serve.heard_reply import HeardReply
+from recto.providers.model import Model, reported_count
 from recto.settings.settings import SpendSettings
 from recto.store.store import Store
 from recto.turn.spending import (
@@ -29,7 +27,6 @@ from recto.turn.spending import (
     priced,
     shorter_reply,
 )
-from recto.window.calibration import is_believable
 from recto.window.request import Format
 from recto.wire import Json, loads
 
@@ -74,18 +71,15 @@ async def bound_of(body: bytes, data: Mapping[str, Json], format: Format, model:
     if replies is not None and not (type(replies) is int and 1 <= replies <= MOST_REPLIES):
         raise Invalid(f"n must be a whole number from 1 to {MOST_REPLIES}.", field="n")
     longest = max(given) if given else largest_reply(model)
-    is_free = not is_priced(model) or not _costs(model)
+    is_free = not is_priced(model) or not (model.prices and model.prices.at_most(1, 1))
     tokens = 0 if is_free else await asyncio.to_thread(body_tokens, body, format, model)
-    messages = data.get("messages")
-    parts = [each.get("content") for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
-    if not all(map(is_measured, parts)):
+    if not all(is_measured(each.get("content")) for each in _objects(data.get("messages"))):
         tokens = max(tokens, model.window or LARGEST_REPLY)
     return CallBound(model, tokens, longest, replies or 1, bool(given))
 
 
-def _costs(model: Model) -> bool:
-    prices = model.prices
-    return prices is not None and bool(prices.at_most(1, 1))
+def _objects(value: Json) -> list[dict[str, Json]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def embedding_bound(body: bytes, model: Model) -> CallBound:
@@ -99,12 +93,10 @@ def check_fields(key: str, fields: Mapping[str, Json], known: frozenset[str]) ->
     """Refuses what may raise the price of a call, for a key with a limit. Fields that nobody knows here may: some
     gateways take another model, or a search, in a field of their own."""
     unknown = sorted(set(fields) - known)
-    tools = fields.get("tools")
-    kinds = [each.get("type") for each in tools if isinstance(each, dict)] if isinstance(tools, list) else []
-    if not unknown and fields.get("service_tier") not in USUAL_TIERS:
-        unknown = ["service_tier"]
-    if not unknown and any(kind not in OWN_TOOLS for kind in kinds):
-        unknown = ["tools"]
+    if fields.get("service_tier") not in USUAL_TIERS:
+        unknown.append("service_tier")
+    if any(each.get("type") not in OWN_TOOLS for each in _objects(fields.get("tools"))):
+        unknown.append("tools")
     if unknown:
         raise Invalid(
             f"{unknown[0][:80]} is not allowed here: the key {key} has a spending limit, and what this costs cannot be "
@@ -118,12 +110,6 @@ def check_members(body: bytes) -> None:
     names = [name for name, _, _ in body_members(body.decode())]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise Invalid(f"{twice[:80]} is there twice.", field=twice)
-
-
-def check_passed(key: str, body: bytes, data: Mapping[str, Json], format: ClientFormat) -> None:
-    """What a key with a limit may not pass on."""
-    check_members(body)
-    check_fields(key, data, format.bounded)
 
 
 def begin_charge(
@@ -142,24 +128,6 @@ class CallCost(Struct, frozen=True):
     """None where the price is not known."""
     usage: Usage | None = None
     """As reported."""
-
-
-def cost_of(
-    bound: CallBound, heard: HeardReply, error: Exception | None, *, is_refused: bool, is_read: bool = True
-) -> CallCost:
-    """By the usage that the provider reported, or else by our count of what came. A call that was refused, or never
-    left, costs nothing. `is_refused`: the provider answered with an error; `is_read`: we could read its answer."""
-    model, usage = bound.model, heard.done.usage if heard.done else None
-    if usage and is_believable(usage):
-        return CallCost(priced(model, usage).cost_usd, usage)
-    may_cost = not isinstance(error, ProviderError) or error.may_cost
-    if is_refused or (error and not heard.done and not heard.blocks and not may_cost):
-        return CallCost(0.0)
-    if thinks_unseen(model.id) or not is_read:  # nobody can count what we did not see
-        return CallCost(bound.most)
-    output = VocabularyCounter(model, OPENAI.format).text(heard.text).tokens if bound.most else 0
-    counted = priced(model, Usage(bound.tokens, output, reported=False)).cost_usd
-    return CallCost(min(counted, bound.most) if counted is not None and bound.most is not None else counted)
 
 
 def embedding_cost(bound: CallBound, answer: bytes) -> CallCost:

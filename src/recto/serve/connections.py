@@ -1,33 +1,43 @@
-"""Connections: what a client may hold open, and for how long, before it has shown a valid key.
+"""Connections: what a client may hold open and send, and for how long; and a server that ends in order.
 
 One protocol for the endpoint and for the page. Headers must come within seconds and within 64 kB, a body must keep
 coming, and a client must read what it is sent. Too many connections without a valid key, from one address or in all,
-cost the oldest of them its place, so that a client that asks at once is served during a flood. Knows no key: the app
-calls `note_valid_key`.
+close the oldest of them, so that a client that asks at once is served during a flood. Knows no keys: the app calls
+`note_valid_key`.
 """
 
 import asyncio
 import logging
+import signal
+import socket
 import time
 import traceback
-from collections.abc import Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from functools import partial
-from typing import Any, cast
+from types import FrameType
+from typing import Any, TypeVar, cast
 
 import h11
 import uvicorn
 from msgspec import Struct
-from starlette.types import ASGIApp, Scope
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from recto.errors import Invalid
+
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 CONNECTION = "recto.connection"
-"""Where the state of a request carries its connection."""
+"""The name of the connection in the state of a request."""
 HEADER_BYTES = 64 * 1024
-# Connections that are accepted in one step of the loop. It takes some steps until one that must end is closed.
+# Connections accepted in one step of the loop. It takes some steps until one that must end is closed.
 BACKLOG = 32
-# File descriptors for that, and for databases, providers and files.
+# Connections that wait in the kernel. uvicorn's `backlog` also says how many are accepted at once.
+QUEUED = 2048
+# File descriptors for databases, providers, files and connections that are about to end.
 RESERVED_FILES = 384
 MOST_FILES = 8192
 
@@ -41,12 +51,10 @@ class ConnectionLimits(Struct, frozen=True):
     """A body brings `body_bytes` in this time, unless the server itself is not reading."""
     body_bytes: int = 20_000
     write_s: float = 60.0
-    """The longest that a client may leave what it is sent unread."""
+    """How long a client may leave unread what it is sent."""
 
 
 class Connections:
-    """The open connections of a server."""
-
     def __init__(self, limits: ConnectionLimits = ConnectionLimits(), proxies: Collection[str] = ()) -> None:  # noqa: B008  frozen
         self.limits, self.proxies = limits, frozenset(proxies)
         self._all: set[BoundedConnection] = set()
@@ -57,7 +65,7 @@ class Connections:
         self._all.add(connection)
         if len(self._all) > self.limits.total:
             most = max(self._strangers.values(), key=len, default=None)
-            log.warning("there are more than %d connections: the oldest without a valid key ends", self.limits.total)
+            log.warning("more than %d connections: the oldest without a valid key ends", self.limits.total)
             self._end(_oldest(most) if most else connection)
 
     def leave(self, connection: "BoundedConnection") -> None:
@@ -65,7 +73,7 @@ class Connections:
         self.admit(connection)
 
     def admit(self, connection: "BoundedConnection") -> None:
-        """The connection counts no longer for its address."""
+        """The connection no longer counts for its address."""
         if (known := self._strangers.get(connection.address)) is not None:
             known.pop(connection, None)
             if not known:
@@ -86,7 +94,7 @@ class Connections:
 
 
 def _oldest(connections: "dict[BoundedConnection, None]") -> "BoundedConnection":
-    """The oldest that waits for its client, or the oldest of all."""
+    """The oldest that waits for its client, or else the oldest of all."""
     return next((each for each in connections if not each.is_answering), next(iter(connections)))
 
 
@@ -103,7 +111,7 @@ class BoundedConnection(H11Protocol):
     ) -> None:
         super().__init__(config, server_state, {**app_state, CONNECTION: self}, _loop)
         self._connections, self._limits = connections, connections.limits
-        self.address, self._is_of_proxy, self._is_admitted = "", False, False
+        self.address, self._is_of_proxy = "", False
         self._reading: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
         self._header_bytes = self._body_bytes = 0
@@ -114,11 +122,9 @@ class BoundedConnection(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def admit(self) -> None:
-        """Its client has shown a valid key."""
-        self._is_admitted = True
         self._connections.admit(self)
 
-    # -- what the transport calls
+    # -- called by the transport
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
@@ -142,7 +148,7 @@ class BoundedConnection(H11Protocol):
             self._expect_headers()
         # h11 refuses a header that is too long while it is incomplete: no more is given to it at once
         most = HEADER_BYTES + 1 - self._header_bytes
-        if most <= 0:  # empty lines before a request do not count for h11, and to give it nothing means the end
+        if most <= 0:  # h11 does not count empty lines before a request, and takes empty data for the end
             self._give_up("sent a header that is too long")
             return
         self._header_bytes += len(data[:most])
@@ -154,12 +160,14 @@ class BoundedConnection(H11Protocol):
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:
-            self._begin_request()
-        # a request that was answered early ends with the next one awaited
+            self._count_forwarded()
+            self._stop_reading()
+            self._expect_body()
+        # after an early answer the rest of the body still counts as the same request
         if self.conn.their_state is not (h11.SEND_BODY if self._is_in_body else h11.IDLE):
             self._stop_reading()
         if self.conn.their_state is h11.IDLE and self._reading is None and self.conn.trailing_data[0]:
-            self._expect_headers()  # of what came with the request before
+            self._expect_headers()  # they came with the request before
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         self._stop_reading()
@@ -185,20 +193,13 @@ class BoundedConnection(H11Protocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._writing:
-            self._writing.cancel()
-            self._writing = None
+        self._stop_writing()
 
     # -- deadlines
 
     def _expect_headers(self) -> None:
         self._header_bytes, self._is_in_body = 0, False
         self._reading = self.loop.call_later(self._limits.header_s, self._give_up, "sent no whole header in time")
-
-    def _begin_request(self) -> None:
-        self._count_forwarded()
-        self._stop_reading()
-        self._expect_body()
 
     def _expect_body(self) -> None:
         self._body_bytes, self._is_in_body = 0, True
@@ -216,6 +217,11 @@ class BoundedConnection(H11Protocol):
             self._reading.cancel()
             self._reading = None
 
+    def _stop_writing(self) -> None:
+        if self._writing:
+            self._writing.cancel()
+            self._writing = None
+
     def _give_up(self, what: str) -> None:
         log.warning("a connection was ended: its client %s", what)
         self.transport.abort()
@@ -223,8 +229,7 @@ class BoundedConnection(H11Protocol):
     def _forget(self) -> None:
         self._connections.leave(self)
         self._stop_reading()
-        if self._writing:
-            self._writing.cancel()
+        self._stop_writing()
 
     def _count_forwarded(self) -> None:
         """A request that a proxy passes on counts for the address that the proxy names."""
@@ -243,14 +248,26 @@ def note_valid_key(scope: Scope) -> None:
         connection.admit()
 
 
-# -- the server's configuration
+# -- the server
+
+
+class OrderlyServer(uvicorn.Server):
+    """Ends in order at the first signal; uvicorn's own server then raises the signal again, as if it had failed."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(QUEUED)
 
 
 def bounded_config(app: ASGIApp, connections: Connections, **options: Any) -> uvicorn.Config:
-    protocol = cast("type[asyncio.Protocol]", partial(BoundedConnection, connections))
     return uvicorn.Config(
         app,
-        http=protocol,
+        http=cast("type[asyncio.Protocol]", partial(BoundedConnection, connections)),
         h11_max_incomplete_event_size=HEADER_BYTES,
         backlog=BACKLOG,
         log_config=None,
@@ -262,17 +279,15 @@ def bounded_config(app: ASGIApp, connections: Connections, **options: Any) -> uv
 
 
 def open_connections(proxies: str) -> Connections:
-    """As many as this process may have files, without those that everything else needs. `proxies` are addresses,
-    separated by commas."""
+    """As many as this process may open files, minus those that everything else needs. `proxies`: addresses separated
+    by commas."""
     files = _raised_file_limit()
     total = min(ConnectionLimits().total, max(files - RESERVED_FILES, files // 4))
     for name in (__name__, "uvicorn.error", "asyncio"):
-        logger = logging.getLogger(name)
-        if not any(isinstance(each, OncePerMinute) for each in logger.filters):
-            logger.addFilter(OncePerMinute())
+        _quieten(logging.getLogger(name))
     for handler in (logging.lastResort, *logging.getLogger("recto").handlers):
-        if handler and not any(isinstance(each, OncePerMinute) for each in handler.filters):
-            handler.addFilter(OncePerMinute(logging.WARNING))
+        if handler:
+            _quieten(handler, logging.WARNING)
     return Connections(ConnectionLimits(total=total), [each.strip() for each in proxies.split(",") if each.strip()])
 
 
@@ -288,19 +303,11 @@ def _raised_file_limit() -> int:
     return max(soft, wanted) if soft != resource.RLIM_INFINITY else MOST_FILES
 
 
-def _place(error: BaseException | None) -> tuple[str, int] | None:
-    """Where an error was raised."""
-    if error is None or error.__traceback__ is None:
-        return None
-    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
-    return frame.f_code.co_filename, line
-
-
 class OncePerMinute(logging.Filter):
-    """Passes one record of a kind in a minute: clients must not be able to fill a disk with our log."""
+    """Passes one record of a kind a minute: clients must not be able to fill a disk with our log."""
 
     def __init__(self, least: int = logging.NOTSET) -> None:
-        """What is below the level `least` passes."""
+        """Records below the level `least` all pass."""
         super().__init__()
         self._least = least
         self._next: dict[object, float] = {}
@@ -316,3 +323,120 @@ class OncePerMinute(logging.Filter):
             return False
         self._next[key] = now + 60.0
         return True
+
+
+def _quieten(noisy: logging.Logger | logging.Handler, least: int = logging.NOTSET) -> None:
+    if not any(isinstance(each, OncePerMinute) for each in noisy.filters):
+        noisy.addFilter(OncePerMinute(least))
+
+
+def _place(error: BaseException | None) -> tuple[str, int] | None:
+    if error is None or error.__traceback__ is None:
+        return None
+    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+    return frame.f_code.co_filename, line
+
+
+# -- what a client sends and is sent
+
+
+class BodyLimits(Struct, frozen=True):
+    body_bytes: int = 32 * 1024 * 1024
+    read_s: float = 60.0
+    """How long a client may take to send its request."""
+
+
+class BodyTooLarge(Invalid):
+    """The body of a request is larger than the server takes."""
+
+
+class IncomingBody:
+    """The body of a request as it comes in, within its limits."""
+
+    def __init__(self, request: Request, limits: BodyLimits) -> None:
+        self._limits, self._parts = limits, request.stream()
+        self._begun: list[bytes] = []
+        length = request.headers.get("content-length", "")
+        self.declared = int(length) if length.isdecimal() else None
+        """How large it will be, where its client says so."""
+
+    async def is_larger_than(self, size: int) -> bool:
+        """Reads only as much as it takes to know."""
+        if self.declared is not None:
+            return self.declared > size
+        began = 0
+        async for part in self.parts():
+            self._begun.append(part)
+            began += len(part)
+            if began > size:
+                return True
+        return False
+
+    async def whole(self) -> bytes:
+        return b"".join([part async for part in self.parts()])
+
+    async def parts(self) -> AsyncGenerator[bytes, None]:
+        """BodyTooLarge for more than is allowed, Invalid where the client takes too long."""
+        most, within_s = self._limits.body_bytes, self._limits.read_s
+        too_large = BodyTooLarge(f"The request is larger than the {most:,} bytes that this server takes.", field="")
+        if self.declared is not None and self.declared > most:
+            raise too_large
+        while self._begun:
+            yield self._begun.pop(0)
+        size, waited_s = 0, 0.0
+        while True:
+            began = time.monotonic()
+            try:
+                async with asyncio.timeout(within_s - waited_s):
+                    part = await anext(self._parts, None)
+            except TimeoutError as why:
+                raise Invalid(f"The request did not come within {within_s:g} s.", field="") from why
+            waited_s += time.monotonic() - began
+            if part is None:
+                return
+            size += len(part)
+            if size > most:
+                raise too_large
+            yield part
+
+
+async def while_there(request: Request, work: Awaitable[T]) -> T | None:
+    """The result of the work; None if the client has left before it came."""
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        for each in (working, leaving):
+            each.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+class DeliveredStream(StreamingResponse):
+    """A stream that calls `ended` in any case, also if its client left before anything was sent: a generator that was
+    never started has no `finally`."""
+
+    def __init__(
+        self,
+        content: AsyncGenerator[bytes, None],
+        ended: Callable[[], Awaitable[object]],
+        headers: Mapping[str, str],
+        status: int = 200,
+        media_type: str | None = None,
+    ) -> None:
+        super().__init__(content, status, headers, media_type)
+        self._content, self._ended = content, ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            try:
+                await self._content.aclose()
+            finally:
+                await self._ended()

@@ -1,47 +1,47 @@
-"""Gateway: what the endpoint serves from: a desk, its keys, and the replies that are on their way."""
+"""Gateway: what the endpoint serves from: a desk, its keys and what they may do, and the replies on their way."""
 
 import asyncio
 import logging
 import os
+import threading
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from fnmatch import fnmatchcase
 from typing import Any, get_args
-
-from msgspec import Struct, field
 
 from recto.api.desk import AsyncDesk
 from recto.base.concurrency import entered
+from recto.base.text import dollars
 from recto.chat.message import Message
-from recto.errors import Busy, Invalid, NotFound
+from recto.errors import Busy, Invalid, NoKey, NotFound, RateLimited, Refused, SpendLimit
 from recto.providers.registry import is_served
-from recto.serve.access import Access, Limits
-from recto.serve.metrics import Metrics
-from recto.serve.session_cache import SessionCache
-from recto.serve.span_exporter import Collector, SpanExporter
-from recto.serve.spans import ReplyTrace
-from recto.serve.workers import Disconnect, Mode, WorkerPlan, Workers
+from recto.serve.telemetry import Metrics, ReplyTrace, SpanExporter
+from recto.serve.workers import Mode, ServeOptions, WorkerPlan, Workers
 from recto.store.clients import AccessKey
+from recto.turn.session import ChatSession
+from recto.turn.spending import SpendCap
 
 log = logging.getLogger(__name__)
 MODES: tuple[Mode, ...] = get_args(Mode)
 # How long a request waits for another server that stores messages of the same key.
 PLACING_S = 10.0
+MINUTE_S = 60.0
 OWN_NAMES = ("recto", "default")
 """Names of models that leave the choice to the settings."""
+CHOSEN: Mapping[str, Any] = {"context.memory_integration": False, "context.confirm": False}
+"""Settings of clients' conversations: memory is shared by everybody who uses a home, and nobody can be asked."""
+OPEN = AccessKey("", "")
+"""The key of everybody who asks a server without keys."""
 
 
-class ServeOptions(Struct, frozen=True):
-    mode: Mode = "manage"
-    needs_key: bool = True
-    fallbacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By model, the models that answer where it fails; `*` for all others."""
-    on_disconnect: Disconnect = "finish"
-    """What becomes of a reply whose client has gone."""
-    limits: Limits = Limits()
-    collector: Collector | None = None
-    """Who is told about each request as a span."""
-    is_worker: bool = False
-    """Another server has counted the requests."""
+class KeyRefused(NoKey):
+    """The client's key is missing or unknown."""
+
+
+class ServerClosing(Busy):
+    """The server ends, and takes no more requests."""
 
 
 class Gateway:
@@ -49,18 +49,18 @@ class Gateway:
         """`plan` is for workers that answer large requests; without it this process answers all."""
         self.desk, self.options = desk, options
         self.engine, self.store = desk.engine, desk.store
-        self.access = Access(self.store, needs_key=options.needs_key)
         self.metrics, self.sessions = Metrics(), SessionCache()
         self.workers = Workers(plan, self.metrics) if plan else None
         self._spans = SpanExporter(options.collector, self.store) if options.collector else None
         self._locks: dict[str, asyncio.Lock] = {}
+        self._asked: dict[str, deque[float]] = {}
+        """When each key asked in the last minute, in this process."""
         self._running: set[asyncio.Task[None]] = set()
         self.is_closing = False
 
     @asynccontextmanager
     async def lock(self, owner: str) -> AsyncIterator[None]:
-        """Finding and storing what a client said is one step for each owner, also where several servers share a
-        database."""
+        """Finding and storing what a client said is one step per owner, also if several servers share a database."""
         async with self._locks.setdefault(owner, asyncio.Lock()):
             if self.store.database.file is not None:
                 yield
@@ -70,8 +70,10 @@ class Gateway:
                     raise Busy("another server has been storing messages of this key for too long; try again")
                 yield
 
+    # -- replies on their way
+
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Work that goes on when its client has gone."""
+        """Starts work that continues when its client has gone."""
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._ended)
@@ -80,14 +82,14 @@ class Gateway:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         if not task.cancelled() and (why := task.exception()):
-            log.error("work that goes on without its client failed: %s", why, exc_info=why)
+            log.error("work that continued without its client failed: %s", why, exc_info=why)
 
     @property
     def running(self) -> int:
         return len(self._running)
 
     async def close(self, patience_s: float) -> None:
-        """Replies that are on their way are finished, as long as there is patience; then what came of them is kept."""
+        """Waits for replies that are on their way, then cancels the rest; what has arrived is kept."""
         self.is_closing = True
         if self._running:
             await asyncio.wait(list(self._running), timeout=patience_s)
@@ -101,28 +103,61 @@ class Gateway:
             await self.workers.close()
 
     async def tell(self, request: str, reply: Message | None, trace: ReplyTrace, error: BaseException | None) -> None:
-        """A request that has ended, for the collector."""
+        """Reports a request that has ended to the collector."""
         if self._spans:
             await self.store.do(self._spans.read, request, reply, trace, type(error).__name__ if error else "")
             self._spans.wake()
 
+    # -- keys
+
     async def find_key(self, secret: str) -> AccessKey | None:
         return await self.store.do(self.store.access_keys.find, secret)
 
+    async def key_of(self, headers: Mapping[str, str]) -> AccessKey:
+        """The key that a request brings, as either API has it."""
+        if not self.options.needs_key:
+            return OPEN
+        secret = headers.get("x-api-key", "") or headers.get("authorization", "").removeprefix("Bearer ").strip()
+        found = await self.find_key(secret) if secret else None
+        if found is None:
+            what = "is unknown" if secret else "is missing"
+            raise KeyRefused(f"The key of this server {what}; its owner makes one with `recto serve keys add`.")
+        return found
+
+    def admit(self, key: AccessKey) -> None:
+        """Counts one more request; RateLimited where these are too many."""
+        if not key.requests_per_minute:
+            return
+        asked, at = self._asked.setdefault(key.name, deque()), time.monotonic()
+        while asked and asked[0] <= at - MINUTE_S:
+            asked.popleft()
+        if len(asked) >= key.requests_per_minute:
+            wait_s = max(1.0, asked[0] + MINUTE_S - at)
+            limit = f"{key.requests_per_minute} requests a minute"
+            raise RateLimited(f"The key {key.name} may make {limit}; wait a moment.", retry_after_s=wait_s)
+        asked.append(at)
+
     async def check_spending(self, key: AccessKey) -> None:
-        if key.spend_day is not None:
-            await self.store.do(self.access.check_spending, key)
+        """Refuses a key that has nothing left, before anything is stored for it. What a call can cost is checked when
+        its bound is stored."""
+        if key.spend_day is None:
+            return
+        spent = await self.store.do(self.store.charges.spent_today, key.name)
+        if spent >= key.spend_day:
+            why = f"The key {key.name} has spent its {dollars(key.spend_day)} for today."
+            raise SpendLimit(why, at_most=0.0, spent=spent, limit=key.spend_day, key=key.name)
 
     def model_for(self, key: AccessKey, asked: str) -> str:
-        """The model of a request; some clients must have a name, and mean whichever there is. A client may name models
-        of providers that serve any, and those that the owner chose."""
+        """The model of a request; clients that must name one may say `recto` or `default`. A client may name models of
+        providers that serve any, and those that the owner chose."""
         own, full_name = self.desk.settings.model, self.engine.builder.full_name
         name = own if asked.strip() in OWN_NAMES else asked.strip()
         full = full_name(name)
         others = (other for each in self.options.fallbacks.values() for other in each)
         if not is_served(full.partition(":")[0], os.environ) and full not in map(full_name, (own, *others)):
             raise NotFound(f"There is no model {name[:80]}.", model=name)
-        self.access.check_model(key, name, full)
+        if key.models and not any(fnmatchcase(given, each) for each in key.models for given in (name, full)):
+            raise Refused(f"The key {key.name} may not ask {name}; it may ask {', '.join(key.models)}.")
         return name
 
     def fallbacks(self, model: str) -> Sequence[str]:
@@ -130,26 +165,53 @@ class Gateway:
 
     def mode_of(self, key: AccessKey, asked: str | None) -> Mode:
         """The key's, the call's own, the server's. A key that was made with a mode keeps to it."""
-        mode = asked or key.mode or self.options.mode
+        mode, field = asked or key.mode or self.options.mode, "x-recto-mode"
         if mode not in MODES:
-            raise Invalid(f"x-recto-mode must be one of {', '.join(MODES)}, not {mode[:40]!r}.", field="x-recto-mode")
+            raise Invalid(f"{field} must be one of {', '.join(MODES)}, not {mode[:40]!r}.", field=field)
         if key.mode and mode != key.mode:
-            raise Invalid(
-                f"The key {key.name} was made for the mode {key.mode}; leave out x-recto-mode.", field="x-recto-mode"
-            )
+            raise Invalid(f"The key {key.name} was made for the mode {key.mode}; leave out {field}.", field=field)
         return mode
 
 
-CHOSEN: Mapping[str, Any] = {"context.memory_integration": False, "context.confirm": False}
-"""Settings of clients' conversations: memory is shared by everybody who uses a home, and nobody can be asked."""
+def cap_of(key: AccessKey) -> SpendCap | None:
+    return None if key.spend_day is None else SpendCap(key.name, key.spend_day)
 
 
-def header_text(text: str) -> str:
-    """A text as a header can hold it."""
-    return "".join(char if " " <= char <= "~" else "?" for char in text)
+# -- sessions between two requests
+
+MOST_TOKENS = 4_000_000
+"""In all windows together; a token takes some twenty bytes, as text and as it is sent."""
+MESSAGE_TOKENS = 100
+"""What a message takes beside its text."""
 
 
-def checked_name(name: str | None) -> str | None:
-    if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
-        raise NotFound("x-recto-conversation must be an id or a name of at most 200 characters.")
-    return name
+class SessionCache:
+    """Sessions of conversations that were answered lately, with what their last windows were made of.
+
+    A client's next request most likely continues one of them: then only what is new is read and counted. A session is
+    taken by one request at a time; others read the store. Used in the store's threads too.
+    """
+
+    def __init__(self, most: int = MOST_TOKENS) -> None:
+        self._most, self._total, self._lock = most, 0, threading.Lock()
+        self._kept: dict[str, tuple[ChatSession, int]] = {}
+
+    def take(self, conversation: str, head: str | None) -> ChatSession | None:
+        """The session of a conversation that nobody has changed since."""
+        with self._lock:
+            session, tokens = self._kept.pop(conversation, (None, 0))
+            self._total -= tokens
+        return session if session is not None and session.head == head else None
+
+    def keep(self, session: ChatSession) -> None:
+        """Keeps the session after a reply, unless it is on a branch of its own: the conversation is elsewhere."""
+        if session.branch is not None:
+            return
+        counted = [units for loaded in session.loaded.values() for units in loaded.counted_units.values()]
+        tokens = sum(MESSAGE_TOKENS + unit.count.tokens for units in counted for unit in units)
+        with self._lock:
+            _, before = self._kept.pop(session.conversation, (None, 0))
+            self._kept[session.conversation] = session, tokens
+            self._total += tokens - before
+            while self._total > self._most:
+                self._total -= self._kept.pop(next(iter(self._kept)))[1]

@@ -12,15 +12,13 @@ from typing import Any, Unpack
 from recto.api.source_changes import Change
 from recto.api.store_reader import SentText, StoreReader
 from recto.api.talk import AsyncTalk
-from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation, ConversationState
 from recto.errors import Invalid, NotFound, Refused
 from recto.events import Event
 from recto.recall.message_search import FoundMessages, MessageQuery, search_messages
 from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf
 from recto.search.hybrid_index import Progress
-from recto.serve.access import KeyRefused, cap_of
-from recto.serve.gateway import CHOSEN, Gateway
+from recto.serve.gateway import CHOSEN, Gateway, KeyRefused, cap_of
 from recto.sources.overrides import SourceStatus
 from recto.store.clients import AccessKey
 from recto.store.comparison import Difference
@@ -36,23 +34,21 @@ NOT_YOURS = "this belongs to the owner of the server"
 
 
 class KeyUse:
-    """What one key may do now. It is read again at every turn: a key that was removed opens nothing more."""
+    """What one key may do. It is read again at every turn: a key that was removed opens nothing more."""
 
     def __init__(self, gateway: Gateway, key: AccessKey) -> None:
         self.gateway, self.key = gateway, key
 
     async def admit(self, model: str, session: ChatSession) -> None:
-        """One turn more, with this model. What it costs is checked when its request is stored."""
-        gateway, known = self.gateway, await self._known()
-        gateway.access.admit(known)
+        """One more turn with this model. What it costs is checked when its request is stored."""
+        gateway, known = self.gateway, await self.check()
+        gateway.admit(known)
         gateway.model_for(known, model)
         await gateway.check_spending(known)
         session.apply(cap=cap_of(known))
 
-    async def check(self) -> None:
-        await self._known()
-
-    async def _known(self) -> AccessKey:
+    async def check(self) -> AccessKey:
+        """The key as it is now."""
         keys = await self.gateway.store.do(self.gateway.store.access_keys.all)
         found = next((each for each in keys if (each.name, each.created) == (self.key.name, self.key.created)), None)
         if found is None:
@@ -64,8 +60,7 @@ class KeyUse:
 
 
 class KeyTalk(AsyncTalk):
-    """A conversation of one key. It asks models that the key may ask, within its limits, and reads nothing of the
-    machine that it runs on."""
+    """A conversation of one key. It asks the key's models, within its limits, and reads nothing of the machine."""
 
     def __init__(self, use: KeyUse, session: ChatSession, reader: StoreReader, number: int | None = None) -> None:
         super().__init__(use.gateway.engine, session, reader, number)
@@ -87,10 +82,6 @@ class KeyTalk(AsyncTalk):
         async with aclosing(super().stream_compaction(keep)) as events:
             async for event in events:
                 yield event
-
-    async def compact(self, keep: str = "") -> Compaction:
-        await self._use.admit(self.model, self.session)
-        return await super().compact(keep)
 
     async def use(self, model: str) -> None:
         self._use.check_model(model)
@@ -121,10 +112,7 @@ class KeyTalk(AsyncTalk):
         return await super().what_if(message, **changes)
 
     async def compare_strategies(
-        self,
-        names: Collection[str] = (),
-        progress: Progress | None = None,
-        **changes: Unpack[PlanOptions],
+        self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
     ) -> StrategyComparison:
         self._check_changes(changes.get("model"), changes.get("settings"))
         return await super().compare_strategies(names, progress, **changes)
@@ -137,18 +125,18 @@ class KeyTalk(AsyncTalk):
 
 
 class KeyDesk:
-    """See PageDesk. Every method that names something finds it among the key's own, or not at all."""
+    """A PageDesk whose every method finds what is named among the key's own, or not at all."""
 
     vault = None
 
     def __init__(self, gateway: Gateway, key: AccessKey) -> None:
         self._use, self._owner = KeyUse(gateway, key), key.name
-        self._desk, self._store, self._do = gateway.desk, gateway.store, gateway.store.do
+        self._desk, self._do, self._tree = gateway.desk, gateway.store.do, gateway.store.tree
         self._reader = StoreReader(gateway.store, gateway.desk.home, None)
 
     async def follow(self, listener: Callable[[], object] | None = None) -> None:
         if listener:
-            self._store.changes.watch(lambda _: listener())
+            self._desk.store.changes.watch(lambda _: listener())
 
     # -- conversations
 
@@ -163,10 +151,10 @@ class KeyDesk:
         return await self._talk(found[0]) if found else None
 
     async def _talk(self, found: Conversation) -> KeyTalk:
-        details = found.details
-        model, chosen = str(details.get("model") or ""), {**(details.get("settings") or {}), **CHOSEN}
+        model = str(found.details.get("model") or "")
+        chosen = {**(found.details.get("settings") or {}), **CHOSEN}
         session = ChatSession(found.id, found.head, model, agent=found.agent, chosen=chosen, is_guest=True)
-        session.apply(pending=await self._do(pending_reply, self._store, found.head))
+        session.apply(pending=await self._do(pending_reply, self._desk.store, found.head))
         return KeyTalk(self._use, session, self._reader, found.number)
 
     async def _own(self, named: str, *, deleted: bool = False) -> Conversation:
@@ -178,23 +166,24 @@ class KeyDesk:
         raise NotFound(f"there is no conversation {named[:80]}", id=named)
 
     async def _all(self) -> list[Conversation]:
-        return await self._do(self._store.tree.conversations, limit=None, owner=self._owner)
+        return await self._do(self._tree.conversations, limit=None, owner=self._owner)
 
     async def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
-        return await self._do(self._store.tree.conversations, limit=limit, state=state, owner=self._owner)
+        return await self._do(self._tree.conversations, limit=limit, state=state, owner=self._owner)
 
     async def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]:
         words, own = text.casefold().split(), {each.id: each for each in await self._all() if not each.deleted}
         found = {each.id: each for each in own.values() if all(word in each.title.casefold() for word in words)}
-        for hit in await self.search(text, limit=HITS_LOOKED_AT) if len(found) < limit else ():
-            found.setdefault(hit.conversation, own[hit.conversation])
+        if len(found) < limit:
+            for hit in await self.search(text, limit=HITS_LOOKED_AT):
+                found.setdefault(hit.conversation, own[hit.conversation])
         return list(found.values())[:limit]
 
     async def search(self, text: str, *, limit: int = 20) -> FoundMessages:
         await self._use.check()
         homes = frozenset(each.id for each in await self._all() if not each.deleted)
         query = MessageQuery(text, limit=limit, homes=homes)
-        return await asyncio.to_thread(search_messages, self._desk.engine.archive, self._store, query)
+        return await asyncio.to_thread(search_messages, self._desk.engine.archive, self._desk.store, query)
 
     async def rename(self, conversation: str, title: str) -> Conversation:
         return await self._desk.rename((await self._own(conversation)).id, title)

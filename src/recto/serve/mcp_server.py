@@ -1,7 +1,7 @@
-"""An MCP server over what Recto keeps: notes, conversations, memory. Other assistants search and read them.
+"""An MCP server with which other assistants search and read what Recto keeps: notes, conversations, memory.
 
-The tools are those that models get in a chat, and search and reading of conversations besides. Tools that write are
-offered only where the user allows it.
+Its tools are those that models get in a chat, and some that search and read conversations. Tools that write are offered
+only where the user allows it.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from recto.sources.vault_tools import reading_tools, writing_tools
 from recto.store.fact import MCP_CLIENT
 from recto.summary.prompt import transcribe
 from recto.turn.session import ChatSession
-from recto.wire import dumps
+from recto.wire import Json, dumps
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -45,46 +45,45 @@ INSTRUCTIONS = (
     "Recto keeps conversations, notes and facts. Search first; then read the messages or documents that were found, "
     "by their numbers and paths."
 )
-_CONVERSATION = {"type": "string", "description": "its number, such as #3, its id or its title"}
-SEARCH = Tool(
+
+
+def _tool(name: str, description: str, required: str = "", **properties: Json) -> Tool:
+    schema: Json = {"type": "object", "properties": properties}
+    return Tool(name, description, schema | ({"required": [required]} if required else {}))
+
+
+def _said(text: str) -> Json:
+    return {"type": "string", "description": text}
+
+
+def _counted(text: str) -> Json:
+    return {"type": "integer", "description": text}
+
+
+NAMED = "its number, such as #3, its id or its title"
+SEARCH = _tool(
     "search_conversations",
     "Search all stored conversations by words and by meaning. Gives passages, word for word, with their places.",
-    {
-        "type": "object",
-        "properties": {
-            "query": {"type": "string", "description": "what to look for"},
-            "conversation": {**_CONVERSATION, "description": f"only in this one: {_CONVERSATION['description']}"},
-            "limit": {"type": "integer", "description": f"at most {MOST_FOUND}; 10 unless given"},
-        },
-        "required": ["query"],
-    },
+    "query",
+    query=_said("what to look for"),
+    conversation=_said(f"only in this one: {NAMED}"),
+    limit=_counted(f"at most {MOST_FOUND}; 10 unless given"),
 )
-LIST = Tool(
-    "list_conversations",
-    "List stored conversations, the latest first.",
-    {"type": "object", "properties": {"limit": {"type": "integer"}}},
-)
-READ = Tool(
+LIST = _tool("list_conversations", "List stored conversations, the latest first.", limit={"type": "integer"})
+READ = _tool(
     "read_conversation",
     "Read messages of a stored conversation, word for word, by their numbers.",
-    {
-        "type": "object",
-        "properties": {
-            "conversation": _CONVERSATION,
-            "first": {"type": "integer", "description": "number of the first message; the latest ones unless given"},
-            "last": {"type": "integer", "description": f"number of the last one; at most {MOST_READ} are read"},
-        },
-        "required": ["conversation"],
-    },
+    "conversation",
+    conversation=_said(NAMED),
+    first=_counted("number of the first message; the latest ones unless given"),
+    last=_counted(f"number of the last one; at most {MOST_READ} are read"),
 )
-RECALL = Tool(
+RECALL = _tool(
     "recall",
     "Bring back archived messages of one conversation, verbatim, by a question or by their numbers.",
-    {
-        "type": "object",
-        "properties": {"conversation": _CONVERSATION, **RECALL_TOOL.schema["properties"]},
-        "required": ["conversation"],
-    },
+    "conversation",
+    conversation=_said(NAMED),
+    **RECALL_TOOL.schema["properties"],
 )
 
 
@@ -99,9 +98,12 @@ def mcp_tools(desk: AsyncDesk, *, allow_write: bool) -> list[LocalTool]:
 def _conversation_tools(desk: AsyncDesk) -> list[LocalTool]:
     store, archive = desk.store, desk.engine.archive
 
+    def find(arguments: Arguments) -> Conversation:
+        return find_conversation(store, str(arguments["conversation"]))
+
     def search(arguments: Arguments) -> str:
-        named, limit = arguments.get("conversation"), _whole(arguments, "limit", 10, MOST_FOUND)
-        home = _find(desk, named).id if named else None
+        limit = _number(arguments, "limit", 10, MOST_FOUND)
+        home = find(arguments).id if arguments.get("conversation") else None
         archive.catch_up()
         found = search_messages(archive, store, MessageQuery(str(arguments["query"]), home, limit=limit))
         hits = [
@@ -118,22 +120,22 @@ def _conversation_tools(desk: AsyncDesk) -> list[LocalTool]:
         return dumps({"found": hits} | ({"note": found.note} if found.note else {}))
 
     def list_them(arguments: Arguments) -> str:
-        found = store.tree.conversations(limit=_whole(arguments, "limit", 20, 100))
+        found = store.tree.conversations(limit=_number(arguments, "limit", 20, 100))
         listed = [{"conversation": f"#{c.number}", "title": c.title, "updated": c.updated} for c in found]
         return dumps({"conversations": listed})
 
     def read(arguments: Arguments) -> str:
-        home = _find(desk, arguments["conversation"])
+        home = find(arguments)
         if home.head is None:
             return "There is no message yet."
         newest = store.tree.message(home.head).said
-        last = _whole(arguments, "last", newest, newest)
-        first = _whole(arguments, "first", max(1, last - 9), newest)
+        last = _number(arguments, "last", newest, newest)
+        first = _number(arguments, "first", max(1, last - 9), newest)
         stretch = store.tree.numbered_stretch(home.head, first, min(last, first + MOST_READ - 1))
         return "\n\n".join(f"#{message.said} {transcribe(message)}" for message in stretch) or "There is nothing there."
 
     def recall(arguments: Arguments) -> str:
-        home = _find(desk, arguments["conversation"])
+        home = find(arguments)
         archive.catch_up()
         return recall_tool(archive, store, ChatSession(home.id, home.head)).run(arguments)
 
@@ -153,7 +155,7 @@ def _memory_tools(desk: AsyncDesk) -> list[LocalTool]:
         return learned_in_words(learned.fact.number, learned.fact.marked_text, is_new=learned.is_new)
 
     def forget(arguments: Arguments) -> str:
-        return f"Forgotten: fact {facts.forget(_whole(arguments, 'number', 0, 999_999_999)).number}."
+        return f"Forgotten: fact {facts.forget(_number(arguments, 'number', 0, 999_999_999)).number}."
 
     return [
         LocalTool(RECALL_FACTS_TOOL, recall_facts),
@@ -162,11 +164,7 @@ def _memory_tools(desk: AsyncDesk) -> list[LocalTool]:
     ]
 
 
-def _find(desk: AsyncDesk, named: object) -> Conversation:
-    return find_conversation(desk.store, str(named))
-
-
-def _whole(arguments: Arguments, name: str, otherwise: int, most: int) -> int:
+def _number(arguments: Arguments, name: str, otherwise: int, most: int) -> int:
     value = arguments.get(name)
     if value is None:
         return otherwise
@@ -187,13 +185,14 @@ def mcp_server(tools: Sequence[LocalTool]) -> "Server[Any]":
         return ListToolsResult(tools=[_offered(each) for each in tools])
 
     async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
-        if (found := by_name.get(params.name)) is None:
-            return _result(f"there is no tool {params.name[:100]!r}", is_error=True)
         try:
+            if (found := by_name.get(params.name)) is None:
+                raise Invalid(f"there is no tool {params.name[:100]!r}")
             call = ToolCall("", params.name, json.dumps(params.arguments or {}))
-            return _result(await asyncio.to_thread(found.run, arguments_of(call, found.tool)))
+            text, is_error = await asyncio.to_thread(found.run, arguments_of(call, found.tool)), False
         except RectoError as why:
-            return _result(why.message, is_error=True)
+            text, is_error = why.message, True
+        return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
 
     return Server(
         "recto",
@@ -215,15 +214,8 @@ def _offered(each: LocalTool) -> OfferedMcpTool:
     )
 
 
-def _result(text: str, *, is_error: bool = False) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
-
-
-async def serve_stdio(desk: AsyncDesk, *, allow_write: bool) -> None:
+async def serve_stdio(server: "Server[Any]") -> None:
     from mcp.server.stdio import stdio_server  # only to serve
 
-    async with desk:
-        await desk.follow()
-        server = mcp_server(mcp_tools(desk, allow_write=allow_write))
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())

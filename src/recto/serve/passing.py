@@ -1,25 +1,41 @@
 """Requests in the modes `record` and `passthrough`: the client's bytes go to the provider, the provider's come back.
 
-Where the provider speaks another format, or runs in this process, the request and the reply are translated.
+Where the provider speaks another format, or runs in this process, the request and the reply are translated. What comes
+back is read beside the client: to know what it cost and, in `record`, to store it.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
-from functools import partial
 from math import prod
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.errors import Invalid, ProviderError, SpendLimit, StoreError
-from recto.providers.client import ClientRequest
-from recto.providers.client_formats import ClientFormat, rendered_body, with_member, with_model
-from recto.providers.model import Attempt, Done, Model, Provider, ReplyLimit, ReplyMeter, ReplyPart, limited
-from recto.providers.remote import RemoteProvider, embeddings_url, remote_of
-from recto.serve.access import cap_of
+from recto.base.background import FOREGROUND
+from recto.base.ids import new_id
+from recto.chat.blocks import Block, written_text
+from recto.chat.message import Message, MessageBuilder, Status, Usage, now
+from recto.errors import Invalid, ProviderError, RectoError, SpendLimit, StoreError
+from recto.providers.client_formats import OPENAI
+from recto.providers.families import VocabularyCounter, thinks_unseen
+from recto.providers.forwarding import (
+    body_pieces,
+    embeddings_url,
+    forwarded,
+    remote_of,
+    rendered_body,
+    with_member,
+    with_model,
+)
+from recto.providers.http import BAD_DATA, ReplyReader, ReportedError
+from recto.providers.model import Attempt, Done, Model, Provider, ReplyPart, says_something
+from recto.providers.remote import RemoteProvider
+from recto.providers.reply_limit import ReplyLimit, ReplyMeter, limited
+from recto.providers.sse import MAX_EVENT_BYTES, EventReader, ServerEvent
+from recto.sentences.priority import priority_of
 from recto.serve.charging import (
     EMBEDDING_FIELDS,
     CallBound,
@@ -28,18 +44,16 @@ from recto.serve.charging import (
     bound_of,
     check_fields,
     check_members,
-    check_passed,
-    cost_of,
     embedding_bound,
     embedding_cost,
 )
-from recto.serve.gateway import Gateway, header_text
-from recto.serve.heard_reply import HeardBytes, HeardReply
-from recto.serve.recording import Recording, begin_recording
-from recto.serve.spans import ReplyTrace
-from recto.store.clients import AccessKey
-from recto.turn.spending import SpendCap, unpriced_refusal
-from recto.window.request import Entry
+from recto.serve.gateway import cap_of
+from recto.serve.placement import place
+from recto.serve.replies import Call, ServedReply, model_headers
+from recto.turn.incoming_message import delta_of
+from recto.turn.spending import SpendCap, check_limits, priced, unpriced_refusal
+from recto.window.calibration import is_believable
+from recto.window.request import Entry, Request
 from recto.wire import Json, loads
 
 log = logging.getLogger(__name__)
@@ -48,78 +62,207 @@ log = logging.getLogger(__name__)
 MOST_UNREAD = 256
 
 
-class PassedHead(Struct, frozen=True):
-    """How an answer begins."""
+# -- the copy that is read beside the client
 
+# What providers wrap a reply in, and what they say about it there. The model wrote everything else, even below fields
+# with these names: a client chooses the names of a tool's arguments.
+WRAPPERS = frozenset(
+    {"choices", "delta", "message", "content", "content_block", "tool_calls", "function", "custom", "reasoning_details"}
+)
+ABOUT = frozenset(
+    {"id", "object", "created", "model", "role", "type", "finish_reason", "native_finish_reason", "stop_reason"}
+    | {"system_fingerprint", "service_tier", "provider", "logprobs", "usage", "timings"}
+)
+
+
+class HeardReply:
+    """The copy of a reply that is stored: all of it, or as much as its limit allows.
+
+    Made of the parts of a translated reply or, with a `reader`, of a provider's bytes. Bytes that cannot be read are
+    passed on all the same.
+    """
+
+    def __init__(self, meter: ReplyMeter, reader: ReplyReader | None = None, *, is_stream: bool = True) -> None:
+        self.done: Done | None = None
+        self._meter, self._builder = meter, MessageBuilder()
+        self._reader, self._is_stream = reader, is_stream
+        self._events, self._whole, self._is_lost = EventReader(), bytearray(), False
+        self._sent: list[str] = []
+        self.sent_chars = 0
+        self._unread = 0
+        """Bytes since the last part of the reply."""
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self._builder.blocks
+
+    @property
+    def text(self) -> str:
+        """What the model visibly wrote: by the provider's own data, which may hold more than the blocks do, or else by
+        the blocks."""
+        return "".join(self._sent or map(written_text, self.blocks))
+
+    @property
+    def note(self) -> str:
+        """Why the copy ends before the reply does."""
+        return self._meter.note or (self.done.note if self.done else "")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will be kept."""
+        return self._is_lost or bool(self.note)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether we know what the model wrote: all of it, or what had arrived of a broken stream. A reply in one piece
+        may have been written and never have arrived."""
+        if self.is_over or self.done or self._reader is None:
+            return not self.is_over
+        return self._is_stream and (not self._unread or bool(self.text))
+
+    def take(self, part: ReplyPart) -> None:
+        if isinstance(part, Done):
+            self.done = part
+        elif (taken := self._meter.take(part)) and not isinstance(taken, Attempt | Done):
+            self._builder.add(delta_of(taken))
+
+    def add(self, chunk: bytes) -> None:
+        if self._is_lost:
+            return
+        if self._is_stream:
+            self._unread += len(chunk)
+            self._read(lambda reader: self._parts(reader, self._events.feed(chunk)))
+            size = max(self._unread, self.sent_chars)
+        else:
+            self._whole += chunk
+            size = len(self._whole)
+        if size > MAX_EVENT_BYTES:
+            log.warning("a reply that was passed on is too large to be read to its end")
+            self._is_lost, self._whole = True, bytearray()
+
+    def end(self) -> None:
+        if self._is_lost:
+            return
+        if not self._is_stream:
+            self._read(lambda reader: reader.whole(self._noted(bytes(self._whole))))
+        elif self.done is None:
+            self._read(lambda reader: reader.end())
+
+    def _parts(self, reader: ReplyReader, events: Sequence[ServerEvent]) -> Sequence[ReplyPart]:
+        found: list[ReplyPart] = []
+        for event in events:
+            parts = reader.read(event)
+            if event.data.lstrip().startswith("{"):
+                if not self.note:  # else it counts with its bound
+                    self._noted(event.data)
+                self._unread = 0 if any(map(says_something, parts)) else self._unread
+            found += parts
+        return found
+
+    def _noted(self, text: str | bytes) -> Json:
+        """The provider's data, whose texts count."""
+        data = loads(text)
+        texts = list(_texts(data, is_wrapper=True))
+        self._sent += texts
+        self.sent_chars += sum(map(len, texts))
+        return data
+
+    def _read(self, read: Callable[[ReplyReader], Sequence[ReplyPart]]) -> None:
+        assert self._reader
+        try:
+            for part in read(self._reader):
+                self.take(part)
+        except (*BAD_DATA, ReportedError):
+            log.warning("a reply that was passed on could not be read", exc_info=True)
+            self._is_lost = True
+
+
+def _texts(data: Json, *, is_wrapper: bool) -> Iterator[str]:
+    """All texts in an answer that the model may have written."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, list):
+        for each in data:
+            yield from _texts(each, is_wrapper=is_wrapper)
+    elif isinstance(data, dict):
+        for name, each in data.items():
+            if not (is_wrapper and name in ABOUT):
+                yield from _texts(each, is_wrapper=is_wrapper and name in WRAPPERS)
+
+
+def cost_of(bound: CallBound, heard: HeardReply, error: BaseException | None, *, is_refused: bool) -> CallCost:
+    """By the usage that the provider reported, or else by our count of what arrived. A call that was refused, or never
+    left, costs nothing. `is_refused`: the provider answered with an error."""
+    model, usage = bound.model, heard.done.usage if heard.done else None
+    if usage and is_believable(usage):
+        return CallCost(priced(model, usage).cost_usd, usage)
+    may_cost = not isinstance(error, ProviderError) or error.may_cost
+    if is_refused or (error and not heard.done and not heard.blocks and not may_cost):
+        return CallCost(0.0)
+    if thinks_unseen(model.id) or not heard.is_read:  # nobody can count what we did not see
+        return CallCost(bound.most)
+    output = VocabularyCounter(model, OPENAI.format).text(heard.text).tokens if bound.most else 0
+    counted = priced(model, Usage(bound.tokens, output, reported=False)).cost_usd
+    return CallCost(min(counted, bound.most) if counted is not None and bound.most is not None else counted)
+
+
+# -- requests
+
+
+class PassedHead(Struct, frozen=True):
     status: int
     media_type: str
 
 
-class PassedRequest:
-    """A client's request on its way to a provider."""
+class PassedRequest(ServedReply):
+    """A client's request on its way to a provider. As it is, its parts are a PassedHead and bytes; translated, they are
+    parts of a reply."""
 
-    def __init__(
-        self,
-        gateway: Gateway,
-        key: AccessKey,
-        format: ClientFormat,
-        body: bytes,
-        *,
-        records: bool,
-        named: str | None,
-        traceparent: str | None = None,
-    ) -> None:
-        self._gateway, self._key, self._format, self._named = gateway, key, format, named
-        self._records, self._body = records, body
-        # what the client has not read yet; the provider waits for a slow client
-        self._out: asyncio.Queue[Any] = asyncio.Queue(MOST_UNREAD)
-        self._is_read = True
-        self._recording: Recording | None = None
+    def __init__(self, call: Call, body: bytes, *, records: bool) -> None:
+        self._data, self._body = _read(body), body
+        self._is_stream = self._data.get("stream") is True
+        super().__init__(call, call.trace("record", is_stream=self._is_stream), MOST_UNREAD)
+        self._format, self._conversation, self._records = call.format, call.conversation, records
+        self._name = self.gateway.model_for(self._key, self._data["model"])
+        self._request: Request | None = None
+        """As it is stored, without its bytes."""
         self._charge: int | None = None
         self._shortened: int | None = None
-        self.data = _read(body)
-        self._trace = ReplyTrace("record", traceparent, is_stream=self.is_stream)
-        self.name = gateway.model_for(key, str(self.data["model"]))
-
-    @property
-    def is_stream(self) -> bool:
-        return self.data.get("stream") is True
+        self._refusal: ProviderError | None = None
 
     @property
     def headers(self) -> dict[str, str]:
-        recorded = self._recording
         mode = "record" if self._records else "passthrough"
-        told = {"x-recto-mode": mode, "x-recto-model": header_text(self._model.name)}
-        if self._shortened is not None:
-            told["x-recto-max-tokens"] = str(self._shortened)
-        if recorded is None:
-            return told
-        home = recorded.placement.session.conversation
-        return told | {"x-recto-conversation": home, "x-recto-request": recorded.request}
+        headers = {"x-recto-mode": mode, **model_headers(self._model.name, self._shortened)}
+        if self._request:
+            headers |= {"x-recto-conversation": self._request.conversation, "x-recto-request": self._request.id}
+        return headers
 
     async def prepare(self) -> None:
         """Reads the request, and stores it with the most that it can cost; or that alone."""
-        await self._gateway.check_spending(self._key)
-        builder = self._gateway.engine.builder
-        self._provider: Provider = builder.provider(self.name)
-        self._model: Model = await builder.model(self.name)
-        remote = remote_of(self._provider)
-        self.remote: RemoteProvider | None = remote if self._provider.format.name == self._format.name else None
-        self.asked: ClientRequest | None = None
-        if self.remote is None:
-            self.asked = self._format.read_request(self._body, pass_on=True)
-        cap, sent = cap_of(self._key), self._rendered(None)
-        self._bound = await bound_of(sent, self.data, self._provider.format, self._model)
+        await self.gateway.check_spending(self._key)
+        builder, cap = self.gateway.engine.builder, cap_of(self._key)
+        self._provider: Provider = builder.provider(self._name)
+        self._model: Model = await builder.model(self._name)
+        is_same = self._provider.format.name == self._format.name
+        self._remote: RemoteProvider | None = remote_of(self._provider) if is_same else None
+        self.asked = None if self._remote else self._format.read_request(self._body, pass_on=True)
+        """The request in our values, where it is translated."""
+        sent = self._rendered(None)
+        self._bound = await bound_of(sent, self._data, self._provider.format, self._model)
         if cap and self._bound.most is None:
             raise unpriced_refusal(cap.key, self._model.name)
         if cap and self._bound.most:
-            check_passed(cap.key, self._body, self.data, self._format)
+            check_members(self._body)
+            check_fields(cap.key, self._data, self._format.bounded)
         self._body = b"" if self.asked else sent
         if self._records:
-            at = (self._gateway, self._key.name, self._named)
-            format = self._provider.format.name
-            self._recording = await begin_recording(*at, self._entries(), self._model, format)
-        self.data.pop("messages", None)  # read, and large
+            at = (self.gateway, self._key.name, self._conversation, self._model.name)
+            with FOREGROUND.begin():
+                self.placement = await place(*at, self._entries())
+        self._data.pop("messages", None)  # read, and large
+        reader = self._format.reader() if self._remote else None
+        self._heard = HeardReply(ReplyMeter(*self._limit), reader, is_stream=self._is_stream)
         try:
             self._body = await self._reserved(sent, cap)
         except BaseException:
@@ -128,210 +271,188 @@ class PassedRequest:
 
     def _rendered(self, max_tokens: int | None) -> bytes:
         """The body as it is sent; with `max_tokens`, where a limit shortens the reply."""
-        if self.remote is not None:
+        if self._remote is not None:
             body = with_model(self._body, self._model.id)
-            return body if max_tokens is None else with_member(body, self.remote.length_field, max_tokens)
+            return body if max_tokens is None else with_member(body, self._remote.length_field, max_tokens)
         assert self.asked is not None
-        kept = self._provider.format.name == self._format.name
-        parameters = self.asked.parameters if kept else replace(self.asked.parameters, extra={})
-        parameters = parameters if max_tokens is None else replace(parameters, max_tokens=max_tokens)
+        parameters = self.asked.parameters
+        if self._provider.format.name != self._format.name:
+            parameters = replace(parameters, extra={})
+        if max_tokens is not None:
+            parameters = replace(parameters, max_tokens=max_tokens)
         asked = replace(self.asked, parameters=parameters)
         return rendered_body(asked, self._provider.format, self._provider.name, self._model.id)
 
-    async def _reserved(self, body: bytes, cap: SpendCap | None) -> bytes:
-        """The body to send, once the most that it can cost is stored. A reply without a given length is shortened to
-        what the limits leave."""
-        try:
-            await self._reserve(body, cap)
-        except SpendLimit as why:
-            if (longest := self._bound.shorter(why)) is None:
-                raise
-            self._shortened, self._bound = longest, replace(self._bound, longest=longest)
-            body = self._rendered(longest)
-            await self._reserve(body, cap)
-        return body
-
-    async def _reserve(self, body: bytes, cap: SpendCap | None) -> None:
-        if self._recording:
-            await self._recording.save(body, self._bound, cap)
-            return
-        at = (self._gateway.store, self._key.name, cap, self._gateway.desk.settings.spend, "passthrough", self._bound)
-        self._charge = await self._gateway.store.do(begin_charge, *at)
-
-    async def _settle(self, heard: HeardReply, cost: CallCost, error: Exception | None) -> None:
-        """A bound that cannot be settled stays counted."""
-        try:
-            if self._recording:
-                await self._recording.end(heard, self._trace, cost, error)
-            elif self._charge is not None:
-                settle = self._gateway.store.charges.settle
-                await self._gateway.store.do(settle, self._charge, cost.cost_usd, cost.usage)
-        except StoreError:
-            log.exception("the cost of a request could not be stored")
-
-    async def end_delivery(self, *, is_delivered: bool) -> None:
-        self._is_read = False
-        self._drop_unread()
-        if self._recording:
-            await self._recording.placement.end_delivery(is_delivered=is_delivered)
-
     def _entries(self) -> list[Entry]:
-        """Instructions stand outside of a conversation, and results of one round together."""
+        """Instructions are not part of a conversation, and results of one round go together."""
         said: list[Entry] = []
-        messages = self.data.get("messages")
+        messages = self._data.get("messages")
         if not isinstance(messages, list):
             raise Invalid("messages must be a list.", field="messages")
-        for group in self._format.read_messages(messages):
-            for entry in group:
-                if entry.role == "tool" and said and said[-1].role == "tool":
-                    said[-1] = Entry("tool", said[-1].blocks + entry.blocks)
-                elif entry.role != "system" and entry.blocks:
-                    said.append(entry)
+        for entry in (entry for group in self._format.read_messages(messages) for entry in group):
+            if entry.role == "tool" and said and said[-1].role == "tool":
+                said[-1] = Entry("tool", said[-1].blocks + entry.blocks)
+            elif entry.role != "system" and entry.blocks:
+                said.append(entry)
         if not said:
             raise Invalid("messages must have at least one message.", field="messages")
         return said
 
-    # -- as it is
-
-    def begin_raw(self) -> "asyncio.Task[None]":
-        return self._gateway.begin(self._run_raw())
-
-    async def _run_raw(self) -> None:
-        assert self.remote is not None
-        reply = HeardReply(ReplyMeter(*self._limit))
-        heard = HeardBytes(self._format.reader(), reply, is_stream=self.is_stream)
-        error: Exception | None = None
-        failure: Exception | None = None
-        is_refused = False
-        try:
-            async with self.remote.forwarded(self.remote.url, self._body) as response:
-                media_type = response.headers.get("content-type", "application/json")
-                await self._out.put(PassedHead(response.status_code, media_type))
-                is_refused = not response.is_success
-                async for chunk in response.aiter_bytes():
-                    self._trace.hear()
-                    if not is_refused:
-                        heard.add(chunk)
-                    if self._is_read:
-                        await self._out.put(chunk)
-                    elif is_refused or heard.is_over:
-                        break  # nobody reads the rest
-                if not is_refused:
-                    heard.end()
-                else:
-                    error = ProviderError(f"{self._model.provider} answered with status {response.status_code}")
-        except Exception as why:
-            error = failure = why
-        except asyncio.CancelledError:
-            self._drop_unread()  # else the end would wait for a client that does not read
-            raise
-        finally:
-            cost = cost_of(self._bound, reply, error, is_refused=is_refused, is_read=heard.is_read)
-            await asyncio.shield(self._settle(reply, cost, error))
-            await self._put(failure)  # told last: whoever hears of it may ask at once what it cost
-
     @property
     def _limit(self) -> tuple[ReplyLimit, int | None]:
         """The limit of the reply, and the tokens that the client asks for."""
-        settings, asked = self._gateway.desk.settings, self.data
+        settings, asked = self.gateway.desk.settings, self._data
         tokens, choices = asked.get("max_completion_tokens") or asked.get("max_tokens"), asked.get("n")
         counts = [each for each in (tokens, choices) if type(each) is int and each > 0]
         limit = ReplyLimit(settings.reply.max_characters, settings.tools.call_limit)
         return limit, prod(counts) if tokens in counts else None
 
-    def _drop_unread(self) -> None:
-        while not self._out.empty():
-            self._out.get_nowait()
-
-    async def _put(self, what: Any) -> None:
-        if self._is_read:
-            await self._out.put(what)
-
-    async def head(self) -> PassedHead:
-        """How the answer begins. Raises where there is none."""
-        first = await self._out.get()
-        if isinstance(first, PassedHead):
-            return first
-        raise first if isinstance(first, BaseException) else ProviderError("The provider gave no answer.")
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        while isinstance(chunk := await self._out.get(), bytes):
-            yield chunk
-
-    # -- translated
-
-    def begin(self) -> "asyncio.Task[None]":
-        return self._gateway.begin(self._run())
-
-    async def _run(self) -> None:
-        heard = HeardReply(ReplyMeter(*self._limit))
-        error: Exception | None = None
+    async def _reserved(self, body: bytes, cap: SpendCap | None) -> bytes:
+        """The body to send, once the most that it can cost is stored. A reply without a given length is shortened to
+        what the limits leave."""
         try:
-            stream = self._provider.stream(self._body, "reply")
-            async with aclosing(limited(stream, *self._limit)) as parts:
-                async for part in parts:
-                    self._trace.hear()
-                    heard.take(part)
-                    if not isinstance(part, Done | Attempt):
-                        await self._put(part)
-        except Exception as why:
-            error = why
-        finally:
-            cost = cost_of(self._bound, heard, error, is_refused=False, is_read=not heard.note)
-            await asyncio.shield(self._settle(heard, cost, error))
-        if last := error or heard.done:
-            await self._put(last)
+            await self.gateway.store.do(self._reserve, body, cap)
+        except SpendLimit as why:
+            if (longest := self._bound.shorter(why)) is None:
+                raise
+            self._shortened, self._bound = longest, replace(self._bound, longest=longest)
+            body = self._rendered(longest)
+            await self.gateway.store.do(self._reserve, body, cap)
+        return body
 
-    async def parts(self) -> AsyncGenerator[ReplyPart, None]:
-        while True:
-            part = await self._out.get()
-            if isinstance(part, BaseException):
-                raise part
-            yield part
-            if isinstance(part, Done):
-                return
+    def _reserve(self, body: bytes, cap: SpendCap | None) -> None:
+        """In the store's thread; raises SpendLimit where it costs too much."""
+        store, limits = self.gateway.store, self.gateway.desk.settings.spend
+        if self.placement is None:
+            self._charge = begin_charge(store, self._key.name, cap, limits, "passthrough", self._bound)
+            return
+        session = self.placement.session
+        request = Request(
+            new_id(),
+            session.conversation,
+            "reply",
+            self._model.name,
+            self._provider.format.name,
+            {},
+            body_pieces(body),
+            message=session.head,
+            created=now(),
+            at_most_usd=self._bound.most,
+        )
+        with store.database.write():
+            check_limits(store, limits, request, cap=cap)
+            store.records.save(request, store.records.latest(request.conversation))
+        self._request = replace(request, pieces=())
 
+    async def _receive(self) -> Done:
+        if self._remote is None:
+            await self._translate()
+        else:
+            await self._pass_on(self._remote)
+        return self._heard.done or Done("stop")
 
-class PassedAnswer(Struct, frozen=True):
-    head: PassedHead
-    body: bytes
+    async def _pass_on(self, remote: RemoteProvider) -> None:
+        heard = self._heard
+        async with forwarded(remote, remote.url, self._body) as response:
+            if not response.is_success:
+                self._refusal = ProviderError(f"{self._model.provider} answered with status {response.status_code}")
+            media_type = response.headers.get("content-type", "application/json")
+            await self._put(PassedHead(response.status_code, media_type))
+            async for chunk in response.aiter_bytes():
+                self._trace.note_part()
+                if not self._refusal:
+                    heard.add(chunk)
+                if not self._is_read and (self._refusal or heard.is_over):
+                    break  # nobody reads the rest
+                await self._put(chunk)
+            if not self._refusal:
+                heard.end()
 
+    async def _translate(self) -> None:
+        stream = self._provider.stream(self._body, "reply")
+        async with aclosing(limited(stream, *self._limit)) as parts:
+            async for part in parts:
+                self._trace.note_part()
+                self._heard.take(part)
+                if not isinstance(part, Done | Attempt):
+                    await self._put(part)
 
-class PassedEmbeddings:
-    """A client's request for vectors, on its way to a provider."""
-
-    def __init__(self, gateway: Gateway, key: AccessKey, body: bytes) -> None:
-        self._gateway, self._key, self._body, self._data = gateway, key, body, _read(body)
-        self._name = gateway.model_for(key, str(self._data["model"]))
-
-    async def answer(self) -> PassedAnswer:
-        gateway, cap = self._gateway, cap_of(self._key)
-        await gateway.check_spending(self._key)
-        builder = gateway.engine.builder
-        remote, url = embeddings_url(builder.provider(self._name))
-        model = builder.known_model(self._name)
-        assert model is not None, "its provider is known"
-        bound = embedding_bound(self._body, model)
-        if cap and bound.most:
-            check_members(self._body)
-            check_fields(cap.key, self._data, EMBEDDING_FIELDS)
-        at = (gateway.store, self._key.name, cap, gateway.desk.settings.spend, "embeddings", bound)
-        charge = await gateway.store.do(begin_charge, *at)
-        return await self._sent(remote, url, with_model(self._body, model.id), bound, charge)
-
-    async def _sent(self, remote: RemoteProvider, url: str, body: bytes, bound: CallBound, charge: int) -> PassedAnswer:
-        cost = CallCost(bound.most)
+    async def _settle(self, error: BaseException | None) -> None:
+        why = self._refusal if error is None or isinstance(error, asyncio.CancelledError) else error
+        cost = cost_of(self._bound, self._heard, why, is_refused=self._refusal is not None)
         try:
-            async with remote.forwarded(url, body) as response:
-                found, media_type = await response.aread(), response.headers.get("content-type", "application/json")
-            cost = embedding_cost(bound, found) if response.is_success else CallCost(0.0)
-        except ProviderError as why:
-            cost = cost if why.may_cost else CallCost(0.0)
-            raise
-        finally:
-            settle = partial(self._gateway.store.charges.settle, charge, cost.cost_usd, cost.usage)
-            await asyncio.shield(self._gateway.store.do(settle))
-        return PassedAnswer(PassedHead(response.status_code, media_type), found)
+            if self._request:
+                await self._record(self._request, cost, why)
+            elif self._charge is not None:
+                settle = self.gateway.store.charges.settle
+                await self.gateway.store.do(settle, self._charge, cost.cost_usd, cost.usage)
+        except StoreError:  # a bound that cannot be settled stays counted
+            log.exception("the cost of a request could not be stored")
+
+    async def _record(self, request: Request, cost: CallCost, error: BaseException | None) -> None:
+        """Stores the end of the reply: all of it, its beginning, or why there is none; and what it cost."""
+        assert self.placement
+        done, blocks = self._heard.done, self._heard.blocks
+        told = error.message if isinstance(error, RectoError) else repr(error) if error else self._heard.note or None
+        outcome: dict[str, Any] = {"finish": done.finish if done else "error"} | ({"error": told} if told else {})
+        status: Status = "error" if error and not done else "done" if done and not self._heard.note else "stopped"
+        message = Message(
+            new_id(),
+            "assistant",
+            blocks,
+            parent=request.message,
+            status=status,
+            error=told,
+            provider=self._model.provider,
+            model=self._model.name,
+            request=request.id,
+            usage=replace(cost.usage, cost_usd=cost.cost_usd) if cost.usage else None,
+        )
+        outcome["cost_usd"] = cost.cost_usd
+        await self.gateway.store.do(self._write, replace(message, priority=priority_of(message)), outcome)
+        if not done:
+            await self.placement.end_delivery(is_delivered=False)
+        self.gateway.engine.archive.wake()
+        self.gateway.engine.checkpoints.wake()
+        await self.gateway.tell(request.id, message if blocks else None, self._trace, error)
+
+    def _write(self, message: Message, outcome: dict[str, Any]) -> None:
+        assert self.placement
+        assert message.request
+        with self.gateway.store.database.write():
+            if message.blocks:
+                self.gateway.store.tree.append(self.placement.session.conversation, message)
+                self.placement.note_reply(message.id, message.blocks)
+            self.gateway.store.records.outcome(message.request, **outcome)
+
+
+async def pass_embeddings(call: Call, body: bytes) -> tuple[PassedHead, bytes]:
+    """The provider's answer to a client's request for vectors."""
+    gateway, cap, data = call.gateway, cap_of(call.key), _read(body)
+    name = gateway.model_for(call.key, data["model"])
+    await gateway.check_spending(call.key)
+    builder = gateway.engine.builder
+    remote, url = embeddings_url(builder.provider(name))
+    model = builder.known_model(name)
+    assert model is not None, "its provider is known"
+    bound = embedding_bound(body, model)
+    if cap and bound.most:
+        check_members(body)
+        check_fields(cap.key, data, EMBEDDING_FIELDS)
+    at = (gateway.store, call.key.name, cap, gateway.desk.settings.spend, "embeddings", bound)
+    charge = await gateway.store.do(begin_charge, *at)
+    cost = CallCost(bound.most)
+    try:
+        async with forwarded(remote, url, with_model(body, model.id)) as response:
+            answer, media_type = await response.aread(), response.headers.get("content-type", "application/json")
+        cost = embedding_cost(bound, answer) if response.is_success else CallCost(0.0)
+    except ProviderError as why:
+        cost = cost if why.may_cost else CallCost(0.0)
+        raise
+    finally:
+        settling = gateway.store.do(gateway.store.charges.settle, charge, cost.cost_usd, cost.usage)
+        await asyncio.shield(settling)
+    return PassedHead(response.status_code, media_type), answer
 
 
 def _read(body: bytes) -> dict[str, Json]:

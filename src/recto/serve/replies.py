@@ -1,189 +1,277 @@
-"""Replies as they go out: whole, as a stream of events, as an error in the client's format."""
+"""ServedReply: a reply on its way to a client. ManagedReply: one whose window was planned.
+
+A task of its own receives the reply and stores it, whether or not the client waits for it; the client reads the parts
+that the task has put aside.
+"""
 
 import asyncio
-import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
-from typing import Protocol
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
 
-from starlette.background import BackgroundTask
+from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
 
-from recto.chat.blocks import Block
-from recto.chat.message import MessageBuilder
-from recto.errors import BrokenPlugin, Busy, Invalid, RectoError, StoreError
-from recto.providers.client_formats import ClientFormat, ReplyWriter
-from recto.providers.model import Attempt, Done, ReplyPart
-from recto.serve.gateway import Gateway
-from recto.serve.incoming_body import BodyTooLarge, while_there
-from recto.turn.incoming_message import delta_of
-from recto.wire import Json, dumpb
+from recto.api.client_turn import ClientTurn, plan_turn, prepare_turn
+from recto.base.background import FOREGROUND
+from recto.chat.message import Message
+from recto.errors import Invalid, NotFound, Overflow, ProviderError, SpendLimit
+from recto.events import ContextCompacted, Event, Replied
+from recto.providers.client import ClientRequest
+from recto.providers.client_formats import ClientFormat
+from recto.providers.model import Done, ReplyPart
+from recto.serve.charging import check_fields
+from recto.serve.gateway import Gateway, cap_of
+from recto.serve.placement import FoundConversation, Placement, place
+from recto.serve.telemetry import ReplyTrace
+from recto.store.clients import AccessKey
+from recto.turn.context import CallOptions
+from recto.turn.exchange import Exchange
+from recto.turn.messages import AnswerAgain
+from recto.turn.spending import shorter_reply
 
-log = logging.getLogger(__name__)
-EVENT_STREAM = "text/event-stream"
 
+class Call(Struct, frozen=True):
+    """A client's request: who asks, by which API, and when."""
 
-class ServedReply(Protocol):
-    """A reply on its way, with what is said about it."""
+    gateway: Gateway
+    request: Request
+    format: ClientFormat
+    key: AccessKey
+    began_s: float
 
     @property
-    def headers(self) -> dict[str, str]: ...
+    def conversation(self) -> str | None:
+        """The one that the client means, by its id or by a name of the client's own."""
+        name = self.request.headers.get("x-recto-conversation")
+        if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
+            raise NotFound("x-recto-conversation must be an id or a name of at most 200 characters.")
+        return name
 
-    def parts(self) -> AsyncGenerator[ReplyPart, None]: ...
+    def trace(self, mode: str, *, is_stream: bool) -> ReplyTrace:
+        return ReplyTrace(mode, self.request.headers.get("traceparent"), is_stream=is_stream)
+
+
+class ServedReply:
+    placement: Placement | None = None
+
+    def __init__(self, call: Call, trace: ReplyTrace, most_unread: int = 0) -> None:
+        """`most_unread`: parts after which the provider waits for a slow client; 0 for no bound."""
+        self.gateway, self._key, self._trace = call.gateway, call.key, trace
+        self._unread: asyncio.Queue[Any] = asyncio.Queue(most_unread)
+        self._is_read = True
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What was done, for clients that want to know."""
+        raise NotImplementedError
+
+    async def _receive(self) -> Done:
+        """Receives and stores the reply; each part goes through `_put`, but for the last."""
+        raise NotImplementedError
+
+    async def _settle(self, error: BaseException | None) -> None:
+        """Stores how the reply ended, and what it cost."""
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        self._task = self.gateway.begin(self._run())
+
+    async def _run(self) -> None:
+        error: BaseException | None = None
+        try:
+            last: Done | Exception = await self._receive()
+        except Exception as why:
+            error = last = why
+        except BaseException as why:
+            error, last = why, ProviderError("The reply was stopped.")
+            if self._unread.full():
+                self._drop_unread()  # else the end would wait for a client that does not read
+        try:
+            await asyncio.shield(self._settle(error))
+        finally:
+            await self._put(last)  # after that: a client that hears of it may ask at once what it cost
+        if error is not None and not isinstance(error, Exception):
+            raise error
+
+    async def _put(self, part: Any) -> None:
+        if self._is_read:
+            await self._unread.put(part)
+
+    def _drop_unread(self) -> None:
+        while not self._unread.empty():
+            self._unread.get_nowait()
+
+    async def parts(self) -> AsyncGenerator[Any, None]:
+        """The parts of the reply, of which the last is Done. Raises what the reply ended with."""
+        while True:
+            part = await self._unread.get()
+            if isinstance(part, BaseException):
+                raise part
+            yield part
+            if isinstance(part, Done):
+                return
+
+    def stop_without_client(self) -> None:
+        """The client has gone: ends the reply too, if the options say so."""
+        if self.gateway.options.on_disconnect == "stop":
+            self._task.cancel()
 
     async def end_delivery(self, *, is_delivered: bool) -> None:
         """The reply has gone out whole, or never will."""
+        self._is_read = False
+        self._drop_unread()
+        if self.placement:
+            await self.placement.end_delivery(is_delivered=is_delivered)
 
 
-class ServerClosing(Busy):
-    """The server ends, and takes no more requests."""
+class ManagedReply(ServedReply):
+    """One request in the mode `manage`: its messages are stored, the window is planned, the reply is kept."""
 
-
-# What an error says about the request it was raised for. Other invalid values are the server's own.
-ABOUT_REQUEST = frozenset({"field", "model"})
-
-
-def for_client(why: Exception) -> Exception:
-    """An error as a client may read it: what is about its own request. Errors of the server's database and of its files
-    name hosts, users and paths: they go to the log, and the client gets one sentence. So does what nobody foresaw."""
-    if isinstance(why, RecursionError):  # what can be read may still be too deep for a later step
-        why = Invalid("The request is nested too deeply.", field="")
-    if not isinstance(why, RectoError):
-        log.error("a request failed", exc_info=why)
-        return why
-    is_own = isinstance(why, Invalid) and not ABOUT_REQUEST.intersection(why.data)
-    if isinstance(why, StoreError) and not isinstance(why, ServerClosing):
-        hidden: RectoError = Busy("The server cannot use its store now. Try again in a moment.")
-    elif is_own or "path" in why.data or isinstance(why, BrokenPlugin):
-        hidden = RectoError("The server is not set up correctly. Its owner finds the reason in its log.")
-    else:
-        return why
-    log.error("a request failed: %s", why.message, exc_info=why)
-    return hidden
-
-
-def error_response(format: ClientFormat, why: Exception) -> Response:
-    """In the client's own format."""
-    error = format.error(for_client(why))
-    status = 413 if isinstance(why, BodyTooLarge) else error.status
-    return json_response(error.body, status, error.headers)
-
-
-def json_response(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(dumpb(value), status, dict(headers or {}), "application/json")
-
-
-async def told_parts(gateway: Gateway, reply: ServedReply, began: float) -> AsyncGenerator[ReplyPart, None]:
-    """The parts, counted by the clock."""
-    is_first = True
-    async with aclosing(reply.parts()) as parts:
-        async for part in parts:
-            if is_first and not isinstance(part, Attempt):
-                gateway.metrics.first_byte.add(time.monotonic() - began)
-                is_first = False
-            if isinstance(part, Done) and part.usage:
-                gateway.metrics.tokens["input"] += part.usage.input
-                gateway.metrics.tokens["output"] += part.usage.output
-            yield part
-    gateway.metrics.whole.add(time.monotonic() - began)
-
-
-class DeliveredStream(StreamingResponse):
-    """A stream that tells when it has ended, also where its client left before anything went out: a generator that was
-    never begun would end without a word."""
+    placement: Placement
+    waiting: ClientTurn
 
     def __init__(
-        self,
-        content: AsyncGenerator[bytes, None],
-        ended: Callable[[], object],
-        headers: Mapping[str, str],
-        status: int = 200,
-        media_type: str = EVENT_STREAM,
+        self, call: Call, request: ClientRequest, bounded: frozenset[str], follows: FoundConversation | None = None
     ) -> None:
-        super().__init__(content, status, headers, media_type)
-        self._content, self._ended = content, ended
+        """`bounded`: fields that a key with a limit may send. `follows`: the reply that the request comes after, where
+        it does not repeat what is before."""
+        super().__init__(call, call.trace("manage", is_stream=request.stream))
+        self._request, self._bounded, self._follows = request, bounded, follows
+        self._conversation = call.conversation if follows is None else None
+        self._engine, self._began_s = call.gateway.engine, call.began_s
+        self._has_begun = False
+        self._left = [*call.gateway.fallbacks(request.model)]
+        self._options = CallOptions(
+            request.model,
+            parameters=request.parameters,
+            tools=request.tools,
+            system=request.system,
+            runs_tools=False,
+        )
+        self._shortened: int | None = None
+        self.compacted = False
+        self._message: Message | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
+    async def prepare(self) -> None:
+        """Stores what is new and records the request. What fails later loses none of it."""
+        if self._request.entries[-1].role == "assistant":
+            other = "" if self._key.mode else "; `x-recto-mode: passthrough` passes on a beginning of the reply"
+            raise Invalid(f"messages must end with what is to be answered{other}.", field="messages")
+        await self.gateway.check_spending(self._key)
+        cap = cap_of(self._key)
+        if cap:
+            check_fields(cap.key, self._request.parameters.extra, self._bounded)
+        at = (self.gateway, self._key.name, self._conversation, self._request.model)
+        with FOREGROUND.begin():
+            self.placement = await place(*at, self._request.entries, self._follows)
+            self._session = self.placement.session
+            self._session.apply(cap=cap)
+            self._options = replace(self._options, notes=self.placement.notes)
             try:
-                await self._content.aclose()
-            finally:
-                self._ended()
+                self.waiting = await self._within_limits()
+            except BaseException:
+                await asyncio.shield(self.end_delivery(is_delivered=False))
+                raise
+        self.gateway.metrics.compactions += self.compacted
 
+    async def _prepared(self) -> ClientTurn:
+        async with self._session.turn_lock():
+            return await prepare_turn(self._engine, self._session, AnswerAgain(), self._note, self._options)
 
-async def streamed(
-    gateway: Gateway,
-    request: Request,
-    writer: ReplyWriter,
-    parts: AsyncGenerator[ReplyPart, None],
-    reply: ServedReply,
-    task: "asyncio.Task[None]",
-) -> Response:
-    """A stream of events. It begins with the first part: what fails before has a status of its own."""
-    first = await while_there(request, anext(parts))
-    if first is None:
-        return await left_alone(gateway, reply, task)
-    is_whole, is_over = False, False
+    async def _note(self, event: Event) -> None:
+        self.compacted |= isinstance(event, ContextCompacted)
+        if isinstance(event, Replied):
+            self._message = event.message
 
-    async def events() -> AsyncGenerator[bytes, None]:
-        nonlocal is_whole, is_over
+    async def _within_limits(self) -> ClientTurn:
+        """A reply without a given length is shortened to what the limits leave."""
         try:
-            for event in writer.write(first):
-                yield event.encoded
-            is_whole = isinstance(first, Done)
-            async for part in parts:
-                for event in writer.write(part):
-                    yield event.encoded
-                is_whole = isinstance(part, Done)
-        except Exception as why:
-            is_over = True
-            for event in writer.error(for_client(why)):
-                yield event.encoded
+            return await self._prepared()
+        except SpendLimit as why:
+            builder, name = self._engine.builder, self._request.model
+            if self._options.parameters.max_tokens:
+                raise
+            self._shortened = shorter_reply(await builder.model(name), await builder.longest_reply(name), why)
+            if self._shortened is None:
+                raise
+            note = f"max_tokens is {self._shortened:,}: that is what the spending limit leaves"
+            parameters = replace(self._options.parameters, max_tokens=self._shortened)
+            self._options = replace(self._options, parameters=parameters, notes=(*self._options.notes, note))
+            return await self._prepared()
 
-    def ended() -> None:
-        if not is_whole and not is_over and gateway.options.on_disconnect == "stop":
-            task.cancel()
-        gateway.begin(reply.end_delivery(is_delivered=is_whole))
+    @property
+    def summary(self) -> str:
+        """The summary in force."""
+        block = self.waiting.planned.loaded.view.compaction
+        return block.summary if block else ""
 
-    return DeliveredStream(events(), ended, {**reply.headers, "cache-control": "no-cache"})
+    @property
+    def headers(self) -> dict[str, str]:
+        total, block = self.waiting.planned.window.total, self.waiting.planned.loaded.view.compaction
+        characters = sum(len(str(getattr(b, "text", ""))) for entry in self._request.entries for b in entry.blocks)
+        sent = max(1, len(self.waiting.request.body))
+        return {
+            "x-recto-conversation": self._session.conversation,
+            "x-recto-request": self.waiting.request.id,
+            "x-recto-mode": "manage",
+            "x-recto-tokens": str(total),
+            "x-recto-tokens-before": str(max(total, total * characters // sent)),
+            "x-recto-compacted": "true" if self.compacted else "false",
+            "x-recto-archived": str(block.messages_archived if block else 0),
+            **model_headers(self.waiting.model.name, self._shortened),
+        }
+
+    def _hear(self, part: ReplyPart) -> None:
+        if not self._has_begun:
+            self.gateway.metrics.first_byte.add(time.monotonic() - self._began_s)
+        self._has_begun = True
+        self._trace.note_part()
+        if self._is_read:
+            self._unread.put_nowait(part)
+
+    async def _receive(self) -> Done:
+        exchange = await self._exchanged()
+        assert self._message is not None
+        self._engine.after_reply(exchange.turn, exchange.planned, is_last=not exchange.calls)
+        self.gateway.sessions.keep(self._session)
+        metrics, usage = self.gateway.metrics, self._message.usage
+        metrics.whole.add(time.monotonic() - self._began_s)
+        if usage:
+            metrics.tokens["input"] += usage.input
+            metrics.tokens["output"] += usage.output
+        return Done(exchange.finish, usage)
+
+    async def _exchanged(self) -> Exchange:
+        """Before the reply has begun, a window that is too long is made smaller, and a model that fails is replaced."""
+        while True:
+            waiting = self.waiting
+            at = (waiting.turn, waiting.planned, waiting.request, waiting.approvals)
+            more = (self._engine.use_tracker, self._engine.streams)
+            exchange = Exchange(*at, *more, listener=self._hear, also=self.placement.note_reply)
+            try:
+                await exchange.run(self._note)
+                return exchange
+            except Overflow as why:
+                if self._has_begun:
+                    raise
+                waiting.turn.shrink(why)
+                planning = plan_turn(self._engine, self._session, waiting.turn, waiting.approvals, self._note)
+                self.waiting = await planning
+            except ProviderError:
+                if self._has_begun or not self._left:
+                    raise
+                self._options = replace(self._options, model=self._left.pop(0))
+                self.waiting = await self._prepared()
+
+    async def _settle(self, error: BaseException | None) -> None:
+        if error:
+            await self.placement.end_delivery(is_delivered=False)
+        await self.gateway.tell(self.waiting.request.id, None if error else self._message, self._trace, error)
 
 
-async def whole(
-    gateway: Gateway,
-    request: Request,
-    write: Callable[[Sequence[Block], Done], Json],
-    parts: AsyncGenerator[ReplyPart, None],
-    reply: ServedReply,
-    task: "asyncio.Task[None]",
-) -> Response:
-    """The reply in one piece, for a client that waits for it."""
-    collected = await while_there(request, _collected(parts))
-    if collected is None:
-        return await left_alone(gateway, reply, task)
-    builder, done = collected
-    response = json_response(write(builder.blocks, done), 200, reply.headers)
-    response.background = BackgroundTask(reply.end_delivery, is_delivered=True)  # runs when all of it has gone out
-    return response
-
-
-async def left_alone(gateway: Gateway, reply: ServedReply, task: "asyncio.Task[None]") -> Response:
-    """Where the client has left before anything of the reply went out."""
-    if gateway.options.on_disconnect == "stop":
-        task.cancel()
-    await reply.end_delivery(is_delivered=False)
-    return Response(status_code=499)
-
-
-async def _collected(parts: AsyncGenerator[ReplyPart, None]) -> tuple[MessageBuilder, Done]:
-    builder, done = MessageBuilder(), Done("stop")
-    async for part in parts:
-        if isinstance(part, Done):
-            done = part
-        elif not isinstance(part, Attempt):
-            builder.add(delta_of(part))
-    return builder, done
+def model_headers(model: str, shortened: int | None) -> Mapping[str, str]:
+    """The model that answers, and the length that a limit left its reply."""
+    text = "".join(char if " " <= char <= "~" else "?" for char in model)
+    return {"x-recto-model": text} | ({} if shortened is None else {"x-recto-max-tokens": str(shortened)})

@@ -1,28 +1,125 @@
-"""Runs the endpoint: binds, serves until it is told to end, and finishes the replies that are on their way."""
+"""Starts and ends the servers: the endpoint as the command line asks for it, its workers, and the MCP server.
+
+`python -m recto.serve.server` is a worker of `recto serve`. Its plan comes over standard input, where the end of the
+input is the end of the worker; its port and then its figures go to standard output. See `workers.py`.
+"""
 
 import asyncio
 import gc
+import hmac
 import ipaddress
-import logging
+import os
+import signal
 import socket
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
+import msgspec
+from msgspec.structs import replace
 from starlette.applications import Starlette
-from starlette.types import ASGIApp
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recto.api.desk import AsyncDesk
+from recto.api.desk import AsyncDesk, new_desk
+from recto.base import locations
+from recto.base.home_files import private_home
 from recto.errors import Invalid
 from recto.serve.app import PATIENCE_S, build_app
-from recto.serve.connections import bounded_config, open_connections
-from recto.serve.gateway import Gateway, ServeOptions
+from recto.serve.connections import QUEUED, BodyLimits, OrderlyServer, bounded_config, open_connections
+from recto.serve.gateway import Gateway
 from recto.serve.mcp_server import mcp_server, mcp_tools, serve_stdio
-from recto.serve.orderly_server import OrderlyServer
-from recto.serve.workers import WorkerPlan
+from recto.serve.telemetry import Metrics, find_collector
+from recto.serve.workers import SECRET_HEADER, Disconnect, Mode, ServeOptions, WorkerPlan
+from recto.store.store import Store
 
-log = logging.getLogger(__name__)
 KEEP_ALIVE_S = 75
 # The command line collects every 50,000 objects, which is best for a start and takes tens of milliseconds at once.
 GC_STEPS = (10_000, 20, 100)
+TELL_S = 1.0
+# Of a worker: on a busy machine the server, which answers everybody, comes first.
+NICE = 5
+
+AddPage = Callable[[Gateway, Starlette, socket.socket], ASGIApp]
+"""Puts a page for people beside the endpoint."""
+
+
+@contextmanager
+def open_store() -> Iterator[Store]:
+    home = locations.find_home()
+    with private_home(home), Store(locations.find_store(home)) as store:
+        yield store
+
+
+def launch(
+    host: str,
+    port: int,
+    *,
+    model: str | None,
+    mode: Mode,
+    fallbacks: Iterable[str],
+    on_disconnect: Disconnect,
+    is_open: bool,
+    settings: dict[str, Any],
+    tell: Callable[[str], object],
+    add_page: AddPage | None = None,
+) -> None:
+    """Serves until SIGINT or SIGTERM."""
+    if is_open and add_page:
+        raise Invalid("--web needs keys, by which it knows its visitors apart: leave out --open")
+    if is_open and not is_loopback(host):
+        raise Invalid(f"--open is for this machine alone, and {host} can be reached from elsewhere")
+    by_model = read_fallbacks(fallbacks)
+    if not is_open:
+        with open_store() as store:
+            if not store.access_keys.all():
+                raise Invalid("there is no key yet: `recto serve keys add NAME` makes one, or --open serves without")
+    with bound_socket(host, port) as bound:
+        desk = new_desk(model=model, settings=settings)
+        limits, collector = BodyLimits(desk.settings.serve.body_mb << 20), find_collector(os.environ)
+        options = ServeOptions(mode, not is_open, by_model, on_disconnect, limits, collector)
+        project = str(desk.project) if desk.project else None
+        plan = WorkerPlan(str(desk.home), project, model, settings, options)
+        address = f"[{host}]" if ":" in host else host
+        place = f"http://{address}:{bound.getsockname()[1]}"
+        tell(f"serving at {place}/v1 ({mode}); Ctrl-C ends it")
+        if add_page:
+            tell(f"the page is at {place}/: sign in with a key")
+        asyncio.run(serve_endpoint(desk, plan, bound, add_page))
+
+
+def read_fallbacks(given: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """`MODEL=OTHER`, in the order in which they are tried."""
+    found: dict[str, tuple[str, ...]] = {}
+    for each in given:
+        model, equals, other = (part.strip() for part in each.partition("="))
+        if not (equals and model and other):
+            raise Invalid(f"--fallback takes MODEL=OTHER, not {each!r}")
+        found[model] = (*found.get(model, ()), other)
+    return found
+
+
+def launch_mcp(
+    *,
+    port: int | None,
+    vault: str | None,
+    allow_write: bool,
+    settings: dict[str, Any],
+    tell: Callable[[str], object],
+) -> None:
+    """Serves over standard input and output until its client ends, or on this machine until SIGINT or SIGTERM."""
+    if port is None:
+        asyncio.run(serve_mcp(new_desk(vault=vault, settings=settings), None, allow_write=allow_write))
+        return
+    with bound_socket("127.0.0.1", port) as bound:
+        desk = new_desk(vault=vault, settings=settings)
+        tell(f"serving MCP at http://127.0.0.1:{bound.getsockname()[1]}/mcp; Ctrl-C ends it")
+        asyncio.run(serve_mcp(desk, bound, allow_write=allow_write))
+
+
+# -- sockets
 
 
 def is_loopback(host: str) -> bool:
@@ -34,20 +131,19 @@ def is_loopback(host: str) -> bool:
 
 def bound_socket(host: str, port: int) -> socket.socket:
     """Invalid where the address cannot be used."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
     except OSError as why:
         bound.close()
         raise Invalid(f"cannot listen at {host}:{port}: {why.strerror or why}") from why
-    bound.listen(2048)
+    bound.listen(QUEUED)
     return bound
 
 
-async def serve(app: ASGIApp, bound: socket.socket, proxies: str = "", *, has_page: bool = False) -> None:
-    """Until SIGINT or SIGTERM."""
+async def _serve(app: ASGIApp, bound: socket.socket, proxies: str = "", *, has_page: bool = False) -> None:
+    """Until SIGINT or SIGTERM; replies that are on their way are finished."""
     config = bounded_config(
         app,
         open_connections(proxies),
@@ -59,29 +155,7 @@ async def serve(app: ASGIApp, bound: socket.socket, proxies: str = "", *, has_pa
     await OrderlyServer(config).serve(sockets=[bound])
 
 
-AddPage = Callable[[Gateway, Starlette, socket.socket], ASGIApp]
-"""Puts a page for people beside the endpoint."""
-
-
-def run_server(
-    desk: AsyncDesk, options: ServeOptions, bound: socket.socket, plan: WorkerPlan, add_page: AddPage | None = None
-) -> None:
-    asyncio.run(_serve(desk, options, bound, plan, add_page))
-
-
-async def _serve(
-    desk: AsyncDesk, options: ServeOptions, bound: socket.socket, plan: WorkerPlan, add_page: AddPage | None
-) -> None:
-    async with desk:
-        await desk.follow()
-        gateway = Gateway(desk, options, plan)
-        endpoint = build_app(gateway)
-        app = add_page(gateway, endpoint, bound) if add_page else endpoint
-        collect_in_small_steps()
-        await serve(app, bound, desk.settings.serve.proxies, has_page=add_page is not None)
-
-
-def collect_in_small_steps() -> None:
+def _collect_in_small_steps() -> None:
     """Garbage is collected between words, not in long pauses: what is there from the start is never looked at again,
     and the rest in steps of a few milliseconds."""
     gc.collect()
@@ -89,15 +163,82 @@ def collect_in_small_steps() -> None:
     gc.set_threshold(*GC_STEPS)
 
 
-def run_mcp_server(desk: AsyncDesk, *, allow_write: bool, bound: socket.socket | None) -> None:
-    """Over standard input and output, or at an address."""
-    asyncio.run(_serve_mcp(desk, allow_write=allow_write, bound=bound))
+# -- servers
 
 
-async def _serve_mcp(desk: AsyncDesk, *, allow_write: bool, bound: socket.socket | None) -> None:
-    if bound is None:
-        await serve_stdio(desk, allow_write=allow_write)
-        return
+async def serve_endpoint(desk: AsyncDesk, plan: WorkerPlan, bound: socket.socket, add_page: AddPage | None) -> None:
     async with desk:
         await desk.follow()
-        await serve(mcp_server(mcp_tools(desk, allow_write=allow_write)).streamable_http_app(), bound)
+        gateway = Gateway(desk, plan.options, plan)
+        endpoint = build_app(gateway)
+        app = add_page(gateway, endpoint, bound) if add_page else endpoint
+        _collect_in_small_steps()
+        await _serve(app, bound, desk.settings.serve.proxies, has_page=add_page is not None)
+
+
+async def serve_mcp(desk: AsyncDesk, bound: socket.socket | None, *, allow_write: bool) -> None:
+    """At an address, or over standard input and output."""
+    async with desk:
+        await desk.follow()
+        server = mcp_server(mcp_tools(desk, allow_write=allow_write))
+        await (_serve(server.streamable_http_app(), bound) if bound else serve_stdio(server))
+
+
+# -- a worker
+
+
+def run_worker() -> None:
+    with suppress(AttributeError):  # not on Windows
+        os.nice(NICE)
+    plan = msgspec.json.decode(sys.stdin.buffer.readline(), type=WorkerPlan)
+    with bound_socket("127.0.0.1", 0) as bound:
+        asyncio.run(_serve_as_worker(plan, bound))
+
+
+async def _serve_as_worker(plan: WorkerPlan, bound: socket.socket) -> None:
+    # the server, which hears the client, gives up first
+    limits = replace(plan.options.limits, read_s=plan.options.limits.read_s * 2)
+    options = replace(plan.options, limits=limits, is_worker=True)
+    async with new_desk(home=plan.home, project=plan.project, model=plan.model, settings=plan.settings) as desk:
+        await desk.follow()
+        gateway = Gateway(desk, options)
+        _collect_in_small_steps()
+        _print(b"%d" % bound.getsockname()[1])
+        threading.Thread(target=_end_with_input, daemon=True).start()
+        telling = asyncio.create_task(_keep_telling(gateway.metrics))
+        await _serve(_only_for_server(build_app(gateway), plan.secret.encode()), bound)
+        telling.cancel()
+        _print(gateway.metrics.taken())
+
+
+def _print(line: bytes) -> None:
+    with suppress(OSError):  # the server is gone
+        sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def _end_with_input() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def _keep_telling(metrics: Metrics) -> None:
+    while True:
+        await asyncio.sleep(TELL_S)
+        _print(metrics.taken())
+
+
+def _only_for_server(app: ASGIApp, secret: bytes) -> ASGIApp:
+    """Answers the server that started this process, and nobody else on this machine."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        given = next((value for name, value in scope.get("headers", ()) if name == SECRET_HEADER.encode()), b"")
+        is_refused = scope["type"] == "http" and not hmac.compare_digest(given, secret)
+        answered = PlainTextResponse("This port belongs to recto serve.\n", 403) if is_refused else app
+        await answered(scope, receive, send)
+
+    return answer
+
+
+if __name__ == "__main__":
+    run_worker()

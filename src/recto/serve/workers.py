@@ -1,8 +1,9 @@
 """Workers: processes that answer requests with large bodies, so that one client's work stops nobody else's.
 
-To parse, store, count and condense megabytes of text keeps a Python process busy, whatever thread does it: nothing else
-of that process answers meanwhile. A worker is the same server once more, on this machine alone, over the same home and
-store (`worker.py`). The server passes a large body on as it comes, without reading it, and passes the reply back.
+Parsing, storing, counting and condensing megabytes of text keeps a Python process busy, in whatever thread: nothing
+else in that process answers meanwhile. A worker is the same server again, for this machine alone, with the same home
+and store (`run_worker` in `server.py`). The server passes on a large body as it arrives, without reading it, and passes
+the reply back.
 
 There are two, by size, so that a long conversation does not wait for a huge one. Of bodies for the second, a key has
 one at a time: others wait before they are read. A worker starts with the first request for it, and ends when it has had
@@ -13,7 +14,7 @@ import asyncio
 import logging
 import secrets
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,12 +22,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from recto.errors import Busy
-from recto.serve.access import Limits
-from recto.serve.incoming_body import IncomingBody, while_there
-from recto.serve.metrics import Metrics
+from recto.serve.connections import BodyLimits, DeliveredStream, IncomingBody, while_there
+from recto.serve.telemetry import Collector, Metrics
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -43,23 +43,33 @@ MEDIUM_BYTES = 1024 * 1024
 IDLE_S = 120.0
 ENDS_WITHIN_S = 35.0
 SECRET_HEADER = "x-recto-worker"
-# Of one connection alone, or given by whoever answers.
+# They belong to one connection, or are set by the server that answers.
 HOP_HEADERS = {"host", "connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "expect", "date"}
 FAILED = "The server could not answer this request: the process that was to do it has ended. Try again."
 
 
+class ServeOptions(Struct, frozen=True):
+    mode: Mode = "manage"
+    needs_key: bool = True
+    fallbacks: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """By model, the models that answer where it fails; `*` for all others."""
+    on_disconnect: Disconnect = "finish"
+    """What happens to a reply whose client has gone."""
+    limits: BodyLimits = BodyLimits()
+    collector: Collector | None = None
+    """Gets a span for each request."""
+    is_worker: bool = False
+    """Another server has counted the requests."""
+
+
 class WorkerPlan(Struct, frozen=True):
-    """What a worker needs to be the same server. Its limits are the server's: only the size of a body counts again."""
+    """What a worker needs to be the same server."""
 
     home: str
     project: str | None
     model: str | None
     settings: dict[str, Any]
-    mode: Mode
-    needs_key: bool
-    fallbacks: dict[str, tuple[str, ...]]
-    on_disconnect: Disconnect
-    limits: Limits
+    options: ServeOptions
     secret: str = msgspec.field(default_factory=partial(secrets.token_urlsafe, 32))
 
 
@@ -71,8 +81,8 @@ class Workers:
     async def answer(self, owner: str, request: Request, body: IncomingBody) -> Response | None:
         """The reply of a worker, as it comes; None where the server itself is to answer. Busy where the worker fails.
 
-        As long as the worker for the largest runs, it answers everything of a key that it has had a body of: what that
-        left in the store is large too.
+        While the worker for the largest runs, it answers everything of a key that it has had a body of: what that left
+        in the store is large too.
         """
         is_known = owner in self._turns and self._large.is_running
         if not await body.is_larger_than(SMALL_BYTES):
@@ -103,23 +113,18 @@ class _Worker:
     async def answer(self, request: Request, body: IncomingBody) -> Response:
         import httpx2  # slow, and only for large bodies
 
-        stack = AsyncExitStack()
-        try:
-            client = await stack.enter_async_context(self._in_use())
-            reply = await _sent(client, request, body)
+        async with AsyncExitStack() as stack:
+            try:
+                client = await stack.enter_async_context(self._in_use())
+                reply = await _sent(client, request, body)
+            except (httpx2.HTTPError, OSError) as why:
+                log.error("a worker failed: %s", repr(why))
+                raise Busy(FAILED) from why
             if reply is None:
-                await stack.aclose()
                 return Response(status_code=499)
             stack.push_async_callback(reply.aclose)
-        except (httpx2.HTTPError, OSError) as why:
-            await stack.aclose()
-            log.error("a worker failed: %s", repr(why))
-            raise Busy(FAILED) from why
-        except BaseException:
-            await stack.aclose()
-            raise
-        headers = {name: value for name, value in reply.headers.items() if name not in HOP_HEADERS}
-        return _PassedReply(reply, stack, headers)
+            headers = {name: value for name, value in reply.headers.items() if name not in HOP_HEADERS}
+            return DeliveredStream(_chunks(reply), stack.pop_all().aclose, headers, reply.status_code)
 
     @asynccontextmanager
     async def _in_use(self) -> AsyncIterator["AsyncClient"]:
@@ -142,7 +147,7 @@ class _Worker:
             return self._client
         await self.end()
         pipe = asyncio.subprocess.PIPE
-        command = (sys.executable, "-m", "recto.serve.worker")
+        command = (sys.executable, "-m", "recto.serve.server")
         # in a session of its own: Ctrl-C is for the server, which lets replies come to their end
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, start_new_session=True)
         assert process.stdin
@@ -152,18 +157,19 @@ class _Worker:
         if not port.isdigit():
             await process.wait()
             raise OSError("it did not start")
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
-        headers = {SECRET_HEADER: self._plan.secret}
-        base_url = f"http://127.0.0.1:{port.decode()}"
         self._client = httpx2.AsyncClient(
-            base_url=base_url, headers=headers, timeout=None, limits=limits, trust_env=False
+            base_url=f"http://127.0.0.1:{port.decode()}",
+            headers={SECRET_HEADER: self._plan.secret},
+            timeout=None,
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+            trust_env=False,
         )
         self._process = process
         self._listening = asyncio.create_task(self._listen(process.stdout))
         return self._client
 
     async def _listen(self, lines: asyncio.StreamReader) -> None:
-        """A worker tells its figures as it goes, each time what has been added."""
+        """Adds the figures that a worker prints as it goes."""
         with suppress(ValueError, msgspec.MsgspecError):
             async for line in lines:
                 self._metrics.add(line)
@@ -175,24 +181,21 @@ class _Worker:
     async def end(self) -> None:
         """A worker ends when its input does, and finishes its replies first."""
         async with self._ending:
-            await self._end()
-
-    async def _end(self) -> None:
-        process, client, listening = self._process, self._client, self._listening
-        self._process = self._client = self._listening = None
-        if self._idle:
-            self._idle.cancel()
-        if client:
-            await client.aclose()
-        if process and process.stdin:
-            process.stdin.close()
-            try:
-                await asyncio.wait_for(process.wait(), ENDS_WITHIN_S)
-            except TimeoutError:
-                process.kill()
-                await process.wait()
-        if listening:
-            await listening
+            process, client, listening = self._process, self._client, self._listening
+            self._process = self._client = self._listening = None
+            if self._idle:
+                self._idle.cancel()
+            if client:
+                await client.aclose()
+            if process and process.stdin:
+                process.stdin.close()
+                try:
+                    await asyncio.wait_for(process.wait(), ENDS_WITHIN_S)
+                except TimeoutError:
+                    process.kill()
+                    await process.wait()
+            if listening:
+                await listening
 
 
 async def _sent(client: "AsyncClient", request: Request, body: IncomingBody) -> "WorkerReply | None":
@@ -220,13 +223,6 @@ async def _sent(client: "AsyncClient", request: Request, body: IncomingBody) -> 
             await asyncio.wait([sending])
 
 
-class _PassedReply(StreamingResponse):
-    def __init__(self, reply: "WorkerReply", stack: AsyncExitStack, headers: dict[str, str]) -> None:
-        super().__init__(reply.aiter_raw(), reply.status_code, headers)
-        self._stack = stack
-
-    async def __call__(self, *given: Any) -> None:
-        try:
-            await super().__call__(*given)
-        finally:
-            await self._stack.aclose()
+async def _chunks(reply: "WorkerReply") -> AsyncGenerator[bytes, None]:
+    async for chunk in reply.aiter_raw():
+        yield chunk

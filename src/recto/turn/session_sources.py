@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from recto.agents.agent import Agent
 from recto.chat.message import Message, now
 from recto.errors import NotFound, RectoError, StoreError
-from recto.mcp.server_files import tool_call_name
 from recto.mcp.servers import McpServers, ToolOffer
+from recto.mcp.tool_list import tool_call_name
 from recto.plugins import Plugin, plugins_of
 from recto.settings.settings import FIXED, ContextSettings, ToolSettings
 from recto.sources.chooser import Chooser

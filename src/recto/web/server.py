@@ -24,10 +24,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recto.api.desk import AsyncDesk
 from recto.errors import RectoError
-from recto.serve.connections import bounded_config, open_connections
+from recto.serve.connections import OrderlyServer, bounded_config, open_connections
 from recto.serve.gateway import Gateway
 from recto.serve.key_desk import KeyDesk
-from recto.serve.orderly_server import OrderlyServer
 from recto.web.chat_page import add_chat_page
 from recto.web.files import ParkedFiles, expiring_files, picture, vault_picture
 from recto.web.graph_page import GraphView

@@ -18,7 +18,7 @@ from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, SourceKind, Too
 
 if TYPE_CHECKING:
     from recto.api.source_changes import ApprovalChange, IncludeChange
-    from recto.mcp.connection_state import ServerStatus
+    from recto.mcp.server_connection import ServerStatus
     from recto.reports.source_report import SourceReport
     from recto.sources.advice import Advice, SourceStats
     from recto.sources.overrides import SourceStatus

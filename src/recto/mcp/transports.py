@@ -1,7 +1,12 @@
-"""The stdio transport: a process that speaks MCP over stdin and stdout, with limits that the SDK's own lacks."""
+"""The transports: how messages go to a server and come back, each seen by ConnectionState first.
+
+Over stdin and stdout of a process, with limits that the SDK's own transport lacks, or to a URL over streamable HTTP.
+Imported only when a server is used, because the SDK is slow to load.
+"""
 
 import asyncio
 import json
+import logging
 import os
 import re
 import signal
@@ -11,17 +16,31 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Self
 
 import anyio
+import httpx2
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
+from mcp.types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from msgspec import Struct
 
 from recto.base.text import clean
-from recto.mcp.connection_state import ConnectionState
+from recto.mcp.server_connection import ConnectionState
 from recto.mcp.server_target import ServerTarget
-from recto.mcp.transport import Streams, cancel_tasks
 
+Streams = tuple[Any, Any]
+
+log = logging.getLogger(__name__)
+CONNECT_TIMEOUT_S = 30.0
 MAX_MESSAGE_BYTES = 160_000_000
 """The longest line: 50 MB of text twice, because many servers send it as text and as structured content, and what
 surrounds it. A line without an end stops the server at twice this size."""
@@ -36,7 +55,132 @@ INVALID_ARGUMENTS = "the arguments contain something that JSON cannot carry, or 
 _CHUNK_BYTES = 1 << 20
 
 
-# -- lines that are too long
+# -- every message
+
+
+@asynccontextmanager
+async def filtered_transport(
+    target: ServerTarget, environment: Mapping[str, str], state: ConnectionState
+) -> AsyncIterator[Streams]:
+    transport = _stdio_transport(target, environment, state) if target.command else _http_transport(target, state)
+    async with transport as (read, write):
+        yield _Incoming(read, state), _Outgoing(write, state)
+
+
+async def cancel_tasks(*tasks: asyncio.Task[None]) -> None:
+    """Cancels tasks, waits for them, and logs the errors of those that failed."""
+    for task in tasks:
+        task.cancel()
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(result, Exception):
+            log.error("a task of an MCP connection failed", exc_info=result)
+
+
+class _Stream:
+    def __init__(self, stream: Any, state: ConnectionState) -> None:
+        self._stream, self._state = stream, state
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class _Incoming(_Stream):
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def receive(self) -> SessionMessage:
+        while not self._state.violation:
+            try:
+                item = await self._stream.receive()
+            except (anyio.EndOfStream, anyio.ClosedResourceError):
+                break
+            if isinstance(item, SessionMessage) and self._passes(item.message):
+                return item
+            if isinstance(item, Exception):
+                self._state.skip_line(str(item))
+            await self._state.throttle()
+        self._state.closed.set()
+        raise anyio.EndOfStream
+
+    def _passes(self, message: JSONRPCMessage) -> bool:
+        match message:
+            case JSONRPCNotification():
+                return self._state.on_notification(message.method)
+            case JSONRPCRequest():
+                self._state.on_request_received(message.id, message.method)
+            case JSONRPCResponse():
+                message.result = self._state.on_result(message.id, message.result)
+        return not self._state.violation
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._stream, "last_context", None)
+
+
+class _Outgoing(_Stream):
+    async def send(self, item: SessionMessage) -> None:
+        message = item.message
+        if isinstance(message, JSONRPCRequest):
+            self._state.on_request_sent(message.id, message.method)
+        await self._stream.send(item)
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            self._state.on_response_sent(message.id)
+
+
+# -- HTTP
+
+
+@asynccontextmanager
+async def _http_transport(target: ServerTarget, state: ConnectionState) -> AsyncIterator[Streams]:
+    async def check(response: httpx2.Response) -> None:
+        if response.request.method == "POST":
+            status = f"HTTP {response.status_code} {response.reason_phrase}".strip()
+            state.http_error = status if response.is_error else ""
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise httpx2.StreamError("the response is compressed although Recto asked for none: its size has no limit")
+        if "text/event-stream" not in response.headers.get("content-type", ""):
+            response.stream = _LimitedStream(response.stream)
+
+    # each call has its own read timeout
+    timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
+    headers = {"accept-encoding": "identity"} | dict(target.headers)
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [check]}) as client,
+        streamable_http_client(target.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
+    ):
+        yield streams
+
+
+class _LimitedStream(httpx2.AsyncByteStream):
+    def __init__(self, stream: object) -> None:
+        assert isinstance(stream, httpx2.AsyncByteStream)
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > MAX_MESSAGE_BYTES:
+                raise httpx2.StreamError(too_large_text())
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+# -- stdio: lines that are too long
 
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"\s*'
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,200}")\s*'
@@ -84,11 +228,11 @@ def too_large_text() -> str:
     return f"the result is larger than {MAX_MESSAGE_BYTES // 1_000_000} MB"
 
 
-# -- the transport
+# -- stdio: the process
 
 
 @asynccontextmanager
-async def stdio_transport(
+async def _stdio_transport(
     target: ServerTarget, environment: Mapping[str, str], state: ConnectionState
 ) -> AsyncIterator[Streams]:
     process = await _complete_start(_start_process(target, environment))
@@ -145,7 +289,7 @@ async def _start_process(target: ServerTarget, environment: Mapping[str, str]) -
     )
 
 
-# -- reading
+# -- stdio: reading
 
 
 async def _read(
@@ -156,13 +300,16 @@ async def _read(
             if line is None:
                 state.violation = f"it sent a line of more than {2 * MAX_MESSAGE_BYTES // 1_000_000} MB"
                 return
-            if not isinstance(line, LongLine) and not line.strip():
+            if isinstance(line, LongLine):
+                message, start = error_for_long_line(line, too_large_text()), line.head
+            elif line.strip():
+                message, start = _parse(line), bytes(line[:200])
+            else:
                 continue
-            message = error_for_long_line(line, too_large_text()) if isinstance(line, LongLine) else _parse(line)
             if message:
                 await received.send(message)
             else:
-                state.skip_line(clean(bytes(line.head if isinstance(line, LongLine) else line[:200]))[0])
+                state.skip_line(clean(start)[0])
                 await state.throttle()
 
 
@@ -202,15 +349,11 @@ def _repair(line: bytearray | bytes) -> SessionMessage | None:
         return None
     with suppress(ValueError):
         return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
-    return _error_for_invalid(data)
-
-
-def _error_for_invalid(data: Any) -> SessionMessage | None:
     id = data.get("id") if isinstance(data, dict) and "method" not in data else None
     return error_message(id, INVALID_MESSAGE) if isinstance(id, int | str) and not isinstance(id, bool) else None
 
 
-# -- writing and stopping
+# -- stdio: writing and stopping
 
 
 async def _write(

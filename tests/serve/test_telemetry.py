@@ -1,36 +1,42 @@
 """Spans of OpenTelemetry: a collector on loopback gets one for each recorded request, and no word of what was said."""
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.conftest import Script
+from tests.conftest import Script, Serve
+from tests.providers.conftest import Loopback
 from tests.serve.conftest import Endpoint, Start, user
 
-from recto.serve.span_exporter import find_collector
+from recto.serve.telemetry import find_collector
 
 Json = Any
 SECRET = "The keel is of oak."
+Traced = Callable[..., Endpoint]
 
 
-class Collected:
-    """What a collector got."""
+@pytest.fixture
+def collector(serve: Serve) -> Loopback:
+    return serve(Loopback.whole({}))
 
-    def __init__(self) -> None:
-        self.bodies: list[Json] = []
-        self.headers: list[dict[str, str]] = []
-        self.paths: list[str] = []
 
-    @property
-    def spans(self) -> list[Json]:
-        scopes = [scope for body in self.bodies for each in body["resourceSpans"] for scope in each["scopeSpans"]]
-        return [span for scope in scopes for span in scope["spans"]]
+@pytest.fixture
+def traced(endpoint: Start, collector: Loopback) -> Traced:
+    def start(model: str, **environment: str) -> Endpoint:
+        at = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url.removesuffix("/v1")}
+        return endpoint(model, collector=find_collector(at | environment))
 
-    def facts(self, number: int = 0) -> dict[str, Any]:
-        return {each["key"]: plain(each["value"]) for each in self.spans[number]["attributes"]}
+    return start
+
+
+def spans_of(collector: Loopback) -> list[Json]:
+    resources = [each for got in collector.received for each in json.loads(got.body)["resourceSpans"]]
+    return [span for resource in resources for scope in resource["scopeSpans"] for span in scope["spans"]]
+
+
+def facts_of(collector: Loopback) -> dict[str, Any]:
+    return {each["key"]: plain(each["value"]) for each in spans_of(collector)[0]["attributes"]}
 
 
 def plain(value: Json) -> Any:
@@ -40,58 +46,18 @@ def plain(value: Json) -> Any:
     return int(found) if kind == "intValue" else found
 
 
-@pytest.fixture
-def collector() -> Iterator[tuple[str, Collected]]:
-    collected = Collected()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            collected.bodies.append(json.loads(body))
-            collected.headers.append(dict(self.headers))
-            collected.paths.append(self.path)
-            self.send_response(200)
-            self.send_header("content-length", "2")
-            self.end_headers()
-            self.wfile.write(b"{}")
-
-        def log_message(self, *_: object) -> None:
-            return None
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", collected
-        server.shutdown()
-        thread.join()
-
-
-Traced = Callable[..., Endpoint]
-
-
-@pytest.fixture
-def traced(endpoint: Start, collector: tuple[str, Collected]) -> Traced:
-    def start(model: str, **environment: str) -> Endpoint:
-        found = find_collector({"OTEL_EXPORTER_OTLP_ENDPOINT": collector[0], **environment})
-        return endpoint(model, collector=found)
-
-    return start
-
-
-def test_a_request_becomes_a_span_of_its_record(
-    traced: Traced, collector: tuple[str, Collected], script: Script
-) -> None:
+def test_a_request_becomes_a_span_of_its_record(traced: Traced, collector: Loopback, script: Script) -> None:
     server = traced(script({"text": "Yes.", "usage": {"input": 40, "output": 2}}), OTEL_SERVICE_NAME="boats")
     parent = f"00-{'a' * 32}-{'b' * 16}-01"
     answer = server.chat(user(SECRET), temperature=0.5, stream=True, headers={"traceparent": parent})
     server.stop()
-    _, collected = collector
-    assert collected.paths == ["/v1/traces"]
-    (span,) = collected.spans
+    (got,) = collector.received
+    assert got.target == "/v1/traces"
+    (span,) = spans_of(collector)
     assert (span["traceId"], span["parentSpanId"], span["kind"]) == ("a" * 32, "b" * 16, 3)
     assert span["name"].startswith("chat ")
     assert int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"])
-    facts = collected.facts()
+    facts = facts_of(collector)
     assert facts["gen_ai.operation.name"] == "chat"
     assert facts["gen_ai.provider.name"] == "scripted"
     assert facts["gen_ai.conversation.id"] == answer.headers["x-recto-conversation"]
@@ -101,31 +67,27 @@ def test_a_request_becomes_a_span_of_its_record(
     assert facts["gen_ai.request.temperature"] == 0.5
     assert facts["gen_ai.request.stream"] is True
     assert facts["recto.mode"] == "manage"
-    resource = collected.bodies[0]["resourceSpans"][0]["resource"]["attributes"]
+    resource = json.loads(got.body)["resourceSpans"][0]["resource"]["attributes"]
     assert {"key": "service.name", "value": {"stringValue": "boats"}} in resource
 
 
-def test_what_was_said_is_not_exported_unless_the_switch_says_so(
-    traced: Traced, collector: tuple[str, Collected], script: Script
+def test_what_was_said_goes_along_only_where_the_switch_says_so(
+    traced: Traced, collector: Loopback, script: Script
 ) -> None:
     server = traced(script({"text": "It is dry."}))
     server.chat(user(SECRET), headers={"x-recto-mode": "record"})
     server.chat(user(SECRET))
     server.stop()
-    told = json.dumps(collector[1].bodies)
-    assert len(collector[1].spans) == 2
+    told = str(collector.received)
+    assert len(spans_of(collector)) == 2
     assert "oak" not in told
     assert "It is dry." not in told
 
-
-def test_with_the_switch_the_messages_go_along(
-    traced: Traced, collector: tuple[str, Collected], script: Script
-) -> None:
-    switch = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
-    server = traced(script({"text": "It is dry."}), **switch)
+    collector.received.clear()
+    server = traced(script({"text": "It is dry."}), OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="true")
     server.chat({"role": "system", "content": "Be brief."}, user(SECRET))
     server.stop()
-    facts = collector[1].facts()
+    facts = facts_of(collector)
     said = json.loads(facts["gen_ai.input.messages"])
     assert said == [{"role": "user", "parts": [{"type": "text", "content": SECRET}]}]
     assert json.loads(facts["gen_ai.system_instructions"])[0]["content"].startswith("Be brief.")
@@ -133,14 +95,12 @@ def test_with_the_switch_the_messages_go_along(
     assert reply["parts"] == [{"type": "text", "content": "It is dry."}]
 
 
-def test_a_request_that_failed_says_with_which_error(
-    traced: Traced, collector: tuple[str, Collected], script: Script
-) -> None:
+def test_a_request_that_failed_says_with_which_error(traced: Traced, collector: Loopback, script: Script) -> None:
     server = traced(script({"error": "rate_limited"}))
     assert server.chat(user("Is it dry?")).status_code == 429
     server.stop()
-    assert collector[1].facts()["error.type"] == "RateLimited"
-    assert collector[1].spans[0]["status"]["code"] == 2
+    assert facts_of(collector)["error.type"] == "RateLimited"
+    assert spans_of(collector)[0]["status"]["code"] == 2
 
 
 def test_a_collector_that_does_not_answer_stops_no_chat(endpoint: Start, script: Script) -> None:
