@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from recto.serve.heard_reply import HeardReply
 from tests.conftest import Script
 from tests.providers.conftest import Loopback
 from tests.serve.conftest import Endpoint, Start, Upstream, asked, assistant, user

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from recto.serve.heard_reply import HeardReply
 from tests.providers.conftest import Loopback
 from tests.serve.conftest import Endpoint, Start, Upstream, text_of, user
 

@@ -221,7 +221,7 @@ def mcp(vault: str | None, port: int | None, allow_write: bool, assignments: tup
 
     Example: recto mcp --vault notes
     """
-    from recto.serve.launch import launch_mcp  # Starlette and uvicorn: only to serve
+    from recto.serve.server import launch_mcp  # Starlette and uvicorn: only to serve
 
     settings = options.assigned("--set", assignments)
     launch_mcp(port=port, vault=vault, allow_write=allow_write, settings=settings, tell=show.say)

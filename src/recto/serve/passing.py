@@ -19,22 +19,22 @@ from recto.base.ids import new_id
 from recto.chat.blocks import Block, written_text
 from recto.chat.message import Message, MessageBuilder, Status, Usage, now
 from recto.errors import Invalid, ProviderError, RectoError, SpendLimit, StoreError
-from recto.providers.client_formats import OPENAI
-from recto.providers.families import VocabularyCounter, thinks_unseen
-from recto.providers.forwarding import (
-    body_pieces,
-    embeddings_url,
-    forwarded,
-    remote_of,
-    rendered_body,
-    with_member,
-    with_model,
+from recto.providers.catalog import thinks_unseen
+from recto.providers.client_formats import OPENAI, body_pieces, rendered_body, with_member, with_model
+from recto.providers.http import BAD_DATA, MAX_EVENT_BYTES, EventReader, ReplyReader, ReportedError, ServerEvent
+from recto.providers.model import (
+    Attempt,
+    Done,
+    Model,
+    Provider,
+    ReplyLimit,
+    ReplyMeter,
+    ReplyPart,
+    VocabularyCounter,
+    limited,
+    says_something,
 )
-from recto.providers.http import BAD_DATA, ReplyReader, ReportedError
-from recto.providers.model import Attempt, Done, Model, Provider, ReplyPart, says_something
-from recto.providers.remote import RemoteProvider
-from recto.providers.reply_limit import ReplyLimit, ReplyMeter, limited
-from recto.providers.sse import MAX_EVENT_BYTES, EventReader, ServerEvent
+from recto.providers.remote import RemoteProvider, embeddings_url, remote_of
 from recto.sentences.priority import priority_of
 from recto.serve.charging import (
     EMBEDDING_FIELDS,
@@ -353,7 +353,7 @@ class PassedRequest(ServedReply):
 
     async def _pass_on(self, remote: RemoteProvider) -> None:
         heard = self._heard
-        async with forwarded(remote, remote.url, self._body) as response:
+        async with remote.forwarded(remote.url, self._body) as response:
             if not response.is_success:
                 self._refusal = ProviderError(f"{self._model.provider} answered with status {response.status_code}")
             media_type = response.headers.get("content-type", "application/json")
@@ -443,7 +443,7 @@ async def pass_embeddings(call: Call, body: bytes) -> tuple[PassedHead, bytes]:
     charge = await gateway.store.do(begin_charge, *at)
     cost = CallCost(bound.most)
     try:
-        async with forwarded(remote, url, with_model(body, model.id)) as response:
+        async with remote.forwarded(url, with_model(body, model.id)) as response:
             answer, media_type = await response.aread(), response.headers.get("content-type", "application/json")
         cost = embedding_cost(bound, answer) if response.is_success else CallCost(0.0)
     except ProviderError as why:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from recto.base.concurrency import StoreThread
 from recto.store.blobs import Blobs, TokenCounts, UsageReports
 from recto.store.changes import StoreChanges
 from recto.store.clients import AccessKeys, ClientMessages
