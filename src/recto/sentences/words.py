@@ -12,9 +12,9 @@ _UNSPACED = re.compile(f"[{UNSPACED_SCRIPTS}{HANGUL}]")
 
 
 @cache
-def tables() -> dict[str, dict[str, list[str]]]:
+def tables(file: str = "words.toml") -> dict[str, dict[str, list[str]]]:
     """By class and language, each in its order."""
-    found = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+    found = tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
     return {name: {language: words.split() for language, words in table.items()} for name, table in found.items()}
 
 

@@ -158,7 +158,7 @@ class ChunkMatch(Struct):
 def question_stems(question: str) -> Mapping[str, str]:
     """The words of a question: each stem with its word."""
     stems = question_words(question).stems
-    pairs = (pair.split("/") for pair in tables()["abbreviations"]["en"])
+    pairs = (pair.split("/") for pair in tables("common_words.toml")["abbreviations"]["en"])
     used = ((short, long) for short, long in pairs if stem_word(short) in stems)
     written_out = ((stem_word(word), short) for short, long in used for word in long.split("_"))
     return dict(stems) | {stem: short for stem, short in written_out if stem not in stems}

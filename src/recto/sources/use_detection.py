@@ -42,6 +42,7 @@ MIN_SHARED_WEIGHT = 1.5
 # By all-MiniLM-L6-v2; unrelated sentences never scored above 0.62.
 MIN_COSINE = 0.68
 MAX_PAIRS = 24
+COMMON = "common_words.toml"
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]*_`]*\s+|(?<=[。！？])|\n+")
 _TOKEN = re.compile(r"[^\s`\"'“”‘’«»()\[\]{}<>,;|*=!?…。！？、，：；「」]+(?:[,.:]\d+)*")
@@ -398,7 +399,7 @@ def _phrase_weight(phrase: Sequence[str]) -> float:
 @cache
 def _common_words() -> tuple[frozenset[str], frozenset[str]]:
     """Words that any two texts share, and their stems."""
-    listed = (word for name in ("everyday", "measures") for row in tables()[name].values() for word in row)
+    listed = (word for name in ("everyday", "measures") for row in tables(COMMON)[name].values() for word in row)
     common = frozenset(listed) - STOP_WORDS
     return common, frozenset(map(_rough_stem, common))
 
@@ -406,12 +407,12 @@ def _common_words() -> tuple[frozenset[str], frozenset[str]]:
 @cache
 def _number_words() -> dict[str, str]:
     values = (*range(21), *range(30, 110, 10))
-    return dict(zip((*tables()["numbers"]["en"], *tables()["tens"]["en"]), map(str, values), strict=True))
+    return dict(zip((*tables()["numbers"]["en"], *tables(COMMON)["tens"]["en"]), map(str, values), strict=True))
 
 
 @cache
 def _famous() -> frozenset[str]:
-    return frozenset(tables()["famous"]["names"])
+    return frozenset(tables(COMMON)["famous"]["names"])
 
 
 def _unspaced_weight(pair: str) -> float:
@@ -424,7 +425,7 @@ def _unspaced_weight(pair: str) -> float:
             return 0.05
         if all("\u3040" <= character <= "\u30ff" for character in pair):
             return 0.15
-        everyday = tables()["everyday"]
+        everyday = tables(COMMON)["everyday"]
         return 0.2 if any(word in pair for word in (*everyday["zh"], *everyday["ko"])) else 0.6
     return 0.0
 
