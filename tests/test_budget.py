@@ -50,6 +50,7 @@ def test_a_budget_falls_with_what_is_removed(name: str) -> None:
     assert BUDGET[name] <= weights()[name] * (1 + SLACK) + 1, f"tests/budget.toml: {name} can be {weights()[name]}"
 
 
+@pytest.mark.filterwarnings("default")
 def test_a_file_is_one_noun_that_can_be_read_in_a_sitting() -> None:
     long = {name: lines(text) for name, text in texts().items() if lines(text) > LONG}
     if long:
