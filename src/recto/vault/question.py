@@ -130,7 +130,7 @@ def _unspaced_asking() -> re.Pattern[str]:
     asking = {form for row in listed for form in row.split("/") if UNSPACED_RUN.match(form)}
     chinese, korean = tables()["particles"]["zh"], "".join(tables()["particles"]["ko"])
     words_first = "|".join(sorted(asking.union(chinese), key=len, reverse=True))
-    return re.compile(rf"{words_first}|[\u3040-\u309f]+|(?<=[가-힣]{{2}})[{korean}](?!\w)|[가-힣]+[요까](?!\w)")
+    return re.compile(rf"{words_first}|[\u3040-\u309f]+|(?<=[가-힣]{{2}})[{korean}](?!\w)|[가-힣]{{1,15}}[요까](?!\w)")
 
 
 @cache
