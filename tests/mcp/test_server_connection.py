@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recto.mcp.server_connection import MAX_LINE_CHARS, MAX_LINES, RAW_TOOLS, ConnectionState, StderrLog
+from recto.mcp.connection_state import MAX_LINE_CHARS, MAX_LINES, RAW_TOOLS, ConnectionState, StderrLog
 
 
 @pytest.fixture

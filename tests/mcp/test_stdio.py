@@ -16,7 +16,7 @@ from mcp.types import JSONRPCError, JSONRPCRequest
 from tests.mcp.conftest import in_a_process, is_alive
 
 from recto.mcp import transports
-from recto.mcp.server_connection import ConnectionState, StderrLog
+from recto.mcp.connection_state import ConnectionState, StderrLog
 from recto.mcp.server_target import ServerTarget
 from recto.mcp.transports import END_BYTES, LongLine, error_for_long_line
 

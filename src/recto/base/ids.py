@@ -50,3 +50,12 @@ def id_start(text: str) -> str | None:
     typed = text.strip().upper()
     is_start = SHORTEST_START <= len(typed) <= ID_LENGTH and _DIGIT_SET.issuperset(typed)
     return typed if is_start and typed[0].isdecimal() else None  # it begins with a time, not with a letter
+
+
+def varint(value: int) -> bytes:
+    """A whole number, not negative, as few bytes: seven bits in each, the lowest first."""
+    head = bytearray()
+    while value > 127:
+        head.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*head, value])

@@ -27,7 +27,7 @@ from pydantic_core import to_json
 
 from mcp import Client, MCPError
 from recto.errors import RectoError
-from recto.mcp.server_connection import RAW_TOOLS, ConnectionState
+from recto.mcp.connection_state import RAW_TOOLS, ConnectionState
 from recto.mcp.server_target import ServerTarget
 from recto.mcp.tool_list import MAX_LISTED_TOOLS, ToolList, check_tools
 from recto.mcp.transports import INVALID_ARGUMENTS, OWN_ERROR, cancel_tasks, filtered_transport

@@ -34,7 +34,7 @@ from mcp.types import (
 from msgspec import Struct
 
 from recto.base.text import clean
-from recto.mcp.server_connection import ConnectionState
+from recto.mcp.connection_state import ConnectionState
 from recto.mcp.server_target import ServerTarget
 
 Streams = tuple[Any, Any]

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from recto.base.home_files import make_private_folder
-from recto.base.varint import varint
+from recto.base.ids import varint
 
 Weights = Mapping[str, NDArray[np.float32]]
 

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Connection, bindparam, or_, select
 
-from recto.base.varint import varint
+from recto.base.ids import varint
 from recto.store.dialect import in_list
 from recto.store.prepared_statement import Statement
 from recto.store.schema import messages
