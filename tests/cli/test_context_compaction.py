@@ -11,12 +11,8 @@ from tests.cli.conftest import Run, Spawn, failure, one, rows
 from tests.conftest import Script
 
 from recto.chat.blocks import Compaction, Made
-from recto.cli.drawing.transcripts import (
-    block_in_words,
-    compaction_facts,
-    event_in_words,
-    no_summary_in_words,
-)
+from recto.chat.compaction_words import block_in_words
+from recto.cli.drawing.transcripts import compaction_facts, event_in_words, no_summary_in_words
 from recto.events import ContextCompacted
 
 REPLY = {"text": "A reply of a dozen tokens: there are 14 boats, as always."}

@@ -1,17 +1,22 @@
 """What templates make of texts, and which method an action calls, without a browser."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from msgspec import ValidationError
+from tests.conftest import Script
 
+from recto.api.desk import open_async
 from recto.chat.blocks import ToolCall
+from recto.errors import Invalid
 from recto.events import ApprovalAsked
 from recto.sources.source import Tool
 from recto.sources.tool_definition import ToolChange, ToolDefinition
 from recto.web.components import find_handler
+from recto.web.live import LiveConversation
 from recto.web.live_turn import LiveTurn
-from recto.web.menu import command_in
+from recto.web.menu import COMMANDS, command_in, run_command
 from recto.web.templates import fill, summary_html
 
 
@@ -70,3 +75,20 @@ def test_an_action_calls_its_method_with_values_of_the_right_types() -> None:
 )
 def test_a_command_is_told_from_a_message(text: str, found: tuple[str, str] | None) -> None:
     assert command_in(text) == found
+
+
+def test_the_page_has_the_commands_of_the_table_that_are_about_one_conversation(tmp_path: Path, script: Script) -> None:
+    async def type_them() -> None:
+        assert {"pin", "unpin", "priority", "undo", "fork", "clear", "uncompact"} <= COMMANDS.keys()
+        async with await open_async(home=tmp_path, model=script({"text": "Fourteen."})) as desk:
+            live = LiveConversation(desk, await desk.conversation(), lambda each: None)
+            await live.talk.ask("How many boats are there?")
+            told = await run_command(desk, live, "pin", "1")
+            assert told == f"#1 is pinned, in every window of {live.talk.name} from now on: How many boats are there?"
+            assert "#2 has priority 9" in await run_command(desk, live, "priority", "2 9")
+            with pytest.raises(Invalid, match="/priority takes MESSAGE N"):
+                await run_command(desk, live, "priority", "high")
+            assert "taken back" in await run_command(desk, live, "undo")
+            assert await live.talk.messages() == []
+
+    asyncio.run(type_them())

@@ -8,12 +8,16 @@ bar) has no `method` here: the door has a function of that name.
 Knows no door. Methods and results are named, so that reading the table imports nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any, Literal
 
 from msgspec import Struct
 
+from recto.chat.blocks import Compaction
+from recto.chat.compaction_words import block_in_words
+from recto.chat.message import Message
+from recto.errors import Invalid
 from recto.settings.strategy import STRATEGIES
 from recto.sources.source import INCLUDES
 from recto.store.fact import FACT_KINDS
@@ -85,7 +89,21 @@ class Action(Struct, frozen=True):
 
     @property
     def doors(self) -> set[Door]:
-        return {*(("command", "page") if self.method else ()), *(("slash",) if self.slash else ())}
+        """The page has the slash commands that are about the conversation it shows."""
+        on_page = self.method and self.slash and self.target in ("conversation", "message")
+        doors: dict[Door, object] = {"command": self.method, "slash": self.slash, "page": on_page}
+        return {door for door, offers in doors.items() if offers}
+
+    def typed(self, words: str) -> dict[str, Any]:
+        """The arguments in what was typed after its slash command; the last one takes the rest."""
+        names = ["message"] * (self.target == "message") + [each.name for each in self.arguments]
+        parts = words.split(maxsplit=len(names) - 1) if names else []
+        numbers = [each.name for each in self.arguments if each.kind == "number"]
+        given: dict[str, Any] = dict(zip(names, parts, strict=False))
+        if len(given) < len(names) or (words and not names) or not all(given[each].isdecimal() for each in numbers):
+            usage = self.slash.usage if self.slash else ""
+            raise Invalid(f"/{self.word} takes {usage or 'nothing'}; /help {self.word} shows how to use it")
+        return given | {each: int(given[each]) for each in numbers}
 
     def perform(self, desk: Any, talk: Any, given: dict[str, Any]) -> "Done":
         """Calls the method; the asynchronous door awaits its result."""
@@ -104,6 +122,15 @@ class Done(Struct):
     talk: Any
     given: dict[str, Any]
     result: Any = None
+
+    def sentence(self, message: Message | None, shortened: Callable[[str], str]) -> str:
+        """What was done; `message` is the one that it was about."""
+        fields = self.given | {"talk": self.talk.name}
+        if isinstance(self.result, Compaction):
+            fields["compaction"] = block_in_words(self.result)
+        if message:
+            fields |= {"number": message.said, "text": shortened(message.text) or "the clear"}
+        return self.action.said.format(**fields)
 
 
 CHANGES = "[add NAME | remove NAME | mode NAME MODE | all]"

@@ -22,6 +22,16 @@ def archived_in_words(archived: int, before: int, after: int) -> str:
     return gone + (f", {before:,} → {after:,} tokens" if before or after else "")
 
 
+def block_in_words(block: Compaction) -> str:
+    archived = archived_in_words(block.messages_archived, block.context_size_before, block.context_size_after)
+    writer = writer_in_words(block) if block.made_by != "clear" else ""
+    return compaction_line(block.compaction_number, archived, writer)
+
+
+def compaction_line(number: int, archived: str, writer: str) -> str:
+    return f"compaction {number}: {archived}" + (f" · {writer}" if writer else "")
+
+
 def writer_in_words(block: Compaction) -> str:
     """Empty where there is nothing to summarise."""
     if block.last is None:

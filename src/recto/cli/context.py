@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from recto.api.actions import FOLLOWS_SETTINGS
 from recto.base.text import clean
-from recto.chat.compaction_words import UNVERIFIED
+from recto.chat.compaction_words import UNVERIFIED, block_in_words
 from recto.cli import completion, options, show
 from recto.cli.actions import add_commands
 from recto.cli.drawing import transcripts
@@ -176,7 +176,7 @@ def compact(id: str | None, words: tuple[str, ...], keep: str, flags: dict[str, 
             seen.add(type(event))
         block = talk.compaction()
         assert block is not None
-        show.say(transcripts.block_in_words(block))
+        show.say(block_in_words(block))
         for line in transcripts.remarks(block.notes, len(block.excerpts), block.checks):
             show.note(line)
 

@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from recto.chat.blocks import Compaction
+from recto.chat.compaction_words import block_in_words
 from recto.cli.drawing.sources import server_facts
-from recto.cli.drawing.transcripts import block_in_words, remarks, work_in_words
+from recto.cli.drawing.transcripts import remarks, work_in_words
 from recto.cli.drawing.windows import rule
 from recto.cli.listener import KEPT, Lines, Numbered, tool_named
 from recto.cli.markdown import Page

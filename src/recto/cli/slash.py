@@ -15,6 +15,7 @@ from rich.text import Text
 
 from recto.api.actions import BY_NAME, FOLLOWS_SETTINGS, Action, offered
 from recto.chat.blocks import Compaction
+from recto.chat.compaction_words import block_in_words
 from recto.chat.message import Message
 from recto.cli import options
 from recto.cli.agent import follow_run
@@ -28,7 +29,6 @@ from recto.cli.drawing.transcripts import (
     LOST_MESSAGES,
     NOTHING_COMPACTED,
     beside_summary,
-    block_in_words,
     branch_in_words,
     compaction_facts,
     lost_in_words,
@@ -95,7 +95,8 @@ def run(chat: ChatState, line: str) -> None:
     if own := OWN.get(name):
         own(chat, typed.strip())
     else:
-        act(chat, known.action.name, **_given(chat, known, typed.strip()))
+        named = {"conversation": _stored(chat)} if known.action.target == "named" else {}
+        act(chat, known.action.name, **known.action.typed(typed.strip()), **named)
 
 
 def act(chat: ChatState, name: str, **given: Any) -> Any:
@@ -105,19 +106,6 @@ def act(chat: ChatState, name: str, **given: Any) -> Any:
         chat.resized(done.result)
     tell(chat, done)
     return done.result
-
-
-def _given(chat: ChatState, known: SlashCommand, typed: str) -> dict[str, Any]:
-    """The arguments of an action, from what was typed; the last of them takes the rest."""
-    action = known.action
-    names = ["message"] * (action.target == "message") + [each.name for each in action.arguments]
-    parts = typed.split(maxsplit=len(names) - 1) if names else []
-    numbers = [each.name for each in action.arguments if each.kind == "number"]
-    given: dict[str, Any] = dict(zip(names, parts, strict=False))
-    if len(given) < len(names) or (typed and not names) or not all(given[each].isdecimal() for each in numbers):
-        raise Invalid(f"/{action.word} takes {known.usage or 'nothing'}; /help {action.word} shows how to use it")
-    given |= {each: int(given[each]) for each in numbers}
-    return given | ({"conversation": _stored(chat)} if action.target == "named" else {})
 
 
 def _stored(chat: ChatState) -> str:

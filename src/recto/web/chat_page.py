@@ -134,7 +134,7 @@ class ChatPage:
             else:
                 await self.transcript.refresh()
         elif (name := str(action.get("do"))) in COMMANDS:
-            await run_command(self.desk, self.live, name)
+            self._note(await run_command(self.desk, self.live, name, str(action.get("id", ""))))
 
     def tell(self, words: str) -> None:
         """A failure, where it can be seen, until the next action."""
@@ -255,14 +255,6 @@ class ChatPage:
     async def _show_message(self, named: str) -> None:
         if await self.transcript.show_message(named):
             self._note("This message is on another branch of the conversation, which you are on now.")
-
-    async def do_pin(self, id: str) -> None:
-        await self.live.talk.pin(id)
-        self.live.refresh()
-
-    async def do_unpin(self, id: str) -> None:
-        await self.live.talk.unpin(id)
-        self.live.refresh()
 
     # -- what changed
 

@@ -7,12 +7,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from string import ascii_lowercase
+from textwrap import shorten
+from typing import NamedTuple
 
 from msgspec import Struct
 
+from recto.api.actions import Action, offered
 from recto.api.desk import AsyncDesk
 from recto.api.suggestions import CachedSuggestions, Suggestion, Suggestions, file_paths, note_headings, note_names
 from recto.api.talk import AsyncTalk
+from recto.chat.message import Message
 from recto.errors import Invalid
 from recto.providers.embedded import NAME as EMBEDDED
 from recto.vault.link_resolver import fold_name
@@ -22,6 +26,9 @@ from recto.weights import chat_models
 SIGN_OUT = "/sign-out"
 LETTERS = {*ascii_lowercase, "-"}
 MOST_OFFERED = 12
+# Characters of a message in a sentence about it.
+SHOWN = 70
+REMEMBER = "add a line to the project's memory file"
 # Typing does not wait longer for folders that are being read.
 PATIENCE_S = 0.3
 
@@ -52,12 +59,10 @@ def menu(*, is_whole: bool) -> Mapping[str, str]:
     return {at: page.title for at, page in PAGES.items() if (page.in_whole if is_whole else page.in_shared)}
 
 
-class Command(Struct, frozen=True):
+class Command(NamedTuple):
     help: str
-    run: Callable[[PageDesk, LiveConversation, str], Awaitable[object]]
-    """Returns the text to show; other results need none."""
-    needs_idle: bool = False
-    """Refused while a reply comes."""
+    run: Callable[[PageDesk, LiveConversation, str], Awaitable[str | None]]
+    """Returns the text to show."""
 
 
 def command_in(text: str) -> tuple[str, str] | None:
@@ -71,20 +76,28 @@ def command_in(text: str) -> tuple[str, str] | None:
 async def run_command(desk: PageDesk, live: LiveConversation, name: str, words: str = "") -> str:
     if (command := COMMANDS.get(name)) is None:
         raise Invalid(f"Unknown command /{name}. The page has {', '.join(f'/{each}' for each in COMMANDS)}.")
-    if command.needs_idle:
-        live.check_idle()
     told = await command.run(desk, live, words)
     live.refresh()
-    return told if isinstance(told, str) else ""
+    return told or ""
+
+
+def _made(action: Action) -> Command:
+    """A command of the page from an entry of the table."""
+
+    async def run(desk: PageDesk, live: LiveConversation, words: str) -> str:
+        live.check_idle()
+        done = action.perform(desk, live.talk, action.typed(words))
+        done.result = await done.result
+        named = done.given.get("message")
+        about = done.result if isinstance(done.result, Message) else await live.talk.message(named) if named else None
+        return done.sentence(about, lambda text: shorten(text, SHOWN, placeholder="…"))
+
+    assert action.slash
+    return Command(action.slash.help, run)
 
 
 async def _compact(desk: PageDesk, live: LiveConversation, words: str) -> None:
     live.run(live.talk.stream_compaction(words))
-
-
-async def _undo(desk: PageDesk, live: LiveConversation, words: str) -> str:
-    await live.talk.undo()
-    return "Your last message and its reply are taken back; both stay in the store."
 
 
 async def _regenerate(desk: PageDesk, live: LiveConversation, words: str) -> None:
@@ -119,19 +132,19 @@ async def _remember(desk: PageDesk, live: LiveConversation, words: str) -> str:
     return f"Written into {await live.talk.remember_in_project(words)}."
 
 
-COMMANDS = {
-    "compact": Command("Sum up all but the latest messages now; words say what to keep.", _compact),
-    "uncompact": Command("Take the newest compaction back.", lambda _, live, __: live.talk.uncompact(), True),
-    "clear": Command(
-        "Start over for the model; every message stays in the store.", lambda _, live, __: live.talk.clear(), True
-    ),
-    "undo": Command("Take your last message and its reply back.", _undo, True),
-    "regenerate": Command("Another reply to your last message.", _regenerate),
-    "model": Command("Who answers, as provider:model, or standard, small or tiny.", _model),
-    "strategy": Command("What happens when the window is full; default follows the settings.", _strategy),
-    "rename": Command("Another title for this conversation.", _rename),
-    "document": Command("A note that goes with every message; nothing closes it.", _document),
-    "remember": Command("Add a line to the project's memory file.", _remember),
+OWN = {
+    "compact": _compact,
+    "regenerate": _regenerate,
+    "model": _model,
+    "strategy": _strategy,
+    "rename": _rename,
+    "document": _document,
+    "remember": _remember,
+}
+"""What the page does in a way of its own."""
+SLASH = {action.word: action.slash.help for action in offered("slash") if action.slash}
+COMMANDS = {name: Command(SLASH.get(name, REMEMBER), run) for name, run in OWN.items()} | {
+    action.word: _made(action) for action in offered("page")
 }
 
 

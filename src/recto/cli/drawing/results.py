@@ -10,7 +10,7 @@ from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.cli.drawing.sources import approval_in_words, include_in_words, source_to_json
-from recto.cli.drawing.transcripts import block_in_words, compaction_to_json, undone_in_words
+from recto.cli.drawing.transcripts import compaction_to_json, undone_in_words
 from recto.cli.drawing.windows import setting_in_words
 from recto.cli.show import counted, shortened, when
 from recto.memory.fact_files import fact_to_json
@@ -54,12 +54,9 @@ def _draw_conversation(out: Out, done: Done) -> None:
 
 def _draw_message(out: Out, done: Done) -> None:
     """The sentence of the action, about the message that it returned or was given."""
-    block = None if isinstance(done.result, Message) else done.result
-    fields = {"talk": done.talk.name, "compaction": block_in_words(block) if block else ""}
-    if "message" in done.given or block is None:
-        message = done.talk.message(done.given["message"]) if block else done.result
-        fields |= {"number": message.said, "text": shortened(message.text, TEXT_WIDTH) or "the clear"}
-    out.say(done.action.said.format(**done.given | fields))
+    named = done.given.get("message")
+    message = done.result if isinstance(done.result, Message) else done.talk.message(named) if named else None
+    out.say(done.sentence(message, lambda text: shortened(text, TEXT_WIDTH)))
 
 
 def _restored(done: Done) -> int:

@@ -19,7 +19,14 @@ from recto.chat.blocks import (
     ToolCall,
     ToolResult,
 )
-from recto.chat.compaction_words import WRITERS, archived_in_words, counts_in_words, kept_in_words, writer_in_words
+from recto.chat.compaction_words import (
+    WRITERS,
+    archived_in_words,
+    block_in_words,
+    compaction_line,
+    counts_in_words,
+    kept_in_words,
+)
 from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.drawing.references import references_shown
@@ -61,17 +68,7 @@ def event_in_words(event: ContextCompacted, writer: str = "") -> str:
     """The marker line of a compaction that was just made; `writer` is the model that was asked last, if any."""
     by = f"summary by {writer}" if writer else "summary as before"
     sizes = (event.messages_archived, event.context_size_before, event.context_size_after)
-    return _line(event.compaction_number, archived_in_words(*sizes), WRITERS.get(event.made_by, by))
-
-
-def block_in_words(block: Compaction) -> str:
-    sizes = (block.messages_archived, block.context_size_before, block.context_size_after)
-    writer = writer_in_words(block) if block.made_by != "clear" else ""
-    return _line(block.compaction_number, archived_in_words(*sizes), writer)
-
-
-def _line(number: int, archived: str, writer: str) -> str:
-    return f"compaction {number}: {archived}" + (f" · {writer}" if writer else "")
+    return compaction_line(event.compaction_number, archived_in_words(*sizes), WRITERS.get(event.made_by, by))
 
 
 def in_one_line(block: Compaction) -> str:
