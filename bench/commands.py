@@ -36,7 +36,7 @@ READY = "ready"
 COMMANDS = (
     "conversations list",
     "conversations list --json",
-    "conversations list --archived",
+    "conversations list --hidden",
     "conversations list --trash",
     "conversations show",
     "conversations show --json",

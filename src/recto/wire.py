@@ -168,6 +168,6 @@ def conversation_to_json(conversation: Conversation) -> dict[str, Json]:
         "head": conversation.head,
         "agent": conversation.agent,
         "model": conversation.details.get("model"),
-        "archived": conversation.archived,
+        "hidden": conversation.hidden,
         "deleted": conversation.deleted,
     }

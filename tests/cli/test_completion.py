@@ -46,7 +46,7 @@ def test_bash_completes_commands_options_and_names(run: Run, script: Script, pro
     (home / "agents" / "reviewer").mkdir(parents=True)
     (home / "models.toml").write_text('[best]\nprovider = "openai"\nid = "gpt-4o"\n')
     assert in_bash(["recto", "ch"], program) == ["chat"]
-    assert in_bash(["recto", "conversations", "arc"], program) == ["archive"]
+    assert in_bash(["recto", "conversations", "hi"], program) == ["hide"]
     assert in_bash(["recto", "chat", "--resu"], program) == ["--resume"]
     assert in_bash(["recto", "chat", "-c", ""], program) == ["1", "Plan\\ the\\ apples"]
     assert in_bash(["recto", "chat", "--agent", "rev"], program) == ["reviewer"]

@@ -104,8 +104,8 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("conversations", "priority"): [["1", "7"]],
     ("conversations", "fork"): [["1"]],
     ("conversations", "undo"): [[]],
-    ("conversations", "archive"): [["Title"], ["Title", "--json"], [EVIL]],
-    ("conversations", "unarchive"): [["1"]],
+    ("conversations", "hide"): [["Title"], ["Title", "--json"], [EVIL]],
+    ("conversations", "unhide"): [["1"]],
     ("conversations", "delete"): [["1"], ["Title"]],
     ("conversations", "restore"): [["1"], [EVIL]],
     ("conversations", "empty-trash"): [[], ["--yes"]],
@@ -208,7 +208,7 @@ TYPED += ["/request", "/summary", f"/tools ask {EVIL}", f"/strategy {EVIL}", "/u
 TYPED += ["/history", "/conversations boat", "/branches", f"/switch {EVIL}", "/regenerate", f"/edit 1 boat {EVIL}"]
 TYPED += [f"/help {EVIL}", "/settings", f"/settings {EVIL}", "/export", f"/export {EVIL}", "/trust", "/trust near"]
 TYPED += [f"/goal do {EVIL}", "/goal", "/goal stop"]
-TYPED += [f"/rename {EVIL}", "/archive", "/delete", "/quit"]
+TYPED += [f"/rename {EVIL}", "/hide", "/delete", "/quit"]
 
 
 def test_every_command_is_tried() -> None:

@@ -25,7 +25,7 @@ DESK_READS: dict[str, Calls] = {
     "conversation": [lambda desk: desk.conversation("xyzzy"), lambda desk: desk.conversation(10, as_left=True)],
     "conversations": [
         lambda desk: desk.conversations(limit=2),
-        lambda desk: desk.conversations(state="archived"),
+        lambda desk: desk.conversations(state="hidden"),
         lambda desk: desk.conversations(state="deleted"),
     ],
     "document_stats": [lambda desk: desk.document_stats(), lambda desk: desk.document_stats("month")],
@@ -157,7 +157,7 @@ TALK_READS: dict[str, list[tuple[str, Callable[[Any], Any]]]] = {
 
 # These change something: each name has a copy of its own.
 DESK_WRITES: dict[str, Calls] = {
-    "archive": [lambda desk: desk.archive(BRANCHES)],
+    "hide": [lambda desk: desk.hide(BRANCHES)],
     "close": [lambda desk: desk.close()],
     "delete": [lambda desk: desk.delete(BRANCHES), lambda desk: desk.delete(BRANCHES)],
     "distrust": [lambda desk: desk.distrust("tides"), lambda desk: desk.distrust("nothing")],
@@ -194,7 +194,7 @@ DESK_WRITES: dict[str, Calls] = {
     "accept_tools": [lambda desk: desk.accept_tools(())],
     "tool_changes": [lambda desk: desk.tool_changes("tides"), lambda desk: desk.tool_changes("nothing")],
     "trust": [lambda desk: desk.trust("tides"), lambda desk: desk.trust("nothing")],
-    "unarchive": [lambda desk: desk.unarchive("Hidden away")],
+    "unhide": [lambda desk: desk.unhide("Hidden away")],
     "use": [
         lambda desk: desk.use(model="scripted:models/small.json"),
         lambda desk: desk.conversation().model,

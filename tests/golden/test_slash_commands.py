@@ -71,7 +71,7 @@ LINES: dict[str, tuple[str, list[str]]] = {
     "regenerate": (BRANCHES, ["/regenerate", "/regenerate scripted:models/eyes.json", "/regenerate nobody:nothing"]),
     "goal": ("-c 'A goal out of steps' --vault ../notes", ["/goal", "/goal continue 4", "/goal stop", "/goal"]),
     "rename": (BRANCHES, ["/rename The cutter", "/rename"]),
-    "archive": (BRANCHES, ["/archive", "/conversations"]),
+    "hide": (BRANCHES, ["/hide", "/conversations"]),
     "delete": (BRANCHES, ["/delete", "/history"]),
     "export": (BRANCHES, ["/export", "/export html talk.html", "/export json talk.json", "/export json talk.json"]),
     "model": (BRANCHES, ["/model", "/model scripted:models/small.json", "/model nobody:nothing"]),

@@ -36,7 +36,7 @@ QUIET = {"search.embedder": "none", "store.backup": False}
 BEFORE = {
     "recto config unset": ["recto config set context.threshold 0.7"],
     "recto conversations restore": ["recto conversations delete 3"],
-    "recto conversations unarchive": ["recto conversations archive 3"],
+    "recto conversations unhide": ["recto conversations hide 3"],
     "recto conversations unpin": ["recto conversations pin 57"],
     "recto context uncompact": ["recto context compact"],
     "recto context summary": ["recto context compact"],

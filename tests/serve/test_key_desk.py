@@ -73,7 +73,7 @@ async def test_no_name_leads_to_another_keys_words(keys: Keys) -> None:
     assert answered.request
     for named in (talk.id, talk.id[:8], str(talk.number), f"#{talk.number}", "The combination", "safe"):
         await refused(ben.conversation(named))
-    for change in (ben.archive, ben.unarchive, ben.delete, ben.restore):
+    for change in (ben.hide, ben.unhide, ben.delete, ben.restore):
         await refused(change(talk.id))
     await refused(ben.rename(talk.id, "mine"))
     for name in (answered.id, answered.request):

@@ -42,23 +42,23 @@ def test_the_trash_holds_what_was_deleted_until_it_is_restored(opened: Desk) -> 
 
 def test_an_archived_conversation_is_searched_but_not_listed(opened: Desk) -> None:
     told(opened.conversation(), "about the mast")
-    opened.archive("1")
+    opened.hide("1")
     assert (opened.conversations(), opened.latest()) == ([], None)
-    assert [each.number for each in opened.conversations(state="archived")] == [1]
+    assert [each.number for each in opened.conversations(state="hidden")] == [1]
     assert len(opened.search("mast", complete=True)) == 1
     opened.delete("1")
-    assert opened.restore("1").archived, "it comes back to where it was"
-    assert opened.unarchive("1").archived is None
+    assert opened.restore("1").hidden, "it comes back to where it was"
+    assert opened.unhide("1").hidden is None
     assert [each.number for each in opened.conversations()] == [1]
 
 
 def test_a_message_brings_its_conversation_back(opened: Desk) -> None:
     talk = told(opened.conversation(), "one")
-    opened.archive("1")
+    opened.hide("1")
     opened.delete("1")
     talk.ask("two")
     (found,) = opened.conversations()
-    assert (found.archived, found.deleted, found.messages) == (None, None, 4)
+    assert (found.hidden, found.deleted, found.messages) == (None, None, 4)
 
 
 def test_emptying_removes_every_trace(opened: Desk) -> None:

@@ -615,12 +615,12 @@ class Desk:
     def rename(self, conversation: str, title: str) -> Conversation:
         return self._loop.run(self._desk.rename(conversation, title))
 
-    def archive(self, conversation: str) -> Conversation:
+    def hide(self, conversation: str) -> Conversation:
         """A conversation that is no longer listed, but still searched."""
-        return self._loop.run(self._desk.archive(conversation))
+        return self._loop.run(self._desk.hide(conversation))
 
-    def unarchive(self, conversation: str) -> Conversation:
-        return self._loop.run(self._desk.unarchive(conversation))
+    def unhide(self, conversation: str) -> Conversation:
+        return self._loop.run(self._desk.unhide(conversation))
 
     def delete(self, conversation: str) -> Conversation:
         """Moves a conversation to the trash: it is not listed, not searched and not continued."""

@@ -25,7 +25,7 @@ WHERE {} ORDER BY c.updated DESC, c.n DESC LIMIT ?
 """
 _ARE: dict[ConversationState, str] = {
     "active": "c.archived IS NULL AND c.deleted IS NULL",
-    "archived": "c.archived IS NOT NULL AND c.deleted IS NULL",
+    "hidden": "c.archived IS NOT NULL AND c.deleted IS NULL",
     "deleted": "c.deleted IS NOT NULL",
 }
 

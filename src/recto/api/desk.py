@@ -147,14 +147,14 @@ class AsyncDesk:
             self.store.tree.change, await self._conversation_id(conversation), title=named
         )
 
-    async def archive(self, conversation: str) -> Conversation:
+    async def hide(self, conversation: str) -> Conversation:
         """A conversation that is no longer listed, but still searched."""
         id = await self._conversation_id(conversation)
-        return await self.engine.store.do(self.store.tree.archive, id)
+        return await self.engine.store.do(self.store.tree.hide, id)
 
-    async def unarchive(self, conversation: str) -> Conversation:
+    async def unhide(self, conversation: str) -> Conversation:
         id = await self._conversation_id(conversation)
-        return await self.engine.store.do(self.store.tree.archive, id, is_archived=False)
+        return await self.engine.store.do(self.store.tree.hide, id, is_hidden=False)
 
     async def delete(self, conversation: str) -> Conversation:
         """Moves a conversation to the trash: it is not listed, not searched and not continued."""

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from recto.chat.blocks import Compaction, MessageRange
 from recto.chat.message import Message
 
-ConversationState = Literal["active", "archived", "deleted"]
+ConversationState = Literal["active", "hidden", "deleted"]
 """Archived: not listed, but searched. Deleted: in the trash."""
 
 
@@ -34,8 +34,8 @@ class Conversation(Struct, frozen=True):
     messages: int = 0
     number: int = 0
     """The short number that people see, such as `#3`; it belongs to this store."""
-    archived: str | None = None
-    """When it was archived: it is not listed, but searched."""
+    hidden: str | None = None
+    """When it was hidden: it is not listed, but searched."""
     deleted: str | None = None
     """When it was moved to the trash."""
 

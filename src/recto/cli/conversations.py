@@ -35,7 +35,7 @@ UNSURE = "what is removed from the trash cannot be brought back: --yes removes i
 
 @click.group()
 def command() -> None:
-    """List, read, search, rename, branch, archive and delete conversations; pin messages.
+    """List, read, search, rename, branch, hide and delete conversations; pin messages.
 
     A conversation is named by its number, such as 3, by its title or a part of it, or by its id; a message by its
     number in a conversation or by its id. The first characters of an id are enough. Programs get ids with --json.
@@ -46,7 +46,7 @@ def command() -> None:
 
 @command.command("list")
 @options.limit_option
-@click.option("--archived", "state", flag_value="archived", help="List archived conversations instead.")
+@click.option("--hidden", "state", flag_value="hidden", help="List hidden conversations instead.")
 @click.option("--trash", "state", flag_value="deleted", help="List the trash instead.")
 @options.as_json_option
 def list_conversations(limit: int, state: Any, as_json: bool) -> None:

@@ -25,7 +25,7 @@ COMMANDS = {
     "chat": "Chat with a model, in the terminal or line by line.",
     "web": "Chat in the browser, and see beside every reply what went into it.",
     "ask": "Ask one question and print the answer.",
-    "conversations": "List, read, search, rename, branch, archive and delete conversations; pin messages.",
+    "conversations": "List, read, search, rename, branch, hide and delete conversations; pin messages.",
     "context": "See and change what the model is sent: windows, summaries, strategies.",
     "request": "See, compare, rebuild and verify what was sent.",
     "sources": "See and choose what goes into the window: rules, references, tools.",

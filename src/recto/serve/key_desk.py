@@ -188,11 +188,11 @@ class KeyDesk:
     async def rename(self, conversation: str, title: str) -> Conversation:
         return await self._desk.rename((await self._own(conversation)).id, title)
 
-    async def archive(self, conversation: str) -> Conversation:
-        return await self._desk.archive((await self._own(conversation)).id)
+    async def hide(self, conversation: str) -> Conversation:
+        return await self._desk.hide((await self._own(conversation)).id)
 
-    async def unarchive(self, conversation: str) -> Conversation:
-        return await self._desk.unarchive((await self._own(conversation)).id)
+    async def unhide(self, conversation: str) -> Conversation:
+        return await self._desk.unhide((await self._own(conversation)).id)
 
     async def delete(self, conversation: str) -> Conversation:
         return await self._desk.delete((await self._own(conversation)).id)

@@ -42,9 +42,9 @@ CONVERSATION = select(
     _heads.c.branch,
 ).outerjoin(_heads, _heads.c.n == conversations.c.head)
 CONVERSATION_BY_ID = Statement(CONVERSATION.where(conversations.c.id == bindparam("id")))
-# A message of the user brings its conversation back from the archive and the trash.
+# A message of the user lists its conversation again, hidden or in the trash.
 BRING_BACK = Statement(
-    update(conversations).where(conversations.c.n == bindparam("home")).values(archived=None, deleted=None)
+    update(conversations).where(conversations.c.n == bindparam("home")).values(hidden=None, deleted=None)
 )
 MESSAGE = (
     select(
@@ -217,7 +217,8 @@ def read_details(text: str) -> dict[str, Any]:
 
 def conversation_of(row: AnyRow) -> Conversation:
     return Conversation(
-        **{name: getattr(row, name) for name in ("id", "title", "created", "updated", "agent", "archived", "deleted")},
+        **{name: getattr(row, name) for name in ("id", "title", "created", "updated", "agent", "deleted")},
+        hidden=row.archived,
         head=row.head_id,
         details=wire.loads(row.details),
         messages=row.said or 0,

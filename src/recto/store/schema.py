@@ -46,8 +46,9 @@ conversations = _table(
     _texts("title agent created updated"),
     _numbers("head", nullable=True),
     _texts("details"),
-    # When it was archived, and when it was moved to the trash.
-    _texts("archived deleted", nullable=True),
+    # When it was hidden, and when it was moved to the trash.
+    _texts("archived", nullable=True, key="hidden"),
+    _texts("deleted", nullable=True),
 )
 
 messages = _table(

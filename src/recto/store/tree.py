@@ -61,8 +61,8 @@ IdKind = Literal["conversation", "message", "request"]
 PRIORITIES = range(1, 11)
 _LATEST = (conversations.c.updated.desc(), conversations.c.n.desc())
 _ARE: dict[ConversationState, ColumnElement[bool]] = {
-    "active": conversations.c.archived.is_(None) & conversations.c.deleted.is_(None),
-    "archived": conversations.c.archived.is_not(None) & conversations.c.deleted.is_(None),
+    "active": conversations.c.hidden.is_(None) & conversations.c.deleted.is_(None),
+    "hidden": conversations.c.hidden.is_not(None) & conversations.c.deleted.is_(None),
     "deleted": conversations.c.deleted.is_not(None),
 }
 _TABLES = {"conversation": conversations, "message": messages, "request": requests}
@@ -188,8 +188,8 @@ class Tree:
             remaining = {name: value for name, value in merged.items() if value is not None}
             return self._set(id, title=row.title if title is None else title, details=wire.dumps(remaining))
 
-    def archive(self, id: str, *, is_archived: bool = True) -> Conversation:
-        return self._set(id, archived=now() if is_archived else None)
+    def hide(self, id: str, *, is_hidden: bool = True) -> Conversation:
+        return self._set(id, hidden=now() if is_hidden else None)
 
     def delete(self, id: str, *, is_deleted: bool = True) -> Conversation:
         """Moves a conversation to the trash, or back to where it was."""
@@ -205,7 +205,7 @@ class Tree:
 
     def append(self, conversation: str, message: Message) -> AppendedMessage:
         """Stores the message under its parent, and moves the head to it if the head is still that parent. A message of
-        the user brings the conversation back from archive and trash: it must not be deleted with it."""
+        the user brings the conversation back from the trash, or where it was hidden: it must not be deleted with it."""
         with self._database.write() as connection:
             home = conversation_row(connection, conversation)
             parent = parent_of(connection, home, message.parent)

@@ -38,7 +38,7 @@ class WaitingMessages:
         with self._database.write() as connection:
             home = conversation_row(connection, conversation).n
             insert_waiting(connection, home, made)
-            # the user's words bring a conversation back from the archive and the trash
+            # the user's words list a conversation again, hidden or in the trash
             BRING_BACK(connection, home=home)
         return made
 

@@ -2,7 +2,7 @@
 
 JSON files of any size are read item by item: the elements of a list, or objects one after another. Ends of items are
 found by their brackets, and each item is decoded when it comes: a file of hundreds of megabytes takes hardly more
-memory than its largest item. The JSON files of a ZIP archive are unpacked into a temporary folder, within bounds.
+memory than its largest item. The JSON files of a ZIP file are unpacked into a temporary folder, within bounds.
 """
 
 import json
@@ -227,7 +227,7 @@ def _skip_space(data: mmap.mmap, start: int) -> int:
     return found.end() if found else start
 
 
-# -- ZIP archives
+# -- ZIP files
 
 ZIP_MAGIC = b"PK\x03\x04"
 MAX_UNPACKED_BYTES = 4 << 30

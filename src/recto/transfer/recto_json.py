@@ -66,7 +66,7 @@ class ConversationLine(Line, tag="conversation", frozen=True):
     updated: str
     head: Id | None = None
     details: dict[str, Any] = field(default_factory=dict)
-    archived: str | None = None
+    hidden: str | None = None
     deleted: str | None = None
 
 
@@ -272,7 +272,7 @@ def _checked(line: Struct) -> dict[str, Any]:
     for name in ("id", "head", "parent", "request", "message", "base"):
         if (id := fields.get(name)) is not None and not is_id(id):
             raise ValueError(f"{id!r} is not an id - at `$.{name}`")
-    for name in ("created", "updated", "archived", "deleted"):
+    for name in ("created", "updated", "hidden", "deleted"):
         if (time := fields.get(name)) is not None and not _is_time(time):
             raise ValueError(f"{time!r} is not a time such as 2026-01-31T12:00:00.000Z - at `$.{name}`")
     return fields

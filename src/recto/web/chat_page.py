@@ -32,7 +32,7 @@ NEW = "new"
 MOST_VISITS = 16
 
 MOST_FOUND = 20
-STATES: dict[ConversationState, str] = {"active": "Conversations", "archived": "Archived", "deleted": "Trash"}
+STATES: dict[ConversationState, str] = {"active": "Conversations", "hidden": "Hidden", "deleted": "Trash"}
 
 
 def add_chat_page(find: FindDoor) -> None:
@@ -323,7 +323,7 @@ class ChatPage:
 
 
 class ConversationList(Fragment):
-    """The latest first, found by title and by what was said; archived ones and the trash."""
+    """The latest first, found by title and by what was said; hidden ones and the trash."""
 
     def __init__(self, desk: PageDesk, live: LiveConversations, act: Act) -> None:
         super().__init__("", act)
@@ -360,11 +360,11 @@ class ConversationList(Fragment):
         await self._desk.rename(id, words)
         self._live.tell_list()
 
-    async def do_archive(self, id: str) -> None:
-        self._tell("archived: it is not listed, but still searched", await self._desk.archive(id), "unarchive")
+    async def do_hide(self, id: str) -> None:
+        self._tell("hidden: it is not listed, but still searched", await self._desk.hide(id), "unhide")
 
-    async def do_unarchive(self, id: str) -> None:
-        self._tell("listed again", await self._desk.unarchive(id))
+    async def do_unhide(self, id: str) -> None:
+        self._tell("listed again", await self._desk.unhide(id))
 
     async def do_delete(self, id: str) -> None:
         if id in self._live.running():
