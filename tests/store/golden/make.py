@@ -137,7 +137,7 @@ def branches() -> None:
         talked(at, "Taken back", "Where is she?", "Nonsense.").undo()
         talked(at, "Hidden away", "Something old.")
         talked(at, "In the trash", "Something wrong.")
-        at.archive("Hidden away")
+        at.hide("Hidden away")
         at.delete("In the trash")
 
 
