@@ -19,7 +19,7 @@ from recto.window.request import Request
 # For replies that broke off: their provider reports no usage, and there is no time to count.
 CHARACTERS_PER_TOKEN = 4
 CONVERSATION = "spend.conversation"
-MAX_COST = "--max-cost"
+MAX_COST, MAX_STEPS = "--max-cost", "--max-steps"
 # A reply without a given length, of a model whose longest reply and window are unknown: more than any model writes.
 LARGEST_REPLY = 128_000
 # A shorter reply is not worth asking for.

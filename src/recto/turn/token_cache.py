@@ -6,18 +6,19 @@ What is remembered are the counts as they were made. A turn reads them through a
 import base64
 import copy
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.chat.blocks import Block, File, Image, Text, ToolResult
+from recto.chat.blocks import Block, File, Image, References, Text, Thinking, ToolCall, ToolResult
+from recto.chat.message import Role, Tokens
 from recto.providers.attachments import without_unsupported
 from recto.providers.model import Model
 from recto.store.store import Store
 from recto.window.calibration import UNCALIBRATED, TokenCalibration
-from recto.window.count import ZERO, Count, TokenCounter
+from recto.window.count import ZERO, Count, TokenCounter, proportional_shares
 from recto.window.request import Entry, Format, Piece, defuse
 
 # Counts in memory: those of a few windows. The store has the others.
@@ -39,6 +40,10 @@ class Counted(Struct, frozen=True):
 
     def rescaled(self, factor: float) -> "Counted":
         return self if self.base.exact else replace(self, count=self.base.scaled(factor))
+
+
+def total_of(entries: Iterable[Counted]) -> int:
+    return sum([entry.count.tokens for entry in entries])
 
 
 class TokenCache:
@@ -155,3 +160,32 @@ class TokenCache:
         if isinstance(block, Text | File | ToolResult):
             return replace(block, text=self.defused(block.text))
         return block
+
+
+async def message_tokens(cache: TokenCache, role: Role, blocks: tuple[Block, ...], own: int | None = None) -> Tokens:
+    """`own` where it is known already. Tokens of the blocks add up to it, but for thinking that is not sent back."""
+    if own is None:
+        sent = tuple(block for block in blocks if not isinstance(block, References))
+        own = (await cache.count([Entry(role, sent)]))[0].count.tokens
+    shares = (own,) if len(blocks) == 1 else await _shares(cache, role, blocks, own)
+    calls = sum(share for block, share in zip(blocks, shares, strict=True) if isinstance(block, ToolCall))
+    return Tokens(own, tools=calls if role == "assistant" else None, blocks=shares if len(blocks) > 1 else ())
+
+
+async def _shares(cache: TokenCache, role: Role, blocks: tuple[Block, ...], own: int) -> tuple[int, ...]:
+    """A message is counted as one text, so its blocks get their shares of that."""
+    entries = [Entry(role, (Text(block.told) if isinstance(block, References) else block,)) for block in blocks]
+    frame, *counts = [each.count.tokens for each in await cache.count([Entry(role, (Text(""),)), *entries])]
+    alone = [max(0, tokens - frame) for tokens in counts]
+    shares = proportional_shares(own, alone) if any(alone) else [0] * len(blocks)
+    return tuple(
+        [
+            await _thought(cache, block) if isinstance(block, Thinking) and not tokens else share
+            for block, tokens, share in zip(blocks, alone, shares, strict=True)
+        ]
+    )
+
+
+async def _thought(cache: TokenCache, block: Thinking) -> int:
+    counted = await cache.count([Entry("user", (Text(text),)) for text in ("", block.text)])
+    return max(0, counted[1].count.tokens - counted[0].count.tokens)
