@@ -119,8 +119,7 @@ class Engine:
         *,
         can_ask: bool = True,
     ) -> None:
-        """One message, all the way through, then those that were said meanwhile; two from one session take turns.
-        `can_ask`: the user answers questions."""
+        """One message, then those that were said meanwhile; two from one session take turns. `can_ask`: a user answers."""
         async with session.turn_lock():
             wanted: TurnStart | None = given
             while wanted is not None:
@@ -249,8 +248,8 @@ class Engine:
             plan = compact_now(strategy, planned.loaded.view, planned.budget, planned.loaded.counts)
             if plan.cut is None or not plan.summed_up.count:
                 raise Invalid(f"there is nothing to compact: {plan.because}")
-            run = self._compaction(turn, replace(planned, plan=plan), is_requested=True)
-            run.keep = clean(keep)[0].strip()
+            run = self._compaction(turn, replace(planned, plan=plan))
+            run.is_requested, run.keep = True, clean(keep)[0].strip()
             await run.run(emit)
             session.apply(loaded={})
 
@@ -265,10 +264,10 @@ class Engine:
             if has_archive(planned.loaded.view.compaction) and ":" not in self.settings.search.embedder:
                 await asyncio.to_thread(self.archive.check)
 
-    def _compaction(self, turn: Turn, planned: PlannedRequest, **wishes: bool) -> "CompactionRun":
+    def _compaction(self, turn: Turn, planned: PlannedRequest, *, can_ask: bool = True) -> "CompactionRun":
         from recto.compaction.run import CompactionRun  # compiles the patterns of summaries: a tenth of a second
 
-        return CompactionRun(self.models, turn, planned, ahead=self.summaries_ahead, **wishes)
+        return CompactionRun(self.models, turn, planned, can_ask=can_ask, ahead=self.summaries_ahead)
 
     def after_reply(self, exchange: Exchange) -> None:
         """What is done in the background while the user reads and types: after the last reply of a turn, lines about
@@ -284,8 +283,9 @@ class Engine:
 
     async def _write_ahead(self, turn: Turn, planned: PlannedRequest) -> None:
         block, session = planned.loaded.view.compaction, turn.session
+        number = block.compaction_number if block else None
         # one for each compaction: another would cost more than it can save
-        if await self.store.do(find_ahead, self.store, session.conversation, block and block.compaction_number):
+        if await self.store.do(find_ahead, self.store, session.conversation, number):
             return
         turn = await self.turns.without_message(session, turn.options)
         await self._compaction(turn, await turn.next_plan()).write_ahead()

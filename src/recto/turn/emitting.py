@@ -118,13 +118,14 @@ def log_event(event: Event) -> None:
     # called for every piece of a reply
     if isinstance(event, TextDelta | ThinkingDelta) or not log.isEnabledFor(logging.WARNING):
         return
-    words, texts = _told(event)
     if isinstance(event, Retrying):
         log.warning("attempt %d failed; trying again in %g s", event.number, event.wait_s)
-    elif words:
-        log.info("%s", words)
-    if texts:
-        log.debug("%s: %s", type(event).__name__, texts)
+    if log.isEnabledFor(logging.INFO):
+        words, texts = _told(event)
+        if words:
+            log.info("%s", words)
+        if texts:
+            log.debug("%s: %s", type(event).__name__, texts)
 
 
 def _told(event: Event) -> tuple[str, str]:

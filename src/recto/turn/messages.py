@@ -51,16 +51,14 @@ class UserMessage(Struct, frozen=True):
 
 def user_message(given: TurnStart, *, may_be_empty: bool = False) -> UserMessage:
     """Invalid for a message that says nothing, or holds blocks that a user cannot give."""
-    repaired = 0
     if isinstance(given, AnswerAgain):
         return UserMessage(answers_again=True)
     if not isinstance(given, str | bytes | Sequence):
         raise Invalid(f"a message is a text or a list of blocks, not {given!r}")
+    repaired, blocks, results = 0, list[Block](), list[ToolResult]()
     if isinstance(given, str | bytes):
         text, repaired = clean(given)
         given = (Text(text),)
-    blocks: list[Block] = []
-    results: list[ToolResult] = []
     for block in given:
         if not isinstance(block, Text | File | ToolResult | Image):
             kind = getattr(block, "type", "")
@@ -71,7 +69,7 @@ def user_message(given: TurnStart, *, may_be_empty: bool = False) -> UserMessage
             text, count = clean(block.text)
             block, repaired = replace(block, text=text), repaired + count
         results.append(block) if isinstance(block, ToolResult) else blocks.append(block)
-    says = [block for block in blocks if not isinstance(block, Text) or block.text.strip()]
+    says = any(not isinstance(block, Text) or block.text.strip() for block in blocks)
     if not says and not results and not may_be_empty:
         raise Invalid("the message is empty: write something to send")
     return UserMessage(tuple(blocks) if says or may_be_empty else (), tuple(results), repaired)

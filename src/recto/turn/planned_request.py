@@ -214,26 +214,25 @@ def _tally(preamble: Preamble, loaded: LoadedView, current: CurrentMessage, prom
 
 def account_of(planned: PlannedRequest) -> RequestAccount:
     """What the record says about the turn besides its bytes; empty values are left out."""
-    view = planned.loaded.view
+    view, block, cache = planned.loaded.view, planned.loaded.view.compaction, planned.token_cache
     stays = view.still_sent + view.history
-    excerpts = sorted(view.compaction.excerpts) if view.compaction else []
     messages = SentRange(
         first=stays[0].id if stays else None,
         last=stays[-1].id if stays else None,
         count=len(stays),
         lifted=tuple(message.id for message in view.lifted),
-        excerpts=tuple(excerpts) or None,
+        excerpts=tuple(sorted(block.excerpts)) or None if block else None,
         current=planned.current.counted.entry.message,
         rounds=tuple(message.id for message in view.rounds),
     )
+    plan = planned.plan.to_json().items()
+    told = {key: value for key, value in plan if key in TOLD_ALWAYS or _says(value)}
     return replace(
-        planned.window.account(
-            meter=planned.token_cache.counter.key, window_from=planned.token_cache.model.window_from
-        ),
-        plan={key: value for key, value in planned.plan.to_json().items() if key in TOLD_ALWAYS or _says(value)},
+        planned.window.account(meter=cache.counter.key, window_from=cache.model.window_from),
+        plan=told,
         messages=messages,
-        compaction=view.compaction.compaction_number if view.compaction else None,
-        passing=True if view.compaction and view.compaction.action == PASSING else None,
+        compaction=block.compaction_number if block else None,
+        passing=True if block and block.action == PASSING else None,
     )
 
 
