@@ -119,7 +119,7 @@ class Engine:
         *,
         can_ask: bool = True,
     ) -> None:
-        """One message, then those that were said meanwhile; two from one session take turns. `can_ask`: a user answers."""
+        """One message, then those said meanwhile; two from one session take turns. `can_ask`: a user answers."""
         async with session.turn_lock():
             wanted: TurnStart | None = given
             while wanted is not None:
