@@ -151,7 +151,7 @@ def _open(folder: Path, each: Unknown | None, random: Random, wild: bool) -> Des
     script = folder / "script.json"
     script.write_text(json.dumps({"limit": WINDOW, "exact": False, "steps": [{"text": "ok"}]}))
     desk = open_desk(home=folder / "home", model=f"scripted:{script}", settings={"search.embedder": "none"})
-    provider, asked = desk.engine.builder.provider(desk.settings.model), Random(random.random())
+    provider, asked = desk.engine.models.provider(desk.settings.model), Random(random.random())
     mood = Random(random.random())
 
     async def stream(body: bytes, purpose: Any) -> AsyncGenerator[ReplyPart, None]:

@@ -108,7 +108,7 @@ def compacted(home: Path, run: Run, window: int, number: int, writer: Lossy | No
 
 def give_writer(desk: Desk, talk: Talk, writer: Lossy) -> None:
     """A script cannot read what it is to sum up: this is where the world ends."""
-    provider = desk.engine.builder.provider(talk.model)
+    provider = desk.engine.models.provider(talk.model)
     streamed = provider.stream
 
     async def stream(body: bytes, purpose: Any) -> AsyncGenerator[ReplyPart, None]:

@@ -115,7 +115,7 @@ def soaked_desk(folder: Path, embedder: str) -> Iterator[Callable[[int], Sequenc
 
 def _take(desk: Desk, talk: Talk, said: str, number: int) -> Sequence[str]:
     if number % TOOL_TURNS == 0:  # the script begins anew with its round of tools
-        desk.run(desk.engine.builder.provider(talk.model).close())
+        desk.run(desk.engine.models.provider(talk.model).close())
     reply = talk.ask(said)
     assert reply.text, reply
     if number % TOOL_TURNS == 1:

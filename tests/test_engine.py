@@ -246,7 +246,7 @@ def test_an_unknown_window_turns_automatic_compaction_off_and_says_so_once(
 ) -> None:
     at = desk(script({"text": "ok"}))
     talk = at.conversation()
-    provider = at.engine.builder.provider(talk.model)
+    provider = at.engine.models.provider(talk.model)
     original = provider.model
 
     async def unknown(name: str) -> object:
@@ -382,7 +382,7 @@ def test_a_model_without_tools_gets_a_part_of_a_large_document(
 ) -> None:
     at = desk(script({"text": "ok"}), vault=vault)
     talk = at.conversation()
-    provider = at.engine.builder.provider(talk.model)
+    provider = at.engine.models.provider(talk.model)
     original = provider.model
 
     async def without_tools(name: str) -> object:

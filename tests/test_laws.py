@@ -341,7 +341,7 @@ def test_the_laws_hold_over_any_life_of_a_conversation(
 ) -> None:
     desk = desk_of(desks, home, name, strategy)
     led = Life(desk, desk.conversation())
-    desk.run(desk.engine.builder.provider(led.talk.model).close())  # the script begins anew
+    desk.run(desk.engine.models.provider(led.talk.model).close())  # the script begins anew
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(summary_writer, "MOST_READ", most_read)
         for what, which in life:

@@ -36,7 +36,7 @@ from recto.sources.tools import RECALL_TOOL
 from recto.sources.vault_tools import reading_tools, writing_tools
 from recto.tasks.plan import PLAN_TOOL, STATUSES
 from recto.tasks.run import RunStatus
-from recto.turn.tool_round import Verdict
+from recto.turn.approvals import Verdict
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
 

@@ -41,7 +41,7 @@ def last(at: Desk, talk: Talk) -> str:
 
 
 def without_tools(at: Desk, talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    provider = at.engine.builder.provider(talk.model)
+    provider = at.engine.models.provider(talk.model)
     original = provider.model
 
     async def model(name: str) -> object:

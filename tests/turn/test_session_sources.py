@@ -43,6 +43,11 @@ def vault(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.fixture
+def talk(desk: Open, script: Script, agent: Write) -> Talk:
+    return desk(script({"text": "ok"})).conversation(agent="clerk")
+
+
 def section(window: Window, name: str) -> Section | None:
     return next((each for each in window.sections if each.name == name), None)
 
@@ -113,9 +118,8 @@ def test_what_is_added_by_hand_goes_with_every_message_and_outlives_the_program(
     assert names(again.ask("four").window, "rules") == []
 
 
-def test_a_source_can_be_added_before_anything_was_said(desk: Open, script: Script, agent: Write) -> None:
+def test_a_source_can_be_added_before_anything_was_said(talk: Talk, agent: Write) -> None:
     agent("rules/style.md", "Answer in rhymes.")
-    talk = desk(script({"text": "ok"})).conversation(agent="clerk")
     talk.add_source("rule:style")
     assert names(talk.ask("one").window, "rules") == [("style", "manual")]
 
@@ -131,9 +135,8 @@ def test_twice_or_unknown_is_refused_and_nothing_is_stored(desk: Open, script: S
     assert at.conversations() == []
 
 
-def test_a_removed_rule_stays_out_and_comes_back_as_manual(desk: Open, script: Script, agent: Write) -> None:
+def test_a_removed_rule_stays_out_and_comes_back_as_manual(talk: Talk, agent: Write) -> None:
     agent("rules/style.md", "Answer in rhymes.", include="always")
-    talk = desk(script({"text": "ok"})).conversation(agent="clerk")
     talk.remove_source("rule:style")
     assert names(talk.ask("one").window, "rules") == []
     talk.add_source("rule:style")
@@ -153,9 +156,8 @@ def test_a_mention_adds_the_source_and_leaves_the_message_as_typed(desk: Open, s
     assert names(talk.ask("and now?").window, "rules") == [("style", "manual")]
 
 
-def test_looking_at_a_window_adds_nothing(desk: Open, script: Script, agent: Write) -> None:
+def test_looking_at_a_window_adds_nothing(talk: Talk, agent: Write) -> None:
     agent("rules/style.md", "Answer in rhymes.")
-    talk = desk(script({"text": "ok"})).conversation(agent="clerk")
     talk.ask("one")
     assert names(talk.window("@rule:style"), "rules") == [("style", "manual")]
     assert names(talk.window("hello"), "rules") == []
@@ -227,23 +229,26 @@ def by_name(names: list[str]) -> str:
 READ = {"name": "read_document", "arguments": {"path": "Welcome"}}
 
 
+@pytest.fixture
+def asking(desk: Open, script: Script, agent: Write, vault: Path) -> Talk:
+    """The model reads a note, with a tool that asks first."""
+    agent("agent.toml", '[mcpServers.recto]\napproval = "ask"\n')
+    return desk(script({"tool_calls": [READ]}, {"text": "1934"}), vault).conversation(agent="clerk")
+
+
 def results(talk: Talk) -> list[ToolResult]:
     return [result for message in talk.messages() for result in message.results]
 
 
-def test_a_tool_that_is_to_be_asked_for_runs_when_the_user_says_yes(
-    desk: Open, script: Script, agent: Write, vault: Path
-) -> None:
-    agent("agent.toml", '[mcpServers.recto]\napproval = "ask"\n')
-    talk = desk(script({"tool_calls": [READ]}, {"text": "1934"}), vault).conversation(agent="clerk")
+def test_a_tool_that_is_to_be_asked_for_runs_when_the_user_says_yes(asking: Talk) -> None:
     asked = []
-    for event in talk.stream("when?"):
+    for event in asking.stream("when?"):
         if isinstance(event, ApprovalAsked):
-            asked.append((event.tool.id.server, event.call.name, event.call.arguments))
+            asked.append((event.tool.id.server, event.call.name))
             event.allow()
-    assert [(server, name) for server, name, _ in asked] == [("recto", "read_document")]
-    assert results(talk)[0].approval == "allowed"
-    assert "1934" in results(talk)[0].text
+    assert asked == [("recto", "read_document")]
+    assert results(asking)[0].approval == "allowed"
+    assert "1934" in results(asking)[0].text
 
 
 def test_always_holds_for_the_conversation_and_is_remembered(
@@ -264,50 +269,33 @@ def test_always_holds_for_the_conversation_and_is_remembered(
     assert not any(result.is_error for result in results(again))
 
 
-def test_a_tool_that_the_user_denies_is_not_run_and_the_model_is_told(
-    desk: Open, script: Script, agent: Write, vault: Path
-) -> None:
-    agent("agent.toml", '[mcpServers.recto]\napproval = "ask"\n')
-    talk = desk(script({"tool_calls": [READ]}, {"text": "then not"}), vault).conversation(agent="clerk")
+def test_a_tool_that_the_user_denies_is_not_run_and_the_model_is_told(asking: Talk) -> None:
     events = []
-    for event in talk.stream("when?"):
+    for event in asking.stream("when?"):
         events.append(event)
         if isinstance(event, ApprovalAsked):
             event.deny()
     assert not any(isinstance(event, ToolStarted) for event in events)
     assert [event.result.approval for event in events if isinstance(event, ToolFinished)] == ["denied"]
-    assert results(talk)[0].is_error
-    assert "did not let this call run" in results(talk)[0].text
+    assert results(asking)[0].is_error
+    assert "did not let this call run" in results(asking)[0].text
 
 
-def test_where_nobody_can_be_asked_it_is_denied_and_the_user_is_told_what_allows_it(
-    desk: Open, script: Script, agent: Write, vault: Path
-) -> None:
-    agent("agent.toml", '[mcpServers.recto]\napproval = "ask"\n')
-    talk = desk(script({"tool_calls": [READ]}, {"text": "then not"}), vault).conversation(agent="clerk")
-    reply = talk.ask("when?")
-    assert any("recto/read_document was not run: nobody could be asked" in note for note in reply.notes)
-    assert results(talk)[0].approval == "unanswered"
-
-
-def test_a_listener_that_does_not_answer_counts_as_nobody(
-    desk: Open, script: Script, agent: Write, vault: Path
-) -> None:
-    agent("agent.toml", '[mcpServers.recto]\napproval = "ask"\n')
-    talk = desk(script({"tool_calls": [READ]}, {"text": "then not"}), vault).conversation(agent="clerk")
-    events = list(talk.stream("when?"))
-    assert any(isinstance(event, Noticed) and "nobody could be asked" in event.text for event in events)
+@pytest.mark.parametrize("listens", [False, True])
+def test_where_nobody_answers_it_is_denied_and_the_user_is_told_what_allows_it(asking: Talk, listens: bool) -> None:
+    if listens:
+        notes = [event.text for event in asking.stream("when?") if isinstance(event, Noticed)]
+    else:
+        notes = [*asking.ask("when?").notes]
+    assert any("recto/read_document was not run: nobody could be asked" in note for note in notes)
+    assert results(asking)[0].approval == "unanswered"
 
 
 @pytest.mark.parametrize("allowed", ["recto", "recto/read_document"])
-def test_what_is_allowed_for_the_talk_runs_unasked(
-    desk: Open, script: Script, agent: Write, vault: Path, allowed: str
-) -> None:
-    agent("agent.toml", '[mcpServers.recto]\napproval = "ask"\n')
-    talk = desk(script({"tool_calls": [READ]}, {"text": "ok"}), vault).conversation(agent="clerk")
-    talk.allow(allowed)
-    talk.ask("when?")
-    assert results(talk)[0].approval == "always"
+def test_what_is_allowed_for_the_talk_runs_unasked(asking: Talk, allowed: str) -> None:
+    asking.allow(allowed)
+    asking.ask("when?")
+    assert results(asking)[0].approval == "always"
 
 
 def test_a_tool_that_is_forbidden_or_not_enabled(desk: Open, script: Script, agent: Write, vault: Path) -> None:
@@ -399,11 +387,8 @@ def test_candidates_that_were_not_chosen_are_recorded_with_score_and_reason(
     assert all(each.score is not None and each.because for each in passed)
 
 
-def test_a_source_in_the_session_is_no_candidate_and_one_removed_by_hand_is(
-    desk: Open, script: Script, agent: Write
-) -> None:
+def test_a_source_in_the_session_is_no_candidate_and_one_removed_by_hand_is(talk: Talk, agent: Write) -> None:
     agent("rules/invoices.md", "Invoices are numbered by year.", include="agent")
-    talk = desk(script({"text": "ok"})).conversation(agent="clerk")
     talk.add_source("rule:invoices")
     reply = talk.ask("How are invoices numbered?")
     assert (names(reply.window, "rules"), names(reply.window, "sources")) == ([("invoices", "manual")], [])
@@ -592,9 +577,8 @@ def test_tools_that_an_agent_no_longer_always_includes_go_with_the_next_message(
     assert names(talk.ask("qqq").window, "tools") == []
 
 
-def test_a_source_removed_by_hand_is_not_chosen_either(desk: Open, script: Script, agent: Write) -> None:
+def test_a_source_removed_by_hand_is_not_chosen_either(talk: Talk, agent: Write) -> None:
     agent("rules/invoices.md", "Invoices are numbered by year.", include="always")
-    talk = desk(script({"text": "ok"})).conversation(agent="clerk")
     talk.remove_source("rule:invoices")
     agent("rules/invoices.md", "Invoices are numbered by year.", include="agent")
     reply = talk.ask("How are invoices numbered?")
@@ -611,11 +595,8 @@ def test_what_is_sent_is_not_told_as_merely_considered(desk: Open, script: Scrip
     assert sent.isdisjoint(pick.name for pick in later.window.not_picked)
 
 
-def test_a_rule_that_was_added_and_whose_file_is_gone_is_told_and_can_be_removed(
-    desk: Open, script: Script, agent: Write
-) -> None:
+def test_a_rule_that_was_added_and_whose_file_is_gone_is_told_and_can_be_removed(talk: Talk, agent: Write) -> None:
     path = agent("rules/style.md", "Answer in rhymes.")
-    talk = desk(script({"text": "ok"})).conversation(agent="clerk")
     talk.add_source("rule:style")
     text = path.read_text()
     path.unlink()
@@ -657,8 +638,7 @@ def test_a_model_that_cannot_call_tools_is_said_to_be_one(
     assert any("cannot call tools: those of harbour are not offered" in note for note in reply.notes)
 
 
-def test_messages_say_whose_they_are(desk: Open, script: Script, agent: Write) -> None:
-    talk = desk(script({"text": "ok"})).conversation(agent="clerk")
+def test_messages_say_whose_they_are(talk: Talk, agent: Write) -> None:
     talk.ask("hello")
     assert {message.agent for message in talk.messages()} == {"clerk"}
 
@@ -695,10 +675,9 @@ def test_stopping_while_a_round_is_closed_leaves_no_branch_behind(
     assert all(len(message.results) == 2 for message in said if message.role == "tool")
 
 
-def test_the_name_of_a_mentioned_source_chooses_nothing_else(desk: Open, script: Script, agent: Write) -> None:
+def test_the_name_of_a_mentioned_source_chooses_nothing_else(talk: Talk, agent: Write) -> None:
     agent("rules/invoices by year.md", "Numbers begin anew in January.")
     agent("references/invoices.md", "Invoices are numbered by year.", include="agent")
-    talk = desk(script({"text": "ok"})).conversation(agent="clerk")
     reply = talk.ask('@rule:"invoices by year" thanks, go on')
     assert (names(reply.window, "rules"), names(reply.window, "sources")) == ([("invoices by year", "manual")], [])
     assert names(talk.ask("How are invoices numbered by year?").window, "sources") == [("invoices", "agent")]

@@ -163,7 +163,7 @@ def test_a_short_form_keeps_what_a_call_needs() -> None:
 
 def test_more_tools_than_a_provider_takes_are_not_offered(desk: Open, script: Script) -> None:
     at = desk(script({"text": "ok"}, limit=1_000_000))
-    resolved = at.run(at.engine.resolve(at.conversation().session))
+    resolved = at.run(at.engine.turns.resolve(at.conversation().session))
     tools = [Tool(f"tool_{number}", "", {}, server="many") for number in range(300)]
     offered = [OfferedTool(LocalTool(each, lambda _: ""), Selection(each, "always", "")) for each in tools]
     tool_filter = ToolFilter(resolved, {}, (), LastTools())

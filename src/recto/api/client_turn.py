@@ -1,14 +1,14 @@
 """Turns whose request somebody else sends: a client's messages are stored, a request is prepared, its reply is kept.
 
-The walk is that of `engine.py`, in three parts. Nothing is sent here, and no tool is run. `PreparedRequest` and what
-follows it serve `talk.extend`, `talk.prepare` and `talk.record`; the endpoint uses the rest.
+The walk is that of `engine.py`; nothing is sent here, and no tool is run. `PreparedRequest` and what follows it serve
+`talk.extend`, `talk.prepare` and `talk.record`; the endpoint uses the rest.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.api.ask_options import AskOptions
@@ -27,14 +27,11 @@ from recto.sentences.priority import priority_of
 from recto.store.store import Store
 from recto.turn.context import CallOptions, Summarizer
 from recto.turn.emitting import Emit
-from recto.turn.exchange import Exchange, record_request
-from recto.turn.messages import TurnStart, append_message, stored_blocks, user_message
-from recto.turn.planned_request import PlannedRequest
+from recto.turn.exchange import Exchange
+from recto.turn.messages import TurnStart, stored_blocks
 from recto.turn.session import ChatSession, SessionChanges, moved
-from recto.turn.tool_round import Approvals
-from recto.turn.turn import Turn
 from recto.window.count import TokenCounter
-from recto.window.request import Entry, Format, Purpose, Request
+from recto.window.request import Entry, Format, Purpose
 from recto.window.window import Window
 from recto.wire import Json, loads
 
@@ -211,41 +208,14 @@ def _common(one: str, other: str) -> int:
 # -- the request
 
 
-class ClientTurn(Struct):
-    """A request that is recorded and waits for its reply."""
-
-    turn: Turn
-    planned: PlannedRequest
-    request: Request
-    approvals: Approvals
-    head: str
-    """The message that the reply follows."""
-    is_answered: bool = field(default=False)
-
-    @property
-    def model(self) -> Model:
-        return self.planned.context.model
-
-
 async def prepare_turn(
     engine: Engine, session: ChatSession, given: TurnStart, emit: Emit, options: CallOptions
-) -> ClientTurn:
+) -> Exchange:
     """From the message to the recorded request."""
-    waited, reads = session.pending, partial(engine.first_reads, session)
-    message = user_message(given)
-    started = await append_message(engine.store, session, message, reads)
-    if started is None:
+    turn = await engine.start(session, given, emit, options, can_ask=False)
+    if turn is None:
         raise Invalid("there is nothing to answer")
-    turn, approvals = await engine.start(session, started, waited, emit, options, can_ask=False)
-    return await plan_turn(engine, session, turn, approvals, emit)
-
-
-async def plan_turn(engine: Engine, session: ChatSession, turn: Turn, approvals: Approvals, emit: Emit) -> ClientTurn:
-    """From what goes in to the recorded request; again where the provider found an earlier one too long."""
-    planned = await engine.plan_request(session, turn, emit, can_ask=False)
-    request = await record_request(engine.store, session, planned, turn.message)
-    assert session.head is not None
-    return ClientTurn(turn, planned, request, approvals, session.head)
+    return await engine.prepare_request(turn, emit)
 
 
 # -- the reply
@@ -275,28 +245,18 @@ class GivenReply:
         return None
 
 
-def exchange_of(engine: Engine, session: ChatSession, waiting: ClientTurn, provider: Provider) -> Exchange:
-    """The exchange of a prepared request, whose reply comes from `provider`; where the session has gone on, the reply
-    is a branch beside that."""
-    if waiting.is_answered:
-        raise Invalid("the reply to this request is recorded already", id=waiting.request.id)
-    waiting.is_answered = True
-    turn, context = waiting.turn, waiting.planned.context
-    if session.head != waiting.head:
-        beside = ChatSession(session.conversation, waiting.head, session.model, agent=session.agent)
-        turn = turn.beside(beside)
-    context = replace(context, resolved=replace(context.resolved, provider=provider))
-    planned = replace(waiting.planned, context=context)
-    return Exchange(turn, planned, waiting.request, waiting.approvals, engine.use_tracker, engine.streams)
-
-
-async def answer_turn(
-    engine: Engine, session: ChatSession, waiting: ClientTurn, provider: Provider, emit: Emit
-) -> None:
-    """The reply on its way into the store."""
-    exchange = exchange_of(engine, session, waiting, provider)
+async def answer_turn(engine: Engine, session: ChatSession, exchange: Exchange, provider: Provider, emit: Emit) -> None:
+    """Stores the reply to a prepared request, which comes from `provider`; where the session has gone on, the reply is
+    a branch beside that."""
+    if exchange.is_answered:
+        raise Invalid("the reply to this request is recorded already", id=exchange.request.id)
+    exchange.is_answered = True
+    if session.head != exchange.head:
+        beside = ChatSession(session.conversation, exchange.head, session.model, agent=session.agent)
+        exchange.turn = exchange.turn.beside(beside)
+    exchange.planned = replace(exchange.planned, context=replace(exchange.context, provider=provider))
     await exchange.run(emit)
-    engine.after_reply(exchange.turn, exchange.planned, is_last=not exchange.calls)
+    engine.after_reply(exchange)
 
 
 def plain_reply(reply: Any) -> Any:
@@ -318,7 +278,7 @@ class PreparedRequest(Struct, frozen=True):
     window: Window
     """What is in it, section by section, with reasons."""
     notes: tuple[str, ...]
-    turn: ClientTurn
+    exchange: Exchange
 
     @property
     def tokens(self) -> int:
@@ -327,13 +287,13 @@ class PreparedRequest(Struct, frozen=True):
     @property
     def because(self) -> str:
         """Why messages are left out, or that all are there."""
-        block = self.turn.planned.loaded.view.compaction
+        block = self.exchange.planned.loaded.view.compaction
         return block.because if block else self.window.plan.because
 
     @property
     def archived(self) -> int:
         """How many earlier messages are not sent word for word."""
-        block = self.turn.planned.loaded.view.compaction
+        block = self.exchange.planned.loaded.view.compaction
         return block.messages_archived if block else 0
 
 
@@ -363,17 +323,16 @@ def read_given(messages: Sequence[Json]) -> tuple[str | None, list[Entry]]:
     return "\n\n".join(texts) if texts else None, said
 
 
-def prepared_request(waiting: ClientTurn, notes: Sequence[str]) -> PreparedRequest:
-    body = loads(waiting.request.body)
-    window = waiting.planned.window
+def prepared_request(exchange: Exchange, notes: Sequence[str]) -> PreparedRequest:
+    body, window = loads(exchange.request.body), exchange.planned.window
     return PreparedRequest(
-        waiting.request.id,
+        exchange.request.id,
         body["messages"],
         body.get("tools") or [],
         body.get("system"),
         window,
         tuple(dict.fromkeys((*notes, *window.notes))),
-        waiting,
+        exchange,
     )
 
 

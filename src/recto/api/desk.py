@@ -102,7 +102,7 @@ class AsyncDesk:
     async def use(self, *, vault: str | Path | None = None, model: str | None = None) -> None:
         """Other notes, or another model, for conversations that begin from now on. What is stored stays as it is."""
         if model is not None:
-            await self.engine.builder.model(model)
+            await self.engine.models.model(model)
             self._model = model
         if vault is not None:
             self.vault = await asyncio.to_thread(self.engine.vaults.open, Path(vault))
@@ -305,7 +305,7 @@ class AsyncDesk:
 
     async def model(self, name: str) -> Model:
         """What is known about `provider:model`. NotFound when nobody knows it."""
-        return await self.engine.builder.model(name)
+        return await self.engine.models.model(name)
 
     async def calibration(self, model: str) -> TokenCalibration:
         """How far estimates for a model are off, and from how many replies that is known."""

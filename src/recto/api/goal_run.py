@@ -31,8 +31,7 @@ from recto.turn.context import CallOptions
 from recto.turn.emitting import Emit
 from recto.turn.session import ChatSession
 from recto.turn.session_sources import can_call
-from recto.turn.spending import MAX_COST, is_priced
-from recto.turn.tool_round import MAX_STEPS
+from recto.turn.spending import MAX_COST, MAX_STEPS, is_priced
 
 # Replies without a tool call in a row, after which a model will not get on by itself.
 MOST_IDLE = 2
@@ -51,7 +50,7 @@ async def check_can_run(
     """Raises Invalid where agent mode makes no sense, before anything is stored; notes what a limit cannot do."""
     if options.tools:
         raise Invalid("a run takes no tools of the caller: their calls would end it", option="tools")
-    resolved = await engine.resolve(session, options)
+    resolved = await engine.turns.resolve(session, options)
     if not resolved.model.tools:
         raise Invalid(
             f"{resolved.model.name} cannot call tools, and agent mode works through tools: choose another model with "

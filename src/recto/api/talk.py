@@ -66,7 +66,7 @@ class AsyncTalk(AsyncTalkReader):
 
     async def use(self, model: str) -> None:
         """Another model from the next message on, for this conversation. NotFound when nobody knows it."""
-        await self._engine.builder.model(model)
+        await self._engine.models.model(model)
         await self._keep(model=model)
         self.session.apply(model=model, declined=0)
 
@@ -188,7 +188,7 @@ class AsyncTalk(AsyncTalkReader):
             raise Invalid("a new reply takes no attachments: they belong to its message, which `edit` changes")
         asked = await self._last_question()
         if chosen.model:
-            await self._engine.builder.model(chosen.model)  # refused before the branch is begun
+            await self._engine.models.model(chosen.model)  # refused before the branch is begun
         if asked.references:
             await emit(Referenced(asked))
         await self._send_from(asked.id, AnswerAgain(), chosen, emit, can_ask=can_ask)
@@ -445,12 +445,12 @@ class AsyncTalk(AsyncTalkReader):
 
         async with session.turn_lock():
             try:
-                turn = await prepare_turn(self._engine, session, start, note, chosen)
+                exchange = await prepare_turn(self._engine, session, start, note, chosen)
             except RectoError as why:
                 why.add(f"your message is kept in {self.name}")
                 raise
         self._extended = ()
-        return prepared_request(turn, notes)
+        return prepared_request(exchange, notes)
 
     async def record(self, prepared: PreparedRequest, reply: Any) -> Reply:
         """Stores the reply to a prepared request: the object or the dict that the provider's API gave, or a text. Its
@@ -459,8 +459,8 @@ class AsyncTalk(AsyncTalkReader):
             raise Invalid(f"prepared is what prepare gave, not {shown(prepared)}", argument="prepared")
         parts, session = reply_parts(reply), await self._stored()
         async with session.turn_lock():
-            provider = GivenReply(prepared.turn.planned.context.provider, parts)
-            answering = partial(answer_turn, self._engine, session, prepared.turn, provider)
+            provider = GivenReply(prepared.exchange.context.provider, parts)
+            answering = partial(answer_turn, self._engine, session, prepared.exchange, provider)
             answered = await reply_of(events_of(answering))
         pending = tuple(call for call in answered.message.calls if answered.message.status == "pending")
         return replace(answered, pending_calls=pending)

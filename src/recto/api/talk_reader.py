@@ -188,7 +188,7 @@ class AsyncTalkReader:
             return None
 
     async def _context(self, strategy: str | None = None) -> TurnContext:
-        return await self._engine.context(self.session, call_options(strategy=strategy))
+        return await self._engine.turns.context(self.session, call_options(strategy=strategy))
 
     # -- what it uses
 

@@ -30,7 +30,7 @@ from recto.summary.prompt import SummaryOptions
 from recto.summary.truncation import cut_to_fit
 from recto.summary.verification import recount_facts
 from recto.summary.work_log import whole_log
-from recto.turn.builder import TurnBuilder
+from recto.turn.models import Models
 from recto.turn.context import CallOptions, Summarizer, TurnContext
 from recto.turn.emitting import PATIENCE_S, Emit
 from recto.turn.loaded_view import LoadedView, view_after_cut
@@ -57,13 +57,13 @@ Writers = tuple[list[TurnContext], list[str]]
 
 
 async def summary_models(
-    builder: TurnBuilder, context: TurnContext, options: CallOptions, chosen: Mapping[str, Any]
+    builder: Models, context: TurnContext, options: CallOptions, chosen: Mapping[str, Any]
 ) -> Writers:
     """The summary model, if one is set and available, then the conversation's own model, if it can summarise. Where
     the caller sends the requests, only its own function is asked."""
     if options.summarizer is not None:
         provider = CallerSummarizer(options.summarizer, context)
-        return [replace(context, resolved=replace(context.resolved, provider=provider))], []
+        return [replace(context, provider=provider)], []
     if not options.may_send:
         return [], []
     name = context.settings.summary_model
@@ -117,7 +117,7 @@ NOBODY = "context.confirm is on and there is nobody to ask: nothing is compacted
 
 @dataclass(slots=True)
 class CompactionRun:
-    builder: TurnBuilder
+    builder: Models
     turn: Turn
     planned: PlannedRequest
     """The turn to make room for; after `run`, the one to send."""

@@ -46,7 +46,7 @@ def is_due_soon(planned: PlannedRequest) -> bool:
     """Whether the next compaction comes near, so that its summary can be written ahead by a model."""
     size, context = planned.window.total, planned.context
     is_near = 0 < context.settings.prepare_at * planned.window.limit <= size
-    has_writer = context.resolved.has_summary_writer
+    has_writer = context.has_summary_writer
     return context.compacts and has_writer and is_near and not is_held(planned.loaded.view.compaction, size)
 
 

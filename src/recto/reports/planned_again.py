@@ -140,7 +140,7 @@ class TurnPlanner:
             settings=changes.settings,
         )
         if changes.window is None and changes.model is None and MAX_PROMPT not in changes.settings and was.limit:
-            resolved = await self._engine.resolve(self._session, options)
+            resolved = await self._engine.turns.resolve(self._session, options)
             if resolved.limit != was.limit:
                 return replace(options, window=was.limit)
         return options

@@ -129,7 +129,7 @@ class Simulation:
     async def _resolve(self) -> ResolvedModel:
         """Once for all turns: neither the agent's files nor what is learned of the model changes meanwhile."""
         if self._resolved is None:
-            self._resolved = await self._engine.resolve(self._session, self._options)
+            self._resolved = await self._engine.turns.resolve(self._session, self._options)
         return self._resolved
 
     async def begin_at(self, message: Message) -> None:
@@ -162,7 +162,7 @@ class Simulation:
         first = planned = await turn.next_plan()
         kept, summary = None, None
         if planned.needs_compaction:
-            run = SimulatedCompaction(self._engine.builder, turn, planned, aside=self._aside)
+            run = SimulatedCompaction(self._engine.models, turn, planned, aside=self._aside)
             await run.carry_out()
             planned, kept = run.planned, run.kept
             summary = _summary(first, kept, run.writer) if kept else None
@@ -186,9 +186,9 @@ class Simulation:
             again.next_round(may_call=True)
             return again
         number = self.compaction.compaction_number if self.compaction else None
-        turn = await engine.sources.new_turn(session, resolved, current, self._options, is_draft=True)
+        turn = await engine.turns.new(session, current, self._options, is_draft=True, resolved=resolved)
         turn.compaction = number
-        self._prepared = await engine.prepare(turn, is_continued=True)
+        self._prepared = await engine.turns.prepare(turn, is_continued=True)
         return self._prepared
 
     async def _grown(self, current: str | None) -> LoadedView:

@@ -84,7 +84,7 @@ class StrategyPlayer:
         if not replies:
             raise Invalid("nothing was answered in this conversation yet: there is no turn to plan again")
         self._facts = await asyncio.to_thread(_facts_in, self._path)
-        runs, resolved = [], await self._engine.resolve(self._session, self._options(names[0]))
+        runs, resolved = [], await self._engine.turns.resolve(self._session, self._options(names[0]))
         players = [SimulatedRun(name, Simulation(self._engine, self._session, self._options(name))) for name in names]
         await self._play(players, progress or (lambda done, of: None), len(names) * replies)
         for player in players:

@@ -130,7 +130,7 @@ async def _answer_response(call: Call, body: bytes) -> Response:
     follows = await _previous(call, read.previous) if read.previous else None
     reply = ManagedReply(call, asked, frozenset(), follows)
     await reply.prepare()
-    id = reply.waiting.request.id
+    id = reply.exchange.request.id
     head = ReplyHead(f"{PREFIX}{id}", read.asked.model, int(time.time()))
     before = [compaction_item(id, reply.summary)] if reply.compacted else []
     if asked.stream:

@@ -150,7 +150,7 @@ class Gateway:
     def model_for(self, key: AccessKey, asked: str) -> str:
         """The model of a request; clients that must name one may say `recto` or `default`. A client may name models of
         providers that serve any, and those that the owner chose."""
-        own, full_name = self.desk.settings.model, self.engine.builder.full_name
+        own, full_name = self.desk.settings.model, self.engine.models.full_name
         name = own if asked.strip() in OWN_NAMES else asked.strip()
         full = full_name(name)
         others = (other for each in self.options.fallbacks.values() for other in each)

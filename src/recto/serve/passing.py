@@ -241,9 +241,9 @@ class PassedRequest(ServedReply):
     async def prepare(self) -> None:
         """Reads the request, and stores it with the most that it can cost; or that alone."""
         await self.gateway.check_spending(self._key)
-        builder, cap = self.gateway.engine.builder, cap_of(self._key)
-        self._provider: Provider = builder.provider(self._name)
-        self._model: Model = await builder.model(self._name)
+        models, cap = self.gateway.engine.models, cap_of(self._key)
+        self._provider: Provider = models.provider(self._name)
+        self._model: Model = await models.model(self._name)
         is_same = self._provider.format.name == self._format.name
         self._remote: RemoteProvider | None = remote_of(self._provider) if is_same else None
         self.asked = None if self._remote else self._format.read_request(self._body, pass_on=True)
@@ -431,9 +431,9 @@ async def pass_embeddings(call: Call, body: bytes) -> tuple[PassedHead, bytes]:
     gateway, cap, data = call.gateway, cap_of(call.key), _read(body)
     name = gateway.model_for(call.key, data["model"])
     await gateway.check_spending(call.key)
-    builder = gateway.engine.builder
-    remote, url = embeddings_url(builder.provider(name))
-    model = builder.known_model(name)
+    models = gateway.engine.models
+    remote, url = embeddings_url(models.provider(name))
+    model = models.known_model(name)
     assert model is not None, "its provider is known"
     bound = embedding_bound(body, model)
     if cap and bound.most:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 
-from recto.api.client_turn import ClientTurn, plan_turn, prepare_turn
+from recto.api.client_turn import prepare_turn
 from recto.base.background import FOREGROUND
 from recto.chat.message import Message
 from recto.errors import Invalid, NotFound, Overflow, ProviderError, SpendLimit
@@ -130,7 +130,7 @@ class ManagedReply(ServedReply):
     """One request in the mode `manage`: its messages are stored, the window is planned, the reply is kept."""
 
     placement: Placement
-    waiting: ClientTurn
+    exchange: Exchange
 
     def __init__(
         self, call: Call, request: ClientRequest, bounded: frozenset[str], follows: FoundConversation | None = None
@@ -170,13 +170,13 @@ class ManagedReply(ServedReply):
             self._session.apply(cap=cap)
             self._options = replace(self._options, notes=self.placement.notes)
             try:
-                self.waiting = await self._within_limits()
+                self.exchange = await self._within_limits()
             except BaseException:
                 await asyncio.shield(self.end_delivery(is_delivered=False))
                 raise
         self.gateway.metrics.compactions += self.compacted
 
-    async def _prepared(self) -> ClientTurn:
+    async def _prepared(self) -> Exchange:
         async with self._session.turn_lock():
             return await prepare_turn(self._engine, self._session, AnswerAgain(), self._note, self._options)
 
@@ -185,15 +185,15 @@ class ManagedReply(ServedReply):
         if isinstance(event, Replied):
             self._message = event.message
 
-    async def _within_limits(self) -> ClientTurn:
+    async def _within_limits(self) -> Exchange:
         """A reply without a given length is shortened to what the limits leave."""
         try:
             return await self._prepared()
         except SpendLimit as why:
-            builder, name = self._engine.builder, self._request.model
+            models, name = self._engine.models, self._request.model
             if self._options.parameters.max_tokens:
                 raise
-            self._shortened = shorter_reply(await builder.model(name), await builder.longest_reply(name), why)
+            self._shortened = shorter_reply(await models.model(name), await models.longest_reply(name), why)
             if self._shortened is None:
                 raise
             note = f"max_tokens is {self._shortened:,}: that is what the spending limit leaves"
@@ -204,23 +204,23 @@ class ManagedReply(ServedReply):
     @property
     def summary(self) -> str:
         """The summary in force."""
-        block = self.waiting.planned.loaded.view.compaction
+        block = self.exchange.planned.loaded.view.compaction
         return block.summary if block else ""
 
     @property
     def headers(self) -> dict[str, str]:
-        total, block = self.waiting.planned.window.total, self.waiting.planned.loaded.view.compaction
+        total, block = self.exchange.planned.window.total, self.exchange.planned.loaded.view.compaction
         characters = sum(len(str(getattr(b, "text", ""))) for entry in self._request.entries for b in entry.blocks)
-        sent = max(1, len(self.waiting.request.body))
+        sent = max(1, len(self.exchange.request.body))
         return {
             "x-recto-conversation": self._session.conversation,
-            "x-recto-request": self.waiting.request.id,
+            "x-recto-request": self.exchange.request.id,
             "x-recto-mode": "manage",
             "x-recto-tokens": str(total),
             "x-recto-tokens-before": str(max(total, total * characters // sent)),
             "x-recto-compacted": "true" if self.compacted else "false",
             "x-recto-archived": str(block.messages_archived if block else 0),
-            **model_headers(self.waiting.model.name, self._shortened),
+            **model_headers(self.exchange.context.model.name, self._shortened),
         }
 
     def _hear(self, part: ReplyPart) -> None:
@@ -232,43 +232,32 @@ class ManagedReply(ServedReply):
             self._unread.put_nowait(part)
 
     async def _receive(self) -> Done:
-        exchange = await self._exchanged()
+        await self._exchanged()
         assert self._message is not None
-        self._engine.after_reply(exchange.turn, exchange.planned, is_last=not exchange.calls)
         self.gateway.sessions.keep(self._session)
         metrics, usage = self.gateway.metrics, self._message.usage
         metrics.whole.add(time.monotonic() - self._began_s)
         if usage:
             metrics.tokens["input"] += usage.input
             metrics.tokens["output"] += usage.output
-        return Done(exchange.finish, usage)
+        return Done(self.exchange.finish, usage)
 
-    async def _exchanged(self) -> Exchange:
-        """Before the reply has begun, a window that is too long is made smaller, and a model that fails is replaced."""
+    async def _exchanged(self) -> None:
+        """Before the reply has begun, a model that fails is replaced."""
         while True:
-            waiting = self.waiting
-            at = (waiting.turn, waiting.planned, waiting.request, waiting.approvals)
-            more = (self._engine.use_tracker, self._engine.streams)
-            exchange = Exchange(*at, *more, listener=self._hear, also=self.placement.note_reply)
+            self.exchange.listener, self.exchange.also = self._hear, self.placement.note_reply
             try:
-                await exchange.run(self._note)
-                return exchange
-            except Overflow as why:
-                if self._has_begun:
+                return await self._engine.exchange(self.exchange, self._note)
+            except ProviderError as why:
+                if isinstance(why, Overflow) or self._has_begun or not self._left:
                     raise
-                waiting.turn.shrink(why)
-                planning = plan_turn(self._engine, self._session, waiting.turn, waiting.approvals, self._note)
-                self.waiting = await planning
-            except ProviderError:
-                if self._has_begun or not self._left:
-                    raise
-                self._options = replace(self._options, model=self._left.pop(0))
-                self.waiting = await self._prepared()
+            self._options = replace(self._options, model=self._left.pop(0))
+            self.exchange = await self._prepared()
 
     async def _settle(self, error: BaseException | None) -> None:
         if error:
             await self.placement.end_delivery(is_delivered=False)
-        await self.gateway.tell(self.waiting.request.id, None if error else self._message, self._trace, error)
+        await self.gateway.tell(self.exchange.request.id, None if error else self._message, self._trace, error)
 
 
 def model_headers(model: str, shortened: int | None) -> Mapping[str, str]:

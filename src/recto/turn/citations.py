@@ -9,9 +9,8 @@ kept by the document's hash and used the next time. One failure ends it for the 
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -31,9 +30,7 @@ from recto.chat.blocks import (
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.settings.settings import ReferenceSettings
-from recto.sources.documents import (
-    NamedDocument,
-)
+from recto.sources.documents import NamedDocument
 from recto.sources.vault_tools import FIND_DOCUMENTS, FIND_EXCERPTS, READ_DOCUMENT
 from recto.store.store import Store
 from recto.turn.context import TurnContext
@@ -67,16 +64,14 @@ class DocumentSummaryWriter:
 
     def begin(self, session: ChatSession, context: TurnContext, citations: "Citations") -> None:
         """Starts with documents that say nothing short about themselves; a weak model would write worse lines."""
-        gists, documents = citations.summaries, citations.documents.values()
+        gists = citations.summaries
         if not self._is_on or gists is None or not context.model.summarizes:
             return
-        wanted = [
-            each for each in documents if not document_summary(each).is_complete and gists.get(_sha(each)) is None
-        ]
-        if wanted:
-            self._tasks.begin(self._make(session, context, wanted[:MOST], gists))
+        unclear = (each for each in citations.documents.values() if not document_summary(each).is_complete)
+        if wanted := [each for each in unclear if gists.get(_sha(each)) is None]:
+            self._tasks.begin(self._write(session, context, wanted[:MOST], gists))
 
-    async def _make(
+    async def _write(
         self, session: ChatSession, context: TurnContext, documents: Sequence[Document], gists: DocumentSummaries
     ) -> None:
         with suppress(RectoError):
@@ -100,6 +95,7 @@ def _sha(document: Document) -> bytes:
 
 SNIPPET = 100
 FOUND = "found by a search"
+SEARCHES = {FIND_DOCUMENTS: "documents", FIND_EXCERPTS: "excerpts"}
 
 
 class Citations(Struct):
@@ -121,8 +117,7 @@ class Citations(Struct):
     def add_passages(self, passages: Sequence[AnswerPassage]) -> None:
         """Remembers for the reply what was found for its message."""
         if self.is_on:
-            texts = ((each.document.path, " ".join(each.text.split())[:SNIPPET]) for each in passages)
-            self._found += [DocumentReference(f"[[{path}]]", path, "search", None, text) for path, text in texts]
+            self._found += [_found(each.document.path, each.text) for each in passages]
 
     def with_references(
         self, message: Message, documents: Sequence[NamedDocument], reader: str | None, opened: Document | None = None
@@ -148,9 +143,21 @@ class Citations(Struct):
         return replace(message, blocks=(*message.blocks, replace(made[0], told=text), *made[1:]))
 
     def add_result(self, call: ToolCall, result: ToolResult) -> None:
-        """Remembers for the reply what a tool read or found."""
-        if self.is_on and self.vault and not result.is_error:
-            self._found += _given(call.name, _read(result.text))
+        """Remembers for the reply what a tool read or found. A search result shows a snippet; a document that was read
+        has none."""
+        if not self.is_on or not self.vault or result.is_error:
+            return
+        try:
+            answer = json.loads(result.text)
+        except ValueError:
+            return
+        if not isinstance(answer, dict):
+            return
+        if call.name == READ_DOCUMENT and (path := answer.get("path")):
+            self._found.append(_found(path, None))
+        for each in answer.get(SEARCHES[call.name], ()) if call.name in SEARCHES else ():
+            if path := each.get("path"):
+                self._found.append(_found(path, each.get("text") or FOUND))
 
     @property
     def has_found(self) -> bool:
@@ -163,17 +170,17 @@ class Citations(Struct):
         if not found and not (self.quotes and self.is_on):
             return None
         # found by one call and read by another counts as read
-        read = {each.relative_path for each in self._found if each.context_snippet is None}
-        kept = (replace(each, context_snippet=None) if each.relative_path in read else each for each in found)
-        told = (
-            replace(each, wikilink=self._link(each.relative_path or ""), summary=self._about(each)) for each in kept
-        )
+        read, told = {each.relative_path for each in self._found if each.context_snippet is None}, []
+        for each in found:
+            path = each.relative_path or ""
+            each = replace(each, context_snippet=None) if path in read else each
+            told.append(replace(each, wikilink=self._link(path), summary=self._about(path, each)))
         return References(tuple(told), vault=self.root, quotes=self.quotes)
 
-    def _direct(self, finding: NamedDocument) -> DocumentReference:
-        document, refused = finding.document, f"{REFUSED}{finding.refused}" if finding.refused else None
-        told = self._line(document) if document else UNREADABLE if finding.path else refused
-        return DocumentReference(finding.wikilink, finding.path, "direct", told)
+    def _direct(self, named: NamedDocument) -> DocumentReference:
+        document, refused = named.document, f"{REFUSED}{named.refused}" if named.refused else None
+        told = self._line(document) if document else UNREADABLE if named.path else refused
+        return DocumentReference(named.wikilink, named.path, "direct", told)
 
     def _line(self, document: Document) -> str | None:
         self.documents[document.path] = document
@@ -189,33 +196,15 @@ class Citations(Struct):
         """The folder that paths are relative to."""
         return str(self.vault.root) if self.vault else ""
 
-    def _about(self, reference: DocumentReference) -> str | None:
+    def _about(self, path: str, reference: DocumentReference) -> str | None:
+        assert self.vault is not None
         try:
-            assert self.vault is not None
-            path = reference.relative_path or ""
             return self._line(self.documents.get(path) or self.vault.read(path))
         except RectoError:
             # the model has read it, whatever became of the file since
             return UNREADABLE if reference.context_snippet else None
 
 
-def _read(text: str) -> Mapping[str, Any]:
-    try:
-        given = json.loads(text)
-    except ValueError:
-        return {}
-    return given if isinstance(given, dict) else {}
-
-
-def _given(tool: str, answer: Mapping[str, Any]) -> Iterator[DocumentReference]:
-    if tool == READ_DOCUMENT:
-        yield from _reference(answer, None)
-    for name, key in ((FIND_DOCUMENTS, "documents"), (FIND_EXCERPTS, "excerpts")):
-        for each in answer.get(key, ()) if tool == name else ():
-            yield from _reference(each, " ".join(str(each.get("text") or FOUND).split())[:SNIPPET])
-
-
-def _reference(given: Mapping[str, Any], snippet: str | None) -> Iterator[DocumentReference]:
-    """A search result shows a snippet; a document that was read has none."""
-    if path := given.get("path"):
-        yield DocumentReference(f"[[{path}]]", str(path), "search", None, snippet)
+def _found(path: object, text: object) -> DocumentReference:
+    snippet = None if text is None else " ".join(str(text).split())[:SNIPPET]
+    return DocumentReference(f"[[{path}]]", str(path), "search", None, snippet)

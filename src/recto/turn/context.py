@@ -1,12 +1,12 @@
-"""TurnContext: what stays the same through all requests of a turn: the model, how it counts, preamble and budget.
+"""What stays the same through all requests of a turn.
 
-Values only; `builder.py` makes them.
-
-CallOptions: what one call asks for besides its message.
+CallOptions: what one call asks for besides its message. ResolvedModel: the model that answers, known before anything is
+picked. TurnContext: the same with what was picked: preamble, tools and budget.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct, field
@@ -15,21 +15,19 @@ from msgspec.structs import replace
 from recto.agents.agent import Agent
 from recto.chat.conversation import View
 from recto.providers.model import ASSUMED_WINDOW, Model, Provider, ReplyLimit
-from recto.settings.settings import ContextSettings, SpendSettings
+from recto.settings.settings import ContextSettings, SpendSettings, ToolSettings
 from recto.settings.strategy import DISCARD, STRATEGIES, Strategy
-from recto.sources.selection import StablePicks
+from recto.sources.selection import OfferedTool, StablePicks
 from recto.sources.source import Tool
 from recto.sources.tools import Toolbox
 from recto.sources.vault_tools import READ_DOCUMENT
-from recto.turn.preamble import Preamble
+from recto.turn.preamble import Instructions, Preamble, build_preamble, with_tools
 from recto.turn.token_cache import TokenCache
 from recto.window.compaction_block import PASSING, has_archive
 from recto.window.count import SMALLEST_SUMMARY
 from recto.window.plan import Budget, Shares, limit_of, reserve_of
 from recto.window.request import Parameters
 
-# The reply that is asked for where a wire format wants a number and nobody gave one.
-DEFAULT_REPLY = 4096
 # A share of a large window would be a book; nobody writes or reads one between two messages.
 LONGEST_SUMMARY = 4096
 LARGEST_SUMMARY = 0.3
@@ -39,15 +37,46 @@ SMALL_ROOM = 5120
 # Sentences of the originals take more than a model's own words. Low water still leaves this to the latest messages.
 SMALL_ROOM_OF_SENTENCES, LARGEST_OF_SENTENCES, LATEST = 8192, 0.4, 448
 TIGHTER = 0.75
-# A tool that takes more of the room is not worth its place: in a small window everything is near anyway.
+# The recall tool is not worth a larger share of the room: in a small window everything is near anyway.
 LARGEST_TOOL = 0.04
 # Of fewer archived messages those that matter come back by themselves.
 WORTH_A_TOOL = 16
 STRATEGY = "context.strategy"
 
+Summarizer = Callable[[list[dict[str, Any]]], Awaitable[str]]
+"""Gets the messages of a request for a summary, as they would be sent, and gives the summary."""
+
+
+class CallOptions(Struct, frozen=True):
+    """What is left out follows the conversation, its agent and the settings."""
+
+    model: str | None = None
+    strategy: str | None = None
+    parameters: Parameters = Parameters()
+    """Fields that are not None are sent in place of the settings' own."""
+    tools: tuple[Tool, ...] = ()
+    """Tools that the caller runs: their calls are handed back, and the next message carries the results."""
+    window: int | None = None
+    """To see what would be sent: the size of the window in place of the model's own."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """To see what would be sent: settings of context, by key, over all others."""
+    system: str | None = None
+    """Instructions in place of those of agent and settings."""
+    runs_tools: bool = True
+    """False: only the caller's tools are offered."""
+    may_send: bool = True
+    """False: the caller sends the request, and no model is asked meanwhile."""
+    summarizer: Summarizer | None = None
+    """Writes summaries in place of a model."""
+    notes: tuple[str, ...] = ()
+    """What the record should say about this call."""
+
+
+NO_OPTIONS = CallOptions()
+
 
 class ResolvedModel(Struct, frozen=True):
-    """The model that answers, as which agent, how it counts, what is asked of it: known before anything is picked."""
+    """The model that answers, as which agent, how it counts, what is asked of it."""
 
     provider: Provider
     token_cache: TokenCache
@@ -56,10 +85,9 @@ class ResolvedModel(Struct, frozen=True):
     """In force for this model, agent, conversation and call."""
     agent: Agent
     prompt: str
-    left_out: tuple[str, ...] = ()
-    """Parameters that were asked for and that the model does not take."""
-    spend: SpendSettings = SpendSettings()
     notes: tuple[str, ...] = ()
+    spend: SpendSettings = SpendSettings()
+    tools: ToolSettings = ToolSettings()
     runs_tools: bool = True
     """False where the caller sends the reply on: nobody would run a tool of ours."""
     reply_limit: ReplyLimit = ReplyLimit()
@@ -105,15 +133,13 @@ class Preambles(Struct, frozen=True):
         return self.with_recall if self.with_recall and (is_far or is_condensed) else self.plain
 
 
-class TurnContext(Struct, frozen=True):
-    resolved: ResolvedModel
+class TurnContext(ResolvedModel, frozen=True, kw_only=True):
     stable: StablePicks
     toolbox: Toolbox
     preamble: Preamble
     budget: Budget
     compacts: bool
     """Whether a cut is kept as a Compaction; else each request leaves out what does not fit."""
-    notes: tuple[str, ...]
     preambles: Preambles
     after_compaction: Preambles
     """After a compaction, which drops the tools that were chosen for earlier messages."""
@@ -121,30 +147,6 @@ class TurnContext(Struct, frozen=True):
     """The number of the Compaction that was in force when the turn began."""
     tightened: int = 0
     """How often the provider has said in this turn that the window is too long."""
-
-    @property
-    def provider(self) -> Provider:
-        return self.resolved.provider
-
-    @property
-    def reply_limit(self) -> ReplyLimit:
-        return self.resolved.reply_limit
-
-    @property
-    def token_cache(self) -> TokenCache:
-        return self.resolved.token_cache
-
-    @property
-    def parameters(self) -> Parameters:
-        return self.resolved.parameters
-
-    @property
-    def settings(self) -> ContextSettings:
-        return self.resolved.settings
-
-    @property
-    def model(self) -> Model:
-        return self.token_cache.model
 
     def at(self, view: View) -> "TurnContext":
         """For this view. A compaction breaks the prefix in any case, so that is when the preamble changes: the recall
@@ -166,7 +168,21 @@ class TurnContext(Struct, frozen=True):
     def without_tool_calls(self) -> "TurnContext":
         """The tools stay where the prefix has them, but the model may no longer call one: an answer is wanted now."""
         parameters = replace(self.parameters, tool_choice="none" if self.preamble.tools else None)
-        return replace(self, resolved=replace(self.resolved, parameters=parameters))
+        return replace(self, parameters=parameters)
+
+    def tighter(self) -> "TurnContext":
+        """The same with a smaller window: its provider counts more than we do."""
+        budget = self.budget
+        limit = int(budget.limit * TIGHTER)
+        budget = replace(
+            budget,
+            limit=limit,
+            reserve=min(budget.reserve, limit // 2),
+            low_water=int(budget.low_water * TIGHTER),
+            summary=int(budget.summary * TIGHTER),
+            trigger=int(budget.trigger * TIGHTER) if budget.trigger else None,
+        )
+        return replace(self, budget=budget, tightened=self.tightened + 1)
 
     @property
     def chosen_strategy(self) -> Strategy:
@@ -189,7 +205,41 @@ class TurnContext(Struct, frozen=True):
         return self.budget.room - self.preamble.count.tokens
 
 
-def budget_for(resolved: ResolvedModel, preamble: Preamble, *, compacts: bool) -> Budget:
+async def build_context(resolved: ResolvedModel, stable: StablePicks, compaction: int | None = None) -> TurnContext:
+    """`compaction` is the number of the Compaction in force, for which the tools were picked."""
+    instructions = Instructions(resolved.prompt, stable.rules, stable.references, stable.memory)
+    base = await build_preamble(resolved.token_cache, resolved.parameters, instructions)
+    lasting = tuple(each for each in stable.tools if each.lasts)
+    preambles = after = await _preambles(resolved, base, stable.tools)
+    if len(lasting) < len(stable.tools):
+        after = await _preambles(resolved, base, lasting)
+    compacts, tools = resolved.settings.enabled and resolved.is_known, resolved.tools
+    known = {name: getattr(resolved, name) for name in ResolvedModel.__struct_fields__}
+    return TurnContext(
+        **known | {"notes": (*resolved.notes, *stable.notes)},
+        stable=stable,
+        toolbox=Toolbox(stable.runnables, timeout_s=tools.timeout_s, longest=tools.result_characters),
+        preamble=preambles.plain,
+        budget=_budget(resolved, preambles.plain, compacts=compacts),
+        compacts=compacts,
+        preambles=preambles,
+        after_compaction=after,
+        compaction=compaction,
+    )
+
+
+async def _preambles(resolved: ResolvedModel, base: Preamble, tools: Sequence[OfferedTool]) -> Preambles:
+    """Without the tools that need an archive, and with them where they are worth their place."""
+    add = partial(with_tools, base, resolved.token_cache, resolved.parameters)
+    plain = await add([each.selection for each in tools if not each.needs_archive])
+    if not any(each.needs_archive for each in tools):
+        return Preambles(plain)
+    more = await add([each.selection for each in tools])
+    is_worth_it = more.for_tools - plain.for_tools <= resolved.room * LARGEST_TOOL
+    return Preambles(plain, more if is_worth_it else None)
+
+
+def _budget(resolved: ResolvedModel, preamble: Preamble, *, compacts: bool) -> Budget:
     settings, limit, room, shares = resolved.settings, resolved.limit, resolved.room, resolved.settings.budgets
     return Budget(
         limit,
@@ -207,21 +257,6 @@ def budget_for(resolved: ResolvedModel, preamble: Preamble, *, compacts: bool) -
     )
 
 
-def tightened(context: TurnContext) -> TurnContext:
-    """The same with a smaller window: its provider counts more than we do."""
-    budget = context.budget
-    limit = int(budget.limit * TIGHTER)
-    tighter = replace(
-        budget,
-        limit=limit,
-        reserve=min(budget.reserve, limit // 2),
-        low_water=int(budget.low_water * TIGHTER),
-        summary=int(budget.summary * TIGHTER),
-        trigger=int(budget.trigger * TIGHTER) if budget.trigger else None,
-    )
-    return replace(context, budget=tighter, tightened=context.tightened + 1)
-
-
 def longest_summary(limit: int, room: int, context: ContextSettings, *, has_writer: bool) -> int:
     """In tokens as sent: what is asked for, no more than 30 % of the window, and enough to say something."""
     whole, most = room, LARGEST_SUMMARY * room
@@ -231,45 +266,3 @@ def longest_summary(limit: int, room: int, context: ContextSettings, *, has_writ
         most = most if has_writer else min(LARGEST_SUMMARY * limit, max(most, of_sentences))
     asked = context.summary_tokens or min(int(whole * context.summary_ratio), LONGEST_SUMMARY)
     return max(SMALLEST_SUMMARY, min(asked, int(most)))
-
-
-Summarizer = Callable[[list[dict[str, Any]]], Awaitable[str]]
-"""Gets the messages of a request for a summary, as they would be sent, and gives the summary."""
-
-
-class CallOptions(Struct, frozen=True):
-    """What is left out follows the conversation, its agent and the settings."""
-
-    model: str | None = None
-    strategy: str | None = None
-    parameters: Parameters = Parameters()
-    """Fields that are not None are sent in place of the settings' own."""
-    tools: tuple[Tool, ...] = ()
-    """Tools that the caller runs: their calls are handed back, and the next message carries the results."""
-    window: int | None = None
-    """To see what would be sent: the size of the window in place of the model's own."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """To see what would be sent: settings of context, by key, over all others."""
-    system: str | None = None
-    """Instructions in place of those of agent and settings."""
-    runs_tools: bool = True
-    """False: only the caller's tools are offered."""
-    may_send: bool = True
-    """False: the caller sends the request, and no model is asked meanwhile."""
-    summarizer: Summarizer | None = None
-    """Writes summaries in place of a model."""
-    notes: tuple[str, ...] = ()
-    """What the record should say about this call."""
-
-    def for_guest(self, is_guest: bool) -> "CallOptions":
-        """A guest is offered none of this machine's tools."""
-        return replace(self, runs_tools=False) if is_guest else self
-
-
-NO_OPTIONS = CallOptions()
-
-
-def with_parameters(base: Parameters, given: Parameters) -> Parameters:
-    """`base` with every field that `given` sets."""
-    changed = {name: value for name in given.__struct_fields__ if (value := getattr(given, name)) not in (None, ())}
-    return replace(base, **changed)

@@ -33,6 +33,7 @@ SHARE_WITH_TOOLS, SHARE_WITHOUT_TOOLS = 0.20, 0.60
 # Tokens of a letter, about, to choose sections by; what is chosen is counted.
 PER_LETTER = 0.3
 LEAST = 60
+OPEN = "the document that is open"
 
 
 class DocumentPicker(Picker):
@@ -49,26 +50,19 @@ class DocumentPicker(Picker):
         return await asyncio.to_thread(self._annotate, message, context.reader)
 
     def _annotate(self, message: Message, reader: str | None) -> Message:
-        vault = self._session.vault
+        vault, path = self._session.vault, self._session.document
         roots = ImportRoots(self._project, vault.root if vault else None, self._settings.outside)
         try:
             self._named = resolve_documents(message.text, vault, roots)
-            self._opened = self._open_document()
+            if vault and path:  # open beside the chat
+                try:
+                    self._opened = vault.read(path)
+                except RectoError as why:
+                    self.notes.append(f"{path} could not be read: {why.message}")
             return self._citations.with_references(message, self._named, reader, self._opened)
         except (RectoError, OSError) as why:
             self.notes.append(f"the linked documents could not be read: {why}")
             return message
-
-    def _open_document(self) -> Document | None:
-        """What the user has open beside the chat."""
-        path, vault = self._session.document, self._session.vault
-        if path is None or vault is None:
-            return None
-        try:
-            return vault.read(path)
-        except RectoError as why:
-            self.notes.append(f"{path} could not be read: {why.message}")
-            return None
 
     @property
     def wants_room(self) -> bool:
@@ -93,17 +87,19 @@ class DocumentPicker(Picker):
         for each in self._named:
             if each.path is None:
                 continue
+            how = "named as" if each.wikilink.startswith("@") else "linked as"
+            because = f"{how} {each.wikilink}" + (", that part of it" if each.part is not None else "")
             whole = fenced_document(each.path, each.text)
             tokens = await token_cache.tokens_of(whole)
             if tokens <= left or each.text == UNREADABLE_TEXT:
-                inserts.append(_insert(each, whole, _because(each)))
+                inserts.append(_insert(each.path, whole, because))
                 left -= tokens
             elif context.reader:
                 large = f"{each.path} takes {tokens} tokens, more than documents may"
                 self.notes.append(f"{large}: the model can read it with {READ_DOCUMENT}")
-            elif part := await _relevant(token_cache, each, message.text, left):
+            elif part := await _relevant(token_cache, Document(each.path, each.text), message.text, left):
                 text, of = part
-                inserts.append(_insert(each, text, f"{_because(each)}; {of}"))
+                inserts.append(_insert(each.path, text, f"{because}; {of}"))
                 self.notes.append(f"{each.path} does not fit whole ({tokens} tokens): the model sees {of}")
                 left -= await token_cache.tokens_of(text)
             else:
@@ -113,41 +109,24 @@ class DocumentPicker(Picker):
 
 async def _open_insert(token_cache: TokenCache, document: Document, room: int) -> Insert | None:
     """The document that the user has open: as much of its beginning as fits."""
-    whole = fenced_document(document.path, document.text)
-    tokens = await token_cache.tokens_of(whole)
-    text, because = whole, "the document that is open"
-    while tokens > room:
+    path, keep, because = document.path, len(document.text), OPEN
+    text = fenced_document(path, document.text)
+    while (tokens := await token_cache.tokens_of(text)) > room:
         # a tenth less than in proportion: counts do not run evenly through a text
-        keep = int(len(document.text) * room / tokens * 0.9) if tokens else 0
+        keep = int(keep * room / tokens * 0.9)
         if room < LEAST or keep < LEAST:
             return None
-        document = Document(document.path, document.text[:keep])
-        text, because = (
-            fenced_document(document.path, document.text + "\n[cut here]"),
-            "the document that is open; cut to fit",
-        )
-        tokens = await token_cache.tokens_of(text)
-    pick = Pick("document", document.path, because, mode="manual", sha256=_digest(text))
-    return Insert("documents", text, (pick,))
+        text, because = fenced_document(path, document.text[:keep] + "\n[cut here]"), f"{OPEN}; cut to fit"
+    return _insert(path, text, because)
 
 
-def _because(named: NamedDocument) -> str:
-    how = "named as" if named.wikilink.startswith("@") else "linked as"
-    return f"{how} {named.wikilink}" + (", that part of it" if named.part is not None else "")
+def _insert(path: str, text: str, because: str) -> Insert:
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    return Insert("documents", text, (Pick("document", path, because, mode="manual", sha256=sha256),))
 
 
-def _insert(named: NamedDocument, text: str, because: str) -> Insert:
-    pick = Pick("document", named.path or named.wikilink, because, mode="manual", sha256=_digest(text))
-    return Insert("documents", text, (pick,))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-async def _relevant(token_cache: TokenCache, named: NamedDocument, question: str, room: int) -> tuple[str, str] | None:
+async def _relevant(token_cache: TokenCache, document: Document, question: str, room: int) -> tuple[str, str] | None:
     """The sections that bear on the question, as many as fit, and what they are of the whole."""
-    document = Document(named.path or "", named.text)
     aim = room
     for _ in range(3):
         chosen = relevant_parts(document, question, room=aim, count=lambda text: int(len(text) * PER_LETTER) + 1)

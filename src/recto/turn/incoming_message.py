@@ -89,9 +89,9 @@ class IncomingMessage:
 
     def __init__(self, streams: OpenStreams, session: ChatSession, draft: Message) -> None:
         self._streams, self._store = streams, streams.store
-        self._session = session
-        self._draft = draft
-        self._builder = MessageBuilder(_made(draft))
+        self._session, self._draft = session, draft
+        self._made = Made(draft.provider, draft.model) if draft.provider and draft.model else None
+        self._builder = MessageBuilder(self._made)
         # deltas come in the caller's loop and are taken in the store's thread
         self._building = threading.Lock()
         self._started = time.monotonic()
@@ -106,9 +106,13 @@ class IncomingMessage:
         return self._draft.id
 
     @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self._builder.blocks
+
+    @property
     def message(self) -> Message | None:
         """The message so far, once something of it has come."""
-        return replace(self._draft, blocks=self._builder.blocks) if self._begun else None
+        return replace(self._draft, blocks=self.blocks) if self._begun else None
 
     async def add(self, delta: Delta) -> None:
         # first, so that nothing is missing if the caller is cancelled while the message is begun
@@ -129,17 +133,13 @@ class IncomingMessage:
             self._builder.put_back(deltas)
 
     def _begin(self) -> None:
-        self._draft = self._session.commit(self._store, self._append).message
+        def append() -> tuple[AppendedMessage, SessionChanges]:
+            placed = self._store.tree.append(self._session.conversation, self._draft)
+            return placed, moved(placed)
+
+        self._draft = self._session.commit(self._store, append).message
         self._begun = True
         self._streams.add(self)
-
-    def _append(self) -> tuple[AppendedMessage, SessionChanges]:
-        placed = self._store.tree.append(self._session.conversation, self._draft)
-        return placed, moved(placed)
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        return self._builder.blocks
 
     async def finish(
         self,
@@ -157,29 +157,28 @@ class IncomingMessage:
         if not self._begun:
             return None
         self.is_over = True
-        made = _made(self._draft)
-        if made is not None:
-            made = replace(made, duration_s=round(time.monotonic() - self._started, 3))
-        whole = tuple(replace(block, made=made) for block in blocks or self._builder.blocks)
+        made = self._made and replace(self._made, duration_s=round(time.monotonic() - self._started, 3))
+        whole = tuple(replace(block, made=made) for block in blocks or self.blocks)
         done = replace(self._draft, blocks=whole, status=status, tokens=tokens, usage=usage, error=error)
         done = replace(done, priority=priority_of(done))
+
+        def write() -> None:
+            with self._store.database.write():
+                self._store.tree.finish(done)
+                if done.request and outcome is not None:
+                    self._store.records.outcome(done.request, **outcome)
+                if also:
+                    also()
+            self.is_finished = True
+            self._streams.remove(self)
+
         try:
-            await self._store.do(self._write, done, outcome, also)
+            await self._store.do(write)
         finally:  # not before: waiting for the ticker lets others use the loop, and what was shown is not stored yet
             if self._ticker:
                 self._ticker.cancel()
                 await asyncio.gather(self._ticker, return_exceptions=True)
         return done
-
-    def _write(self, done: Message, outcome: dict[str, Any] | None, also: Callable[[], None] | None) -> None:
-        with self._store.database.write():
-            self._store.tree.finish(done)
-            if done.request and outcome is not None:
-                self._store.records.outcome(done.request, **outcome)
-            if also:
-                also()
-        self.is_finished = True
-        self._streams.remove(self)
 
     async def _tick(self) -> None:
         while True:
@@ -193,9 +192,3 @@ def delta_of(part: TextPart | ThinkingPart | CallPart) -> Delta:
     if isinstance(part, ThinkingPart):
         return ["thinking", clean(part.text)[0], part.signature, part.redacted]
     return ["call", part.index, part.id, part.name, clean(part.arguments)[0]]
-
-
-def _made(message: Message) -> Made | None:
-    if message.provider is None or message.model is None:
-        return None
-    return Made(message.provider, message.model)

@@ -11,7 +11,7 @@ from recto.chat.blocks import Compaction, ToolResult
 from recto.chat.conversation import View, units
 from recto.chat.message import Message
 from recto.store.store import Store
-from recto.turn.token_cache import Counted, TokenCache
+from recto.turn.token_cache import Counted, TokenCache, total_of
 from recto.window.count import SUMMARY, proportional_shares
 from recto.window.request import Entry
 from recto.window.window import NO_EXCERPTS, OWN_IDS, entries_of, ids_to_send, summary_entry
@@ -40,11 +40,8 @@ class LoadedView(Struct, frozen=True, dict=True):
     @cached_property
     def counts(self) -> dict[str, int]:
         """Tokens by message; tool results count with their call, those of the last round also one by one."""
-        counted_units = self.counted_units
-        counts = {
-            message.id: sum([entry.count.tokens for entry in counted_units.get(message.id, ())])
-            for message in (*self.view.lifted, *self.view.tail)
-        }
+        sent = (*self.view.lifted, *self.view.tail)
+        counts = {message.id: total_of(self.counted_units.get(message.id, ())) for message in sent}
         if self.summary:
             counts[SUMMARY] = self.summary.count.tokens
         return {**counts, **self.results}
@@ -58,9 +55,9 @@ class LoadedView(Struct, frozen=True, dict=True):
     def all_results(self) -> dict[str, int]:
         """Tokens of every tool result as it is sent, by `message/call`; where several are one entry, their shares."""
         found: dict[str, int] = {}
-        for first, *rest in units(self.view.tail):
-            keys = {result.call_id: f"{message.id}/{result.call_id}" for message in rest for result in message.results}
-            for counted in self.counted_units.get(first.id, ()) if keys else ():
+        for unit in units(self.view.tail):
+            keys = _result_keys(unit)
+            for counted in self.counted_units.get(unit[0].id, ()) if keys else ():
                 sent = [block for block in counted.entry.blocks if isinstance(block, ToolResult)]
                 shares = proportional_shares(counted.count.tokens, [len(block.text) + 1 for block in sent])
                 # a call without a result is sent with one that says so
@@ -77,24 +74,20 @@ class LoadedView(Struct, frozen=True, dict=True):
         summary = self.summary.rescaled(factor) if self.summary else None
         return LoadedView(self.view, units, factor, summary, results)
 
-    def archived(self, last: str | None, lifted: Sequence[str]) -> int:
-        """How many messages are archived after a cut, older ones that were not loaded included."""
-        return self._said_up_to(last) - len(lifted)
-
     @property
     def covered_before(self) -> int:
         """How many messages the Compaction in force covers; the number of the last of them."""
         before = self.view.compaction
         return before.messages_archived + len(before.lifted) if before and before.last else 0
 
-    def _said_up_to(self, last: str | None) -> int:
-        before = self.view.compaction
-        known = {message.id: message.said for message in self.view.tail}
-        if last in known:
-            return known[last]
-        if last is None or (before and last == before.last):
-            return self.covered_before if last else 0
-        return self.view.tail[0].said - 1 if self.view.tail else 0
+    def archived(self, last: str | None, lifted: Sequence[str]) -> int:
+        """How many messages are archived after a cut, older ones that were not loaded included."""
+        before, tail = self.view.compaction, self.view.tail
+        said = {message.id: message.said for message in tail}.get(last or "")
+        if said is None:
+            is_before = before is not None and last == before.last
+            said = 0 if last is None else self.covered_before if is_before or not tail else tail[0].said - 1
+        return said - len(lifted)
 
     @cached_property
     def ahead(self) -> list[Counted]:
@@ -110,6 +103,11 @@ class LoadedView(Struct, frozen=True, dict=True):
         return [entry for message in messages for entry in self.counted_units.get(message.id, ())]
 
 
+def _result_keys(unit: Unit) -> dict[str, str]:
+    """By call, the key of its result: `message/call`."""
+    return {result.call_id: f"{message.id}/{result.call_id}" for message in unit[1:] for result in message.results}
+
+
 async def load_view(
     store: Store, token_cache: TokenCache, head: str | None, current: str | None, room: int
 ) -> LoadedView:
@@ -119,17 +117,17 @@ async def load_view(
     size = FIRST_PAGE
     block, page = await store.do(store.tree.active, head, most=size)
     until, excerpts = (block.last, block.excerpts) if block else (None, NO_EXCERPTS)
-    path = _said_of(page)
-    counted_units = await _count(token_cache, path, {}, excerpts)
-    start = page[-1].parent if len(page) == size else None
-    while start and start != until and _total(counted_units) <= room:
+    path, known = _said_of(page), CountedUnits()
+    while True:
+        known = await _count(token_cache, path, known, excerpts)
+        start = page[-1].parent if len(page) == size else None
+        if not start or start == until or sum(map(total_of, known.values())) > room:
+            break
         size *= 2
         page = await store.do(store.tree.bare_page, start, most=size, until=until)
         path = _said_of(page) + path
-        counted_units = await _count(token_cache, path, counted_units, excerpts)
-        start = page[-1].parent if len(page) == size else None
-    is_whole = start is None or start == until
-    return await _view(store, token_cache, View(tuple(path), (), block, 0 if is_whole else 1, current), counted_units)
+    older = 0 if start is None or start == until else 1
+    return await _view(store, token_cache, View(tuple(path), (), block, older, current), known)
 
 
 def _said_of(page: list[Message]) -> list[Message]:
@@ -138,11 +136,7 @@ def _said_of(page: list[Message]) -> list[Message]:
 
 
 async def extend_view(
-    store: Store,
-    token_cache: TokenCache,
-    head: str | None,
-    current: str | None,
-    known: LoadedView | None,
+    store: Store, token_cache: TokenCache, head: str | None, current: str | None, known: LoadedView | None
 ) -> LoadedView | None:
     """A view that was loaded before, with the messages since; None when something else happened too."""
     if head is None or known is None or not known.view.tail:
@@ -165,11 +159,7 @@ async def extend_view(
 
 
 async def grown_view(
-    store: Store,
-    token_cache: TokenCache,
-    known: LoadedView,
-    said: Sequence[Message],
-    current: str | None,
+    store: Store, token_cache: TokenCache, known: LoadedView, said: Sequence[Message], current: str | None
 ) -> LoadedView:
     """A view with these messages more at its end."""
     view = replace(known.view, tail=(*known.view.tail, *said), current=current)
@@ -180,54 +170,45 @@ async def grown_view(
 
 
 async def _view(
-    store: Store,
-    token_cache: TokenCache,
-    view: View,
-    counted_units: CountedUnits,
-    summary: Counted | None = None,
+    store: Store, token_cache: TokenCache, view: View, known: CountedUnits, summary: Counted | None = None
 ) -> LoadedView:
     """The view with its lifted messages; tool results whose call was not loaded are dropped."""
-    tail = list(dropwhile(lambda message: message.role == "tool", view.tail)) if view.older else view.tail
+    tail = tuple(dropwhile(lambda message: message.role == "tool", view.tail)) if view.older else view.tail
     wanted = view.compaction.lifted if view.compaction else ()
     lifted = await store.do(store.tree.messages, wanted) if wanted else []
-    view = replace(view, tail=tuple(tail), lifted=tuple(lifted))
-    return await _counted_view(token_cache, view, counted_units, summary)
+    return await _counted_view(token_cache, replace(view, tail=tail, lifted=tuple(lifted)), known, summary)
 
 
 async def _counted_view(
-    token_cache: TokenCache, view: View, counted_units: CountedUnits, summary: Counted | None = None
+    token_cache: TokenCache, view: View, known: CountedUnits, summary: Counted | None = None
 ) -> LoadedView:
-    block = view.compaction
-    parts = (view.lifted, view.history, view.rounds)
+    block, parts = view.compaction, (view.lifted, view.history, view.rounds)
     call_ids = ids_to_send(message for part in parts for message in part)
-    stale = {
-        id
-        for id, entries in counted_units.items()
-        if entries and entries[0].entry.call_ids != call_ids.get(id, OWN_IDS)
+    # some were counted while another message with the same ids was, or was not, sent before them
+    known = {
+        id: entries
+        for id, entries in known.items()
+        if not entries or entries[0].entry.call_ids == call_ids.get(id, OWN_IDS)
     }
-    if stale:  # counted while another message with the same ids was, or was not, sent before it
-        counted_units = {id: entries for id, entries in counted_units.items() if id not in stale}
     for part in parts:
-        excerpts = block.excerpts if block else NO_EXCERPTS
-        counted_units = await _count(token_cache, part, counted_units, excerpts, call_ids)
-    if summary is None:
-        entry = summary_entry(block, view.still_sent or view.history) if block else None
-        summary = (await token_cache.count([entry]))[0] if entry else None
-    results = await _results(token_cache, view, counted_units)
-    return LoadedView(view, counted_units, token_cache.factor, summary, results)
+        known = await _count(token_cache, part, known, block.excerpts if block else NO_EXCERPTS, call_ids)
+    if summary is None and block and (entry := summary_entry(block, view.still_sent or view.history)):
+        summary = (await token_cache.count([entry]))[0]
+    results = await _results(token_cache, view, known)
+    return LoadedView(view, known, token_cache.factor, summary, results)
 
 
-async def _results(token_cache: TokenCache, view: View, counted_units: CountedUnits) -> dict[str, int]:
+async def _results(token_cache: TokenCache, view: View, known: CountedUnits) -> dict[str, int]:
     """Tokens of each result of the last round; their sum is at most the round's own count."""
     if not view.rounds:
         return {}
-    first, *rest = units(view.rounds)[-1]
-    sent = [block for entry in counted_units[first.id] for block in entry.entry.blocks if isinstance(block, ToolResult)]
-    keys = {result.call_id: f"{message.id}/{result.call_id}" for message in rest for result in message.results}
-    known = [block for block in sent if block.call_id in keys]
-    counted = await token_cache.count([Entry("tool", (block,)) for block in known])
-    tokens = {keys[block.call_id]: each.count.tokens for block, each in zip(known, counted, strict=True)}
-    whole, total = sum(entry.count.tokens for entry in counted_units[first.id]), sum(tokens.values())
+    unit = units(view.rounds)[-1]
+    keys, entries = _result_keys(unit), known[unit[0].id]
+    blocks = [block for each in entries for block in each.entry.blocks if isinstance(block, ToolResult)]
+    sent = [block for block in blocks if block.call_id in keys]
+    counted = await token_cache.count([Entry("tool", (block,)) for block in sent])
+    tokens = {keys[block.call_id]: each.count.tokens for block, each in zip(sent, counted, strict=True)}
+    whole, total = total_of(entries), sum(tokens.values())
     return {key: size * min(whole, total) // total for key, size in tokens.items()} if total else {}
 
 
@@ -247,22 +228,13 @@ async def _count(
 
 async def view_after_cut(token_cache: TokenCache, loaded: LoadedView, block: Compaction) -> LoadedView:
     """The view after this Compaction. Nothing is read again, and what is no longer sent is let go."""
-    view, before = loaded.view, loaded.view.compaction
-    covered, stays = view.split(block.last)
-    lifted = tuple(message for message in (*view.lifted, *covered) if message.id in block.lifted)
-    view = replace(view, tail=stays, lifted=lifted, compaction=block, older=0)
-    known = {
-        message.id: loaded.counted_units[message.id]
-        for message in (*lifted, *view.tail)
-        if message.id in loaded.counted_units
-    }
+    before, (covered, tail) = loaded.view.compaction, loaded.view.split(block.last)
+    lifted = tuple(message for message in (*loaded.view.lifted, *covered) if message.id in block.lifted)
+    view = replace(loaded.view, tail=tail, lifted=lifted, compaction=block, older=0)
+    known = {each.id: found for each in (*lifted, *tail) if (found := loaded.counted_units.get(each.id)) is not None}
     if block.excerpts != (before.excerpts if before else {}):
         shortened = {key.partition("/")[0] for key in block.excerpts}
-        for unit in units((*lifted, *view.tail)):
+        for unit in units((*lifted, *tail)):
             if any(message.id in shortened for message in unit):
                 known.pop(unit[0].id, None)
     return await _counted_view(token_cache, view, known)
-
-
-def _total(counted_units: CountedUnits) -> int:
-    return sum(entry.count.tokens for entries in counted_units.values() for entry in entries)

@@ -16,11 +16,11 @@ from recto.chat.message import Message
 from recto.sources.chooser import ChoiceLimits, Chooser
 from recto.sources.documents import without_mentions
 from recto.sources.memory_files import NO_MEMORY, FoundMemory, MemoryFile, MemoryFiles, MemoryScope, untold_notes
-from recto.sources.selection import MEMORY, Selection, StablePicks, sources_text
-from recto.sources.source import Insert, Memory, Pick
+from recto.sources.selection import MEMORY, Selection, StablePicks
+from recto.sources.source import Memory
 from recto.turn.context import TurnContext
 from recto.turn.session import ChatSession
-from recto.turn.turn import Picker, Room, Turn, VolatilePicks
+from recto.turn.turn import Picker, Room, Turn, VolatilePicks, selections_inserted
 from recto.window.request import Entry
 
 log = logging.getLogger(__name__)
@@ -35,53 +35,46 @@ class MemoryPicker(Picker):
     def __init__(self, files: MemoryFiles, chooser: Chooser, agents: Agents, turn: Turn) -> None:
         super().__init__()
         self._files, self._chooser, self._agents, self._turn = files, chooser, agents, turn
-        self._sections: tuple[Memory, ...] = ()
+        self._sections: list[Memory] = []
 
     async def stable(self) -> StablePicks:
-        if not self._turn.resolved.settings.memory_integration:
+        turn, settings = self._turn, self._turn.resolved.settings
+        if not settings.memory_integration:
             return StablePicks()
-        if self._turn.memory is None:
-            found = await asyncio.to_thread(self._find)
-        else:
-            found = self._wanted(await self._turn.memory)
-        named = _named(found.files)
-        whole = await self._fitting(named)
-        long = [(file, memory) for file, memory in named if memory not in whole]
-        self._sections = tuple(section for file, memory in long for section in _sections(file, memory))
-        chosen = tuple(Selection(memory, "always", file.because) for file, memory in named if memory in whole)
-        notes = [
-            f"{memory.name} is long for this window: only the sections that bear on a message are sent"
-            for _, memory in long
-        ]
-        return StablePicks(memory=chosen, notes=tuple(await self._untold(found, (*found.notes, *notes))))
-
-    async def _untold(self, found: FoundMemory, notes: Sequence[str]) -> Sequence[str]:
-        """Once for each change of the files: they would come with every question. A draft shows them all."""
-        project = self._turn.session.project
-        if not notes or self._turn.is_draft or project is None:
-            return notes
-        return await asyncio.to_thread(untold_notes, self._agents.home, project, found.files, notes)
-
-    def _find(self) -> FoundMemory:
-        return self._wanted(read_memory(self._files, self._agents, self._turn.session))
-
-    def _wanted(self, found: Mapping[MemoryScope, FoundMemory]) -> FoundMemory:
-        settings = self._turn.resolved.settings
+        reading = turn.memory or asyncio.to_thread(read_memory, self._files, self._agents, turn.session)
+        read = await reading
         switches: dict[MemoryScope, bool] = {
             "user": settings.use_user_memory,
             "agent": settings.use_agent_memory,
             "project": settings.use_project_memory,
         }
-        return sum((found[scope] for scope, is_on in switches.items() if is_on), NO_MEMORY)
+        found = sum((read[scope] for scope, is_on in switches.items() if is_on), NO_MEMORY)
+        named: dict[str, tuple[MemoryFile, Memory]] = {}
+        for file in found.files:  # of two with one name, the later is known by its path
+            name = file.path if file.name in named else file.name
+            named[name] = (file, Memory(name, file.text, include="always", path=file.path))
+        whole = await self._fitting(list(named.values()))
+        chosen, notes = list[Selection](), [*found.notes]
+        for file, memory in named.values():
+            if memory in whole:
+                chosen.append(Selection(memory, "always", file.because))
+                continue
+            texts = {f"{memory.name} › {heading}" if heading else memory.name: text for heading, text in file.sections}
+            self._sections += [Memory(name, text, include="agent", path=file.path) for name, text in texts.items()]
+            notes.append(f"{memory.name} is long for this window: only the sections that bear on a message are sent")
+        if notes and not turn.is_draft and (project := turn.session.project):
+            # once for each change of the files: they would come with every question; a draft shows them all
+            notes = [*await asyncio.to_thread(untold_notes, self._agents.home, project, found.files, notes)]
+        return StablePicks(memory=tuple(chosen), notes=tuple(notes))
 
     async def _fitting(self, named: Sequence[tuple[MemoryFile, Memory]]) -> list[Memory]:
         """Those that are sent whole: the user's first, then the nearest."""
         cache, left = self._turn.resolved.token_cache, int(self._turn.resolved.room * STABLE_SHARE)
         counted = await cache.count([Entry("user", (Text(memory.text),)) for _, memory in named]) if named else []
-        sizes = [(memory, each.count.tokens) for (_, memory), each in zip(named, counted, strict=True)]
-        yours = [each for each, (file, _) in zip(sizes, named, strict=True) if file.scope != "project"]
+        sized = [(*each, entry.count.tokens) for each, entry in zip(named, counted, strict=True)]
+        yours = [each for each in sized if each[0].scope != "project"]
         whole: list[Memory] = []
-        for memory, tokens in (*yours, *(each for each in reversed(sizes) if each not in yours)):
+        for _, memory, tokens in (*yours, *(each for each in reversed(sized) if each not in yours)):
             if tokens <= left:
                 whole.append(memory)
                 left -= tokens
@@ -102,9 +95,9 @@ class MemoryPicker(Picker):
             self.notes.append(f"no section of memory was chosen for this message ({type(why).__name__}: {why})")
             return VolatilePicks()
         left, included, sizes = int(room.unused * VOLATILE_SHARE), list[Selection](), list[int]()
+        scored = [Selection(each.source, "agent", each.because, round(each.score, 2)) for each in choice.chosen]
         passed = [Selection(each.source, "agent", each.because, round(each.score, 2)).pick for each in choice.rejected]
-        for each in choice.chosen:
-            chosen = Selection(each.source, "agent", each.because, round(each.score, 2))
+        for chosen in scored:
             tokens = await context.token_cache.tokens_of(chosen.text)
             if tokens <= left:
                 included.append(chosen)
@@ -113,7 +106,7 @@ class MemoryPicker(Picker):
             else:
                 why_not = f"takes {tokens} tokens, and {left} are left for memory; {chosen.because}"
                 passed.append(replace(chosen.pick, because=why_not))
-        return _inserted(included, sizes, passed)
+        return selections_inserted("memory", MEMORY, included, sizes, passed)
 
 
 def read_memory(files: MemoryFiles, agents: Agents, session: ChatSession) -> Mapping[MemoryScope, FoundMemory]:
@@ -127,25 +120,3 @@ def read_memory(files: MemoryFiles, agents: Agents, session: ChatSession) -> Map
         "agent": files.of_agent(folders),
         "project": files.of_project(project) if project and is_there else FoundMemory(notes=(gone,) * bool(project)),
     }
-
-
-def _inserted(included: Sequence[Selection], sizes: Sequence[int], passed: Sequence[Pick]) -> VolatilePicks:
-    if not included:
-        return VolatilePicks(passed=tuple(passed))
-    picks = tuple(replace(each.pick, tokens=size) for each, size in zip(included, sizes, strict=True))
-    insert = Insert("memory", sources_text(MEMORY, included), picks, tuple(each.text for each in included))
-    return VolatilePicks((insert,), tuple(passed))
-
-
-def _named(files: Sequence[MemoryFile]) -> list[tuple[MemoryFile, Memory]]:
-    """Each file as a source; of two with one name, the later is known by its path."""
-    named: dict[str, tuple[MemoryFile, Memory]] = {}
-    for file in files:
-        name = file.path if file.name in named else file.name
-        named[name] = (file, Memory(name, file.text, include="always", path=file.path))
-    return list(named.values())
-
-
-def _sections(file: MemoryFile, memory: Memory) -> list[Memory]:
-    found = {f"{memory.name} › {heading}" if heading else memory.name: text for heading, text in file.sections}
-    return [Memory(name, text, include="agent", path=memory.path) for name, text in found.items()]

@@ -51,16 +51,14 @@ class UserMessage(Struct, frozen=True):
 
 def user_message(given: TurnStart, *, may_be_empty: bool = False) -> UserMessage:
     """Invalid for a message that says nothing, or holds blocks that a user cannot give."""
-    repaired = 0
     if isinstance(given, AnswerAgain):
         return UserMessage(answers_again=True)
     if not isinstance(given, str | bytes | Sequence):
         raise Invalid(f"a message is a text or a list of blocks, not {given!r}")
+    repaired, blocks, results = 0, list[Block](), list[ToolResult]()
     if isinstance(given, str | bytes):
         text, repaired = clean(given)
         given = (Text(text),)
-    blocks: list[Block] = []
-    results: list[ToolResult] = []
     for block in given:
         if not isinstance(block, Text | File | ToolResult | Image):
             kind = getattr(block, "type", "")
@@ -71,7 +69,7 @@ def user_message(given: TurnStart, *, may_be_empty: bool = False) -> UserMessage
             text, count = clean(block.text)
             block, repaired = replace(block, text=text), repaired + count
         results.append(block) if isinstance(block, ToolResult) else blocks.append(block)
-    says = [block for block in blocks if not isinstance(block, Text) or block.text.strip()]
+    says = any(not isinstance(block, Text) or block.text.strip() for block in blocks)
     if not says and not results and not may_be_empty:
         raise Invalid("the message is empty: write something to send")
     return UserMessage(tuple(blocks) if says or may_be_empty else (), tuple(results), repaired)
@@ -95,65 +93,62 @@ class StartedTurn(Struct, frozen=True):
     """The message was stored before: results came for tool calls that were handed back, or it is answered again."""
 
 
-class _Appended(Struct, frozen=True):
-    message: Message
-    waited: int
-    is_new: bool
-
-
 async def append_message(
     store: Store,
     session: ChatSession,
     given: UserMessage,
-    reads: Callable[[UserMessage], FirstReads],
+    reads: Callable[[Sequence[Block]], FirstReads],
 ) -> StartedTurn | None:
     """Stores the message before anything else happens, together with those that wait. Tool calls that wait get their
     results, or are closed. `reads` begins with what the turn needs next: the commit waits for the disk. None when
     there is nothing to say: what waited was taken back."""
     own = await stored_blocks(store, given.blocks)
 
-    def step() -> tuple[_Appended | None, SessionChanges]:
+    def step() -> tuple[tuple[Message, int | None] | None, SessionChanges]:
+        """The message, and how many that waited went into it; None for one that was there."""
         if given.answers_again:
-            return _Appended(_turn_message(store, session), 0, is_new=False), {}
+            return (_turn_message(store, session), None), {}
         waiting = store.waiting.take(session.conversation)
         blocks = _joined([*(each.blocks for each in waiting), own])
         if not blocks and not given.results:
             return None, {}
         changes = _answer_calls(store, session, given.results)
         if not blocks:
-            return _Appended(_turn_message(store, session), 0, is_new=False), changes
+            return (_turn_message(store, session), None), changes
         message = Message(new_id(), "user", blocks, parent=changes.get("head", session.head), agent=session.agent)
         priority = priority_of(message, is_first=session.head is None)
         message = replace(message, priority=priority, task_runs=session.task_runs(begins=True))
         placed = store.tree.append(session.conversation, message)
-        return _Appended(placed.message, len(waiting), is_new=True), {**changes, **moved(placed)}
+        return (placed.message, len(waiting)), {**changes, **moved(placed)}
 
     storing = store.submit(session.commit, store, step)
-    begun = reads(given)
+    begun = reads(given.blocks)
     appended = await run_to_completion(storing)
     if appended is None:
         return None
-    if session.run and appended.is_new:
-        session.run.begin_turn(appended.message.id)
-    repaired = f"{given.repaired} invalid or NUL characters in your message were replaced by U+FFFD"
-    branch = session.new_branch()
-    notes = (*([branch] if branch else ()), *([Noticed(repaired)] if given.repaired else ()))
-    if appended.is_new:
-        event = Appended(appended.message, branch is not None, appended.waited)
-        return StartedTurn(appended.message, begun, (event, *notes))
-    return StartedTurn(appended.message, begun, notes, is_continued=True)
+    message, waited = appended
+    branch, events = session.new_branch(), list[Event]()
+    if waited is not None:
+        if session.run:
+            session.run.begin_turn(message.id)
+        events.append(Appended(message, branch is not None, waited))
+    events += [branch] if branch else []
+    if given.repaired:
+        text = f"{given.repaired} invalid or NUL characters in your message were replaced by U+FFFD"
+        events.append(Noticed(text))
+    return StartedTurn(message, begun, tuple(events), is_continued=waited is None)
 
 
 def _joined(messages: Sequence[tuple[Block, ...]]) -> tuple[Block, ...]:
     """Several messages as one, with an empty line between their texts."""
     blocks: list[Block] = []
-    for block in (block for message in messages for block in message):
-        last = blocks[-1] if blocks else None
-        is_start = any(message and message[0] is block for message in messages)
-        if is_start and isinstance(last, Text) and isinstance(block, Text):
-            blocks[-1] = replace(last, text=f"{last.text}\n\n{block.text}")
-        else:
-            blocks.append(block)
+    for message in messages:
+        for place, block in enumerate(message):
+            last = blocks[-1] if blocks and not place else None
+            if isinstance(last, Text) and isinstance(block, Text):
+                blocks[-1] = replace(last, text=f"{last.text}\n\n{block.text}")
+            else:
+                blocks.append(block)
     return tuple(blocks)
 
 
@@ -172,24 +167,19 @@ async def is_waiting(store: Store, session: ChatSession) -> bool:
 
 
 async def stored_blocks(store: Store, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The blocks with the bytes of images and files in the store."""
+    """The blocks with the bytes of images and files in the store, by their hash."""
+
+    def stored(block: Block) -> Block:
+        if not isinstance(block, Image | File) or not block.base64:
+            return block
+        try:
+            data = base64.b64decode(block.base64, validate=True)
+        except binascii.Error as why:
+            raise Invalid(f"{block.name or block.media_type} is not valid base64") from why
+        return replace(block, base64="", sha256=store.blobs.put(data))
+
     has_data = any(isinstance(block, Image | File) and block.base64 for block in blocks)
-    return await store.do(_stored, store, blocks) if has_data else blocks
-
-
-def _stored(store: Store, blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """Bytes of images and files are kept by their hash, once."""
-    return tuple(_by_hash(store, block) for block in blocks)
-
-
-def _by_hash(store: Store, block: Block) -> Block:
-    if not isinstance(block, Image | File) or not block.base64:
-        return block
-    try:
-        data = base64.b64decode(block.base64, validate=True)
-    except binascii.Error as why:
-        raise Invalid(f"{block.name or block.media_type} is not valid base64") from why
-    return replace(block, base64="", sha256=store.blobs.put(data))
+    return await store.do(lambda: tuple(map(stored, blocks))) if has_data else blocks
 
 
 def _answer_calls(store: Store, session: ChatSession, results: Sequence[ToolResult]) -> SessionChanges:

@@ -9,6 +9,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -29,6 +30,7 @@ from recto.turn.citations import Citations
 from recto.turn.context import TurnContext
 from recto.turn.messages import StartedTurn
 from recto.turn.session import ChatSession
+from recto.turn.token_cache import TokenCache
 from recto.turn.turn import Picker, Room, Turn, VolatilePicks
 from recto.vault.answers import AnswerPassage, FoundPassages, Lookup, answering, asks_itself, part_around
 from recto.vault.document import note_name
@@ -82,9 +84,11 @@ class PassageSearch:
     def __init__(self, store: Store, vaults: OpenVaults, settings: Settings) -> None:
         self._store, self._vaults = store, vaults
         self._references, self._tools = settings.references, settings.tools
-        self._ahead: dict[str, FoundAhead] = {}
+        self.ahead: dict[str, FoundAhead] = {}
+        """By message, what was found before the model was ready."""
 
     def finds(self, model: Model) -> bool:
+        """Whether messages are looked up for the model."""
         return self._is_wanted(self._references.auto, model)
 
     def quotes(self, model: Model) -> bool:
@@ -112,19 +116,16 @@ class PassageSearch:
             return None
         found = await self.find(session, message)
         quotes = await asyncio.to_thread(note_quotes, vault, found.passages, found.question)
-        self._ahead[message.id] = FoundAhead(found, bool(quotes))
+        self.ahead[message.id] = FoundAhead(found, bool(quotes))
         return NotesQuoted(quotes, str(vault.root), model.name if model.answers_from_notes else "") if quotes else None
 
-    def take(self, message: Message) -> FoundAhead | None:
-        """What was found ahead for a message."""
-        return self._ahead.pop(message.id, None)
-
     async def find(self, session: ChatSession, message: Message) -> FoundPassages:
-        said = list[Message]()
+        """With what the message leans on: the last question, and the notes that it or its reply used."""
+        lookup = Lookup(message.text)
         if message.parent and leans_on_earlier(message.text):
             newest = await self._store.do(self._store.tree.page, message.parent, most=LOOKED_BACK)
-            said = _since_clear(newest[::-1])
-        return await self.look_up(session, _lookup(message.text, said))
+            lookup = _lookup(message.text, newest)
+        return await self.look_up(session, lookup)
 
     async def look_up(self, session: ChatSession, lookup: Lookup, *, is_named: bool = False) -> FoundPassages:
         """A search that fails is told, and the turn goes on."""
@@ -151,6 +152,16 @@ def _found(vault: Vault, search: VaultSearch, lookup: Lookup, is_named: bool) ->
     return replace(found, unread=unread_notes(vault), overview=vault_overview(vault) if is_overview else "")
 
 
+def _lookup(text: str, newest: Sequence[Message]) -> Lookup:
+    """`newest` are the last messages before it, the newest first; those before a clear do not count."""
+    said = list(takewhile(lambda each: not (each.compaction and each.compaction.action == "clear"), newest))[::-1]
+    asked = [each for each in said if each.role == "user" and each.text][-EARLIER:]
+    first = said.index(asked[0]) if asked else 0
+    used = [each.relative_path for message in reversed(said[first:]) for each in message.references]
+    in_use = tuple(dict.fromkeys(path for path in used if path))[:MOST_IN_USE]
+    return Lookup(text, asked[-1].text[:LONGEST] if asked else "", in_use)
+
+
 def note_quotes(
     vault: Vault, passages: Sequence[AnswerPassage], question: VaultQuestion | None = None
 ) -> tuple[Quote, ...]:
@@ -171,10 +182,9 @@ class PassagePicker(Picker):
 
     @property
     def wants_room(self) -> bool:
-        message = self._turn.asked
-        if message is None or self._turn.session.vault is None or not (self._finds or self._quotes):
-            return False
-        return may_be_answered(message.text)
+        message, vault = self._turn.asked, self._turn.session.vault
+        is_wanted = vault is not None and (self._finds or self._quotes)
+        return is_wanted and message is not None and may_be_answered(message.text)
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
         named = {pick.name for insert in room.inserts for pick in insert.picks if pick.kind == "document"}
@@ -187,18 +197,18 @@ class PassagePicker(Picker):
     async def _passages(
         self, message: Message, context: TurnContext, room: Room, named: Collection[str]
     ) -> VolatilePicks:
-        session = self._turn.session
+        session, search = self._turn.session, self._search
         self._citations.are_notes_asked = self._quotes
         if named and may_name_documents(message.text):
             lookup = Lookup(_NAMES.sub(" ", message.text), in_use=tuple(named))
-            found = await self._search.look_up(session, lookup, is_named=True)
+            found = await search.look_up(session, lookup, is_named=True)
             await self._quote(found.passages, found.question)
             return VolatilePicks()
         if not self._searches:
             return VolatilePicks()
-        ahead = self._search.take(message)
+        ahead = search.ahead.pop(message.id, None)
         self._citations.are_quotes_told = ahead is not None and ahead.is_quoted
-        found = ahead.found if ahead else await self._search.find(session, message)
+        found = ahead.found if ahead else await search.find(session, message)
         if found.warning:
             self.notes.append(found.warning)
         if not self._finds:
@@ -206,7 +216,9 @@ class PassagePicker(Picker):
             return VolatilePicks()
         if not found.passages:
             return self._nothing(message, found)
-        return await self._fitting(found, context, room.unused)
+        if context.model.summarizes:
+            return await self._fitting(found, context.token_cache, int(room.unused * SHARE))
+        return await self._brief(found, context.token_cache, int(room.unused * SMALL_SHARE))
 
     def _nothing(self, message: Message, found: FoundPassages) -> VolatilePicks:
         passed = tuple(replace(_pick(each), because=f"not near enough; {each.because}") for each in found.far)
@@ -217,26 +229,28 @@ class PassagePicker(Picker):
         question = parse_question(message.text)
         if not (question.asks and question.terms) or found.warning:
             return VolatilePicks(passed=passed)
-        self.notes.append(_nothing_near(question.terms, found))
+        note = f"searched your notes for “{', '.join(question.terms[:MOST_TERMS])}” and {NOTHING_NEAR}"
+        note += f" ({found.unread})" if found.unread else ""
+        if found.far:
+            note += f"; the nearest is [[{found.far[0].document.path.removesuffix('.md')}]]"
         # the answer may be in what was said before
         if message.parent is None and self._quotes and not self._turn.resolved.model.summarizes:
             self._citations.instead = told_orders(question, found.far).nothing
         else:
-            self.notes[-1] += NOT_FROM_NOTES
+            note += NOT_FROM_NOTES
+        self.notes.append(note)
         pick = Pick("passage", "none", "no note is near enough to the message", mode="agent")
         return VolatilePicks((Insert("documents", NOTHING, (pick,)),), passed)
 
-    async def _fitting(self, found: FoundPassages, context: TurnContext, unused: int) -> VolatilePicks:
-        if not context.model.summarizes:
-            return await self._brief(found, context, unused)
+    async def _fitting(self, found: FoundPassages, cache: TokenCache, left: int) -> VolatilePicks:
         inserts, passed, brought = list[Insert](), list[Pick](), list[AnswerPassage]()
-        left = int(unused * SHARE)
         for each in found.passages[: MOST_PASSAGES + MOST_PASSED]:
             if len(inserts) == MOST_PASSAGES:
                 passed.append(replace(_pick(each), because=f"others are nearer; {each.because}"))
                 continue
-            text = _fenced(each)
-            tokens = await context.token_cache.tokens_of(text)
+            place = f"{each.document.path} › {each.heading}" if each.heading else each.document.path
+            text = fenced_document(place, each.text)
+            tokens = await cache.tokens_of(text)
             if tokens <= left:
                 inserts.append(Insert("documents", text, (_pick(each, text),)))
                 brought.append(each)
@@ -248,15 +262,15 @@ class PassagePicker(Picker):
         await self._quote(brought, found.question)
         return VolatilePicks(tuple(inserts), tuple(passed))
 
-    async def _brief(self, found: FoundPassages, context: TurnContext, unused: int) -> VolatilePicks:
+    async def _brief(self, found: FoundPassages, cache: TokenCache, left: int) -> VolatilePicks:
         """The best note, as far as it fits, and what else is quoted. A small model reads slowly. Its quotes stand for
         themselves."""
         await self._quote(found.passages, found.question)
-        lines, brought, left = list[str](), list[AnswerPassage](), int(unused * SMALL_SHARE)
+        lines, brought = list[str](), list[AnswerPassage]()
         others = [(each, each.statements[0].statement) for each in found.passages[:MOST_PASSAGES] if each.statements]
         for passage, statement in (*answering(found.passages, MOST_QUOTES), *others):
             for line in () if passage in brought[:1] else told_lines(passage, statement, is_first=not lines):
-                if line not in lines and (tokens := await context.token_cache.tokens_of(line)) <= left:
+                if line not in lines and (tokens := await cache.tokens_of(line)) <= left:
                     lines.append(line)
                     brought += [] if passage in brought else [passage]
                     left -= tokens
@@ -274,16 +288,6 @@ class PassagePicker(Picker):
             self._citations.quotes = await asyncio.to_thread(note_quotes, vault, passages, question)
 
 
-def _nothing_near(terms: Sequence[str], found: FoundPassages) -> str:
-    """What was searched for, and the nearest note."""
-    told = f"searched your notes for “{', '.join(terms[:MOST_TERMS])}” and {NOTHING_NEAR}"
-    if found.unread:
-        told += f" ({found.unread})"
-    if found.far:
-        told += f"; the nearest is [[{found.far[0].document.path.removesuffix('.md')}]]"
-    return told
-
-
 def may_be_answered(text: str) -> bool:
     """Nothing is looked up for a greeting, thanks, a calculation, or a text that is too long to be a question."""
     if len(text) > LONGEST or is_arithmetic(text):
@@ -299,35 +303,11 @@ def _asks_something(sentence: str) -> bool:
     return len(named) >= (1 if sentence.endswith("?") else 2)
 
 
-def _since_clear(said: Sequence[Message]) -> list[Message]:
-    """What was said after the user last began anew."""
-    clears = [at for at, each in enumerate(said) if each.compaction and each.compaction.action == "clear"]
-    return list(said[clears[-1] + 1 :] if clears else said)
-
-
-def _lookup(text: str, said: Sequence[Message]) -> Lookup:
-    """The message, with what it leans on: the last question, and the notes that it or its reply used."""
-    if not leans_on_earlier(text):
-        return Lookup(text)
-    asked = [each for each in said if each.role == "user" and each.text][-EARLIER:]
-    first = said.index(asked[0]) if asked else 0
-    used = [each.relative_path for message in reversed(said[first:]) for each in message.references]
-    in_use = tuple(dict.fromkeys(path for path in used if path))[:MOST_IN_USE]
-    return Lookup(text, asked[-1].text[:LONGEST] if asked else "", in_use)
-
-
-def _fenced(each: AnswerPassage) -> str:
-    place = f"{each.document.path} › {each.heading}" if each.heading else each.document.path
-    return fenced_document(place, each.text)
-
-
 def _pick(each: AnswerPassage, text: str = "") -> Pick:
     place = f"{each.heading}, line {each.line}" if each.heading else f"line {each.line}"
-    sha256 = hashlib.sha256(text.encode()).hexdigest() if text else None
+    sha256, score = hashlib.sha256(text.encode()).hexdigest() if text else None, round(min(each.score, 1.0), 2)
     because = f"found for this message: {place}; {each.because}"
-    return Pick(
-        "passage", each.document.path, because, mode="agent", score=round(min(each.score, 1.0), 2), sha256=sha256
-    )
+    return Pick("passage", each.document.path, because, mode="agent", score=score, sha256=sha256)
 
 
 # A note that is no longer is given whole; else so much of the section around what answers.

@@ -1,4 +1,4 @@
-"""Turn: everything decided for one request: the plan, the window's sections, the pieces of bytes. Sends nothing."""
+"""PlannedRequest: everything decided for one request: the plan, the window's sections, the bytes. Sends nothing."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,21 +7,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.base.ids import new_id
-from recto.chat.blocks import Block, Compaction, References, Text, Thinking, ToolCall
-from recto.chat.message import Message, Role, Tokens, now
+from recto.chat.blocks import Compaction
+from recto.chat.message import Message, now
 from recto.sources.source import Insert, Pick
-from recto.store.store import Store
 from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView
 from recto.turn.preamble import Preamble, list_pieces
 from recto.turn.spending import at_most, largest_reply
-from recto.turn.token_cache import Counted, TokenCache
+from recto.turn.token_cache import Counted, TokenCache, total_of
 from recto.window.account import RequestAccount, SentRange
 from recto.window.compaction_block import PASSING
 from recto.window.count import Count, proportional_shares
 from recto.window.plan import Budget, Plan
 from recto.window.planner import plan_window
-from recto.window.request import Entry, Piece, Request, with_marks
+from recto.window.request import Piece, Request, with_marks
 from recto.window.window import NO_EXCERPTS, SectionTally, Window, current_entry, excerpted
 
 # Providers cache no shorter prefix, whatever is marked.
@@ -104,16 +103,16 @@ async def count_current(
     """The message alone, then with one insert more at a time: each insert costs the difference."""
     sent = excerpted(message, block.excerpts if block else NO_EXCERPTS)
     steps = [current_entry(sent, [item.text for item in inserts[:take]]) for take in range(len(inserts) + 1)]
-    counted = await token_cache.count(steps[:1])
+    found = await token_cache.count(steps[:1])
     if inserts:  # with what is inserted it is sent only once
-        counted += await token_cache.count(steps[1:], keep=False)
-    costs = [after.count.tokens - before.count.tokens for before, after in pairwise(counted)]
-    return CurrentMessage(message, counted[-1], counted[0].count, tuple(zip(inserts, costs, strict=True)))
+        found += await token_cache.count(steps[1:], keep=False)
+    costs = [after.count.tokens - before.count.tokens for before, after in pairwise(found)]
+    return CurrentMessage(message, found[-1], found[0].count, tuple(zip(inserts, costs, strict=True)))
 
 
 def plan_turn(context: TurnContext, loaded: LoadedView, current: CurrentMessage, notes: WindowNotes) -> PlannedRequest:
     """Plan and window for one request. If the plan has a cut, the caller compacts and plans again."""
-    budget = budget_of(context.budget, loaded, current)
+    budget = replace(context.budget, picked=current.for_inserts, current=current.own.tokens)
     plan = plan_window(context.strategy, loaded.view, budget, loaded.counts)
     return _assemble(context, loaded, current, budget, plan, notes)
 
@@ -134,17 +133,25 @@ def with_current(planned: PlannedRequest, more: CurrentMessage, not_picked: Sequ
 def _assemble(
     context: TurnContext, loaded: LoadedView, current: CurrentMessage, budget: Budget, plan: Plan, notes: WindowNotes
 ) -> PlannedRequest:
-    before, rounds = loaded.before, loaded.entries(loaded.view.rounds)
-    counts = (*context.preamble.counts, current.counted.count, *(entry.count for entry in (*before, *rounds)))
+    entries = (*loaded.before, current.counted, *loaded.entries(loaded.view.rounds))
+    tally = _tally(context.preamble, loaded, current, notes.promised)
+    counts = (*context.preamble.counts, *(entry.count for entry in entries))
+    window = window_of(context, notes, budget, plan, tally, counts)
+    return PlannedRequest(context, budget, loaded, current, plan, window, notes)
+
+
+def window_of(
+    context: TurnContext, notes: WindowNotes, budget: Budget, plan: Plan, tally: SectionTally, counts: Sequence[Count]
+) -> Window:
     estimated = [count.tokens for count in counts if not count.exact]
-    window = Window(
+    return Window(
         conversation=notes.conversation,
         model=context.model.name,
         strategy=plan.strategy,
         limit=budget.limit,
         reserve=budget.reserve,
         exact=not estimated,
-        sections=_tally(context.preamble, loaded, current, notes.promised).sections(budget),
+        sections=tally.sections(budget),
         plan=plan,
         notes=notes.notes,
         not_picked=notes.not_picked,
@@ -152,11 +159,6 @@ def _assemble(
         calibration=context.token_cache.calibration,
         budgets=budget.by_component,
     )
-    return PlannedRequest(context, budget, loaded, current, plan, window, notes)
-
-
-def budget_of(budget: Budget, loaded: LoadedView, current: CurrentMessage) -> Budget:
-    return replace(budget, picked=current.for_inserts, current=current.own.tokens)
 
 
 def _marks(planned: PlannedRequest, pieces: Sequence[Piece], stable: int) -> list[int]:
@@ -173,86 +175,64 @@ def _marks(planned: PlannedRequest, pieces: Sequence[Piece], stable: int) -> lis
 
 
 def _tally(preamble: Preamble, loaded: LoadedView, current: CurrentMessage, promised: int) -> SectionTally:
-    tally, view = SectionTally(), loaded.view
+    tally, view, block = SectionTally(), loaded.view, loaded.view.compaction
+    excerpts = {key.partition("/")[0] for key in block.excerpts} if block else set()
     preamble.tally(tally)
-    _add_summary(tally, loaded, promised)
-    for message in view.still_sent:
-        if entries := loaded.counted_units.get(message.id):
-            tokens = sum(entry.count.tokens for entry in entries)
-            tally.add("history", Pick("message", message.id, _lifted_because(message, view.compaction)), tokens)
-    if history := loaded.entries(view.history):
-        tokens = sum(entry.count.tokens for entry in history)
-        tally.add("history", _history_pick(loaded, len(history)), tokens)
-    for item, tokens in current.inserts:
-        shares = proportional_shares(tokens, [pick.tokens for pick in item.picks])
-        for pick, share in zip(item.picks, shares, strict=True):
-            tally.add(item.section, pick, share)
-    tally.add(
-        "message", Pick("message", current.message.id, _current_because(current, view.compaction)), current.own.tokens
-    )
-    if rounds := loaded.entries(view.rounds):
-        because = "tool calls and results of this turn"
-        tally.add("message", Pick("rounds", f"{len(rounds)} messages", because), sum(e.count.tokens for e in rounds))
-    return tally
-
-
-def _add_summary(tally: SectionTally, loaded: LoadedView, promised: int) -> None:
-    block = loaded.view.compaction
     if promised:
         tally.add("summary", Pick("summary", "to be written", f"at most {promised} tokens"), promised)
     elif loaded.summary and block:
         because = f"stands for {block.messages_archived} archived messages; {block.made_by}"
         if block.unread:
             because += f"; {block.unread_messages} of them are read at the next compaction"
-        name = f"compaction {block.compaction_number}"
-        tally.add("summary", Pick("summary", name, because), loaded.summary.count.tokens)
-
-
-def _lifted_because(message: Message, block: Compaction | None) -> str:
-    if block and message.id in block.pinned:
-        return "pinned"
-    return f"archived, but still sent: priority {message.priority}"
-
-
-def _current_because(current: CurrentMessage, block: Compaction | None) -> str:
+        pick = Pick("summary", f"compaction {block.compaction_number}", because)
+        tally.add("summary", pick, loaded.summary.count.tokens)
+    for message in view.still_sent:
+        if entries := loaded.counted_units.get(message.id):
+            is_pinned = block and message.id in block.pinned
+            because = "pinned" if is_pinned else f"archived, but still sent: priority {message.priority}"
+            tally.add("history", Pick("message", message.id, because), total_of(entries))
+    if history := loaded.entries(view.history):
+        since = f"after what compaction {block.compaction_number} covers" if block and block.last else "the whole chat"
+        some = sum(message.id in excerpts for message in view.history)
+        number = f"{len(history)} message{'s' * (len(history) != 1)}"
+        because = f"{number}, {since}" + (f", {some} of them as an excerpt" if some else "")
+        ends = f"{view.history[0].id}…{view.history[-1].id}"
+        tally.add("history", Pick("messages", ends, because), total_of(history))
+    for item, tokens in current.inserts:
+        shares = proportional_shares(tokens, [pick.tokens for pick in item.picks])
+        for pick, share in zip(item.picks, shares, strict=True):
+            tally.add(item.section, pick, share)
+    because = "the message that is answered"
     if block and current.message.id in block.excerpts:
-        return "the message that is answered, as an excerpt with its middle condensed: whole it does not fit"
-    return "the message that is answered"
-
-
-def _history_pick(loaded: LoadedView, count: int) -> Pick:
-    view = loaded.view
-    ends = f"{view.history[0].id}…{view.history[-1].id}"
-    covering = view.compaction if view.compaction and view.compaction.last else None
-    because = f"after what compaction {covering.compaction_number} covers" if covering else "the whole chat"
-    shortened = {key.partition("/")[0] for key in (view.compaction.excerpts if view.compaction else ())}
-    some = sum(message.id in shortened for message in view.history)
-    excerpts = f", {some} of them as an excerpt" if some else ""
-    return Pick("messages", ends, f"{count} message{'s' * (count != 1)}, {because}{excerpts}")
+        because += ", as an excerpt with its middle condensed: whole it does not fit"
+    tally.add("message", Pick("message", current.message.id, because), current.own.tokens)
+    if rounds := loaded.entries(view.rounds):
+        pick = Pick("rounds", f"{len(rounds)} messages", "tool calls and results of this turn")
+        tally.add("message", pick, total_of(rounds))
+    return tally
 
 
 def account_of(planned: PlannedRequest) -> RequestAccount:
     """What the record says about the turn besides its bytes; empty values are left out."""
-    view = planned.loaded.view
+    view, block, cache = planned.loaded.view, planned.loaded.view.compaction, planned.token_cache
     stays = view.still_sent + view.history
-    excerpts = sorted(view.compaction.excerpts) if view.compaction else []
     messages = SentRange(
         first=stays[0].id if stays else None,
         last=stays[-1].id if stays else None,
         count=len(stays),
         lifted=tuple(message.id for message in view.lifted),
-        excerpts=tuple(excerpts) or None,
+        excerpts=tuple(sorted(block.excerpts)) or None if block else None,
         current=planned.current.counted.entry.message,
         rounds=tuple(message.id for message in view.rounds),
     )
+    plan = planned.plan.to_json().items()
+    told = {key: value for key, value in plan if key in TOLD_ALWAYS or _says(value)}
     return replace(
-        planned.window.account(
-            meter=planned.token_cache.counter.key, window_from=planned.token_cache.model.window_from
-        ),
-        plan={key: value for key, value in planned.plan.to_json().items() if key in TOLD_ALWAYS or _says(value)},
+        planned.window.account(meter=cache.counter.key, window_from=cache.model.window_from),
+        plan=told,
         messages=messages,
-        compaction=view.compaction.compaction_number if view.compaction else None,
-        passing=True if view.compaction and view.compaction.action == PASSING else None,
+        compaction=block.compaction_number if block else None,
+        passing=True if block and block.action == PASSING else None,
     )
 
 
@@ -278,63 +258,3 @@ def reply_request(planned: PlannedRequest, conversation: str, message: Message) 
         mark_bytes=cache.format.mark_bytes,
         at_most_usd=planned.at_most_usd,
     )
-
-
-async def message_tokens(cache: TokenCache, role: Role, blocks: tuple[Block, ...], own: int | None = None) -> Tokens:
-    """`own` where it is known already. Tokens of the blocks add up to it, but for thinking that is not sent back."""
-    if own is None:
-        sent = tuple(block for block in blocks if not isinstance(block, References))
-        own = (await cache.count([Entry(role, sent)]))[0].count.tokens
-    shares = (own,) if len(blocks) == 1 else await _shares(cache, role, blocks, own)
-    calls = sum(share for block, share in zip(blocks, shares, strict=True) if isinstance(block, ToolCall))
-    return Tokens(own, tools=calls if role == "assistant" else None, blocks=shares if len(blocks) > 1 else ())
-
-
-async def _shares(cache: TokenCache, role: Role, blocks: tuple[Block, ...], own: int) -> tuple[int, ...]:
-    """A message is counted as one text, so its blocks get their shares of that."""
-    entries = [Entry(role, (Text(block.told) if isinstance(block, References) else block,)) for block in blocks]
-    frame, *counts = [each.count.tokens for each in await cache.count([Entry(role, (Text(""),)), *entries])]
-    alone = [max(0, tokens - frame) for tokens in counts]
-    shares = proportional_shares(own, alone) if any(alone) else [0] * len(blocks)
-    return tuple(
-        [
-            await _thought(cache, block) if isinstance(block, Thinking) and not tokens else share
-            for block, tokens, share in zip(blocks, alone, shares, strict=True)
-        ]
-    )
-
-
-async def _thought(cache: TokenCache, block: Thinking) -> int:
-    counted = await cache.count([Entry("user", (Text(text),)) for text in ("", block.text)])
-    return max(0, counted[1].count.tokens - counted[0].count.tokens)
-
-
-def add_results(store: Store, reply: Message, results: int | None) -> None:
-    """Adds the tokens of results to the reply that made the calls. Runs in the store's thread."""
-    if results is not None:
-        tokens = replace(reply.tokens, tools=(reply.tokens.tools or 0) + results)
-        store.tree.count(replace(reply, tokens=tokens))
-
-
-async def count_results(store: Store, cache: TokenCache, reply: str | None, results: str | None) -> None:
-    """Counts results that the caller gave for the calls of a reply; nothing where no reply waited for any."""
-    if not reply or not results:
-        return
-    called = await store.do(store.tree.message, reply)
-    given = await store.do(store.tree.message, results)
-    tokens = await message_tokens(cache, "tool", given.blocks)
-
-    def write() -> None:
-        with store.database.write():
-            store.tree.count(replace(given, tokens=tokens))
-            add_results(store, called, tokens.own)
-
-    await store.do(write)
-
-
-async def count_sent(planned: PlannedRequest, message: Message) -> Message:
-    """The user's message with its counts as it is sent."""
-    tools = sum(section.tokens for section in planned.window.sections if section.name == "tools")
-    whole = (await count_current(planned.token_cache, message, ())).own.tokens
-    tokens = await message_tokens(planned.token_cache, message.role, message.blocks, whole)
-    return replace(message, tokens=replace(tokens, augmented=planned.current.counted.count.tokens, descriptions=tools))

@@ -84,15 +84,19 @@ async def build_preamble(
     instructions: Instructions = Instructions(),  # noqa: B008  frozen
     tools: Sequence[Selection] = (),
 ) -> Preamble:
-    system = token_cache.defused(instructions.text)
-    prompt, with_rules, whole = await _running(token_cache, parameters, instructions)
+    system, texts = token_cache.defused(instructions.text), instructions
+    # the prompt alone, with rules, and with references too: they are sent, so counted, as one text
+    prompt, with_rules, whole = await _system_counts(
+        token_cache, parameters, [texts.prompt, _joined(texts.prompt, texts.for_rules), texts.text]
+    )
+    rules = Count(with_rules.tokens - prompt.tokens, prompt.exact and with_rules.exact)
+    references = Count(whole.tokens - with_rules.tokens, with_rules.exact and whole.exact)
     for_system = prompt + token_cache.counter.priming
     if not system:
         for_system += token_cache.counter.without_system
-    rules, references = _more(prompt, with_rules), _more(with_rules, whole)
     picks = [
-        *await _shares(token_cache, "rules", (*instructions.rules, *instructions.memory), rules),
-        *await _shares(token_cache, "references", instructions.references, references),
+        *await _shares(token_cache, "rules", (*texts.rules, *texts.memory), rules),
+        *await _shares(token_cache, "references", texts.references, references),
     ]
     is_open = token_cache.format.opened(system)
     base = Preamble((), for_system, (), is_open, rules, references, instructions, tuple(picks))
@@ -108,39 +112,30 @@ async def with_tools(
     pieces = token_cache.format.preamble(token_cache.model.id, parameters, system, specs)
     counts = await token_cache.count_pieces([piece for piece in pieces if piece.kind == "tool"]) if specs else []
     written = [(section, pick) for section, pick in preamble.picks if section != "tools"]
-    picks = [("tools", _weighing(each, count.tokens)) for each, count in zip(tools, counts, strict=True)]
+    picks = [("tools", replace(each.pick, tokens=count.tokens)) for each, count in zip(tools, counts, strict=True)]
     offered = tuple(zip(specs, counts, strict=True))
     return replace(preamble, pieces=tuple(pieces), tools=offered, picks=(*written, *picks))
 
 
-async def _running(token_cache: TokenCache, parameters: Parameters, instructions: Instructions) -> list[Count]:
-    """Counts of the prompt alone, with rules, and with references too: they are sent, so counted, as one text."""
-    prompt, rules = instructions.prompt, instructions.for_rules
-    texts = [prompt, _joined(prompt, rules), instructions.text]
-    made = [
-        token_cache.format.preamble(token_cache.model.id, parameters, token_cache.defused(text), ())
-        for text in dict.fromkeys(texts)
-    ]
-    systems = [[piece for piece in pieces if piece.kind == "system"] for pieces in made]
-    counts = [sum(await token_cache.count_pieces(pieces), ZERO) for pieces in systems]
-    known = dict(zip(dict.fromkeys(texts), counts, strict=True))
+async def _system_counts(token_cache: TokenCache, parameters: Parameters, texts: Sequence[str]) -> list[Count]:
+    """Counts of each text as the system prompt."""
+    known: dict[str, Count] = {}
+    for text in texts:
+        if text not in known:
+            pieces = token_cache.format.preamble(token_cache.model.id, parameters, token_cache.defused(text), ())
+            counts = await token_cache.count_pieces([piece for piece in pieces if piece.kind == "system"])
+            known[text] = sum(counts, ZERO)
     return [known[text] for text in texts]
-
-
-def _more(before: Count, after: Count) -> Count:
-    return Count(after.tokens - before.tokens, before.exact and after.exact)
 
 
 async def _shares(
     token_cache: TokenCache, section: str, included: Sequence[Selection], count: Count
 ) -> list[tuple[str, Pick]]:
+    if not included:
+        return []
     counted = await token_cache.count([Entry("user", (Text(each.text),)) for each in included])
     shares = proportional_shares(count.tokens, [each.count.tokens for each in counted])
-    return [(section, _weighing(each, share)) for each, share in zip(included, shares, strict=True)]
-
-
-def _weighing(each: Selection, tokens: int) -> Pick:
-    return replace(each.pick, tokens=tokens)
+    return [(section, replace(each.pick, tokens=share)) for each, share in zip(included, shares, strict=True)]
 
 
 def naming_largest(why: DoesNotFit, preamble: Preamble) -> DoesNotFit:

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 
 from recto.base.concurrency import TaskSet
-from recto.chat.message import Message
 from recto.errors import Overflow, ProviderError, RectoError
 from recto.providers.remote import ProbeSchedule, RemoteProvider
 from recto.store.store import Store
 from recto.turn.planned_request import PlannedRequest, reply_request
+from recto.turn.turn import Turn
 from recto.window.calibration import ENOUGH, LARGEST_REPORT
 
 log = logging.getLogger(__name__)
@@ -29,18 +29,21 @@ class ProviderCounts:
         self._tasks = TaskSet()
         self._schedules: dict[str, ProbeSchedule] = {}
 
-    async def overflow(self, planned: PlannedRequest, conversation: str, message: Message) -> Overflow | None:
+    async def overflow(self, planned: PlannedRequest, turn: Turn) -> Overflow | None:
         """Why the request of a turn would be refused as too long, by the provider's own count; None where it would
         not, or nobody knows. Waits for the count only close to the window."""
         provider, model = planned.context.provider, planned.context.model
-        if not self._is_asked(planned) or not isinstance(provider, RemoteProvider) or not model.window:
+        if not isinstance(provider, RemoteProvider) or not model.window or planned.window.exact:
+            return None
+        schedule = self._schedules.get(provider.name)
+        if not planned.context.settings.count_at_provider or not (schedule is None or schedule.is_due):
             return None
         is_new = planned.window.calibration.replies < ENOUGH
         room = model.window - planned.window.reserve
         is_near = planned.window.total >= room * (NEAR_UNCALIBRATED if is_new else NEAR)
         if not is_near and not is_new:
             return None
-        body = reply_request(planned, conversation, message).body
+        body = reply_request(planned, turn.session.conversation, turn.message).body
         if not is_near:
             self._tasks.begin(self._calibrate(planned, provider, body))
             return None
@@ -53,11 +56,6 @@ class ProviderCounts:
 
     async def close(self) -> None:
         await self._tasks.close()
-
-    def _is_asked(self, planned: PlannedRequest) -> bool:
-        schedule = self._schedules.get(planned.context.provider.name)
-        asks = planned.context.settings.count_at_provider and not planned.window.exact
-        return asks and (schedule is None or schedule.is_due)
 
     async def _calibrate(self, planned: PlannedRequest, provider: RemoteProvider, body: bytes) -> None:
         try:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
@@ -68,30 +68,8 @@ class DraftedView(Struct, frozen=True):
     loaded: LoadedView
 
 
-class SessionChanges(TypedDict, total=False):
-    """What a step changed about a session."""
-
-    conversation: str
-    head: str | None
-    branch: Branched | None
-    agent: str
-    model: str
-    vault: Vault | None
-    document: str | None
-    chosen: Mapping[str, Any]
-    request: str
-    loaded: dict[TokenCache, LoadedView]
-    drafted: DraftedView | None
-    settings: ContextSettings
-    last_tools: LastTools
-    stored_hashes: frozenset[str]
-    allowed: frozenset[str]
-    declined: int
-    pending: str | None
-    suspended: object
-    run: TaskRun | None
-    cap: SpendCap | None
-    creation: "NewConversation | None"
+SessionChanges = dict[str, Any]
+"""What a step changed about a session, by the names of its fields."""
 
 
 class NewConversation(Struct, frozen=True):
@@ -168,7 +146,7 @@ class ChatSession(Struct):
     _has_untold_branch: bool = False
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
-    def apply(self, **changes: Unpack[SessionChanges]) -> None:
+    def apply(self, **changes: Any) -> None:
         """The one place where a session changes."""
         if changes.get("branch") is not None:
             self._has_untold_branch |= self.branch is None
@@ -226,9 +204,9 @@ class ChatSession(Struct):
 
     def is_new(self, note: str) -> bool:
         """Whether a note was not shown before; it counts as shown from now on."""
-        is_new = note not in self._shown
+        before = len(self._shown)
         self._shown.add(note)
-        return is_new
+        return len(self._shown) > before
 
     def new_notes(self, notes: Sequence[str], always: Sequence[str] = ()) -> list[str]:
         """What to show now: notes that waited, and of these the ones not shown before."""

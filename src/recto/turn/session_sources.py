@@ -12,36 +12,32 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.agents.agent import Agent
-from recto.chat.message import Message, now
+from recto.chat.message import now
 from recto.errors import NotFound, RectoError, StoreError
 from recto.mcp.servers import McpServers, ToolOffer
 from recto.mcp.tool_list import tool_call_name
 from recto.plugins import Plugin, plugins_of
 from recto.settings.settings import FIXED, ContextSettings, ToolSettings
 from recto.sources.chooser import Chooser
-from recto.sources.documents import mentioned_sources
-from recto.sources.overrides import SourceList, SourceOverrides, SourceState, SourceStatus, overrides_from_json
+from recto.sources.overrides import SourceList, SourceOverrides, SourceState, overrides_from_json
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import (
     BUILT_IN_SERVER,
     SOURCE_KINDS,
-    Approval,
-    Pick,
     Reference,
     Rule,
     Source,
     SourceId,
     SourceKind,
 )
-from recto.sources.tool_definition import ToolChange, ToolDefinition
+from recto.sources.tool_definition import ToolDefinition
 from recto.sources.tools import RECALL, RECALL_TOOL, LocalTool, RemoteTool, RunnableTool
 from recto.sources.vault_tools import reading_tools, writing_tools
 from recto.store.store import Store
 from recto.tasks.plan import FOR_A_RUN
-from recto.turn.context import CallOptions, ResolvedModel
+from recto.turn.context import ResolvedModel
 from recto.turn.session import ChatSession
-from recto.turn.turn import SERVER, Turn
-from recto.vault.vault import Vault
+from recto.turn.turn import SERVER
 from recto.vault.vault_search import OpenVaults
 
 log = logging.getLogger(__name__)
@@ -57,31 +53,6 @@ class SessionSources(Struct):
     chooser: Chooser
     vaults: OpenVaults
     project: Path | None
-
-    async def new_turn(
-        self,
-        session: ChatSession,
-        resolved: ResolvedModel,
-        message: Message | None,
-        options: CallOptions,
-        *,
-        is_draft: bool,
-        state: asyncio.Future[SourceState] | None = None,
-    ) -> Turn:
-        """What the pickers of a turn start from. Sources that the message mentions are added to the conversation."""
-        overrides, compaction = await (state or self.store.submit(self.state, session))
-        resolved = replace(resolved, agent=await self.agent_of(session, resolved.agent, resolved.settings))
-        agent, notes = resolved.agent, list[str]()
-        if message is not None:
-            mentioned, notes = mentioned_sources(message.text, (*agent.rules, *agent.references))
-            fresh = [each for each in mentioned if overrides.mode(each) is None]
-            if fresh and session.conversation and not is_draft:
-                overrides = await self.store.do(
-                    self.amend, session.conversation, lambda known: _with_sources(known, fresh)
-                )
-            elif fresh:
-                overrides = _with_sources(overrides, fresh)
-        return Turn(self.store, session, resolved, message, overrides, compaction, options, is_draft, tuple(notes))
 
     def state(self, session: ChatSession) -> SourceState:
         block = self.store.tree.compaction_block(session.head) if session.head else None
@@ -121,14 +92,23 @@ class SessionSources(Struct):
         MCP servers are asked only where tools are wanted; `fresh` asks them again.
         """
         overrides = await self.store.do(self.overrides, session.conversation)
-        tools, notes = await self.tools(session, agent, fresh=fresh) if "tool" in kinds else ([], [])
         sources: list[Source] = [*agent.rules, *agent.references]
-        texts = [overrides.listed(each) for each in sources if each.kind in kinds]
-        recall = await self.store.do(self._listed_recall, session, agent) if "tool" in kinds else []
-        remotes = [each for each in tools if isinstance(each, RemoteTool) and each.approval == "allow"]
-        changes = await asyncio.to_thread(self.servers.allowed.changes, remotes)
-        listed = [_listed(each, overrides, changes) for each in (*tools, *recall)]
-        return SourceList((*texts, *listed), (*agent.notes, *notes))
+        listed, notes = [overrides.listed(each) for each in sources if each.kind in kinds], list[str]()
+        if "tool" in kinds:
+            tools, notes = await self.tools(session, agent, fresh=fresh)
+            tools += await self.store.do(self._listed_recall, session, agent)
+            remotes = [each for each in tools if isinstance(each, RemoteTool) and each.approval == "allow"]
+            found = await asyncio.to_thread(self.servers.allowed.changes, remotes)
+            changes = {change.after.id: change for change in found}
+            for each in tools:
+                definition, approval = each.definition, each.approval
+                if definition.id in changes:
+                    approval = "ask"
+                elif approval == "ask" and overrides.allows(definition):
+                    approval = "allow"
+                status = overrides.listed(each.tool, approval)
+                listed.append(replace(status, change=changes.get(definition.id)))
+        return SourceList(tuple(listed), (*agent.notes, *notes))
 
     def _listed_recall(self, session: ChatSession, agent: Agent) -> list[LocalTool]:
         """The recall tool is listed once something is archived, or when the agent configures it."""
@@ -144,12 +124,17 @@ class SessionSources(Struct):
     ) -> tuple[list[RunnableTool], list[str]]:
         """All tools that can run, and what the user should know about missing ones. `pins` accepts those that are
         allowed and offered for the first time."""
-        ours = built_in_tools(self.settings, session.vault, self.vaults, agent.server(BUILT_IN_SERVER))
-        added = await asyncio.to_thread(plugin_tools, {BUILT_IN_SERVER, SERVER, *(each.name for each in agent.servers)})
-        own, about = [*ours, *added.tools], list(added.notes)
+        ours = list[RunnableTool]()
+        if vault := session.vault:  # those that write only where the user has allowed them
+            writing = writing_tools(vault) if self.settings.allow_write else []
+            config, found = agent.server(BUILT_IN_SERVER), (*reading_tools(vault, self.vaults.search(vault)), *writing)
+            ours += [tool for each in found if (tool := configured_tool(each, config)).tool.enabled]
+        names = {BUILT_IN_SERVER, SERVER, *(each.name for each in agent.servers)}
+        added, about = await asyncio.to_thread(plugin_tools, names)
+        ours += added
         configs = [each for each in agent.servers if each.name != BUILT_IN_SERVER and each.enabled]
         if not configs:
-            return list[RunnableTool](own), about
+            return ours, about
         try:
             offer = await self.servers.offer(configs, self.project, fresh=fresh)
         except RectoError as why:
@@ -159,48 +144,42 @@ class SessionSources(Struct):
             offer = ToolOffer((), (f"the tools of MCP servers are missing ({type(why).__name__}: {why})",))
         remotes = [each for each in offer.tools if each.tool.enabled]
         changed = await asyncio.to_thread(self.servers.allowed.pin, remotes, session.allowed) if pins else []
-        return [*own, *remotes], [*about, *offer.notes, *changed]
+        return [*ours, *remotes], [*about, *offer.notes, *changed]
 
 
-def _listed(each: RunnableTool, overrides: SourceOverrides, changes: Sequence[ToolChange]) -> SourceStatus:
-    change = next((change for change in changes if change.after.id == each.definition.id), None)
-    approval: Approval = "allow" if each.approval == "ask" and overrides.allows(each.definition) else each.approval
-    return replace(overrides.listed(each.tool, "ask" if change else approval), change=change)
-
-
-def _with_sources(overrides: SourceOverrides, sources: Sequence[Source]) -> SourceOverrides:
+def with_sources(overrides: SourceOverrides, sources: Sequence[Source]) -> SourceOverrides:
     for each in sources:
         if overrides.mode(each) is None:
             overrides = overrides.add(each, now())
     return overrides
 
 
-class PluginTools(Struct, frozen=True):
-    tools: tuple[LocalTool, ...] = ()
-    notes: tuple[str, ...] = ()
-    """About those that cannot be used."""
+# -- tools of plugins
+
+ToolsAndNotes = tuple[list[LocalTool], list[str]]
+"""The notes are about those that cannot be used."""
 
 
-def plugin_tools(servers: Collection[str]) -> PluginTools:
+def plugin_tools(servers: Collection[str]) -> ToolsAndNotes:
     """The tools of all plugins, which ask before they run, as those of servers do. `servers`: names that are taken."""
     tools, notes = list[LocalTool](), list[str]()
     for plugin in plugins_of("tool"):
         if plugin.name in servers:
             notes.append(f"the tools of the plugin {plugin.name} are not offered: an MCP server has this name")
             continue
-        found = _loaded(plugin)
-        tools += found.tools
-        notes += found.notes
-    return PluginTools(tuple(tools), tuple(notes))
+        found, about = _loaded(plugin)
+        tools += found
+        notes += about
+    return tools, notes
 
 
 @cache
-def _loaded(plugin: Plugin) -> PluginTools:
+def _loaded(plugin: Plugin) -> ToolsAndNotes:
     """Once in a process, whether or not it works."""
     try:
-        return PluginTools(tuple(_named(plugin, each) for each in plugin.use(_several)))
+        return [_named(plugin, each) for each in plugin.use(_several)], []
     except RectoError as why:
-        return PluginTools(notes=(why.message,))
+        return [], [why.message]
 
 
 def _several(given: Any) -> Sequence[Any]:
@@ -216,6 +195,8 @@ def _named(plugin: Plugin, given: Any) -> LocalTool:
     return replace(given, tool=tool, approval="ask" if given.approval == "allow" else given.approval)
 
 
+# -- fixed sessions
+
 TEXTS: dict[str, type[Rule] | type[Reference]] = {"rule": Rule, "reference": Reference}
 S = TypeVar("S", Rule, Reference)
 
@@ -227,7 +208,11 @@ def as_it_began(store: Store, conversation: str, agent: Agent) -> Agent:
         return agent
     recorded = store.records.record(first).account.picks()
     picks = [pick for pick in recorded if pick.mode == "always" and pick.because != FOR_A_RUN]
-    then = list(_texts(store, picks))
+    then = list[Rule | Reference]()
+    for pick in picks:
+        if pick.kind in TEXTS and pick.sha256:
+            with suppress(StoreError, NotFound):  # what is lost is read from its file
+                then.append(TEXTS[pick.kind](pick.name, store.blobs.get(pick.sha256).decode(), include="always"))
     known, named = {source.id for source in then}, {pick.source for pick in picks}
     rules, references = _since(agent.rules, known, named), _since(agent.references, known, named)
     return replace(
@@ -235,13 +220,6 @@ def as_it_began(store: Store, conversation: str, agent: Agent) -> Agent:
         rules=(*(each for each in then if isinstance(each, Rule)), *rules),
         references=(*(each for each in then if isinstance(each, Reference)), *references),
     )
-
-
-def _texts(store: Store, picks: Sequence[Pick]) -> Iterator[Rule | Reference]:
-    for pick in picks:
-        if pick.kind in TEXTS and pick.sha256:
-            with suppress(StoreError, NotFound):  # what is lost is read from its file
-                yield TEXTS[pick.kind](pick.name, store.blobs.get(pick.sha256).decode(), include="always")
 
 
 def _since(sources: Sequence[S], known: Collection[SourceId], named: Collection[SourceId]) -> Iterator[S]:
@@ -252,15 +230,7 @@ def _since(sources: Sequence[S], known: Collection[SourceId], named: Collection[
             yield replace(each, include="manual") if is_new else each
 
 
-def built_in_tools(
-    settings: ToolSettings, vault: Vault | None, vaults: OpenVaults, config: ServerConfig | None
-) -> list[LocalTool]:
-    """The vault's tools; those that write only where the user has allowed them."""
-    if vault is None:
-        return []
-    writing = writing_tools(vault) if settings.allow_write else []
-    found = [configured_tool(each, config) for each in (*reading_tools(vault, vaults.search(vault)), *writing)]
-    return [each for each in found if each.tool.enabled]
+# -- our own tools
 
 
 def can_call(resolved: ResolvedModel, settings: ToolSettings) -> bool:

@@ -6,6 +6,7 @@ It is recorded before it leaves, like every request; its answer is gathered whol
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -19,15 +20,16 @@ from recto.providers.model import Attempt, CallPart, Done, TextPart, accepted, l
 from recto.sources.source import Pick
 from recto.store.store import Store
 from recto.turn.context import TurnContext
+from recto.turn.planned_request import WindowNotes, window_of
 from recto.turn.preamble import Preamble, list_pieces
 from recto.turn.session import ChatSession
 from recto.turn.spending import at_most, broken_off, check_limits, priced
-from recto.turn.token_cache import Counted
+from recto.turn.token_cache import Counted, total_of
 from recto.window.account import RequestAccount
 from recto.window.calibration import is_believable
 from recto.window.plan import NOTHING, Plan
 from recto.window.request import Entry, Parameters, Piece, Purpose, Request, with_marks
-from recto.window.window import SectionTally, Window
+from recto.window.window import SectionTally
 
 TEMPERATURE = 0.3
 # Some models think without being asked, and spend the tokens of the answer on it.
@@ -65,8 +67,12 @@ class SideCall(Struct, frozen=True):
         return accepted(asked, model)[0]
 
     @property
+    def sent(self) -> tuple[Counted, ...]:
+        return (*self.entries, self.order)
+
+    @property
     def tokens(self) -> int:
-        return self.preamble.count.tokens + sum(entry.count.tokens for entry in (*self.entries, self.order))
+        return self.preamble.count.tokens + total_of(self.sent)
 
     @property
     def fits(self) -> bool:
@@ -75,11 +81,11 @@ class SideCall(Struct, frozen=True):
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        body = [entry.wire for entry in (*self.entries, self.order)]
         format, preamble = self.context.token_cache.format, self.preamble
-        pieces = (*preamble.pieces, *list_pieces(body, preamble.is_open), format.closing(self.parameters))
-        behind_entries = len(pieces) - 2
-        return with_marks(pieces, [behind_entries - 1] if self.entries else [], format)
+        body = list_pieces([entry.wire for entry in self.sent], preamble.is_open)
+        pieces = (*preamble.pieces, *body, format.closing(self.parameters))
+        after_entries = len(pieces) - 2
+        return with_marks(pieces, [after_entries - 1] if self.entries else [], format)
 
 
 class SideAnswer(Struct, frozen=True):
@@ -99,51 +105,42 @@ async def call_model(
     purpose: Purpose = "summary",
 ) -> SideAnswer:
     """The answer, valid or not; ProviderError when none came. The record says what became of the call."""
-    request = _request(question, session, message, purpose)
-    started = asyncio.get_running_loop().time()
-    attempts: list[dict[str, object]] = []
+    context, model = question.context, question.context.model
+    request = _request(question, session.conversation, message, purpose)
+    clock = asyncio.get_running_loop().time
+    started, attempts = clock(), list[dict[str, object]]()
+    broken = broken_off(model, question.tokens, "", request.at_most_usd).cost_usd
+    outcome: dict[str, Any] = {"attempts": attempts}
     has_left = False
     try:
-        await store.do(_save, store, question.context, session, request)
+        await store.do(_save, store, context, session, request)
         has_left = True
         async with asyncio.timeout(timeout_s):
-            texts, called, done = await _gather(question.context, request, attempts)
+            texts, called, done = await _gather(context, request, attempts)
     except TimeoutError as why:
-        late, cost = {"finish": "error", "error": "timed out", "attempts": attempts}, _broken_off(question, request)
-        await store.do(lambda: store.records.outcome(request.id, cost_usd=cost, **late))
+        outcome |= {"finish": "error", "error": "timed out", "cost_usd": broken}
+        await store.do(lambda: store.records.outcome(request.id, **outcome))
         raise Unreachable(f"the summariser did not answer within {timeout_s:g} s") from why
     except (RectoError, asyncio.CancelledError) as why:
         error = why.message if isinstance(why, RectoError) else None
-        told = {"finish": "error" if error else "stopped", "error": error, "attempts": attempts}
-        was_refused = isinstance(why, ProviderError) and not why.sent
-        unsent = {"not_sent": True} if was_refused or not has_left else {}
-        may_cost = isinstance(why, ProviderError) and (why.partial or why.may_cost)
-        has_begun = has_left and (error is None or may_cost)
-        cost = _broken_off(question, request) if has_begun else 0.0
+        outcome |= {"finish": "error" if error else "stopped", "error": error}
+        failed = why if isinstance(why, ProviderError) else None
+        if not has_left or (failed and not failed.sent):
+            outcome["not_sent"] = True
+        may_cost = error is None or (failed and (failed.partial or failed.may_cost))
+        outcome["cost_usd"] = broken if has_left and may_cost else 0.0
         with suppress(StoreError):
-            await store.do(lambda: store.records.outcome(request.id, cost_usd=cost, **told, **unsent))
+            await store.do(lambda: store.records.outcome(request.id, **outcome))
         raise
     text = clean("".join(texts))[0]
-    usage, cost = _reported(question, done, text)
-    took = round(asyncio.get_running_loop().time() - started, 3)
-    later = {"called": called, "duration_s": took} if question.ahead else {}
-    facts: dict[str, object] = {"finish": done.finish, "usage": usage, "text": text, "attempts": attempts, **later}
-    await store.do(lambda: store.records.outcome(request.id, cost_usd=cost, **facts))
-    made = Made(question.context.provider.name, question.context.model.name, took)
-    return SideAnswer(text, done.finish, called, made)
-
-
-def _reported(question: SideCall, done: Done, text: str) -> tuple[dict[str, object] | None, float | None]:
-    """The usage that the provider reported, and the cost of it, or of our own count where it reported none."""
-    model = question.context.model
-    if done.usage is None or not is_believable(done.usage):
-        return None, broken_off(model, question.tokens, text).cost_usd
-    usage = priced(model, done.usage)
-    return asdict(usage), usage.cost_usd
-
-
-def _broken_off(question: SideCall, request: Request) -> float | None:
-    return broken_off(question.context.model, question.tokens, "", request.at_most_usd).cost_usd
+    usage = priced(model, done.usage) if done.usage and is_believable(done.usage) else None
+    # without a report, the cost of our own count
+    spent = usage or broken_off(model, question.tokens, text)
+    took = round(clock() - started, 3)
+    outcome |= {"finish": done.finish, "usage": asdict(usage) if usage else None, "text": text}
+    outcome |= {"cost_usd": spent.cost_usd} | ({"called": called, "duration_s": took} if question.ahead else {})
+    await store.do(lambda: store.records.outcome(request.id, **outcome))
+    return SideAnswer(text, done.finish, called, Made(context.provider.name, model.name, took))
 
 
 async def _gather(
@@ -165,63 +162,47 @@ async def _gather(
     return texts, called, done
 
 
-def _request(question: SideCall, session: ChatSession, message: str | None, purpose: Purpose) -> Request:
-    context, pieces = question.context, question.pieces
+def _request(question: SideCall, conversation: str, message: str | None, purpose: Purpose) -> Request:
+    context, pieces, parameters = question.context, question.pieces, question.parameters
     return Request(
         id=new_id(),
-        conversation=session.conversation,
+        conversation=conversation,
         purpose=purpose,
         model=context.model.name,
         format=context.token_cache.format.name,
-        parameters=question.parameters.given(),
+        parameters=parameters.given(),
         pieces=pieces,
-        account=_account(question, session.conversation),
+        account=_account(question, conversation),
         message=message,
         created=now(),
         stable=len(pieces) - 2,
         mark_bytes=context.token_cache.format.mark_bytes,
-        at_most_usd=at_most(context.model, question.tokens, question.parameters.max_tokens or 0),
+        at_most_usd=at_most(context.model, question.tokens, parameters.max_tokens or 0),
     )
 
 
 def _account(question: SideCall, conversation: str) -> RequestAccount:
-    context = question.context
-    tally = SectionTally()
+    context, tally = question.context, SectionTally()
     question.preamble.tally(tally)
     if question.entries:
-        tokens = sum(entry.count.tokens for entry in question.entries)
-        tally.add("history", Pick("messages", f"{len(question.entries)} messages", "to be summed up"), tokens)
+        pick = Pick("messages", f"{len(question.entries)} messages", "to be summed up")
+        tally.add("history", pick, total_of(question.entries))
     tally.add("message", Pick("order", "what to sum up, and how", question.because), question.order.count.tokens)
-    counts = (*question.preamble.counts, *(entry.count for entry in (*question.entries, question.order)))
-    estimated = [count.tokens for count in counts if not count.exact]
+    counts = (*question.preamble.counts, *(entry.count for entry in question.sent))
     budget = replace(context.budget, reserve=question.parameters.max_tokens or 0)
-    window = Window(
-        conversation=conversation,
-        model=context.model.name,
-        strategy=context.settings.strategy,
-        limit=budget.limit,
-        reserve=budget.reserve,
-        exact=not estimated,
-        sections=tally.sections(budget),
-        plan=Plan(context.settings.strategy, NOTHING, question.because),
-        estimated=sum(estimated),
-        calibration=context.token_cache.calibration,
-        budgets=budget.by_component,
-    )
+    plan = Plan(context.settings.strategy, NOTHING, question.because)
+    window = window_of(context, WindowNotes(conversation), budget, plan, tally, counts)
     account = window.account(meter=context.token_cache.counter.key, window_from=context.model.window_from)
     return replace(account, compaction=question.compaction, ahead=question.ahead) if question.ahead else account
 
 
 def _save(store: Store, context: TurnContext, session: ChatSession, request: Request) -> None:
+    # a line about a document and facts share no prefix with the conversation
+    is_alone = request.purpose in ("gist", "facts")
     with store.database.write():
-        check_limits(store, context.resolved.spend, request, session.run, session.cap)
+        check_limits(store, context.spend, request, session.run, session.cap)
         context.token_cache.save()
-        # the others share no prefix with the conversation
-        base = (
-            None
-            if request.purpose in ("gist", "facts")
-            else session.request or store.records.latest(session.conversation)
-        )
+        base = None if is_alone else session.request or store.records.latest(session.conversation)
         store.records.save(request, base)
 
 

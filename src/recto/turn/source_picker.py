@@ -2,34 +2,25 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.base.text import counted
-from recto.chat.blocks import ToolCall
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.sources.chooser import ChoiceLimits, PastTurn, ScoredSource, SourceChoice
 from recto.sources.documents import without_mentions
 from recto.sources.selection import FITTING, OfferedTool, Selection, StablePicks, session_selection, sources_text
-from recto.sources.source import (
-    BUILT_IN_SERVER,
-    Insert,
-    Pick,
-    Source,
-    SourceId,
-    TextSource,
-    Tool,
-)
+from recto.sources.source import BUILT_IN_SERVER, Pick, Source, SourceId, TextSource, Tool
 from recto.sources.tools import RunnableTool, short_form
 from recto.sources.vault_tools import FIND_EXCERPTS, READ_DOCUMENT, RESOLVE_WIKILINK
 from recto.turn.context import ResolvedModel, TurnContext
 from recto.turn.preamble import build_preamble
 from recto.turn.session import NO_ROOM, LastTools, last_tools
 from recto.turn.session_sources import SessionSources, can_call
-from recto.turn.turn import Picker, Room, Turn, VolatilePicks
+from recto.turn.turn import Picker, Room, Turn, VolatilePicks, selections_inserted
 
 log = logging.getLogger(__name__)
 
@@ -59,12 +50,22 @@ class SizedTool(Struct):
     """It was sent with the last request, in this form: it stays so until the next compaction."""
 
     @property
-    def offered(self) -> OfferedTool:
-        return self.short if self.is_short else self.whole
-
-    @property
     def size(self) -> int:
         return self.short_tokens if self.is_short else self.tokens
+
+    @property
+    def id(self) -> SourceId:
+        return self.whole.selection.id
+
+    @property
+    def name(self) -> str:
+        return self.whole.runnable.tool.name
+
+    @property
+    def is_required(self) -> bool:
+        """Never left out."""
+        is_core = self.id.server == BUILT_IN_SERVER and self.id.name in CORE
+        return is_core or self.whole.selection.mode == "manual"
 
 
 class ToolFilter(Struct):
@@ -83,18 +84,29 @@ class ToolFilter(Struct):
     def fit(self, tools: Sequence[SizedTool]) -> list[OfferedTool]:
         """The tools that are offered, in their order. What the last request had stays as it was, so that the prefix
         stays; it may take half of the room."""
-        share, most = self._limits()
+        room = self.resolved.room
+        share, most = int(room * self.resolved.settings.budgets.tools), int(room * (1 - LEAST_LEFT))
         if sum(each.size for each in tools if each.was_sent) > most:
             for each in tools:  # another model, with a smaller window: nothing of the prefix is left
                 each.was_sent = each.is_short = False
-        fresh = sorted((each for each in tools if not each.was_sent), key=self._worth, reverse=True)
+        # those that matter least come first; of equal ones the last
+        fresh = sorted((each for each in tools if not each.was_sent), key=self._worth, reverse=True)[::-1]
         total, number = sum(each.size for each in tools), len(tools)
-        for each in reversed(fresh):
+        for each in fresh:
             if total > share and each.short_tokens < each.tokens:
                 each.is_short, total = True, total - each.tokens + each.short_tokens
-        limit, gone = self._limit(tools), list[SizedTool]()
-        for each in reversed(fresh):
-            if (total > limit(each) or number > MOST_TOOLS) and not _is_required(each.whole):
+        is_later = any(each.was_sent for each in tools)
+        is_quiet = all(each.whole.selection.mode == "always" and not self._bears(each) for each in tools)
+
+        def limit(each: SizedTool) -> int:
+            """What all tools may take with this one among them. One that bears on the message must not miss its turn
+            because others came first; and where none bears on it, none is worth less than another."""
+            is_needed = each.whole.selection.mode == "agent" or (is_later and self._bears(each))
+            return most if is_needed or (is_quiet and not is_later) else share
+
+        gone = list[SizedTool]()
+        for each in fresh:
+            if (total > limit(each) or number > MOST_TOOLS) and not each.is_required:
                 gone.append(each)
                 total, number = total - each.size, number - 1
         for each in reversed(gone):  # there may be room again, now that a large one is gone
@@ -102,51 +114,30 @@ class ToolFilter(Struct):
                 self.left_out.append(each)
             else:
                 total, number = total + each.size, number + 1
-        missing = {each.whole.selection.id for each in self.left_out}
-        self.tools = [each for each in tools if each.whole.selection.id not in missing]
-        return [each.offered for each in self.tools]
-
-    def _limits(self) -> tuple[int, int]:
-        room = self.resolved.room
-        return int(room * self.resolved.settings.budgets.tools), int(room * (1 - LEAST_LEFT))
-
-    def _limit(self, tools: Sequence[SizedTool]) -> Callable[[SizedTool], int]:
-        """What all tools may take with a given one among them. One that bears on the message must not miss its turn
-        because others came first; and where none bears on it, none is worth less than another."""
-        share, most = self._limits()
-        is_later = any(each.was_sent for each in tools)
-        is_quiet = all(each.whole.selection.mode == "always" and not self._bears(each) for each in tools)
-
-        def limit(each: SizedTool) -> int:
-            is_needed = each.whole.selection.mode == "agent" or (is_later and self._bears(each))
-            return most if is_needed or (is_quiet and not is_later) else share
-
-        return limit
+        missing = {each.id for each in self.left_out}
+        self.tools = [each for each in tools if each.id not in missing]
+        return [each.short if each.is_short else each.whole for each in self.tools]
 
     def _bears(self, each: SizedTool) -> bool:
         return self._score(each) >= self.resolved.settings.min_score
 
     def _worth(self, each: SizedTool) -> tuple[bool, float]:
-        return _is_required(each.whole), self._score(each)
+        return each.is_required, self._score(each)
 
     def _score(self, each: SizedTool) -> float:
-        selection = each.whole.selection
-        is_recent = each.whole.runnable.tool.name in self.recent
-        return 1.0 if is_recent else selection.score or self.scores.get(selection.id, 0.0)
+        return 1.0 if each.name in self.recent else each.whole.selection.score or self.scores.get(each.id, 0.0)
 
     @property
     def passed(self) -> tuple[Pick, ...]:
-        return tuple(
-            replace(each.whole.selection.pick, because=LEFT_OUT, score=self._score(each)) for each in self.left_out
-        )
+        left_out = ((each.whole.selection.pick, self._score(each)) for each in self.left_out)
+        return tuple(replace(pick, because=LEFT_OUT, score=score) for pick, score in left_out)
 
     @property
     def note(self) -> str:
         """What has changed about the tools since the last request: those that are shorter, those that are missing."""
-        short = {each.whole.selection.id for each in self.tools if each.is_short}
-        if short == self.last.short and {each.whole.selection.id for each in self.left_out} == self.last.left_out:
+        short, names = {each.id for each in self.tools if each.is_short}, [each.name for each in self.left_out]
+        if short == self.last.short and {each.id for each in self.left_out} == self.last.left_out:
             return ""
-        names = [each.whole.runnable.tool.name for each in self.left_out]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         told = (
             f"{counted(len(short), 'tool')} offered in a shorter form" if short else "",
@@ -155,44 +146,28 @@ class ToolFilter(Struct):
         return f"{NO_ROOM} (context.budgets.tools): {'; '.join(filter(None, told)) or 'all of them are offered again'}"
 
 
-def _is_required(each: OfferedTool) -> bool:
-    """Never left out."""
-    is_core = each.selection.id.server == BUILT_IN_SERVER and each.selection.id.name in CORE
-    return is_core or each.selection.mode == "manual"
-
-
-def short_offer(each: OfferedTool) -> OfferedTool:
-    tool = short_form(each.runnable.tool)
-    return replace(each, selection=replace(each.selection, source=tool, because=f"{each.selection.because}; {SHORT}"))
-
-
 async def sized_tools(
     resolved: ResolvedModel, offered: Sequence[OfferedTool], sent: Mapping[SourceId, str]
 ) -> list[SizedTool]:
     """Both forms of each, counted; in the form in which it was `sent`, by the hash of its text."""
-    short = [short_offer(each) for each in offered]
-    tokens, short_tokens = await tool_tokens(resolved, offered), await tool_tokens(resolved, short)
     found = []
-    for each, other in zip(offered, short, strict=True):
-        id, hash = each.selection.id, sent.get(each.selection.id)
-        sized = SizedTool(each, other, tokens[id], short_tokens[id])
-        sized.is_short = hash == other.selection.source.sha256 != each.selection.source.sha256
-        sized.was_sent = sized.is_short or hash == each.selection.source.sha256
-        found.append(sized)
+    for whole in offered:
+        tool, because = short_form(whole.runnable.tool), f"{whole.selection.because}; {SHORT}"
+        short = replace(whole, selection=replace(whole.selection, source=tool, because=because))
+        hash, own, other = sent.get(whole.selection.id), whole.selection.source.sha256, tool.sha256
+        is_short = hash == other != own
+        found.append(SizedTool(whole, short, 0, 0, is_short, is_short or hash == own))
+    tokens = await _tool_tokens(resolved, [each.whole.selection for each in found])
+    short_tokens = await _tool_tokens(resolved, [each.short.selection for each in found])
+    for each in found:
+        each.tokens, each.short_tokens = tokens[each.id], short_tokens[each.id]
     return found
 
 
-def size_of(offered: Sequence[OfferedTool]) -> int:
-    """An upper bound of the bytes they are sent as."""
-    return sum(len(each.runnable.tool.text.encode()) + FRAME for each in offered)
-
-
-async def tool_tokens(resolved: ResolvedModel, offered: Sequence[OfferedTool]) -> dict[SourceId, int]:
+async def _tool_tokens(resolved: ResolvedModel, tools: Sequence[Selection]) -> dict[SourceId, int]:
     """Tokens of each tool as it is sent."""
-    preamble = await build_preamble(
-        resolved.token_cache, resolved.parameters, tools=[each.selection for each in offered]
-    )
-    return {each.selection.id: count.tokens for each, (_, count) in zip(offered, preamble.tools, strict=True)}
+    preamble = await build_preamble(resolved.token_cache, resolved.parameters, tools=tools)
+    return {each.id: count.tokens for each, (_, count) in zip(tools, preamble.tools, strict=True)}
 
 
 # How many messages back a tool counts as recently used; how many earlier turns are learned from.
@@ -205,31 +180,32 @@ STAYS = "chosen for an earlier message; it stays until the next compaction"
 class SourcePicker(Picker):
     def __init__(self, sources: SessionSources, turn: Turn) -> None:
         super().__init__()
-        self._sources, self._turn = sources, turn
-        self._store = sources.store
+        self._sources, self._turn, self._store = sources, turn, sources.store
         self._chosen: tuple[Selection, ...] = ()
 
     # -- in the preamble
 
     async def stable(self) -> StablePicks:
-        agent, overrides = self._turn.resolved.agent, self._turn.overrides
+        agent, overrides, asked = self._turn.resolved.agent, self._turn.overrides, self._turn.asked
         tools, missing = await self._callable_tools()
         forbidden = tuple(each for each in tools if each.approval == "deny")
         tools = [each for each in tools if each not in forbidden]
-        text, candidates = (
-            without_mentions(self._turn.asked.text) if self._turn.asked else "",
-            self._candidates(tools),
-        )
+        text = without_mentions(asked.text) if asked else ""
+        # what may be chosen is neither in the session nor removed from it by hand
+        sources: list[Source] = [*agent.rules, *agent.references, *(each.tool for each in tools)]
+        candidates = [
+            each
+            for each in sources
+            if each.enabled and each.include == "agent" and overrides.mode(each) is None and not overrides.removes(each)
+        ]
         choice = await self._choose(text, candidates)
         self._chosen = tuple(_selection(each) for each in choice.chosen if isinstance(each.source, TextSource))
-        offered = [
-            OfferedTool(each, session_selection(overrides.listed(each.tool)))
-            for each in tools
-            if overrides.mode(each.tool)
-        ]
+        listed = ((each, overrides.listed(each.tool)) for each in tools)
+        offered = [OfferedTool(each, session_selection(status)) for each, status in listed if status.mode]
         offered += await self._chosen_tools(choice, tools, candidates)
-        offered, tool_filter = await self._filtered(text, offered)
+        offered, left_out = await self._filtered(text, offered)
         sent = {each.selection.id for each in offered}
+        rejected = (each for each in choice.rejected if each.source.id not in sent)
         session = [session_selection(each) for each in map(overrides.listed, agent.enabled_texts) if each.mode]
         gone = overrides.missing(agent.enabled_texts)
         notes = (*agent.notes, *self._turn.source_notes, *missing, *gone, choice.note)
@@ -238,7 +214,7 @@ class SourcePicker(Picker):
             references=tuple(each for each in session if each.source.kind == "reference"),
             tools=tuple(offered),
             forbidden=forbidden,
-            passed=(*(_passed(each) for each in choice.rejected if each.source.id not in sent), *tool_filter.passed),
+            passed=(*(replace(_selection(each).pick, because=each.because) for each in rejected), *left_out),
             notes=tuple(filter(None, notes)),
         )
 
@@ -251,18 +227,6 @@ class SourcePicker(Picker):
         if servers and settings.enabled:
             return [], [f"{resolved.model.name} cannot call tools: those of {', '.join(servers)} are not offered"]
         return [], []
-
-    def _candidates(self, tools: Sequence[RunnableTool]) -> list[Source]:
-        """What may be chosen: of include mode `agent`, neither in the session nor removed from it by hand."""
-        agent, overrides = self._turn.resolved.agent, self._turn.overrides
-        sources: list[Source] = [*agent.rules, *agent.references, *(each.tool for each in tools)]
-        return [
-            each
-            for each in sources
-            if each.enabled and each.include == "agent" and overrides.mode(each) is None and not overrides.removes(each)
-        ]
-
-    # -- the choice
 
     async def _choose(self, text: str, candidates: Sequence[Source]) -> SourceChoice:
         """A choice that fails chooses nothing, and says so."""
@@ -311,7 +275,7 @@ class SourcePicker(Picker):
         account = records.record(last).account
         return last_tools(account.compaction, account.picks(), account.not_picked)
 
-    async def _filtered(self, text: str, offered: list[OfferedTool]) -> tuple[list[OfferedTool], ToolFilter]:
+    async def _filtered(self, text: str, offered: list[OfferedTool]) -> tuple[list[OfferedTool], Sequence[Pick]]:
         """Tools are counted and scored only where they may take more than their share of the room, or some of them were
         sent in a short form before."""
         resolved = self._turn.resolved
@@ -319,27 +283,24 @@ class SourcePicker(Picker):
         last = await self._last_tools() if offered else LastTools()
         whole = ((each.selection.id, each.selection.source.sha256) for each in offered) if last.sent else ()
         is_whole = all(last.sent.get(id, hash) == hash for id, hash in whole)
-        is_known = is_whole and not last.short and not last.left_out
+        is_known = is_whole and not last.short and not last.left_out and len(offered) <= MOST_TOOLS
         # a token is at least a byte: where the bytes are few enough, nothing has to be counted
-        if is_known and size_of(offered) <= share and len(offered) <= MOST_TOOLS:
-            return offered, ToolFilter(resolved, {}, (), last)
+        if is_known and sum(len(each.runnable.tool.text.encode()) + FRAME for each in offered) <= share:
+            return offered, ()
         tools = await sized_tools(resolved, offered, last.sent)
-        if is_known and sum(each.size for each in tools) <= share and len(offered) <= MOST_TOOLS:
-            return offered, ToolFilter(resolved, {}, (), last)
+        if is_known and sum(each.size for each in tools) <= share:
+            return offered, ()
         always = [each.runnable.tool for each in offered if each.selection.mode == "always"]
-        scores = await self._scores(text, always)
         recent = await self._store.do(self._recently_called)
-        tool_filter = ToolFilter(resolved, scores, recent, last)
+        tool_filter = ToolFilter(resolved, await self._scores(text, always), recent, last)
         found = tool_filter.fit(tools)
         self.notes += filter(None, [tool_filter.note])
-        return found, tool_filter
+        return found, tool_filter.passed
 
     async def _scores(self, text: str, tools: Sequence[Source]) -> dict[SourceId, float]:
         """Without scores no tool fits the message better than another, and all are offered."""
-        if not text.strip():
-            return {}
         try:
-            return (await asyncio.to_thread(self._sources.chooser.scores, text, tools))[0]
+            return (await asyncio.to_thread(self._sources.chooser.scores, text, tools))[0] if text.strip() else {}
         except Exception:  # a chat never ends because of a tool that it might have called
             log.exception("scoring tools failed")
             return {}
@@ -347,7 +308,7 @@ class SourcePicker(Picker):
     def _recently_called(self) -> frozenset[str]:
         head = self._turn.session.head
         latest = self._store.tree.page(head, most=RECENT_MESSAGES) if head else []
-        return frozenset(block.name for message in latest for block in message.blocks if isinstance(block, ToolCall))
+        return frozenset(call.name for message in latest for call in message.calls)
 
     # -- in front of the message
 
@@ -357,12 +318,8 @@ class SourcePicker(Picker):
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
         """The chosen rules and references, whole or by their best section."""
-        if not self._chosen:
-            return VolatilePicks()
         left = int(room.unused * (SHARED_SHARE if room.is_shared else WHOLE_SHARE))
-        included: list[Selection] = []
-        passed: list[Pick] = []
-        sizes: list[int] = []
+        included, sizes, passed = list[Selection](), list[int](), list[Pick]()
         for each in self._chosen:
             for version in (each, *([replace(each, part=each.best)] if each.best else ())):
                 tokens = await context.token_cache.tokens_of(sources_text(FITTING, [version]))
@@ -374,16 +331,8 @@ class SourcePicker(Picker):
             else:
                 why = f"takes {tokens} tokens, and {left} are left for what is chosen"
                 passed.append(replace(each.pick, because=f"{why}; {each.because}"))
-        if not included:
-            return VolatilePicks(passed=tuple(passed))
-        picks = tuple(replace(each.pick, tokens=size) for each, size in zip(included, sizes, strict=True))
-        insert = Insert("sources", sources_text(FITTING, included), picks, tuple(each.text for each in included))
-        return VolatilePicks((insert,), tuple(passed))
+        return selections_inserted("sources", FITTING, included, sizes, passed)
 
 
 def _selection(each: ScoredSource) -> Selection:
     return Selection(each.source, "agent", each.because, round(each.score, 2), best=each.part)
-
-
-def _passed(each: ScoredSource) -> Pick:
-    return replace(_selection(each).pick, because=each.because)

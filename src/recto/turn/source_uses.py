@@ -11,7 +11,6 @@ from msgspec.structs import asdict, replace
 
 from recto.base.background import in_background
 from recto.base.concurrency import TaskSet
-from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.search.embedder import Embedder
 from recto.sources.source import SENT_KINDS
@@ -29,7 +28,7 @@ SHORT = 4_000
 
 def record_sources(store: Store, request: str, planned: PlannedRequest, known: frozenset[str]) -> frozenset[str]:
     """Stores the texts that were sent, by their hash, and a row for each source; `known` are hashes stored before."""
-    texts = [planned.preamble.instructed.prompt, *(each.text for each in _given(planned))]
+    texts = [planned.preamble.instructed.prompt, *(each.text for each in _sent(planned))]
     fresh = {text for text in texts if hashlib.sha256(text.encode()).hexdigest() not in known}
     if fresh:
         known |= frozenset(store.blobs.put_all([text.encode() for text in sorted(fresh)]))
@@ -47,7 +46,7 @@ def tools_of(planned: PlannedRequest) -> LastTools:
     return last_tools(block.compaction_number if block else None, sent, planned.context.stable.passed)
 
 
-def _given(planned: PlannedRequest) -> Iterator[SentSource]:
+def _sent(planned: PlannedRequest) -> Iterator[SentSource]:
     """Every source with the text that was sent."""
     instructed = planned.preamble.instructed
     for each in (*instructed.rules, *instructed.memory, *instructed.references):
@@ -79,25 +78,17 @@ class ReplyEvidence(Struct, frozen=True):
         return detect_uses(self.reply, self.called, self.given, self.known)
 
 
-def _latest_said(messages: Sequence[Message]) -> list[str]:
-    """What the user said last, as much as is looked at."""
-    said, left = list[str](), LOOKED_AT
-    for message in reversed(messages):
-        if left <= 0:
-            break
-        if message.role == "user":
-            said.append(message.text)
-            left -= len(said[-1])
-    return said[::-1]
-
-
-def evidence(planned: PlannedRequest, reply: str) -> ReplyEvidence | None:
+def reply_evidence(planned: PlannedRequest, reply: str) -> ReplyEvidence | None:
     """For the last reply of a turn; None if no source was sent, as in most chats."""
-    if not (given := tuple(_given(planned))):
+    if not (given := tuple(_sent(planned))):
         return None
     view = planned.loaded.view
-    # not earlier replies: what they took from a source is no other origin
-    said = _latest_said((*view.still_sent, *view.history))
+    said, left = list[str](), LOOKED_AT
+    for message in reversed((*view.still_sent, *view.history)):
+        # not earlier replies: what they took from a source is no other origin
+        if message.role == "user" and left > 0:
+            said.insert(0, message.text)
+            left -= len(message.text)
     brought = [item.text for item, _ in planned.current.inserts if not item.texts]
     gave = [result.text for message in view.rounds for result in message.results]
     known = "\n".join((*said, *gave, *brought, planned.current.message.text))[-LOOKED_AT:]
@@ -106,10 +97,7 @@ def evidence(planned: PlannedRequest, reply: str) -> ReplyEvidence | None:
 
 
 class UseTracker:
-    """What a reply took from its sources in other words: looked for behind it, since meaning takes its time.
-
-    Never waited for; one that fails has seen nothing.
-    """
+    """Detects paraphrased use of sources. Runs in the background after the reply; failures are ignored."""
 
     def __init__(self, store: Store, embedder: Callable[[], Embedder | None]) -> None:
         self._store, self._embedder = store, embedder

@@ -19,7 +19,7 @@ from recto.window.request import Request
 # For replies that broke off: their provider reports no usage, and there is no time to count.
 CHARACTERS_PER_TOKEN = 4
 CONVERSATION = "spend.conversation"
-MAX_COST = "--max-cost"
+MAX_COST, MAX_STEPS = "--max-cost", "--max-steps"
 # A reply without a given length, of a model whose longest reply and window are unknown: more than any model writes.
 LARGEST_REPLY = 128_000
 # A shorter reply is not worth asking for.
@@ -84,17 +84,20 @@ def check_limits(
     if not most:
         return
     if run and run.max_cost is not None:
-        _check_run(store.spending.of_messages(run.messages), most, run.max_cost)
+        before = _total(store.spending.of_messages(run.messages))
+        told = f"of the {dollars(run.max_cost)} for this run ({MAX_COST}) {dollars(before)} is spent"
+        _check(before, most, run.max_cost, MAX_COST, f"the next call could cost {dollars(most)}, and {told}")
     if limits.conversation:
+        # a conversation's own limit wins over the user's
         spent = store.spending.total(request.conversation)
-        _check(spent, most, limits.conversation, CONVERSATION, "this conversation")
+        _check_setting(spent, most, limits.conversation, CONVERSATION, "this conversation", "context")
     check_day(store, limits, most)
 
 
 def check_day(store: Store, limits: SpendSettings, most: float | None) -> None:
     """For a call that belongs to no conversation."""
     if limits.day and most:
-        _check(store.spending.total(since=today()), most, limits.day, "spend.day", "today")
+        _check_setting(store.spending.total(since=today()), most, limits.day, "spend.day", "today", "config")
 
 
 def check_cap(store: Store, cap: SpendCap, model: str, most: float | None) -> None:
@@ -103,10 +106,9 @@ def check_cap(store: Store, cap: SpendCap, model: str, most: float | None) -> No
     if most is None:
         raise unpriced_refusal(cap.key, model)
     before = store.charges.spent_today(cap.key) if most else 0.0
-    if before + most > cap.day:
-        left = f"{dollars(max(0.0, cap.day - before))} of its {dollars(cap.day)} for today is left"
-        why = f"This call could cost {dollars(most)}, and {left} to the key {cap.key}; a smaller max_tokens costs less."
-        raise SpendLimit(why, at_most=most, spent=before, limit=cap.day, key=cap.key)
+    left = f"{dollars(max(0.0, cap.day - before))} of its {dollars(cap.day)} for today is left"
+    why = f"This call could cost {dollars(most)}, and {left} to the key {cap.key}; a smaller max_tokens costs less."
+    _check(before, most, cap.day, cap.key, why)
 
 
 def unpriced_refusal(key: str, model: str) -> Refused:
@@ -118,26 +120,20 @@ def unpriced_refusal(key: str, model: str) -> Refused:
     return refused
 
 
-def _check_run(spent: Spent, most: float, limit: float) -> None:
-    before = spent.cost_usd + spent.open_usd
+def _total(spent: Spent) -> float:
+    return spent.cost_usd + spent.open_usd
+
+
+def _check(before: float, most: float, limit: float, key: str, why: str) -> None:
     if before + most > limit:
-        told = f"of the {dollars(limit)} for this run ({MAX_COST}) {dollars(before)} is spent"
-        why = f"the next call could cost {dollars(most)}, and {told}"
-        raise SpendLimit(why, at_most=most, spent=before, limit=limit, key=MAX_COST)
+        raise SpendLimit(why, at_most=most, spent=before, limit=limit, key=key)
 
 
-def _check(spent: Spent, most: float, limit: float, key: str, whose: str) -> None:
-    before = spent.cost_usd + spent.open_usd
-    if before + most <= limit:
-        return
-    # a conversation's own limit wins over the user's
-    group = "context" if key == CONVERSATION else "config"
-    raise SpendLimit(
+def _check_setting(spent: Spent, most: float, limit: float, key: str, whose: str, group: str) -> None:
+    before = _total(spent)
+    why = (
         f"this call could cost {dollars(most)}, and of the {dollars(limit)} for {whose} ({key}) {dollars(before)} "
         f"is spent; `recto {group} set {key} AMOUNT` raises that, and a shorter reply (reply.max_tokens) or another "
-        "model costs less",
-        at_most=most,
-        spent=before,
-        limit=limit,
-        key=key,
+        "model costs less"
     )
+    _check(before, most, limit, key, why)

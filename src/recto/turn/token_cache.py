@@ -6,18 +6,19 @@ What is remembered are the counts as they were made. A turn reads them through a
 import base64
 import copy
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.chat.blocks import Block, File, Image, Text, ToolResult
+from recto.chat.blocks import Block, File, Image, References, Text, Thinking, ToolCall, ToolResult
+from recto.chat.message import Role, Tokens
 from recto.providers.attachments import without_unsupported
 from recto.providers.model import Model
 from recto.store.store import Store
 from recto.window.calibration import UNCALIBRATED, TokenCalibration
-from recto.window.count import ZERO, Count, TokenCounter
+from recto.window.count import ZERO, Count, TokenCounter, proportional_shares
 from recto.window.request import Entry, Format, Piece, defuse
 
 # Counts in memory: those of a few windows. The store has the others.
@@ -39,6 +40,10 @@ class Counted(Struct, frozen=True):
 
     def rescaled(self, factor: float) -> "Counted":
         return self if self.base.exact else replace(self, count=self.base.scaled(factor))
+
+
+def total_of(entries: Iterable[Counted]) -> int:
+    return sum([entry.count.tokens for entry in entries])
 
 
 class TokenCache:
@@ -87,15 +92,13 @@ class TokenCache:
 
     async def _with_data(self, entry: Entry) -> Entry:
         """With the bytes of images and files that the store keeps."""
-        if not any(isinstance(block, Image | File) and block.sha256 for block in entry.blocks):
-            return entry
-        return replace(entry, blocks=tuple([await self._filled(block) for block in entry.blocks]))
-
-    async def _filled(self, block: Block) -> Block:
-        if not isinstance(block, Image | File) or not block.sha256 or block.base64:
-            return block
-        data = await self._store.do(self._store.blobs.get, block.sha256)
-        return replace(block, base64=base64.b64encode(data).decode())
+        filled: list[Block] = []
+        for block in entry.blocks:
+            if isinstance(block, Image | File) and block.sha256 and not block.base64:
+                data = await self._store.do(self._store.blobs.get, block.sha256)
+                block = replace(block, base64=base64.b64encode(data).decode())
+            filled.append(block)
+        return replace(entry, blocks=tuple(filled))
 
     async def count_pieces(self, pieces: Sequence[Piece]) -> list[Count]:
         return [count.scaled(self.factor) for count in await self._base_counts(pieces)]
@@ -103,37 +106,33 @@ class TokenCache:
     async def _base_counts(self, pieces: Sequence[Piece], *, keep: bool = True) -> list[Count]:
         hashes = [hashlib.sha256(piece.data).digest() for piece in pieces]
         found = {digest: self._known[digest] for digest in hashes if digest in self._known}
-        missing = [digest for digest in hashes if digest not in found]
+        missing = {digest: piece for digest, piece in zip(hashes, pieces, strict=True) if digest not in found}
         if missing:
-            fresh = dict(zip(hashes, pieces, strict=True))
-            kept = await self._stored([fresh[digest] for digest in missing], missing)
-            found |= {digest: count for digest, count in kept.items() if self._is_credible(count, fresh[digest])}
-            found |= await self._measure({digest: fresh[digest] for digest in missing if digest not in found}, keep)
+            stored = await self._stored(missing)
+            found |= {digest: count for digest, count in stored.items() if self._is_credible(count, missing[digest])}
+            fresh = {digest: piece for digest, piece in missing.items() if digest not in found}
+            counted = dict(zip(fresh, await self.counter.count(list(fresh.values())), strict=True)) if fresh else {}
+            # an estimate made because a tokenizer failed must not outlive the failure
+            if keep and self.counter.note is None:
+                self._unsaved |= counted
+            found |= counted
             if len(self._known) > MAX_KNOWN:
                 self._known.clear()
             self._known |= found
         return [found[digest] for digest in hashes]
 
-    async def _stored(self, pieces: Sequence[Piece], hashes: Sequence[bytes]) -> dict[bytes, Count]:
+    async def _stored(self, pieces: Mapping[bytes, Piece]) -> dict[bytes, Count]:
         """Counts that the store knows. A new message is not among them, and a few are counted again in less time."""
-        if self.counter.is_quick and len(pieces) <= FEW_PIECES and sum(len(piece.data) for piece in pieces) < FEW_BYTES:
+        size = sum(len(piece.data) for piece in pieces.values())
+        if self.counter.is_quick and len(pieces) <= FEW_PIECES and size < FEW_BYTES:
             return {}
-        return await self._store.do(self._store.token_counts.find, self.counter.key, hashes)
+        return await self._store.do(self._store.token_counts.find, self.counter.key, list(pieces))
 
     def _is_credible(self, count: Count, piece: Piece) -> bool:
         """Whether a stored count can be what this counter gave: a damaged one must not pass for exact."""
         size = len(piece.data)
         can_be = size / LONGEST_TOKEN <= count.tokens <= size + LARGEST_FRAME
         return not count.exact or (can_be and self.counter.priming.exact)
-
-    async def _measure(self, fresh: dict[bytes, Piece], keep: bool) -> dict[bytes, Count]:
-        counted: dict[bytes, Count] = {}
-        if fresh:
-            counted = dict(zip(fresh, await self.counter.count(list(fresh.values())), strict=True))
-            # an estimate made because a tokenizer failed must not outlive the failure
-            if keep and self.counter.note is None:
-                self._unsaved |= counted
-        return counted
 
     def save(self) -> None:
         """Stores new counts. Runs in the store's thread, inside a transaction."""
@@ -149,9 +148,38 @@ class TokenCache:
     def _defused(self, entry: Entry) -> Entry:
         if not self.model.control:
             return entry
-        return replace(entry, blocks=tuple(self._defused_block(block) for block in entry.blocks))
+        with_text = (Text, File, ToolResult)
+        defused = (
+            replace(each, text=self.defused(each.text)) if isinstance(each, with_text) else each
+            for each in entry.blocks
+        )
+        return replace(entry, blocks=tuple(defused))
 
-    def _defused_block(self, block: Block) -> Block:
-        if isinstance(block, Text | File | ToolResult):
-            return replace(block, text=self.defused(block.text))
-        return block
+
+async def message_tokens(cache: TokenCache, role: Role, blocks: tuple[Block, ...], own: int | None = None) -> Tokens:
+    """`own` where it is known already. Tokens of the blocks add up to it, but for thinking that is not sent back."""
+    if own is None:
+        sent = tuple(block for block in blocks if not isinstance(block, References))
+        own = (await cache.count([Entry(role, sent)]))[0].count.tokens
+    shares = (own,) if len(blocks) == 1 else await _shares(cache, role, blocks, own)
+    calls = sum(share for block, share in zip(blocks, shares, strict=True) if isinstance(block, ToolCall))
+    return Tokens(own, tools=calls if role == "assistant" else None, blocks=shares if len(blocks) > 1 else ())
+
+
+async def _shares(cache: TokenCache, role: Role, blocks: tuple[Block, ...], own: int) -> tuple[int, ...]:
+    """A message is counted as one text, so its blocks get their shares of that."""
+    entries = [Entry(role, (Text(block.told) if isinstance(block, References) else block,)) for block in blocks]
+    frame, *counts = [each.count.tokens for each in await cache.count([Entry(role, (Text(""),)), *entries])]
+    alone = [max(0, tokens - frame) for tokens in counts]
+    shares = proportional_shares(own, alone) if any(alone) else [0] * len(blocks)
+    return tuple(
+        [
+            await _thought(cache, block) if isinstance(block, Thinking) and not tokens else share
+            for block, tokens, share in zip(blocks, alone, shares, strict=True)
+        ]
+    )
+
+
+async def _thought(cache: TokenCache, block: Thinking) -> int:
+    counted = await cache.count([Entry("user", (Text(text),)) for text in ("", block.text)])
+    return max(0, counted[1].count.tokens - counted[0].count.tokens)

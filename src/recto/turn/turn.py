@@ -22,7 +22,7 @@ from typing import Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.chat.blocks import File, Image, References
+from recto.chat.blocks import Image, References
 from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.errors import DoesNotFit, Overflow
@@ -31,18 +31,21 @@ from recto.providers.attachments import unsupported
 from recto.settings.settings import ToolSettings
 from recto.sources.memory_files import FoundMemory, MemoryScope
 from recto.sources.overrides import SourceOverrides
-from recto.sources.selection import OfferedTool, Selection, StablePicks
+from recto.sources.selection import OfferedTool, Selection, StablePicks, sources_text
 from recto.sources.source import Insert, Pick
 from recto.sources.tools import CallerTool
 from recto.store.store import Store
-from recto.turn.builder import TurnBuilder
+from recto.tasks.plan import FOR_A_RUN, HOW_TO_WORK, plan_tool
+from recto.tasks.run import TaskRun
+from recto.turn.approvals import Approvals
 from recto.turn.citations import Citations
-from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext, tightened
+from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext, build_context
 from recto.turn.loaded_view import LoadedView, extend_view, load_view
 from recto.turn.messages import DRAFT
 from recto.turn.planned_request import PlannedRequest, WindowNotes, count_current, plan_turn
 from recto.turn.preamble import naming_largest
 from recto.turn.session import ChatSession, DraftedView
+from recto.window.compaction_block import PASSING
 from recto.window.planner import squeezed
 from recto.window.request import Entry
 
@@ -67,6 +70,17 @@ class VolatilePicks(Struct, frozen=True):
     inserts: tuple[Insert, ...] = ()
     passed: tuple[Pick, ...] = ()
     """What was picked and does not fit, with the reason."""
+
+
+def selections_inserted(
+    section: str, heading: str, included: Sequence[Selection], sizes: Sequence[int], passed: Sequence[Pick]
+) -> VolatilePicks:
+    """Selections of these sizes as one insert."""
+    if not included:
+        return VolatilePicks(passed=tuple(passed))
+    picks = tuple(replace(each.pick, tokens=size) for each, size in zip(included, sizes, strict=True))
+    insert = Insert(section, sources_text(heading, included), picks, tuple(each.text for each in included))
+    return VolatilePicks((insert,), tuple(passed))
 
 
 @dataclass(slots=True)
@@ -95,22 +109,23 @@ class Turn:
     context: TurnContext = field(init=False)
     pickers: Sequence["Picker"] = field(init=False)
     citations: Citations = field(init=False)
-    builder: TurnBuilder = field(init=False)
+    approvals: Approvals = field(init=False)
+    """Of a turn that is sent."""
     inserts: tuple[Insert, ...] = ()
     passed: tuple[Pick, ...] = ()
     _overflow: Overflow | None = None
     _uncalibrated: str = ""
     """Why the counts of this turn are not calibrated."""
 
-    async def begin(self, builder: TurnBuilder, pickers: Sequence["Picker"], citations: Citations) -> None:
+    async def begin(self, pickers: Sequence["Picker"], citations: Citations) -> None:
         """Asks the pickers for what the window begins with."""
-        self.builder, self.pickers, self.citations = builder, pickers, citations
+        self.pickers, self.citations = pickers, citations
         self.message, self.current = self.asked or Message(DRAFT, "user", ()), self.asked.id if self.asked else None
         brought = {tool.name for tool in self.options.tools}
         *picks, callers = [await picker.stable() for picker in pickers]
         # a caller's tool wins over ours of its name
         stable = sum(picks, StablePicks()).without_tools(brought) + callers
-        self.context = await builder.build(self.resolved, stable, self.compaction)
+        self.context = await build_context(self.resolved, stable, self.compaction)
 
     def beside(self, session: ChatSession) -> Self:
         """The same in another place of the conversation."""
@@ -118,24 +133,29 @@ class Turn:
         turn.session = session
         return turn
 
+    def is_for(self, other: "Turn") -> bool:
+        """Whether another turn goes on with the same picks."""
+        return self.options == other.options and other.asked is not None and self.message.id == other.asked.id
+
     @property
     def is_squeezed(self) -> bool:
         """Whether the next request must be smaller than the last, which the provider found too long."""
         return self._overflow is not None
 
+    # -- what the user should know
+
     @property
     def notes(self) -> list[str]:
-        """What the user should know about this message."""
+        """About this message."""
         model = self.context.model
         left_out = unsupported(Entry("user", self.message.blocks), model)
-        return [
-            *(f"{model.name} takes no {_kind(each)}s: {each.name or 'yours'} is not sent" for each in left_out),
-            *(note for picker in self.pickers for note in picker.notes),
-        ]
+        kinds = [("image" if isinstance(each, Image) else "file", each.name or "yours") for each in left_out]
+        told = [f"{model.name} takes no {kind}s: {name} is not sent" for kind, name in kinds]
+        return told + [note for picker in self.pickers for note in picker.notes]
 
     @property
     def count_notes(self) -> list[str]:
-        """What the user should know about the counts so far: a tokenizer may fail at any text."""
+        """About the counts so far: a tokenizer may fail at any text."""
         return [note for note in (self.context.token_cache.counter.note, self._uncalibrated) if note]
 
     @property
@@ -143,13 +163,9 @@ class Turn:
         """The same, and what pickers noted while they filled the room that was left."""
         return [*self.count_notes, *(picker.fill_note for picker in self.pickers if picker.fill_note)]
 
-    def is_for(self, other: "Turn") -> bool:
-        """Whether another turn goes on with the same picks."""
-        return self.options == other.options and other.asked is not None and self.message.id == other.asked.id
-
     def events(self, *, is_new: bool) -> list[Event]:
-        """What the user hears before the request leaves: the documents of the message, notes, and quotes where they
-        come before the words of the model."""
+        """Events before the request leaves: the documents of the message, notes, and quotes where they come before the
+        words of the model."""
         referenced = [Referenced(self.message)] if is_new and self.message.references else []
         notes = self.session.new_notes((*self.context.notes, *self.notes), always=self.notes)
         cited, model = self.citations, self.context.model
@@ -157,6 +173,8 @@ class Turn:
         is_first = cited.are_notes_asked and not cited.are_quotes_told and not model.summarizes
         quoted = [NotesQuoted(cited.quotes, cited.root, "" if cited.instead else model.name)] if is_first else []
         return [*referenced, *map(Noticed, notes), *quoted]
+
+    # -- what goes in with the message
 
     async def annotate(self, message: Message | None) -> Message:
         """The message with what is said about it for good, such as the documents that it names. None where that was
@@ -185,13 +203,20 @@ class Turn:
             picks = await picker.volatile(self.message, context, room)
             self.inserts, self.passed = (*self.inserts, *picks.inserts), (*self.passed, *picks.passed)
 
+    async def fill(self, planned: PlannedRequest) -> PlannedRequest:
+        """The request with what the pickers bring in the room that the plan has left."""
+        for picker in self.pickers:
+            planned = await picker.fill(planned)
+        return planned
+
+    # -- the plan
+
     async def load(self) -> LoadedView:
-        """The view at the session's head: what was loaded before and has grown, or loaded anew."""
+        """The view at the session's head: what was loaded before and has grown, or loaded from the store."""
         session, cache, room = self.session, self.context.token_cache, self.context.budget.room
-        drafted = session.drafted if self.current == DRAFT else None
-        if drafted and (drafted.head, drafted.token_cache, drafted.room) == (session.head, cache.root, room):
+        head, drafted = session.head, session.drafted if self.current == DRAFT else None
+        if drafted and (drafted.head, drafted.token_cache, drafted.room) == (head, cache.root, room):
             return drafted.loaded.rescaled(cache.factor)
-        head = session.head
         at = (self.store, cache, head, self.current)
         loaded = await extend_view(*at, session.loaded.get(cache.root)) or await load_view(*at, room)
         # messages of a turn that is going on may still change
@@ -207,12 +232,12 @@ class Turn:
             if not await self.uncalibrate():
                 raise
             planned = await self.plan(await self.load())
-        loaded, overflow = planned.loaded, self._overflow
-        if overflow is None:
+        if self._overflow is None:
             return planned
+        loaded = planned.loaded
         plan = squeezed(planned.context.strategy, loaded.view, planned.budget, loaded.counts)
         if plan.cut is None:
-            raise overflow
+            raise self._overflow
         return replace(planned, plan=plan)
 
     async def plan(
@@ -223,55 +248,37 @@ class Turn:
         kept = [insert for picker in self.pickers if (insert := picker.keep(loaded.view))]
         inserts = (*kept, *self.inserts)
         current = await count_current(context.token_cache, self.message, inserts, loaded.view.compaction)
-        notes = WindowNotes(
-            self.session.conversation,
-            (*context.notes, *self.count_notes, *self.notes),
-            promised,
-            (*context.stable.passed, *self.passed),
-        )
+        notes = (*context.notes, *self.count_notes, *self.notes)
+        passed = (*context.stable.passed, *self.passed)
         try:
-            return plan_turn(context, loaded, current, notes)
+            return plan_turn(context, loaded, current, WindowNotes(self.session.conversation, notes, promised, passed))
         except DoesNotFit as why:
             raise naming_largest(why, context.preamble) from None
 
     async def uncalibrate(self) -> bool:
         """Counts this turn without what earlier reports taught, where that has raised the counts: no report of a
         provider may keep a message from being sent."""
-        context, known = self.context, self.context.token_cache.calibration
-        if known.factor <= 1.0:
+        before = self.context
+        factor = before.token_cache.calibration.factor
+        if factor <= 1.0:
             return False
-        resolved = replace(context.resolved, token_cache=context.token_cache.root)
-        self.context = await self.builder.build(resolved, context.stable, context.compaction)
-        for _ in range(context.tightened):
-            self.context = tightened(self.context)
+        resolved = replace(self.resolved, token_cache=before.token_cache.root, parameters=before.parameters)
+        self.context = await build_context(resolved, before.stable, before.compaction)
+        for _ in range(before.tightened):
+            self.context = self.context.tighter()
         self._uncalibrated = (
-            f"the usage that {context.model.name} reported raises our counts by {known.factor - 1:.0%}, and with that "
+            f"the usage that {before.model.name} reported raises our counts by {factor - 1:.0%}, and with that "
             "nothing would fit: this message is counted without it"
         )
         return True
 
-    async def fill(self, planned: PlannedRequest) -> PlannedRequest:
-        """The turn with what the pickers bring in the room that the plan has left."""
-        for picker in self.pickers:
-            planned = await picker.fill(planned)
-        return planned
-
     def shrink(self, why: Overflow) -> None:
         """The provider counted more than we did: the next request of this turn is smaller, or `why` is raised."""
-        self._overflow, self.context = why, tightened(self.context)
+        self._overflow, self.context = why, self.context.tighter()
         if why.partial or self.context.tightened > MOST_SQUEEZES:
             raise why
         for picker in self.pickers:
             picker.give_way()
-
-    async def shrunk(self, planned: PlannedRequest) -> str:
-        """What is told where the provider counts more than its window holds: the next request is smaller."""
-        counts = self.builder.provider_counts
-        why = await counts.overflow(planned, self.session.conversation, self.message) if self.options.may_send else None
-        if why is None:
-            return ""
-        self.shrink(why)
-        return f"{why.message.rstrip('.')}: making the window smaller"
 
     def next_round(self, *, may_call: bool) -> None:
         """A request went through and its tools ran: the next one carries their results."""
@@ -335,5 +342,44 @@ class CallerTools(Picker):
         return StablePicks(tools=tuple(offered))
 
 
-def _kind(block: Image | File) -> str:
-    return "image" if isinstance(block, Image) else "file"
+class PlanPicker(Picker):
+    """What a run toward a goal needs in every window: how to work, and the tool that changes the plan.
+
+    Before a compaction the model's own calls tell the plan: a copy would cost twice, and one that changes would break
+    the cached prefix each time. A compaction breaks it anyway, so that is when a copy of plan and files is made; what
+    changes later is in the calls after it.
+    """
+
+    def __init__(self, turn: Turn) -> None:
+        super().__init__()
+        self._turn, self._run = turn, turn.session.run
+        self._kept: Insert | None = None
+        self._compaction: int | None = None
+
+    async def stable(self) -> StablePicks:
+        if self._run is None:
+            return StablePicks()
+        tool = plan_tool(self._run.rounds_left)
+        return StablePicks(
+            rules=(Selection(HOW_TO_WORK, "always", FOR_A_RUN),),
+            tools=(OfferedTool(tool, Selection(tool.tool, "always", FOR_A_RUN)),),
+        )
+
+    def keep(self, view: View) -> Insert | None:
+        block = view.compaction
+        if self._run is None or block is None:
+            return None
+        if self._kept is None or block.action == PASSING or block.compaction_number != self._compaction:
+            self._kept, self._compaction = self._insert(self._run), block.compaction_number
+        return self._kept
+
+    def _insert(self, run: TaskRun) -> Insert | None:
+        message = self._turn.asked
+        is_goal = message is not None and run.messages[:1] == [message.id]
+        goal = "" if is_goal else f"The goal: {run.short_goal}"
+        text = "\n\n".join(filter(None, (goal, run.text_within(self._turn.resolved.room))))
+        if not text:
+            return None
+        because = f"as of step {run.steps}: a compaction covers the calls that told them"
+        pick = Pick("plan", "plan and files of the run", because, 1)
+        return Insert("memory", f"<plan>\n{text}\n</plan>", (pick,))

@@ -1,31 +1,25 @@
-"""A round of tool calls: each approved or refused, run, and stored with its one result, in the order of the calls."""
+"""Approvals: which tool calls may run: as settings, options and the user say, by what a tool is now."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from typing import Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from recto.chat.blocks import Block, ToolCall, ToolResult
-from recto.chat.message import Message, Role, Status, Tokens, result_delta
+from recto.chat.blocks import ToolCall, ToolResult
 from recto.errors import RectoError
-from recto.events import ApprovalAsked, Noticed, ToolFinished, ToolStarted, Unanswered
+from recto.events import ApprovalAsked, Noticed, Unanswered
 from recto.mcp.allowed_tools import AllowedTools
-from recto.settings.settings import ToolSettings
 from recto.sources.overrides import SourceOverrides
 from recto.sources.source import Tool
 from recto.sources.tool_definition import ToolChange, ToolDefinition
-from recto.sources.tools import CANCELLED, RemoteTool, RunnableTool, Toolbox, ToolRun, arguments_of
+from recto.sources.tools import RemoteTool, RunnableTool, Toolbox, arguments_of
 from recto.turn.emitting import Emit
-from recto.turn.incoming_message import IncomingMessage
-from recto.turn.session import ChatSession
 
 log = logging.getLogger(__name__)
 
 Verdict = Literal["", "allowed", "always", "denied", "unanswered", "changed", "forbidden"]
-MAX_STEPS = "--max-steps"
 MAY_RUN = ("", "allowed", "always")
 SAID = {
     "denied": "denied: the user did not let this call run",
@@ -33,24 +27,6 @@ SAID = {
     "changed": "denied: this tool has changed since the user allowed it, and nobody could be asked about the change",
     "forbidden": "denied: the settings forbid this tool",
 }
-
-
-class RoundLimit(Struct, frozen=True):
-    """How many rounds of tool calls a turn may have, and what says so."""
-
-    most: int
-    setting: str
-
-    @property
-    def reached(self) -> Noticed:
-        return Noticed(f"stopped after {self.most} rounds of tool calls ({self.setting})")
-
-
-def round_limit(session: ChatSession, settings: ToolSettings) -> RoundLimit:
-    """A run has a limit of its own over all of its turns."""
-    if session.run:
-        return RoundLimit(session.run.steps_left, MAX_STEPS)
-    return RoundLimit(settings.step_limit, "tools.step_limit")
 
 
 class Approvals(Struct):
@@ -167,75 +143,3 @@ def _unanswered(tool: Tool, change: ToolChange | None) -> str:
         f'{name} was not run: nobody could be asked; `--allow-tool {name}`, or `approval = "allow"` in agent.toml, '
         "lets it run"
     )
-
-
-Weigh = Callable[[Role, tuple[Block, ...]], Awaitable[Tokens]]
-Keep = Callable[[ToolRun], Awaitable[ToolResult]]
-"""Stores what does not go into the window and returns the result that does."""
-Remark = Callable[[Sequence[ToolCall], Sequence[ToolResult]], tuple[ToolResult, ...]]
-
-
-async def run_calls(
-    incoming: IncomingMessage,
-    toolbox: Toolbox,
-    calls: tuple[ToolCall, ...],
-    approvals: Approvals,
-    keep: Keep,
-    emit: Emit,
-) -> None:
-    """Runs the calls into `incoming`, which the caller closes with `close_calls`, however this ends."""
-    await approvals.ask(toolbox, calls, emit)
-    may_run = []
-    for call in calls:
-        if refused := approvals.refused(call):
-            await incoming.add(result_delta(refused))
-            await emit(ToolFinished(call, refused))
-        else:
-            may_run.append(call)
-            await emit(ToolStarted(call))
-    running = {asyncio.create_task(toolbox.run(call)): call for call in may_run}
-    try:
-        while running:
-            finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in finished:
-                call = running.pop(task)
-                result = await _take(incoming, task.result(), approvals, keep)
-                await emit(ToolFinished(call, result))
-    finally:
-        for task, call in running.items():
-            # a thread that writes cannot be stopped half-way, and the model must know what it did
-            if toolbox.writes(call):
-                await _take(incoming, await task, approvals, keep)
-            else:
-                task.cancel()
-
-
-async def _take(incoming: IncomingMessage, ran: ToolRun, approvals: Approvals, keep: Keep) -> ToolResult:
-    result = replace(await keep(ran), approval=approvals.verdicts.get(ran.result.call_id, ""))
-    await incoming.add(result_delta(result))
-    return result
-
-
-async def close_calls(
-    incoming: IncomingMessage,
-    calls: Sequence[ToolCall],
-    approvals: Approvals,
-    count: Weigh,
-    note: Callable[[Tokens], None],
-    status: Status = "done",
-    remark: Remark | None = None,
-) -> Message:
-    """Every call gets exactly one result: calls that never ran are closed as denied or cancelled. `count` gives the
-    tokens of the results, `note` writes them down with the call, `remark` adds what the model should know besides."""
-    came = {block.call_id: block for block in incoming.blocks if isinstance(block, ToolResult)}
-    for call in calls:
-        if call.id not in came:
-            cancelled = ToolResult(call.id, call.name, CANCELLED, is_error=True)
-            came[call.id] = approvals.refused(call) or cancelled
-            await incoming.add(result_delta(came[call.id]))
-    results = tuple(came[call.id] for call in calls)
-    results = remark(calls, results) if remark else results
-    tokens = await count("tool", results)
-    message = await incoming.finish(status, blocks=results, tokens=tokens, also=lambda: note(tokens))
-    assert message is not None
-    return message
