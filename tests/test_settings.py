@@ -26,12 +26,6 @@ def test_later_layers_win_and_each_value_says_where_it_came_from(tmp_path: Path)
     assert loaded.origin("vault") == "default"
 
 
-def test_without_files_everything_is_a_default(tmp_path: Path) -> None:
-    loaded = settings.load(tmp_path, None, {})
-    assert loaded.model == "embedded:qwen2.5-coder-1.5b"
-    assert not loaded.origins
-
-
 @pytest.mark.parametrize(
     ("key", "value", "allowed"),
     [
@@ -94,18 +88,6 @@ def test_a_mark_of_byte_order_and_a_home_of_nobody_are_no_harm(tmp_path: Path) -
     assert settings.load(tmp_path, None, {}).vault == str(tmp_path / "~nobody-of-this-name/notes")
 
 
-def test_a_folder_in_place_of_the_file_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "config.toml").mkdir()
-    with pytest.raises(Invalid, match="cannot read"):
-        settings.load(tmp_path, None, {})
-
-
-def test_the_project_is_the_nearest_folder_with_a_recto_folder(tmp_path: Path) -> None:
-    (tmp_path / "a/.recto").mkdir(parents=True)
-    (tmp_path / "a/b/c").mkdir(parents=True)
-    assert locations.find_project(tmp_path / "a/b/c") == tmp_path / "a"
-
-
 def test_a_folder_with_an_mcp_json_is_a_project_too(tmp_path: Path) -> None:
     (tmp_path / "a/.recto").mkdir(parents=True)
     (tmp_path / "a/b/c").mkdir(parents=True)
@@ -129,12 +111,6 @@ def test_the_folder_of_the_user_and_the_home_are_no_projects(tmp_path: Path, mon
 def test_the_home_is_recto_home_or_a_folder_of_the_user() -> None:
     assert locations.find_home({"RECTO_HOME": "/somewhere"}) == Path("/somewhere")
     assert locations.find_home({}) == Path.home() / ".recto"
-
-
-def test_get_reads_by_dotted_key() -> None:
-    assert settings.Settings().get("context.low_water") == 0.5
-    with pytest.raises(Invalid):
-        settings.Settings().get("origins")
 
 
 def test_nested_groups_are_read_from_files_and_environment(tmp_path: Path) -> None:
@@ -200,15 +176,6 @@ def test_where_one_of_two_was_chosen_the_default_of_the_other_gives_way(tmp_path
     assert none.context.min_recent_messages_to_keep == 0
     low = settings.load(tmp_path, None, {}, {"context.threshold": 0.4})
     assert low.context.low_water == 0.2
-
-
-def test_scores_give_way_to_each_other_where_one_was_chosen(tmp_path: Path) -> None:
-    low = settings.load(tmp_path, None, {}, {"context.include_score": 0.1})
-    assert (low.context.include_score, low.context.min_score) == (0.1, 0.1)
-    high = settings.load(tmp_path, None, {}, {"context.min_score": 0.9})
-    assert (high.context.include_score, high.context.min_score) == (0.9, 0.9)
-    both = settings.load(tmp_path, None, {}, {"context.min_score": 0.2, "context.include_score": 0.3})
-    assert (both.context.include_score, both.context.min_score) == (0.3, 0.2)
 
 
 def test_values_from_several_files_are_checked_together_and_each_keeps_its_file(tmp_path: Path) -> None:

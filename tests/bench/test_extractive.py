@@ -3,15 +3,9 @@
 from collections.abc import Callable, Sequence
 
 import pytest
-from bench.extractive import chat, covered, ends_of, invented, judge, parts, repeated, sentences_of
+from bench.extractive import chat, covered, ends_of, invented, judge, repeated, sentences_of
 from bench.planted import Chat, Statement, Turn
 from bench.wire import tokens
-
-
-def test_parts_make_up_the_whole() -> None:
-    whole = chat(2, 2_500)
-    assert tuple(turn for part in parts(whole) for turn in part) == whole.turns
-
 
 TALK = Chat(
     "planning",

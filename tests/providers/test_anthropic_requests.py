@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.providers import wire_values as wv
 
-from recto.chat.blocks import Block, File, Image, Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import Block, File, Text, Thinking, ToolCall, ToolResult
 from recto.errors import Invalid
 from recto.providers.anthropic import AnthropicFormat
 from recto.providers.anthropic_client import EFFORTS, read_anthropic_request
-from recto.providers.client import CLIENT, ClientRequest
+from recto.providers.client import ClientRequest
 from recto.sources.source import Tool
-from recto.window.request import Entry, NamedTool, Parameters, ResponseFormat
+from recto.window.request import Entry, Parameters, ResponseFormat
 
 FORMAT = AnthropicFormat()
 HI = {"role": "user", "content": "Hi"}
@@ -152,24 +152,6 @@ def test_documents_come_as_text_or_as_they_are() -> None:
         File("document", "", "application/pdf", url="https://x.org/a.pdf"),
         File("T (s)", "found"),
     )
-
-
-def test_an_image_may_be_an_address() -> None:
-    source = {"type": "url", "url": "https://x.org/a.png"}
-    assert shown({"type": "image", "source": source}) == (Image("", "", url="https://x.org/a.png"),)
-
-
-def test_tools_are_the_clients_own() -> None:
-    told = read(HI, tools=[{**LOOK, "strict": True}], tool_choice={"type": "tool", "name": "look"})
-    assert told.tools == (Tool("look", "", {"type": "object"}, server=CLIENT),)
-    assert told.parameters.tool_choice == NamedTool("look")
-
-
-def test_thinking_without_a_maker_is_not_sent_on() -> None:
-    thought = {"type": "thinking", "thinking": "hm", "signature": "sign"}
-    told = read(HI, {"role": "assistant", "content": [thought]})
-    assert told.entries[1].blocks == (Thinking("hm", "sign"),)
-    assert FORMAT.entry(told.entries[1], "anthropic") == []
 
 
 @pytest.mark.parametrize(

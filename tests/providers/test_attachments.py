@@ -87,13 +87,6 @@ def test_images_and_files_are_counted_and_the_count_is_not_exact(format: Format)
         assert not count.exact
 
 
-def test_a_model_that_takes_everything_gets_everything() -> None:
-    entry = Entry("user", (Text("See"), IMAGE, PDF, NOTES))
-    model = replace(BLIND, images=True, files=True)
-    assert unsupported(entry, model) == ()
-    assert without_unsupported(entry, model) is entry
-
-
 def test_what_a_model_cannot_take_is_named_and_a_line_takes_its_place() -> None:
     result = ToolResult("c", "look", "seen", attachments=(IMAGE, NOTES))
     entry = Entry("user", (Text("See"), LINKED, PDF, READ_PDF, NOTES, result))
@@ -175,11 +168,6 @@ def test_a_photo_may_carry_much_before_its_size() -> None:
 def test_a_broken_image_has_no_size_or_any(made: object, kept: int, more: bytes) -> None:
     size = pixel_size(made(30, 20)[:kept] + more)  # type: ignore[operator]
     assert size is None or min(size) > 0
-
-
-@pytest.mark.parametrize("data", [b"", b"x", b"%PDF-1.7", png(0, 5), b"\xff\xd8\xff"])
-def test_what_is_no_image_has_no_size(data: bytes) -> None:
-    assert pixel_size(data) is None
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,6 @@ def test_each_server_tells_its_window_in_its_own_words(answer: Json, listed: Lis
     assert read_model_list(answer) == [listed]
 
 
-def test_of_deployments_under_one_name_the_smallest_window_counts() -> None:
-    assert [model.window for model in read_model_list(LITELLM)] == [128_000]
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
     lambda inner: (
@@ -115,27 +111,11 @@ def test_where_the_list_tells_names_alone_the_servers_own_page_is_asked_once(
     assert len(targets) == len(set(targets))
 
 
-def test_an_anthropic_endpoint_is_asked_too() -> None:
-    listed = {"data": [{"type": "model", "id": "claude-x", "max_input_tokens": 300_000, "max_tokens": 64_000}]}
-    routes = {"/v1/models?limit=1000": [Loopback.whole(listed)]}
-    [model], _ = asked("box:claude-x", routes, RECTO_BOX_FORMAT="anthropic")
-    assert (model.window, model.window_from) == (300_000, "the server")
-
-
 def test_a_model_that_is_loaded_on_demand_is_asked_for_again_until_it_is_loaded() -> None:
     routes = {"/api/v0/models": [*[Loopback.whole(UNLOADED)] * 2, Loopback.whole(LM_STUDIO)]}
     models, targets = asked("box:m", routes, times=5)
     assert [model.window for model in models] == [131_072, 131_072, 8192, 8192, 8192]
     assert targets.count("/api/v0/models") == 3
-
-
-def test_a_server_that_is_still_loading_is_asked_again() -> None:
-    loading = Loopback.error(503, {"error": {"message": "Loading model", "code": 503}})
-    props = {"default_generation_settings": {"n_ctx": 2048}, "chat_template": ""}
-    tokens = Loopback.whole({"tokens": [5, 6]})
-    models, targets = asked("box:m", {"/props": [loading, Loopback.whole(props)], "/tokenize": [tokens]}, times=3)
-    assert [model.window for model in models] == [None, 2048, 2048]
-    assert targets.count("/props") == 2
 
 
 def test_a_list_that_fails_for_now_is_asked_again() -> None:

@@ -143,11 +143,6 @@ def test_results_that_come_together_are_one_entry_and_know_their_tool() -> None:
     assert together == Entry("tool", (ToolResult("a", "look", "1\n2"), ToolResult("b", "look", "3")))
 
 
-def test_thinking_that_a_client_hands_back_is_thinking() -> None:
-    said = {"role": "assistant", "content": "Yes", "reasoning_content": "Hm.", "refusal": None}
-    assert read(HI, said).entries[1] == Entry("assistant", (Thinking("Hm."), Text("Yes")))
-
-
 def test_files_come_as_text_or_as_they_are() -> None:
     text = {"filename": "a.md", "file_data": "data:text/markdown;base64,w6k="}
     pdf = {"filename": "a.pdf", "file_data": "JVBERg=="}
@@ -156,11 +151,6 @@ def test_files_come_as_text_or_as_they_are() -> None:
         File("a.md", "é", "text/markdown"),
         File("a.pdf", "", "application/pdf", base64="JVBERg=="),
     )
-
-
-def test_an_image_may_be_an_address() -> None:
-    part = {"type": "image_url", "image_url": {"url": "https://x.org/a.png", "detail": "low"}}
-    assert read({"role": "user", "content": [part]}).entries[0].blocks == (Image("", "", url="https://x.org/a.png"),)
 
 
 def test_tools_are_the_clients_own_and_may_be_told_apart() -> None:
@@ -179,11 +169,6 @@ def test_tools_are_the_clients_own_and_may_be_told_apart() -> None:
 def test_what_asks_for_nothing_is_no_reason_to_refuse() -> None:
     told = read(HI, n=1, logprobs=False, presence_penalty=0, user="me", metadata={"a": "b"}, seed=3, stop=None)
     assert told == ClientRequest("m", (Entry("user", (Text("Hi"),)),), include_usage=False)
-
-
-def test_a_stream_says_whether_it_ends_with_the_usage() -> None:
-    assert not read(HI, stream=True).include_usage
-    assert read(HI, stream=True, stream_options={"include_usage": True}).include_usage
 
 
 @pytest.mark.parametrize(

@@ -31,15 +31,6 @@ def test_a_cycle_of_any_length_ends_where_it_begins_again(length: int) -> None:
     assert played(cycle * 4) == (cycle.rstrip("\n"), True)
 
 
-def test_a_list_of_clauses_that_begin_alike_ends() -> None:
-    shown, is_over = played(
-        "It holds " + "".join(f"the boat's {word}, " for word in ["budget", "rules", "crew", "sails", "mast"])
-    )
-    assert is_over
-    assert shown.endswith("…")
-    assert len(shown) < 100
-
-
 def test_a_third_sentence_that_begins_like_two_before_it_ends_it() -> None:
     text = "The plan was to sail. The plan was to paint.\nThe plan was to rest. The plan was nothing."
     for step in (1, 3, 7):
@@ -91,11 +82,3 @@ def test_a_reply_that_says_each_thing_once_passes_unchanged(sentences: list[str]
 def test_what_is_shown_is_the_beginning_of_what_came(text: str, step: int) -> None:
     shown, _ = played(f"Yes. {text}", step=step)
     assert f"Yes. {text}".startswith(shown.removesuffix("…"))
-
-
-def test_lines_that_differ_in_their_last_word_alone_end_a_reply() -> None:
-    lines = [f"The people/Osk{end}\n\n" for end in ("ar", "ars", "as", "a", "os", "i", "is", "j")]
-    end = ReplyEnd(400)
-    shown = "".join(end.take(line) for line in lines)
-    assert end.is_over
-    assert shown.count("people") == 4

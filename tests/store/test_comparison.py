@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from tests.conftest import examples
 
 from recto.base.ids import new_id
-from recto.chat.blocks import Compaction, Text
+from recto.chat.blocks import Text
 from recto.chat.message import Message, Role
 from recto.errors import NotFound
 from recto.providers.anthropic import AnthropicFormat
@@ -150,19 +149,6 @@ def test_a_changed_rule_is_shown_line_by_line_and_broke_the_prefix(chat: Chat) -
     assert (found.prefix.pieces, found.prefix.first.number, found.prefix.first.kind) == (1, 2, "system")
 
 
-def test_without_the_texts_only_the_change_itself_is_known(chat: Chat) -> None:
-    one, other = (chat.send(sections={"rules": [pick("rule", "style", sha256=char * 64)]}) for char in "ab")
-    (change,) = chat.compare(one, other).changed
-    assert (change.what, change.text) == (("text",), ())
-
-
-def test_another_system_prompt_is_shown_though_no_pick_has_its_hash(chat: Chat) -> None:
-    found = chat.compare(chat.send(system="Be kind."), chat.send(system="Be brief."))
-    (change,) = found.changed
-    assert (change.after.kind, change.text) == ("system", ("@@ -1 +1 @@", "-Be kind.", "+Be brief."))
-    assert found.prefix.broken_by == "the instructions changed: the system prompt changed"
-
-
 @pytest.mark.parametrize("format", [OpenAIFormat(), AnthropicFormat()])
 def test_tools_that_came_and_went_are_named(store: Store, format: Format) -> None:
     chat = Chat(store, format)
@@ -229,18 +215,6 @@ def test_a_compaction_is_named_with_what_it_left_out(chat: Chat) -> None:
     assert back.prefix.broken_by == "another branch, before the compaction"
 
 
-def test_a_compaction_on_the_path_is_no_message_that_was_sent(chat: Chat) -> None:
-    tree = chat.store.tree
-    block = Compaction(1, "2026-01-31T12:00:00.000Z", None, "", 0, 1, 1, "clear", "because")
-    parent = chat.said[-1].id
-    cut = tree.append(chat.id, Message(new_id(), "system", (block,), parent=parent)).message
-    answer = tree.append(chat.id, Message(new_id(), "assistant", (Text("14 m"),), parent=cut.id)).message
-    chat.said.append(answer)
-    chat.say("Thanks")
-    one, two = chat.send(first=4), chat.send()
-    assert [said.number for said in chat.compare(one, two).said_in] == [1, 2, 3, 4]
-
-
 def test_another_model_and_another_branch_are_named(chat: Chat) -> None:
     one = chat.send()
     other = chat.send(model="openai:gpt-6")
@@ -289,14 +263,6 @@ def test_what_is_left_out_anew_and_what_is_summed_up_is_said(chat: Chat) -> None
     assert chat.broken_by(one, summary) is None
     apart = chat.send(system="Sum up.", purpose="summary")
     assert chat.broken_by(one, apart) == "a transcript of its own"
-
-
-def test_in_a_turn_a_compaction_may_cut_its_rounds(chat: Chat) -> None:
-    one = chat.send()
-    rounds = {"current": chat.said[-1].id, "rounds": [chat.said[0].id]}
-    same, cut = chat.send(messages=rounds), chat.send(messages=rounds, compaction=1)
-    assert chat.broken_by(one, same) is None
-    assert chat.broken_by(one, cut) == "compaction 1"
 
 
 def test_a_message_that_is_sent_otherwise_is_no_branch() -> None:
@@ -420,14 +386,3 @@ def test_nothing_differs_from_itself(one: ComparedRequest) -> None:
     found = compare(one, one)
     assert (found.came_in, found.went_out, found.changed, found.facts) == ((), (), (), ())
     assert (found.prefix.first, found.prefix.broken_by) == (None, None)
-
-
-def test_what_a_piece_is_can_be_read_from_it() -> None:
-    for format in (OpenAIFormat(), AnthropicFormat()):
-        preamble = format.preamble("m", PARAMETERS, "Be kind.", (tool("a"), tool("b")))
-        wires = [tuple(format.entry(Entry("user", (Text("Hello"),)), "x")) for _ in range(2)]
-        pieces = [*preamble, *list_pieces(wires, format.opened("Be kind.")), format.closing(PARAMETERS)]
-        data = [piece.data for piece in pieces]
-        sent = replace(side({}, data, 0), format=format)
-        assert [sent.kind(place) for place in range(len(data))] == [piece.kind for piece in pieces]
-        assert (sent.system_text, list(sent.tools)) == ("Be kind.", ["a", "b"])

@@ -1,12 +1,10 @@
 """Which documents were used is kept with the messages, and can be counted."""
 
-import pytest
 from msgspec.structs import replace
 
 from recto.base.ids import new_id
 from recto.chat.blocks import DocumentReference, References, Text
 from recto.chat.message import Message
-from recto.errors import NotFound
 from recto.store.store import Store
 
 BUDGET = DocumentReference("[[Budget]]", "Money/Budget.md", summary="What we may spend.")
@@ -51,8 +49,3 @@ def test_a_message_that_comes_with_references_is_counted_too(store: Store) -> No
     block = References((BUDGET,), vault="/notes")
     store.tree.append(home, Message(new_id(), "assistant", (Text("so much"), block)))
     assert [use.path for use in store.document_uses.uses()] == ["Money/Budget.md"]
-
-
-def test_a_message_that_is_not_there_cannot_refer(store: Store) -> None:
-    with pytest.raises(NotFound):
-        store.tree.refer(Message("nobody", "user", ()))

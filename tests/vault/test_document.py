@@ -190,13 +190,6 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing() -> None:
     assert (parsed.title, parsed.problem, list(parsed.blocks)) == ("a", None, ["b"])
 
 
-@pytest.mark.parametrize(
-    "text", ["- a\n---\n", "> a\n---\n", "| a |\n---\n", "\n---\n", "-\n-\n", "# a\n---\n", "***\n---"]
-)
-def test_a_rule_below_something_else_than_a_paragraph_is_not_a_heading(text: str) -> None:
-    assert not [each for each in parse_note(text).headings if each.level == 2]
-
-
 MARKDOWN = st.text(alphabet="#-=`~^ \n\r>a1|[]:", max_size=80)
 
 
@@ -232,9 +225,3 @@ def test_sections_are_made_of_the_text(text: str) -> None:
 )
 def test_a_hostile_text_is_parsed_in_time(text: str) -> None:
     assert parse_note(text).problem is None
-
-
-def test_documents_are_equal_by_content() -> None:
-    one, other = Document("a.md", "# A"), Document("a.md", "# A")
-    assert one.parsed is one.parsed
-    assert one == other

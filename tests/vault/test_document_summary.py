@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from recto.vault.document import Document
 from recto.vault.document_summary import (
     MAX_SUMMARY_CHARS,
-    MAX_WRITTEN_CHARS,
     DocumentSummaries,
     DocumentSummary,
     document_summary,
-    shorten_line,
 )
 
 LONG = "The lining came off today and what was under it was worse than anybody had feared, which is saying something."
@@ -72,12 +70,6 @@ def test_a_long_sentence_is_cut_where_a_word_ends() -> None:
     assert len(of("文" * 300).text) == MAX_SUMMARY_CHARS
 
 
-def test_an_emoji_of_several_parts_is_not_cut() -> None:
-    family = "👨‍👩‍👧‍👦"
-    cut = shorten_line(family * 20)
-    assert cut == family * ((len(cut) - 1) // len(family)) + "…"
-
-
 @given(st.text(max_size=400) | st.lists(st.sampled_from(MARKS)).map("".join))
 def test_every_summary_is_one_short_line(text: str) -> None:
     found = of(text).text
@@ -98,14 +90,6 @@ def test_a_summary_is_stored_by_the_hash_of_its_note(tmp_path: Path) -> None:
     again = DocumentSummaries(tmp_path / "deep" / "gists.db")
     assert again.get(b"one") == "A boat of wood."
     assert again.get(b"two") is None
-
-
-def test_a_long_summary_is_cut_and_an_empty_one_is_ignored(tmp_path: Path) -> None:
-    gists = DocumentSummaries(tmp_path / "gists.db")
-    gists.put(b"one", "word " * 200)
-    gists.put(b"two", " \n")
-    assert len(gists.get(b"one") or "") <= MAX_WRITTEN_CHARS
-    assert gists.get(b"two") is None
 
 
 def test_a_damaged_file_is_rebuilt(tmp_path: Path) -> None:

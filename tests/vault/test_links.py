@@ -69,10 +69,6 @@ def test_comments_escapes_and_nested_code_hide_links(text: str) -> None:
     assert find_all_links(text) == []
 
 
-def test_text_after_a_fence_is_read_again() -> None:
-    assert [link.target for link in find_links("```\n[[a]]\n```\n[[b]] `[[c]]` [[d]]")] == ["b", "d"]
-
-
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
@@ -97,15 +93,6 @@ def test_markdown_links_to_files(text: str, parts: tuple[object, ...]) -> None:
 @pytest.mark.parametrize("place", ["http://a.b/c.md", "mailto:a@b.c", "obsidian://open", "//a/b", "", "#", "a b.md"])
 def test_external_links_are_ignored(place: str) -> None:
     assert find_all_links(f"[t]({place})") == []
-
-
-def test_an_image_may_be_the_caption_of_a_link() -> None:
-    outer, inner = find_all_links("[![alt](pic.png)](note.md)")
-    assert (outer.target, inner.target, inner.embed) == ("note.md", "pic.png", True)
-
-
-def test_a_wikilink_is_never_read_as_a_markdown_link_too() -> None:
-    assert [link.kind for link in find_all_links("[[a]](b.md) and [c](d.md)")] == ["wikilink", "markdown"]
 
 
 @given(SIGNS)
@@ -138,13 +125,6 @@ def test_a_link_knows_its_place(text: str) -> None:
 )
 def test_a_long_hostile_text_is_read_in_time(text: str) -> None:
     assert len(find_all_links(text)) < 2
-
-
-def test_ten_thousand_links_are_all_found() -> None:
-    text = "".join(f"- [[note {number}|n]] and [n](note%20{number}.md)\n" for number in range(10_000))
-    links = find_all_links(text)
-    assert len(links) == 20_000
-    assert links[-1].line == 10_000
 
 
 @given(st.text(alphabet="`~%<>-! \n\r\t\\a1.", max_size=80))
@@ -193,7 +173,3 @@ def test_front_matter_is_found(text: str, properties: str) -> None:
 @pytest.mark.parametrize("text", ["", "---", "---\na: 1", " ---\na\n---", "a\n---\nb\n---", "----\na\n----"])
 def test_text_that_only_looks_like_front_matter_is_ignored(text: str) -> None:
     assert front_matter(text) is None
-
-
-def test_a_tick_in_the_properties_opens_no_code() -> None:
-    assert mask_code("---\na: `\n---\n[[b]] ` c").endswith("[[b]] ` c")
