@@ -126,7 +126,7 @@ def test_every_argument_of_the_door_has_a_rule() -> None:
     ] == []
 
 
-@pytest.mark.parametrize("call", mostly_slow(CALLS, [*CALLS[::4], "AsyncTalk.fork.message"]))
+@pytest.mark.parametrize("call", mostly_slow(CALLS, [*CALLS[::6], "AsyncTalk.fork.message"]))
 def test_whatever_is_passed_is_taken_or_refused_in_one_sentence(at: Desk, call: str) -> None:
     kind, method, argument = call.split(".")
     talk = at.conversation(1)

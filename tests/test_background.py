@@ -4,7 +4,6 @@ import threading
 
 import pytest
 
-from recto.base import background
 from recto.base.background import (
     FOREGROUND,
     BackgroundWorker,
@@ -58,15 +57,6 @@ def test_background_work_waits_for_a_turn_and_goes_on_after_it() -> None:
         worker.wake()
         turn.end()
         turn.end()  # once is enough
-        assert stepped.wait(60)
-    worker.close()
-
-
-def test_a_turn_that_never_ends_does_not_stop_background_work() -> None:
-    stepped = threading.Event()
-    worker = BackgroundWorker(lambda: stepped.set() or False, "test")  # type: ignore[func-returns-value]
-    with FOREGROUND.begin():
-        worker.wake()
         assert stepped.wait(60)
     worker.close()
 
@@ -130,22 +120,6 @@ def test_a_thread_knows_whether_anybody_waits_for_it() -> None:
     with in_background():
         assert is_background()
     assert not is_background()
-
-
-def test_a_number_of_heaps_that_the_user_chose_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-
-    class Library:
-        def mallopt(self, parameter: int, value: int) -> int:
-            asked.append(value)
-            return 1
-
-    monkeypatch.setattr("ctypes.CDLL", lambda name: Library())
-    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
-    background.share_heap()
-    monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
-    background.share_heap()
-    assert asked == [1]
 
 
 def test_a_worker_goes_on_after_a_failure(caplog: pytest.LogCaptureFixture) -> None:

@@ -78,16 +78,6 @@ def test_they_win_over_files_and_agent_and_yield_to_options(
     assert other.settings.origin("context.max_prompt_tokens") == "option"
 
 
-def test_a_strategy_is_one_of_them(desk: Open, script: Script) -> None:
-    talk = desk(script(REPLY)).conversation()
-    talk.use_strategy("hybrid")
-    assert talk.chosen_settings == {"context.strategy": "hybrid"}
-    talk.set_setting("strategy", "discard")
-    assert (talk.strategy, talk.strategy_in_force()) == ("discard", "discard")
-    talk.set_setting("strategy", None)
-    assert (talk.strategy, talk.strategy_in_force()) == (None, "summarize")
-
-
 @pytest.mark.parametrize(
     ("key", "value", "says"),
     [

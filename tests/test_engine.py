@@ -13,9 +13,6 @@ import pytest
 from msgspec.structs import replace
 from tests.conftest import Open, Script
 
-from recto.base.ids import new_id
-from recto.chat.blocks import Text
-from recto.chat.message import Message
 from recto.errors import DoesNotFit, Invalid, NotFound, Unreachable
 from recto.events import (
     Appended,
@@ -31,7 +28,6 @@ from recto.events import (
     ToolStarted,
     Working,
 )
-from recto.recall.archive import WaitPolicy
 from recto.sources.tools import CANCELLED
 from recto.turn.turn import Turn
 
@@ -210,26 +206,6 @@ def test_a_full_window_is_cut_once_and_then_stands_still(desk: Open, script: Scr
     assert [why for why in broken if why] == [f"compaction {event.compaction_number}" for event in compactions]
 
 
-def test_an_unknown_window_turns_automatic_compaction_off_and_says_so_once(
-    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = desk(script({"text": "ok"}))
-    talk = at.conversation()
-    provider = at.engine.builder.provider(talk.model)
-    original = provider.model
-
-    async def unknown(name: str) -> object:
-        return replace(await original(name), window=None, window_from="unknown")
-
-    monkeypatch.setattr(provider, "model", unknown)
-    first, second = talk.ask("hello"), talk.ask("word " * 3000)
-    assert any("is unknown: 8192 tokens are assumed" in note for note in first.notes)
-    assert second.notes == ()
-    third = talk.ask("word " * 6000)
-    assert third.window.limit == 8192
-    assert all(message.compaction is None for message in talk.messages())
-
-
 def test_tools_run_in_parallel_and_their_results_come_in_order(
     desk: Open, script: Script, vault: Path, log: Path
 ) -> None:
@@ -385,23 +361,6 @@ def test_a_front_end_that_stays_sees_what_one_that_comes_anew_sees(desk: Open, s
     assert all(difference is None for _, difference in at.verify())
 
 
-def test_a_long_chat_is_loaded_page_by_page_and_a_split_round_is_left_out(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "ok"}, limit=100_000))
-    talk = at.conversation()
-    talk.ask("start")
-    head = talk.session.head
-    with at.store.database.write():
-        for number in range(700):
-            role = ("user", "assistant")[number % 2]
-            said = Message(new_id(), role, (Text(f"{role} {number}"),), parent=head)  # type: ignore[arg-type]
-            head = at.store.tree.append(talk.id or "", said).message.id
-    again = at.conversation(talk.id)
-    reply = again.ask("still all there?")
-    sent = json.loads(at.rebuild(reply.request_id))["messages"]
-    assert len(sent) == 1 + 702 + 1
-    assert sent[3]["content"] == "user 0"
-
-
 def test_window_shows_what_would_be_sent_and_changes_nothing(desk: Open, script: Script, vault: Path) -> None:
     at = desk(script({"text": "ok"}, limit=1024), vault=vault)
     talk = at.conversation()
@@ -414,24 +373,6 @@ def test_window_shows_what_would_be_sent_and_changes_nothing(desk: Open, script:
     reply = talk.ask("What about [[Welcome]]?")
     assert [(s.name, s.tokens) for s in planned.sections] == [(s.name, s.tokens) for s in reply.window.sections]
     assert planned.total == reply.window.total
-
-
-def test_a_message_that_is_indexed_before_its_turn_recalls_nothing_else(
-    desk: Open, script: Script, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = desk(script({"text": "ok"}, limit=1024), vault=vault)
-    talk, archive = at.conversation(), at.engine.archive
-    for _ in range(4):
-        talk.ask("word " * 50)
-    prepare = archive._prepare_index
-
-    def whole(patience: WaitPolicy) -> str:
-        archive.catch_up()
-        return prepare(patience)
-
-    monkeypatch.setattr(archive, "_prepare_index", whole)
-    planned, reply = talk.window("What about [[Welcome]]?"), talk.ask("What about [[Welcome]]?")
-    assert [(s.name, s.tokens) for s in planned.sections] == [(s.name, s.tokens) for s in reply.window.sections]
 
 
 def test_undo_goes_back_before_the_last_question_and_the_next_is_a_branch(desk: Open, script: Script) -> None:
@@ -475,18 +416,6 @@ def test_clear_starts_the_view_anew_and_deletes_nothing(desk: Open, script: Scri
     assert "heron" not in json.dumps(body(log))
     assert "heron" in talk.messages()[0].text
     assert at.search("heron")[0].message.text == "the secret word is heron"
-
-
-def test_two_front_ends_on_one_conversation_lose_nothing_and_the_later_is_told(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "r"}))
-    one = at.conversation()
-    one.ask("start")
-    two = at.conversation(one.id)
-    two.ask("from two")
-    appended = [event for event in one.stream("from one") if isinstance(event, Appended)]
-    assert [event.branched for event in appended] == [True]
-    assert [m.text for m in one.messages()] == ["start", "r", "from one", "r"]
-    assert [m.text for m in at.conversation(one.id).messages()] == ["start", "r", "from two", "r"]
 
 
 def test_a_branch_is_told_in_the_notes_of_the_reply(desk: Open, script: Script) -> None:
@@ -546,19 +475,6 @@ def test_a_conversation_remembers_its_vault_and_says_when_that_is_gone(
     assert any("the vault of this conversation cannot be used" in note for note in lost.notes)
 
 
-def test_undo_after_a_clear_takes_back_the_clear(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "r"}))
-    talk = at.conversation()
-    talk.ask("the secret word is heron")
-    full = talk.window("x").total
-    block = talk.clear()
-    assert 0 < block.context_size_after < block.context_size_before
-    assert talk.window("x").total < full
-    assert talk.undo().compaction == block
-    assert talk.window("x").total == full
-    assert talk.undo().text == "the secret word is heron"
-
-
 def test_a_changed_system_prompt_file_is_used_and_old_requests_still_rebuild(
     desk: Open, script: Script, tmp_path: Path, log: Path
 ) -> None:
@@ -594,13 +510,6 @@ def test_another_model_takes_over_in_mid_conversation(desk: Open, script: Script
     assert reopened.model == at.settings.model
     with pytest.raises(NotFound):
         talk.use("nobody:x")
-
-
-def test_an_empty_reply_is_said_and_the_chat_goes_on(desk: Open, script: Script) -> None:
-    at = desk(script({"text": ""}, {"text": "fine"}))
-    talk = at.conversation()
-    assert "the model's reply was empty" in talk.ask("x").notes
-    assert talk.ask("y").text == "fine"
 
 
 def test_counts_are_made_once_and_then_come_from_the_store(

@@ -77,13 +77,6 @@ def test_an_empty_goal_is_refused_and_nothing_is_stored(desk: Open, script: Scri
     assert talk.id is None
 
 
-def test_a_model_that_cannot_call_tools_is_told_and_nothing_is_sent(desk: Open, script: Script) -> None:
-    talk = desk(script({"text": "?"}, tools=False)).conversation()
-    with pytest.raises(Invalid, match="cannot call tools"):
-        talk.run_goal("Do one thing")
-    assert talk.id is None
-
-
 def test_a_repeated_call_is_told_to_the_model_and_then_stops_the_run(desk: Open, script: Script, notes: Path) -> None:
     model = script(plan(("read it", "active")), call("read_document", path="Nowhere.md"))  # the last step repeats
     talk = desk(model, notes).conversation()
@@ -241,17 +234,6 @@ def test_what_is_said_while_a_run_works_is_read_with_the_next_results(
     assert (run.status, len(run.messages)) == ("done", 2)
 
 
-def test_a_plan_that_is_refused_leaves_the_former_one(desk: Open, script: Script) -> None:
-    many = call("update_plan", steps=[{"text": "x", "status": "pending"}] * 10_000)
-    model = script(plan(("one", "active")), many, plan(("one", "done")), {"text": "ok"}, limit=400_000)
-    talk = desk(model).conversation()
-    plans = [event.plan.in_words for event in talk.stream_goal("Do one thing") if isinstance(event, PlanChanged)]
-    assert plans == ["0 of 1 steps done, 1 active", "1 of 1 steps done"]
-    results = [result for message in talk.messages() for result in message.results]
-    assert [result.is_error for result in results] == [False, True, False]
-    assert "at most 100 steps" in results[1].text
-
-
 @pytest.mark.parametrize(("name", "value"), [("max_steps", 0), ("max_steps", True), ("max_cost", 0), ("max_cost", "1")])
 def test_limits_that_cannot_be_are_refused(desk: Open, script: Script, name: str, value: Any) -> None:
     limits: dict[str, Any] = {name: value}
@@ -277,17 +259,3 @@ def test_money_that_a_run_has_spent_counts_when_it_goes_on(desk: Open, script: S
     assert more.steps > first.steps
     assert first.cost_usd is not None
     assert (more.cost_usd or 0) > first.cost_usd
-
-
-def test_a_second_goal_of_a_conversation_is_a_run_of_its_own(desk: Open, script: Script) -> None:
-    model = script(plan(("one", "done")), {"text": "ok"}, {"text": "hello"}, plan(("two", "active")), {"text": "hm"})
-    talk = desk(model).conversation()
-    first = talk.run_goal("Do one thing")
-    talk.ask("thank you")
-    second = talk.run_goal("Do another")
-    assert (first.outcome, second.outcome) == ("done", "stopped")
-    assert (second.steps, second.plan.steps[0].text) == (1, "two")
-    assert not talk.messages()[4].task_runs, "what is said between two runs belongs to none"
-    run = talk.last_run()
-    assert run is not None
-    assert (run.goal, run.id) == ("Do another", second.run)

@@ -106,19 +106,6 @@ def test_what_is_not_rectos_own_is_left_alone(home: Path, tmp_path: Path) -> Non
     assert mode(script) == 0o700, "a program stays one"
 
 
-def test_a_folder_for_everybody_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    public, user = tmp_path / "public", tmp_path / "user"
-    public.mkdir()
-    public.chmod(0o1777)
-    user.mkdir()
-    monkeypatch.setenv("HOME", str(user))
-    for folder in (public, user):
-        (folder / "recto.db").write_text("")
-        tighten_home(folder)
-        assert mode(folder / "recto.db") == 0o600
-    assert (mode(public), mode(user)) == (0o1777, 0o755)
-
-
 def test_a_disk_without_modes_is_no_error(used: Path, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     loosen(used)
 

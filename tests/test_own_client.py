@@ -87,14 +87,6 @@ def test_a_reply_is_stored_with_its_usage(talk: Talk) -> None:
     ]
 
 
-def test_a_reply_may_be_a_text_or_what_anthropic_gives(talk: Talk) -> None:
-    assert talk.record(talk.prepare("One?"), "First.").text == "First."
-    usage = {"input_tokens": 9, "output_tokens": 3}
-    block = {"type": "text", "text": "Second."}
-    given = {"type": "message", "role": "assistant", "content": [block], "stop_reason": "end_turn", "usage": usage}
-    assert talk.record(talk.prepare("Two?"), given).usage.input == 9
-
-
 @pytest.mark.parametrize("wrong", [None, 7, {"choices": "no"}, {"hello": 1}])
 def test_what_is_no_reply_is_refused_and_can_be_given_again(talk: Talk, wrong: Any) -> None:
     prepared = talk.prepare("One?")
@@ -155,10 +147,3 @@ def test_a_summarizer_that_fails_is_noted_and_sentences_are_chosen(talk: Talk) -
     assert block is not None
     assert block.made_by == "extractive"
     assert any("the summarizer failed: OSError: no network" in note for note in block.notes)
-
-
-@pytest.mark.parametrize("wrong", ["hello", 7, [7], [{"role": "pirate", "content": "x"}]])
-def test_what_is_no_list_of_messages_is_refused(talk: Talk, wrong: Any) -> None:
-    with pytest.raises(recto.Invalid):
-        talk.extend(wrong)
-    assert talk.id is None

@@ -80,15 +80,6 @@ def test_a_new_reply_gets_the_same_window_and_the_message_is_stored_once(talk: T
     assert talk.ask("third").text == "Reply 4."
 
 
-def test_another_model_may_reply_again(talk: Talk, script: Script) -> None:
-    other = script({"text": "Said by another."})
-    assert talk.regenerate(model=other).text == "Said by another."
-    assert talk.messages()[-1].model != talk.messages()[1].model
-    assert talk.ask("third").text == "Reply 3.", "for one reply only"
-    with pytest.raises(Invalid, match="takes no attachments"):
-        talk.regenerate(attachments=("notes.txt",))
-
-
 def test_a_new_reply_that_cannot_be_had_changes_nothing(talk: Talk, script: Script) -> None:
     before, ends = talk.messages(), talk.branches()
     with pytest.raises(NotFound, match="nosuch"):
@@ -120,18 +111,3 @@ def test_a_message_without_a_reply_gets_one(desk: Open, script: Script) -> None:
         talk.ask("hello?")
     assert talk.regenerate().text == "Here I am."
     assert texts(talk) == ["hello?", "Here I am."]
-
-
-def test_a_new_reply_runs_its_tools_anew(desk: Open, script: Script, tmp_path: Path) -> None:
-    vault = tmp_path / "notes"
-    vault.mkdir()
-    (vault / "Mast.md").write_text("# Mast\n\nIt is 14 metres tall.\n")
-    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Mast.md"}}]}
-    talk = desk(script(call, {"text": "Tall."}, call, {"text": "Very tall."}), vault).conversation()
-    assert talk.ask("How tall is it?").text == "Tall."
-    before = talk.messages()
-    assert talk.regenerate().text == "Very tall."
-    after = talk.messages()
-    assert [message.role for message in after] == ["user", "assistant", "tool", "assistant"]
-    assert after[0] == before[0]
-    assert {message.id for message in after[1:]}.isdisjoint(message.id for message in before)

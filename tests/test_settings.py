@@ -58,11 +58,6 @@ def test_a_wrong_value_is_named_with_what_is_allowed(key: str, value: Any, allow
     assert allowed in caught.value.message
 
 
-@pytest.mark.parametrize(("text", "value"), [("on", True), ("FALSE", False), ("1", True), ("no", False)])
-def test_switches_can_be_written_as_words(text: str, value: bool) -> None:
-    assert settings.check("context.enabled", text) is value
-
-
 def test_an_unknown_setting_comes_with_the_nearest_one() -> None:
     with pytest.raises(Invalid, match=r"no setting context\.low_watr; did you mean context\.low_water\?"):
         settings.check("context.low_watr", 1)
@@ -88,13 +83,6 @@ def test_a_mark_of_byte_order_and_a_home_of_nobody_are_no_harm(tmp_path: Path) -
     assert settings.load(tmp_path, None, {}).vault == str(tmp_path / "~nobody-of-this-name/notes")
 
 
-def test_a_folder_with_an_mcp_json_is_a_project_too(tmp_path: Path) -> None:
-    (tmp_path / "a/.recto").mkdir(parents=True)
-    (tmp_path / "a/b/c").mkdir(parents=True)
-    write(tmp_path / "a/b/.mcp.json", "{}")
-    assert locations.find_project(tmp_path / "a/b/c") == tmp_path / "a/b"
-
-
 def test_the_folder_of_the_user_and_the_home_are_no_projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     user, home = tmp_path / "user", tmp_path / "elsewhere"
     monkeypatch.setenv("HOME", str(user))
@@ -106,11 +94,6 @@ def test_the_folder_of_the_user_and_the_home_are_no_projects(tmp_path: Path, mon
         assert locations.find_project(folder / "agents/default") is None
     (tmp_path / "link").symlink_to(user)
     assert locations.find_project(tmp_path / "link") is None
-
-
-def test_the_home_is_recto_home_or_a_folder_of_the_user() -> None:
-    assert locations.find_home({"RECTO_HOME": "/somewhere"}) == Path("/somewhere")
-    assert locations.find_home({}) == Path.home() / ".recto"
 
 
 def test_nested_groups_are_read_from_files_and_environment(tmp_path: Path) -> None:

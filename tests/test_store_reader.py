@@ -42,16 +42,6 @@ def test_a_message_is_found_by_id_and_by_number(talk: Talk) -> None:
             reader.message(said[0].id, "1")
 
 
-def test_numbers_are_those_of_the_path(talk: Talk) -> None:
-    first, reply, second, last = talk.messages()
-    assert talk.numbered([first.id, last.id, last.request, talk.id]) == ["#1", "#4", "#4", "#2"]
-    talk.fork("#2")
-    assert talk.numbered(f"{reply.id} {second.id}") == f"#2 {second.id}", "what is on another branch has no number"
-    talk.ask("another second")
-    third = talk.messages()[2]
-    assert talk.numbered([third.id, second.id]) == ["#3", second.id]
-
-
 def test_a_request_is_named_in_many_ways(talk: Talk) -> None:
     first, _, second, last = talk.messages()
     with open_reader() as reader:

@@ -57,15 +57,6 @@ def test_an_include_mode_is_written_into_the_agents_file(talk: Talk, home: Path)
         talk.set_include("rule:style", "sometimes")
 
 
-def test_a_tool_of_nobody_can_neither_be_allowed_nor_asked_for(talk: Talk) -> None:
-    with pytest.raises(NotFound, match="the servers are: recto"):
-        talk.allow("harbour/berth")
-    with pytest.raises(NotFound, match="there is no tool"):
-        talk.ask_again("harbour/berth")
-    talk.allow("recto/read_document")
-    assert talk.ask_again("recto/read_document").asks
-
-
 def test_a_transcript_tells_what_is_still_sent(talk: Talk) -> None:
     for text in ("first", "second"):
         talk.ask(text)
@@ -108,18 +99,6 @@ def test_alternatives_are_what_stands_in_a_messages_place_on_other_branches(desk
     first_words = talk.messages()[0]
     assert len(talk.alternatives([first_words.id])[first_words.id]) == 2
     assert talk.alternatives([edited.id])[edited.id] == (edited.id,)
-
-
-def test_a_switch_goes_to_the_newest_end_of_a_branch(desk: Open, script: Script) -> None:
-    talk = desk(script({"text": "one"}, {"text": "two"}, {"text": "three"})).conversation()
-    first = talk.ask("hello").message
-    talk.ask("and on")
-    end = talk.head
-    talk.edit("#1", "good day")
-    assert talk.switch(first.id) == end
-    assert [message.text for message in talk.messages()][:2] == ["hello", "one"]
-    with pytest.raises(NotFound):
-        talk.switch("#99")
 
 
 def test_an_attachment_is_read_back(desk: Open, script: Script, tmp_path: Path) -> None:

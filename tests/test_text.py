@@ -46,11 +46,6 @@ def test_nothing_of_a_key_is_left(told: str) -> None:
     assert "EFGH" not in left
 
 
-@pytest.mark.parametrize("told", ["the project sk-1 is not yours", "ask the skipper...", "", "a" * 100, "... and more"])
-def test_a_text_without_the_key_stays_as_it_is(told: str) -> None:
-    assert without_key(told, KEY) == told
-
-
 @pytest.mark.parametrize("key", [None, "", "test", "sk-1234"])
 def test_what_is_too_short_for_a_key_tears_no_words_apart(key: str | None) -> None:
     told = "a test of sk-1234 for testers"

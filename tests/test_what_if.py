@@ -122,16 +122,6 @@ def test_what_was_compacted_before_stays_so_unless_it_is_planned_from_the_start(
     assert anew.difference.said_in
 
 
-def test_discard_from_the_start_leaves_out_what_summarize_sums_up(talk: Talk) -> None:
-    found = talk.what_if(replies(talk)[-1], strategy="discard", from_start=True)
-    assert found.was
-    assert found.would
-    assert found.was.messages.summarised
-    assert not found.would.messages.summarised
-    assert found.would.messages.left_out[0].first == 1
-    assert found.would.account.strategy == "discard"
-
-
 def test_settings_of_context_are_changed_and_others_refused(talk: Talk) -> None:
     found = talk.what_if("#24", settings={"threshold": 0.3, "context.low_water": 0.2})
     assert found.compaction
@@ -144,13 +134,6 @@ def test_settings_of_context_are_changed_and_others_refused(talk: Talk) -> None:
         talk.what_if("#12", strategy="forget")
     with pytest.raises(NotFound):
         talk.what_if("#999")
-
-
-def test_a_window_in_which_nothing_fits_is_told(talk: Talk) -> None:
-    found = talk.what_if("#8", window=40)
-    assert found.would is None
-    assert "fit" in found.error or "room" in found.error
-    assert found.was
 
 
 def test_a_round_of_tool_calls_is_planned_with_its_results(desk: Open, script: Script, tmp_path: Path) -> None:
@@ -228,13 +211,6 @@ def test_strategies_are_played_over_all_turns_side_by_side(talk: Talk) -> None:
     assert discard.summary_tokens == 0 < summarize.summary_tokens
     assert found.facts
     assert any("stand in" in note for note in found.notes)
-
-
-def test_a_strategy_has_the_same_figures_alone_and_beside_others(talk: Talk) -> None:
-    together = talk.compare_strategies()
-    for run in together.runs:
-        assert talk.compare_strategies([run.name]).runs == (run,)
-    assert talk.compare_strategies().to_json() == together.to_json()
 
 
 def test_costs_count_what_is_read_from_a_cache(desk: Open, script: Script) -> None:

@@ -53,6 +53,7 @@ def turn(tmp_path: Path, real_embedder: None) -> Iterator[Turn]:
         yield asyncio.run(taken())
 
 
+@pytest.mark.slow
 def test_every_step_of_a_turn_takes_time_and_all_together_as_much_as_the_turn(turn: Turn) -> None:
     assert turn.has_recalled
     assert {step for step, seconds in turn.steps.items() if seconds <= 0} <= {REST}

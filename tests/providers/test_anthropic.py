@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.providers.conftest import OneModel
 
-from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import Block, Compaction, Made, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider, AnthropicReader
 from recto.providers.http import ServerEvent
@@ -95,15 +95,6 @@ def test_an_opening_leaves_out_what_is_not_there(system: str, tools: list[Tool],
 )
 def test_the_closing_always_has_max_tokens_and_a_budget_below_it(parameters: Parameters, tail: bytes) -> None:
     assert FORMAT.closing(parameters) == Piece("tail", tail)
-
-
-def test_a_user_message_is_a_list_of_blocks() -> None:
-    [data] = entry("user", Text("What?\n"), Image("image/png", "AAAA"), File("f", "x"))
-    assert data == (
-        b'{"role":"user","content":[{"type":"text","text":"What?\\n"},'
-        b'{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},'
-        b'{"type":"text","text":"File f:\\n```\\nx\\n```"}]}'
-    )
 
 
 def test_an_assistants_own_thinking_goes_back_with_its_signature() -> None:
@@ -345,14 +336,6 @@ def test_parallel_calls_are_numbered_among_calls_only() -> None:
         CallPart(1, arguments="{}"),
         Done("tool_calls"),
     ]
-
-
-def test_ids_and_names_become_text_and_a_missing_id_is_made_up() -> None:
-    blocks: list[dict[str, Json]] = [{"id": 7, "name": None}, {"name": "look"}, {"id": None, "name": "look"}]
-    parts = read(*(event for block in blocks for event in (start(0, "tool_use", **block), stop(0))))
-    first, *others = [part for part in parts if isinstance(part, CallPart) and part.id]
-    assert first == CallPart(0, "7", "")
-    assert len({part.id for part in others}) == 2
 
 
 @pytest.mark.parametrize("base_url", ["https://host", "https://host/", "https://host/v1", "https://host/v1/"])

@@ -21,7 +21,6 @@ from recto.providers.attachments import (
     openai_image_tokens,
     pdf_tokens,
     pixel_size,
-    split_data_url,
     unsupported,
     without_unsupported,
 )
@@ -105,20 +104,6 @@ def test_what_a_model_cannot_take_is_named_and_a_line_takes_its_place() -> None:
     assert unsupported(without_unsupported(entry, BLIND), BLIND) == ()
 
 
-@pytest.mark.parametrize(
-    ("url", "parts"),
-    [
-        ("data:image/png;base64,AAAA", ("image/png", "AAAA")),
-        ("data:text/plain;charset=utf-8;base64,AAAA", ("text/plain", "AAAA")),
-        ("data:;base64,AAAA", ("text/plain", "AAAA")),
-        ("data:image/svg+xml,<svg/>", None),
-        ("https://x.org/data:image/png;base64,AAAA", None),
-    ],
-)
-def test_a_data_url_is_taken_apart(url: str, parts: tuple[str, str] | None) -> None:
-    assert split_data_url(url) == parts
-
-
 OLD, NEW = "claude-sonnet-4-5", "claude-opus-4-7"
 SIDES = st.integers(1, 16_000)
 
@@ -197,8 +182,3 @@ def test_a_pdf_costs_its_pages() -> None:
     pages = b"%PDF-1.7\n<< /Type /Pages /Kids [1 0 R] /Count 3 >>" + b"<< /Type /Page >>" * 3
     assert pdf_tokens(encoded(pages)) == 3 * PDF_PAGE
     assert pdf_tokens(encoded(b"<</Type/Pages/Count 12/Kids[]>>")) == 12 * PDF_PAGE
-
-
-def test_a_pdf_whose_pages_are_packed_costs_its_size() -> None:
-    assert pdf_tokens(encoded(b"\0" * 120_000)) == 3 * PDF_PAGE
-    assert pdf_tokens("") == pdf_tokens("!") == PDF_PAGE

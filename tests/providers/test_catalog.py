@@ -11,7 +11,6 @@ from recto.providers.catalog import (
     SHIPPED,
     VOCABULARIES,
     ModelCatalog,
-    claude_version,
     has_fixed_temperature,
     read_facts,
 )
@@ -67,19 +66,6 @@ def test_dated_and_aliased_names_are_found(home: Path, provider: str, id: str) -
     assert model.id == id
 
 
-def test_a_price_in_tiers_is_that_of_the_first_up_to_its_end(home: Path) -> None:
-    prices = ModelCatalog(home, None).find("anthropic", "claude-sonnet-4-5").prices
-    assert prices == Prices(3.0, 15.0, 0.3, 3.75, above=((200_000, Prices(6.0, 22.5, 0.6, 7.5)),))
-
-
-def test_a_model_that_nobody_knows_is_still_a_model(home: Path) -> None:
-    model = ModelCatalog(home, None).find("openai", "something-new")
-    assert (model.window, model.window_from) == (None, "unknown")
-    assert (model.max_output, model.max_output_from) == (None, "unknown")
-    assert (model.prices, model.prices_from) == (None, "unknown")
-    assert (model.tokenizer, model.factor, model.exact) == ("o200k_base", 1.1, False)
-
-
 @pytest.mark.parametrize(
     ("id", "window", "most"),
     [
@@ -102,11 +88,6 @@ def test_a_model_behind_a_gateway_is_recognised(home: Path, id: str, window: int
     assert model.prices_from == "genai-prices"
     if most:
         assert model.max_output == most
-
-
-@pytest.mark.parametrize("id", ["llama3.2:3b", "openai/gpt-oss-20b", "google/gemma-3-27b-it", "my/own", "gpt-4o-mine"])
-def test_a_model_that_anyone_may_run_has_the_window_that_its_server_gives_it(home: Path, id: str) -> None:
-    assert ModelCatalog(home, None).find("gateway", id).window is None
 
 
 def test_a_model_gets_a_name_of_the_users_own(home: Path, project: Path) -> None:
@@ -149,13 +130,6 @@ def test_a_misspelt_name_is_told_with_the_one_that_is_near(home: Path) -> None:
         ModelCatalog(home, None).full_name("claude sonet 4.5")
 
 
-@pytest.mark.parametrize(
-    "name", ["gpt-4o", "scripted:my words.json", "openrouter:a/b:free", "Qwen/Qwen3-8B", "a@b", " gpt-4o "]
-)
-def test_what_can_be_a_model_id_is_left_as_it_is(home: Path, name: str) -> None:
-    assert ModelCatalog(home, None).full_name(name) == name
-
-
 COUNTED = {
     ("o200k_base", 1.0, True): "openai:gpt-4o-mini openai:chatgpt-4o-latest openai:gpt-4.1-nano "
     "openai:ft:gpt-4o-mini-2024-07-18:me::x",
@@ -184,21 +158,6 @@ def test_each_family_has_its_vocabulary(expected: tuple[str, float, bool], names
     for name in names.split():
         model = found(name)
         assert (model.tokenizer, model.factor, model.exact) == expected, name
-
-
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [
-        ("claude-3-5-haiku-latest", (3, 5)),
-        ("claude-opus-4-20250514", (4, 0)),
-        ("claude-sonnet-4-5-20250929", (4, 5)),
-        ("claude-4.7-opus", (4, 7)),
-        ("claude-instant-1.2", (1, 2)),
-        ("claude-v1", (1, 0)),
-    ],
-)
-def test_the_version_of_a_claude_is_read_in_every_spelling(name: str, version: tuple[int, int]) -> None:
-    assert claude_version(name) == version
 
 
 @pytest.mark.parametrize(
@@ -359,13 +318,6 @@ def test_a_wrong_fact_is_named_with_its_file_and_what_is_allowed(home: Path, tex
     for part in (str(path), *parts):
         assert part in caught.value.message
     assert "\n" not in caught.value.message
-
-
-def test_a_broken_file_is_named_with_its_line(home: Path, project: Path) -> None:
-    path = write(project / ".recto", '["a:b"]\nwindow = 3000\ntools = = true\n')
-    with pytest.raises(Invalid, match="line 3") as caught:
-        ModelCatalog(home, project).find("a", "b")
-    assert str(path) in caught.value.message
 
 
 def test_the_shipped_table_is_valid_and_uses_allowed_keys_only() -> None:

@@ -124,12 +124,6 @@ def test_the_providers_message_is_cut_and_on_one_line() -> None:
     assert len(message) < 400
 
 
-def test_of_a_page_only_the_title_is_shown() -> None:
-    page = b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
-    message = from_status(ASKED, 502, page, {}).error.message
-    assert message.endswith(": 502 Bad Gateway")
-
-
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [

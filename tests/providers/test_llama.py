@@ -204,14 +204,6 @@ def test_every_control_text_of_the_shipped_table_is_one_token_and_none_is_missin
     assert first_plain == [len(CONTROL)]
 
 
-def test_a_template_with_a_system_prompt_of_its_own_says_so() -> None:
-    own, plain = with_server(SMOLLM2, learned), with_server("plain", learned)
-    assert own.without_system.tokens > 0
-    assert own.without_system.tokens > 10
-    assert plain.without_system.tokens == 0
-    assert plain.without_system == Count(0)
-
-
 def test_contents_that_a_template_trims_are_estimates_and_the_others_exact() -> None:
     async def act(server: LlamaServer) -> list[Count]:
         body = pieces("Be brief.", [("user", "trimmed \n"), ("user", "kept")])
@@ -219,14 +211,6 @@ def test_contents_that_a_template_trims_are_estimates_and_the_others_exact() -> 
 
     assert [count.exact for count in with_server("trimming", act)] == [True, False, True]
     assert same_count("trimming", "Be brief.", [("user", "2 + 2?"), ("assistant", "4"), ("user", "why?")]).exact
-
-
-def test_thoughts_that_a_template_forgets_are_estimates() -> None:
-    async def act(server: LlamaServer) -> list[Count]:
-        body = pieces("", [("assistant", "<think>hm</think>yes"), ("assistant", "yes"), ("user", "why?")])
-        return await (await learned(server)).count([piece for piece in body if piece.kind == "message"])
-
-    assert [count.exact for count in with_server("forgetting thoughts", act)] == [False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -420,17 +404,3 @@ async def test_a_failing_tokenizer_is_not_asked_for_every_piece() -> None:
         (count,) = await counter.count(pieces("", [("user", "hi")])[1:2])
         assert not count.exact
     assert len(asked) == FREE_FAILURES
-
-
-@pytest.mark.parametrize(
-    ("told", "images"),
-    [({"vision": True, "audio": False}, True), ({"vision": False}, False), (None, False), (7, False)],
-)
-async def test_a_server_tells_whether_it_takes_images(told: object, images: bool) -> None:
-    props = {"default_generation_settings": {"n_ctx": 512}, "modalities": told}
-    async with Loopback(Loopback.error(200, props)) as server:
-        asked = LlamaServer(server.url.removesuffix("/v1"))
-        answer = await asked.props()
-        assert answer is not None
-        assert answer.images is images
-        await asked.close()

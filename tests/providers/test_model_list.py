@@ -13,7 +13,7 @@ from tests.providers.conftest import Answer, Loopback
 from recto.providers import remote
 from recto.providers.model import Model
 from recto.providers.registry import open_provider
-from recto.providers.remote import ListedModel, ModelList, ProbeSchedule, read_model_list
+from recto.providers.remote import ListedModel, ModelList, read_model_list
 from recto.wire import Json
 
 NOWHERE = Path("/nonexistent")
@@ -145,17 +145,6 @@ def test_a_list_that_cannot_be_had_leaves_the_tables(odd: Answer, monkeypatch: p
     assert (model.window, model.window_from) == (128_000, "genai-prices")
 
 
-def test_a_server_that_stays_dead_is_asked_ever_more_seldom() -> None:
-    now, schedule, asked_at = 0.0, ProbeSchedule(lambda: now), []
-    for second in range(3600):
-        now = float(second)
-        if schedule.is_due:
-            asked_at.append(second)
-            schedule.failed()
-    assert asked_at[:4] == [0, 1, 2, 10]
-    assert len(asked_at) < 70
-
-
 def test_a_dead_server_costs_a_turn_nothing_once_it_is_known_to_be_dead() -> None:
     calls = 0
 
@@ -170,14 +159,3 @@ def test_a_dead_server_costs_a_turn_nothing_once_it_is_known_to_be_dead() -> Non
 
     assert asyncio.run(act()) == [None] * 50
     assert calls == 3
-
-
-async def test_the_users_own_window_is_not_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "models.toml").write_text('["box:m"]\ncontext_limit = 5000\n')
-    async with Loopback(routes={"/v1/models": [Loopback.whole(VLLM)]}) as server:
-        environment = {"RECTO_BOX_BASE_URL": server.url, "RECTO_BOX_FORMAT": "anthropic"}
-        provider = open_provider("box", home=tmp_path, project=None, environment=environment)
-        model = await provider.model("box:m")
-        assert (model.window, model.window_from) == (5000, "models.toml")
-        assert server.received == []
-        await provider.close()

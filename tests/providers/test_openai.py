@@ -87,12 +87,6 @@ def test_this_format_has_no_marks() -> None:
     assert FORMAT.mark_bytes == b""
 
 
-def test_servers_that_want_it_otherwise_get_it_otherwise() -> None:
-    format = OpenAIFormat(Dialect("max_completion_tokens", asks_usage=False))
-    assert format.closing(Parameters(9)).data == b'],"max_completion_tokens":9}'
-    assert format.preamble("m", Parameters(), "", [])[0].data == b'{"model":"m","stream":true,"messages":['
-
-
 @pytest.mark.parametrize(
     ("url", "dialect"),
     [
@@ -117,15 +111,6 @@ def test_a_user_message_is_a_string() -> None:
 def test_a_file_is_fenced_under_its_name() -> None:
     [data] = entry("user", Text("See:"), File("a\nb.md", "one\n```\ntwo"), Text("Well?"))
     assert json.loads(data)["content"] == "See:\n\nFile a b.md:\n````\none\n```\ntwo\n````\n\nWell?"
-
-
-def test_images_make_a_list_of_parts() -> None:
-    [data] = entry("user", Text("What is "), Text("this?"), Image("image/png", "AAAA"), File("f", "x\n"))
-    assert data == (
-        b'{"role":"user","content":[{"type":"text","text":"What is this?"},'
-        b'{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},'
-        b'{"type":"text","text":"File f:\\n```\\nx\\n```"}]}'
-    )
 
 
 def test_an_assistants_calls_keep_their_raw_arguments_and_its_thinking_stays_out() -> None:
@@ -257,15 +242,6 @@ def test_finishes_have_one_word_each(said: str, finish: str) -> None:
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_thinking_is_read_under_both_of_its_names(field: str) -> None:
     assert read(delta(**{field: "Hm."}), delta(content="Yes.")) == [ThinkingPart("Hm."), TextPart("Yes.")]
-
-
-def test_thinking_inside_a_list_of_parts_is_read() -> None:
-    content = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Yes."}]
-    assert read(delta(content=content)) == [ThinkingPart("Hm."), TextPart("Yes.")]
-
-
-def test_a_refusal_is_shown_and_said() -> None:
-    assert read(delta(refusal="I will not."), delta("stop"), "[DONE]") == [TextPart("I will not."), Done("refusal")]
 
 
 def test_parallel_calls_are_told_apart_by_their_index() -> None:

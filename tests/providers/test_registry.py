@@ -197,19 +197,6 @@ async def test_ollama_is_believed_no_more_than_it_will_really_read(
         await provider.close()
 
 
-def test_ollama_tells_whether_a_model_calls_tools_and_takes_images() -> None:
-    async def act(abilities: list[str]) -> tuple[bool, bool]:
-        answers = Loopback.error(200, {"capabilities": abilities}), Loopback.error(200, {})
-        async with Loopback(*answers) as server:
-            provider = opened("ollama", RECTO_OLLAMA_BASE_URL=server.url)
-            model = await provider.model("m")
-            await provider.close()
-            return model.tools, model.images
-
-    assert asyncio.run(act(["completion", "tools"])) == (True, False)
-    assert asyncio.run(act(["completion", "vision"])) == (False, True)
-
-
 async def test_a_model_that_ollama_lacks_is_not_found() -> None:
     async with Loopback(Loopback.error(404, {"error": "model 'm' not found"})) as server:
         provider = opened("ollama", RECTO_OLLAMA_BASE_URL=server.url)
@@ -218,14 +205,6 @@ async def test_a_model_that_ollama_lacks_is_not_found() -> None:
                 await provider.model("m")
         finally:
             await provider.close()
-
-
-async def test_ollama_that_does_not_run_leaves_the_tables(tmp_path: Path) -> None:
-    provider = opened("ollama", RECTO_OLLAMA_BASE_URL="http://127.0.0.1:1/v1")
-    model = await provider.model("qwen3:8b")
-    assert (model.window, model.tokenizer) == (None, "qwen3")
-    assert (await provider.counter(model)).key
-    await provider.close()
 
 
 def test_opening_a_provider_loads_nothing_heavy() -> None:

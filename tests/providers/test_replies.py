@@ -25,7 +25,7 @@ from recto.errors import (
 from recto.providers.anthropic_client import AnthropicReplyWriter
 from recto.providers.client import ReplyHead
 from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat
-from recto.providers.http import EventReader, ReportedError, RequestTarget, ServerEvent, from_status, from_stream
+from recto.providers.http import EventReader, ReportedError, RequestTarget, from_status, from_stream
 from recto.providers.model import CallPart, Done, ReplyPart, TextPart, ThinkingPart
 from recto.providers.openai import OpenAIReader
 from recto.providers.openai_client import openai_error
@@ -167,12 +167,3 @@ def test_an_error_inside_a_stream_is_read_as_one(format: ClientFormat) -> None:
     assert isinstance(from_stream(TARGET, why.value.payload).error, Overflow)
     with pytest.raises(ReportedError):
         format.reader().whole(loads(event.data))
-
-
-def test_a_server_that_reports_its_timings_with_every_token_gives_the_usage_so_far() -> None:
-    timings = {"cache_n": 136, "prompt_n": 365, "predicted_n": 56}
-    chunk = {"choices": [{"delta": {"content": "renamed"}}], "timings": timings}
-    (part,) = OpenAIReader().read(ServerEvent(json.dumps(chunk)))
-    assert part == TextPart("renamed", Usage(input=501, output=56, cache_read=136))
-    (part,) = OpenAIReader().read(ServerEvent(json.dumps({**chunk, "timings": {"prompt_n": "many"}})))
-    assert part == TextPart("renamed")

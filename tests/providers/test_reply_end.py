@@ -37,12 +37,6 @@ def test_a_third_sentence_that_begins_like_two_before_it_ends_it() -> None:
         assert played(text, step=step) == ("The plan was to sail. The plan was to paint.", True)
 
 
-def test_words_that_go_round_without_a_full_stop_end() -> None:
-    shown, is_over = played("the plan of the boat and the crew and " * 40)
-    assert is_over
-    assert len(shown) < 600
-
-
 @pytest.mark.parametrize("heading", ["# Notes", "**Question:**", "Answer:\n", "---\n", "## The plan of the boat"])
 def test_a_blank_line_and_an_invented_heading_end_it(heading: str) -> None:
     assert played(f"She was built in 1934.\n\n{heading}\nMore.") == ("She was built in 1934.", True)
@@ -56,12 +50,6 @@ def test_a_heading_at_the_beginning_and_a_list_after_a_gap_are_no_end() -> None:
 @pytest.mark.parametrize("fence", FENCES)
 def test_our_own_fences_end_it(fence: str) -> None:
     assert played(f"She was built in 1934.\n{fence} Welcome.md\nMore.") == ("She was built in 1934.", True)
-
-
-def test_a_reply_that_begins_with_a_fence_is_not_empty() -> None:
-    for step in (1, 3, 50):
-        text = "BEGIN DOCUMENT Welcome.md\nShe was built in 1934.\nEND DOCUMENT Welcome.md\nMore."
-        assert played(text, step=step) == ("She was built in 1934.", True)
 
 
 def test_a_long_reply_ends_with_a_sentence_before_it_would_be_cut_off() -> None:

@@ -77,20 +77,6 @@ def test_text_streams_word_by_word(write: Write) -> None:
     assert parts == [*map(TextPart, ["  Grüße", " an", "\n\nalle", " 😀", " "]), Done("stop", None)]
 
 
-def test_the_delay_is_between_words(write: Write) -> None:
-    waits: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
-    async def go(path: str) -> None:
-        async for _ in ScriptedProvider(sleep).stream(body(path, "Hi"), "reply"):
-            pass
-
-    asyncio.run(go(write([{"text": "one two three", "delay_s": 0.5}])))
-    assert waits == [0.5, 0.5]
-
-
 @pytest.mark.parametrize("after", [0, 1, 2, 9])
 def test_a_step_can_wait_for_a_file_after_some_of_its_words(write: Write, tmp_path: Path, after: int) -> None:
     happened: list[str] = []
@@ -126,15 +112,6 @@ def test_a_step_can_be_silent_for_a_while_before_anything_comes(write: Write, st
     assert happened[0] == 30
     assert 30 not in happened[1:]
     assert len(happened) > 1
-
-
-@pytest.mark.parametrize("finish", ["length", "stop", "refusal", "pause_turn"])
-def test_a_step_can_end_otherwise(write: Write, finish: str) -> None:
-    calls = [{"name": "look"}]
-    path = write(
-        [{"text": "", "finish": finish, "usage": None}, {"tool_calls": calls, "finish": finish, "usage": None}]
-    )
-    assert [parts[-1] for parts in play(path, "reply", "reply")] == [Done(finish), Done(finish)]
 
 
 def test_tool_calls_get_ids_and_keep_raw_arguments(write: Write) -> None:

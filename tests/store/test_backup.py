@@ -298,10 +298,3 @@ class _Set(threading.Event):
 
     def is_set(self) -> bool:
         return True
-
-
-def test_a_switched_off_backup_does_nothing(path: Path) -> None:
-    daily = DailyBackup(None)
-    daily.wake()
-    daily.close()
-    assert not path.parent.exists()

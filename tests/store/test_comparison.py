@@ -1,6 +1,5 @@
 """Two requests side by side, in a real store."""
 
-import json
 from typing import Any
 
 import pytest
@@ -16,10 +15,10 @@ from recto.providers.anthropic import AnthropicFormat
 from recto.providers.openai import OpenAIFormat
 from recto.providers.registry import format_named
 from recto.sources.source import Tool
-from recto.store.comparison import ComparedRequest, Difference, SentMessage, compare
+from recto.store.comparison import ComparedRequest, Difference, compare
 from recto.store.store import Store
 from recto.turn.preamble import list_pieces
-from recto.window.account import NO_ACCOUNT, RequestAccount
+from recto.window.account import RequestAccount
 from recto.window.request import Entry, Format, Parameters, Purpose, Request
 
 PARAMETERS = Parameters(max_tokens=100)
@@ -192,13 +191,6 @@ def test_another_mode_score_or_section_is_told(chat: Chat) -> None:
     assert found.prefix.broken_by == "the instructions changed: rule a came in"
 
 
-def test_passages_of_one_document_are_one(chat: Chat) -> None:
-    passages = [pick("document", "Boat.md", score=score, tokens=5) for score in (0.4, 0.9)]
-    found = chat.compare(chat.send(), chat.send(sections={"documents": passages}))
-    (item,) = found.came_in
-    assert (item.kind, item.name, item.tokens, item.score) == ("document", "Boat.md", 10, 0.9)
-
-
 def test_a_compaction_is_named_with_what_it_left_out(chat: Chat) -> None:
     one = chat.send()
     chat.say("14 metres.", "And the keel?")
@@ -228,32 +220,6 @@ def test_another_model_and_another_branch_are_named(chat: Chat) -> None:
     assert chat.broken_by(one, chat.send()) == ("another branch: message #2 is another one")
 
 
-def test_messages_that_are_lifted_were_sent_too(chat: Chat) -> None:
-    chat.say("14 metres.", "And the keel?")
-    lifted = pick("message", chat.said[0].id)
-    told = {"current": chat.said[-1].id, "rounds": []}
-    one = chat.send(first=2)
-    two = chat.send(first=4, sections={"history": [lifted, pick("messages", "no ends"), pick("messages", "a…b")]})
-    found = chat.compare(one, two)
-    assert [said.number for said in found.said_in] == [1]
-    assert [said.number for said in found.said_out] == [3, 4]
-    assert chat.compare(two, chat.send(first=4, messages=told)).said_out == found.said_in
-
-
-def test_other_parameters_and_another_format_are_told(chat: Chat) -> None:
-    one = chat.send()
-    other = chat.send(parameters={"max_tokens": 100, "temperature": 0.3}, strategy="discard", limit=2000)
-    shifts = chat.compare(one, other).facts
-    assert [(shift.name, shift.before, shift.after) for shift in shifts] == [
-        ("strategy", "hybrid", "discard"),
-        ("limit", 1000, 2000),
-        ("temperature", None, 0.3),
-    ]
-    chat.format = AnthropicFormat()
-    found = chat.compare(one, chat.send())
-    assert found.prefix.broken_by == "another format: openai → anthropic"
-
-
 def test_what_is_left_out_anew_and_what_is_summed_up_is_said(chat: Chat) -> None:
     chat.say("14 metres.", "And the keel?")
     one, passing = chat.send(), chat.send(first=2, passing=True)
@@ -263,16 +229,6 @@ def test_what_is_left_out_anew_and_what_is_summed_up_is_said(chat: Chat) -> None
     assert chat.broken_by(one, summary) is None
     apart = chat.send(system="Sum up.", purpose="summary")
     assert chat.broken_by(one, apart) == "a transcript of its own"
-
-
-def test_a_message_that_is_sent_otherwise_is_no_branch() -> None:
-    pieces = [b'{"model":"x","messages":[', b'{"role":"user","content":"all of it"}', b"]}"]
-    shorter = [pieces[0], b'{"role":"user","content":"some of it"}', pieces[2]]
-    said = (SentMessage("m", 1, "user"),)
-    one, other = (ComparedRequest("a", "c", "reply", NO_ACCOUNT, tuple(each), 2, said) for each in (pieces, shorter))
-    assert compare(one, other).prefix.broken_by == "a message is sent otherwise than before"
-    gone = ComparedRequest("a", "c", "reply", NO_ACCOUNT, (pieces[0], pieces[2]), 1)
-    assert compare(one, gone).prefix.broken_by == "another branch"
 
 
 def test_two_conversations_are_told_as_such_and_never_as_branches(chat: Chat, store: Store) -> None:
@@ -321,16 +277,6 @@ def test_a_request_is_found_by_its_reply_and_by_its_question(chat: Chat) -> None
         records.named(chat.said[0].id)
     with pytest.raises(NotFound, match="there is no request nowhere"):
         records.named("nowhere")
-
-
-def test_a_difference_is_json(chat: Chat) -> None:
-    one = chat.send()
-    chat.say("14 metres.", "And the keel?")
-    told = chat.compare(one, chat.send(sections={"rules": [pick("rule", "style")]})).to_json()
-    again = json.loads(json.dumps(told))
-    assert again["said_in"][0]["number"] == 4
-    assert again["came_in"][0]["name"] == "style"
-    assert tuple(again) == Difference.__struct_fields__
 
 
 # -- laws

@@ -158,17 +158,6 @@ def test_a_url_that_names_no_database_of_ours_is_one_sentence(url: str, said: st
         Store(url)
 
 
-def test_a_checkpoint_moves_the_log_into_the_file(tmp_path: Path) -> None:
-    with Store(tmp_path / "recto.db") as store:
-        store.database.checkpoint()
-        size = (tmp_path / "recto.db").stat().st_size
-        for number in range(300):
-            store.tree.create(title=f"conversation {number} " + "x" * 500)
-        assert (tmp_path / "recto.db").stat().st_size == size, "a commit leaves it to the log"
-        store.database.checkpoint()
-        assert (tmp_path / "recto.db").stat().st_size > size
-
-
 def test_many_stores_of_one_file_share_its_connections(tmp_path: Path) -> None:
     stores = [Store(tmp_path / "store.db") for _ in range(20)]
     for store in stores:

@@ -33,12 +33,6 @@ def test_what_is_in_a_list_is_looked_up_by_an_index(
     assert any(step.startswith(f"SEARCH {table} USING ") for step in plan), plan
 
 
-def test_a_list_of_bytes_may_have_any_length(store: Store) -> None:
-    with store.database.read() as connection:
-        for count in (0, 1, 500):
-            assert KNOWN_PIECES(connection, hashes=[b"%d" % n for n in range(count)]).all() == []
-
-
 @pytest.mark.parametrize("statement", [BY_NUMBER, CHAIN, INSERT_MESSAGE, KNOWN_PIECES, PIECES])
 def test_a_statement_says_the_same_to_each_database_in_its_own_words(statement: Statement) -> None:
     ours = statement.sql(sqlite.dialect())
@@ -86,8 +80,3 @@ def test_failures_of_sqlite_are_told_apart_by_their_codes(code: int, failure: st
 )
 def test_failures_of_postgresql_are_told_apart_by_their_state(state: str | None, failure: str) -> None:
     assert failure_of(SimpleNamespace(sqlstate=state)) == failure  # type: ignore[arg-type]
-
-
-def test_an_error_without_a_code_is_none_of_these() -> None:
-    assert failure_of(sqlite3.ProgrammingError("closed")) == "other"
-    assert failure_of(None) == "other"

@@ -45,10 +45,6 @@ def test_what_an_older_version_packed_beside_others_is_still_read() -> None:
     assert unpack(old, lambda numbers: {(3, 900): BESIDE}[(numbers[0], numbers[1])]) == QUOTING
 
 
-def test_what_is_quoted_takes_next_to_no_room() -> None:
-    assert len(pack_with(QUOTING, PackDictionary((3, 900), BESIDE))) < len(QUOTING) // 4
-
-
 @pytest.mark.parametrize("blob", [b"\x02", b"\x02abcd\x03\x01", b"\x02abcd\x01\xff", b"\x02abcd\x01\x01\xff\xff\xff"])
 def test_a_damaged_blob_beside_others_is_an_error(blob: bytes) -> None:
     with pytest.raises(zlib.error):

@@ -205,22 +205,6 @@ def test_a_conversation_moves_from_one_database_to_the_other_and_back(
     assert back.read_bytes() == again.read_bytes() == first.read_bytes()
 
 
-def test_the_trash_is_emptied_and_other_requests_are_still_proved(
-    desk: Open, script: Script, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RECTO_DB", url)
-    at = desk(script({"text": "ok"}))
-    for _ in range(2):
-        talk = at.conversation()
-        for words in ("The mast is 14 metres tall, made of spruce, and stands. " * 4, "And then?"):
-            talk.ask(words)
-    at.delete("1")
-    assert at.empty_trash() == 1
-    assert {difference for _, difference in at.verify()} == {None}
-    assert [each.number for each in at.conversations()] == [2]
-    assert at.conversation(talk.id[:24]).id == talk.id if talk.id else False
-
-
 def test_a_run_on_one_machine_keeps_another_from_going_on_with_it(
     desk: Open, script: Script, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,16 +224,6 @@ def test_a_run_on_one_machine_keeps_another_from_going_on_with_it(
         run = other.conversation(first.id).last_run()  # the head may have moved on since
         assert run is not None
         assert run.status == "stopped"
-
-
-def test_a_name_is_held_until_it_is_let_go(url: str) -> None:
-    with Store(url) as one, Store(url) as other:
-        with one.database.hold("work") as is_first, other.database.hold("work") as is_second:
-            assert (is_first, is_second) == (True, False)
-            with other.database.hold("other work") as is_free:
-                assert is_free
-        with other.database.hold("work") as is_free:
-            assert is_free
 
 
 def test_a_hundred_thousand_conversations_are_looked_up_at_once(store: Store) -> None:

@@ -3,7 +3,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, text
 from tests.conftest import examples
 from tests.store.conftest import execute
 
@@ -12,9 +12,7 @@ from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
 from recto.sources.source import Pick
-from recto.store.rebuild import LruCache, Rebuilder
 from recto.store.records import LONGEST_CHAIN
-from recto.store.schema import requests
 from recto.store.store import Store
 from recto.window.account import NO_ACCOUNT, PrefixReuse, RequestAccount, Section
 from recto.window.request import Piece, Purpose, Request
@@ -306,21 +304,6 @@ def test_a_damaged_request_does_not_stop_the_next_from_being_saved(store: Store)
     assert store.records.rebuild(second.id) == second.body
 
 
-def test_what_is_held_while_verifying_is_bounded(store: Store) -> None:
-    sent = chain(store, 20)
-    small = Rebuilder(max_bytes=300, max_numbers=10)
-    with store.database.read() as connection:
-        rows = connection.execute(select(requests).order_by(requests.c.n)).all()
-        assert [small.body(connection, row) for row in rows] == [each.body for each in sent]
-    held = LruCache[bytes](10)
-    for number in range(100):
-        held.put(number, b"1234", 4)
-    assert [held.get(number) for number in (97, 98, 99)] == [None, b"1234", b"1234"]
-    held.get(98)
-    held.put(100, b"12", 4)
-    assert (held.get(99), held.get(98)) == (None, b"1234"), "what was used last stays"
-
-
 def test_an_unknown_request_is_not_found(store: Store) -> None:
     with pytest.raises(NotFound, match="no request nowhere"):
         store.records.rebuild("nowhere")
@@ -340,27 +323,6 @@ def test_the_latest_request_is_that_of_a_reply_unless_another_purpose_is_asked_f
     assert store.records.latest(conversation) == newer.id
     assert store.records.latest(conversation, purpose="summary") == summary.id
     assert store.records.latest(elsewhere, "summary") is None
-
-
-def test_requests_that_never_left_are_known(store: Store) -> None:
-    conversation = store.tree.create().id
-    outcomes = ({"not_sent": True}, {"error": '"not_sent":true', "text": "\\"}, {"finish": "stop"}, None)
-    sent = [request(conversation, b"x") for _ in outcomes]
-    for each, outcome in zip(sent, outcomes, strict=True):
-        store.records.save(each, None)
-        if outcome is not None:
-            store.records.outcome(each.id, **outcome)
-    assert store.records.unsent() == {sent[0].id}
-    assert store.records.unsent([sent[1].id]) == set()
-    assert [store.records.record(each.id).was_sent for each in sent] == [False, True, True, True]
-    assert [reply.request for reply in store.source_uses.replies()] == [each.id for each in sent[1:]]
-
-
-def test_the_outcome_is_told(store: Store) -> None:
-    sent = request(store.tree.create().id, b"x")
-    store.records.save(sent, None)
-    store.records.outcome(sent.id, attempts=[1], finish="stop")
-    assert store.records.record(sent.id).outcome == {"counted": None, "attempts": [1], "finish": "stop"}
 
 
 def test_the_record_names_what_broke_the_prefix(store: Store) -> None:

@@ -51,14 +51,6 @@ def test_a_dry_run_tells_and_removes_nothing(opened: Desk) -> None:
     assert len(opened.conversations()) == 1
 
 
-def test_a_conversation_that_was_used_since_stays_whole_and_is_told(opened: Desk) -> None:
-    told(opened.conversation(), "one")
-    make_old(opened, 1, created=LONG_AGO)
-    report = opened.prune("90d")
-    assert (report.removed, report.found.used_since) == (0, 1)
-    assert len(opened.conversation(1).messages()) == 2
-
-
 def test_one_conversation_can_be_named_also_in_the_trash(opened: Desk) -> None:
     for words in ("one", "two"):
         told(opened.conversation(), words)

@@ -61,20 +61,6 @@ def test_a_process_hears_what_others_write_and_not_what_it_writes_itself(url: st
     assert heard == ["messages", "removed"], "one of each: the own message is not told"
 
 
-def test_a_listener_that_fails_keeps_nothing_from_the_others(url: str) -> None:
-    heard: list[Change] = []
-
-    def fail(change: Change) -> None:
-        raise ZeroDivisionError
-
-    with Store(url) as one, Store(url) as other:
-        one.changes.watch(fail)
-        one.changes.watch(heard.append)
-        one.changes.is_listening.wait()
-        append(other, other.tree.create().id, "hello")
-        until(lambda: bool(heard))
-
-
 def test_after_a_lost_connection_everything_may_have_changed(url: str) -> None:
     heard: list[Change] = []
     with Store(url) as one, Store(url) as other:

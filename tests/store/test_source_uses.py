@@ -70,15 +70,6 @@ def test_what_was_noted_is_read_again(store: Store) -> None:
     assert [each.sign for each in store.source_uses.of(request)] == ["", "quoted", "called"]
 
 
-def test_noting_again_takes_the_place_of_what_was_noted(store: Store) -> None:
-    chat = Chat(store)
-    request = chat.send(chat.ask("Hello"), SourceUse(STYLE, "always", 40))
-    store.source_uses.note(request, [SourceUse(API, "agent", 5, 0.5)])
-    assert store.source_uses.of(request) == [SourceUse(API, "agent", 5, 0.5)]
-    store.source_uses.note(request, [])
-    assert store.source_uses.of(request) == []
-
-
 def test_an_unknown_sign_or_request_is_refused_in_words(store: Store) -> None:
     chat = Chat(store)
     request = chat.send(chat.ask("Hello"), SourceUse(STYLE, "always", 40))
@@ -136,14 +127,6 @@ def test_agents_are_told_apart_and_time_can_be_bounded(store: Store) -> None:
     assert store.source_uses.totals(since="2026-03-03") == [AgentTotals("boats", 1, 1)]
 
 
-def test_totals_leave_out_what_was_sent_before_sources_were_noted(store: Store) -> None:
-    chat, old = Chat(store), Chat(store)
-    chat.turn("a", {API: ""})
-    old.send(old.ask("long ago"))
-    assert store.source_uses.totals() == [AgentTotals("default", 1, 1)]
-    assert len(store.source_uses.replies()) == 2
-
-
 def test_past_turns_tell_what_was_used_for_which_message_the_latest_first(store: Store) -> None:
     chat = Chat(store)
     chat.turn("How do I log in?", {API: "quoted", ISSUE: ""})
@@ -158,14 +141,6 @@ def test_past_turns_tell_what_was_used_for_which_message_the_latest_first(store:
     assert store.source_uses.past("default", most=1) == [("File a bug", frozenset({ISSUE, API}))]
     assert store.source_uses.past("boats") == [("Ahoy", frozenset({API}))]
     assert store.source_uses.past("nobody") == []
-
-
-def test_all_rounds_of_a_past_turn_count_together(store: Store) -> None:
-    chat = Chat(store)
-    message = chat.ask("Do both")
-    for id in (API, ISSUE):
-        store.source_uses.signs(chat.send(message, SourceUse(id, "agent", 5)), {id: "quoted"})
-    assert store.source_uses.past("default") == [("Do both", frozenset({API, ISSUE}))]
 
 
 def test_the_latest_past_turns_are_read_without_sorting_all(store: Store) -> None:

@@ -40,15 +40,6 @@ def test_the_trash_holds_what_was_deleted_until_it_is_restored(opened: Desk) -> 
         opened.restore("1")
 
 
-def test_a_message_brings_its_conversation_back(opened: Desk) -> None:
-    talk = told(opened.conversation(), "one")
-    opened.archive("1")
-    opened.delete("1")
-    talk.ask("two")
-    (found,) = opened.conversations()
-    assert (found.archived, found.deleted, found.messages) == (None, None, 4)
-
-
 def test_emptying_removes_every_trace(opened: Desk) -> None:
     tell_a_secret(opened)
     opened.delete("2")

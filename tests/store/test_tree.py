@@ -267,22 +267,3 @@ def test_what_was_stored_before_a_kill_is_there_and_the_conversation_goes_on(tmp
         assert left.status == "unfinished"
         assert f" {last} " in left.text
         assert store.tree.append(conversation, say("go on", head)).moved
-
-
-def test_conversations_are_listed_newest_first_and_can_be_bounded(store: Store) -> None:
-    ids = [chat(store, word)[0] for word in "abc"]
-    assert [c.id for c in store.tree.conversations()] == ids[::-1]
-    assert [c.id for c in store.tree.conversations(limit=1)] == [ids[2]]
-    latest = store.tree.latest()
-    assert latest is not None
-    assert latest.id == ids[2]
-    assert store.tree.conversations(since="2999") == []
-    assert store.tree.conversations(before="1999") == []
-
-
-def test_titles_and_choices_can_be_changed(store: Store) -> None:
-    conversation, _ = chat(store, "x" * 200)
-    assert len(store.tree.conversation(conversation).title) == 60
-    changed = store.tree.change(conversation, title="T", details={"model": "a:b", "strategy": "discard"})
-    assert (changed.title, changed.details) == ("T", {"model": "a:b", "strategy": "discard"})
-    assert store.tree.change(conversation, details={"model": None}).details == {"strategy": "discard"}

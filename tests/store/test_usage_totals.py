@@ -9,16 +9,15 @@ import pytest
 from msgspec.structs import replace
 from tests.store.conftest import execute
 from tests.store.test_plans import plans
-from tests.store.test_source_uses import API, ISSUE, LONG_AGO, STYLE, Chat, stat
+from tests.store.test_source_uses import API, ISSUE, LONG_AGO, STYLE, Chat
 
 from recto.base.ids import new_id
 from recto.chat.blocks import DocumentReference, References, Text
 from recto.chat.message import Message, Usage
-from recto.store.document_uses import MOST_PAIRED, Together, UsedTogether, count_together
+from recto.store.document_uses import Together, UsedTogether
 from recto.store.source_uses import Period, SourcePeriod, SourceUse
 from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
-from recto.store.usage_totals import BATCH
 
 BUDGET = DocumentReference("[[Budget]]", "Money/Budget.md")
 FOUND = DocumentReference("[[Boat]]", "Boat.md", reference_type="search")
@@ -101,15 +100,6 @@ def test_a_message_that_refers_to_something_else_now_is_summed_again(store: Stor
     assert documents(store) == [("Boat.md", 1, 0)]
 
 
-def test_a_request_that_never_left_does_not_count_any_more(store: Store) -> None:
-    chat = Chat(store)
-    request = chat.send(chat.ask("Hello"), SourceUse(STYLE, "always", 40))
-    assert stat(store, STYLE).replies == 1
-    store.records.outcome(request, not_sent=True)
-    assert store.source_uses.stats() == []
-    assert store.source_uses.totals() == []
-
-
 def test_an_emptied_trash_takes_its_sums_along(store: Store) -> None:
     chat = Chat(store)
     chat.turn("Hello", {API: "quoted"})
@@ -140,14 +130,6 @@ def test_a_zone_that_changed_moves_uses_and_costs_to_another_day_and_no_sum_chan
                 assert [each.cost_usd for each in store.spending.tokens(group)] == [0.5]
             assert [each.name for each in store.spending.tokens("day")] == [day]
             assert [each.name for each in store.spending.by("day")] == [day]
-
-
-def test_many_conversations_are_summed_in_parts_and_told(store: Store) -> None:
-    for _ in range(2 * BATCH + 1):
-        say(store, store.tree.create().id, BUDGET)
-    told: list[tuple[int, int]] = []
-    assert len(store.document_uses.totals("/notes", lambda done, of: told.append((done, of)))) == 2 * BATCH + 1
-    assert told == [(BATCH, 2 * BATCH + 1), (2 * BATCH, 2 * BATCH + 1)]
 
 
 def test_a_report_reads_no_request_and_no_message_of_what_is_summed(store: Store) -> None:
@@ -254,11 +236,3 @@ def test_what_was_used_together_since_a_report_is_in_the_next_one(store: Store) 
     store.tree.delete(first)
     store.trash.empty("9")
     assert together(store).pairs == {BOTH: 1}
-
-
-def test_pairs_are_counted_once_for_each_group_and_not_all_of_very_many() -> None:
-    found = count_together([["a", "b", "a"], ["b", "a"], ["c"]])
-    assert found == UsedTogether({"a": 3, "b": 2, "c": 1}, {("a", "b"): 2})
-    found = count_together([[f"{number:03}" for number in range(3 * MOST_PAIRED)]])
-    assert len(found.uses) == 3 * MOST_PAIRED
-    assert len(found.pairs) == MOST_PAIRED * (MOST_PAIRED - 1) // 2

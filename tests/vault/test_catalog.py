@@ -88,16 +88,6 @@ def test_a_second_write_within_the_same_tick_is_noticed(catalog: Catalog, root: 
     assert len(linked(catalog, "two")) == 1
 
 
-def test_single_files_can_be_refreshed(catalog: Catalog, root: Path) -> None:
-    folder = Folder(root)
-    catalog.refresh(folder)
-    write(root, "Plan.md", "changed")
-    write(root, "people/Ned.md", "changed too")
-    assert catalog.refresh(folder, only=["Plan.md"]) == VaultChanges(changed=("Plan.md",))
-    (root / "people" / "Ned.md").unlink()
-    assert catalog.refresh(folder, only=["people/Ned.md"]) == VaultChanges(removed=("people/Ned.md",))
-
-
 def test_a_new_file_is_added_only_if_it_is_not_ignored(catalog: Catalog, root: Path) -> None:
     folder = Folder(root)
     catalog.refresh(folder)
@@ -128,16 +118,6 @@ def test_no_note_is_too_odd_to_be_listed(catalog: Catalog, root: Path, content: 
     assert catalog.documents()[0].path == "Odd.md"
 
 
-def test_changes_stored_by_another_process_are_known(root: Path, tmp_path: Path) -> None:
-    folder, kept = Folder(root), tmp_path / "catalog.db"
-    ours, theirs = Catalog(kept), Catalog(kept)
-    ours.refresh(folder)
-    write(root, "New.md", "---\naliases: [Fresh]\n---\n")
-    assert theirs.refresh(folder).added == ("New.md",)
-    assert ours.refresh(folder) == VaultChanges()
-    assert ours.names.resolve("fresh") == "New.md"
-
-
 @pytest.mark.parametrize("damage", ["text", "cut", "version", "columns"])
 def test_a_damaged_catalog_is_rebuilt(root: Path, tmp_path: Path, damage: str) -> None:
     folder, kept = Folder(root), tmp_path / "catalog.db"
@@ -160,18 +140,6 @@ def test_a_damaged_catalog_is_rebuilt(root: Path, tmp_path: Path, damage: str) -
     catalog.refresh(folder)
     assert len(catalog.documents()) == 2
     assert ("damaged" in catalog.warning) == (damage != "version")
-
-
-def test_damage_found_during_a_query_is_reported_once(root: Path, tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path / "catalog.db")
-    catalog.refresh(Folder(root))
-    with sqlite3.connect(tmp_path / "catalog.db") as db:
-        db.execute("DROP TABLE links")
-    db.close()
-    with pytest.raises(CacheEmptied, match="being rebuilt"):
-        catalog.links(["ned"])
-    assert catalog.refresh(Folder(root)).added
-    assert linked(catalog, "ned")
 
 
 def test_a_catalog_that_cannot_be_written_is_in_memory(root: Path, tmp_path: Path) -> None:

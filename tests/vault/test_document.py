@@ -157,11 +157,6 @@ def test_a_date_stays_the_text_that_was_written(said: str) -> None:
     }
 
 
-def test_unclosed_front_matter_is_reported() -> None:
-    assert parse_note("---\ntitle: x\n\ntext").problem == "the front matter is never closed"
-    assert parse_note("---\n\nonly a rule").problem is None
-
-
 def test_numbers_too_long_to_print_are_not_names() -> None:
     parsed = parse_note(f"---\ntitle: 0x{'f' * 9000}\naliases: [0x{'f' * 9000}, b]\n---\n")
     assert (parsed.title, parsed.aliases, parsed.problem) == (None, ("b",), None)
@@ -182,12 +177,6 @@ def test_numbers_too_long_to_print_are_not_names() -> None:
 def test_names_and_tags_are_read_in_every_form(front: str, aliases: tuple[str, ...], tags: tuple[str, ...]) -> None:
     parsed = parse_note(f"---\n{front}\n---\n")
     assert (parsed.aliases, parsed.tags) == (aliases, tags)
-
-
-def test_windows_line_ends_and_a_byte_order_mark_change_nothing() -> None:
-    parsed = parse_note("\ufeff---\r\ntitle: a\r\n---\r\n# One\r\n\r\ntext ^b\r\n\r\nTwo\r\n---\r\n")
-    assert [(each.level, each.text) for each in parsed.headings] == [(1, "One"), (2, "Two")]
-    assert (parsed.title, parsed.problem, list(parsed.blocks)) == ("a", None, ["b"])
 
 
 MARKDOWN = st.text(alphabet="#-=`~^ \n\r>a1|[]:", max_size=80)

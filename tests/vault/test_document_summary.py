@@ -58,10 +58,6 @@ def test_the_summary_is_the_first_real_paragraph_without_markup(text: str, said:
     assert of(text) == DocumentSummary(said)
 
 
-def test_a_long_paragraph_gives_its_first_sentence() -> None:
-    assert of(f"Mr. Quill came at 2 °C. {LONG}") == DocumentSummary("Mr. Quill came at 2 °C.", is_complete=False)
-
-
 def test_a_long_sentence_is_cut_where_a_word_ends() -> None:
     found = of(LONG)
     assert found == DocumentSummary(

@@ -92,16 +92,6 @@ def test_a_page_contains_its_graph_and_loads_nothing() -> None:
     assert "default-src 'none'" in page
 
 
-def test_a_page_counts_notes_and_attachments_and_says_how_many_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    links = [("a.md", "b.md", False), ("b.md", "a.md", False), ("a.md", "x.png", False), ("a.md", "Nobody", True)]
-    graph = build_graph({"a.md": "A", "b.md": "B"}, links)
-    said = data_of(to_html(graph))
-    assert (said["told"], said["left_out"]) == ("2 notes, 1 attachment", "")
-    monkeypatch.setattr("recto.vault.graph.MAX_NODES", 2)
-    said = data_of(to_html(graph))
-    assert (said["told"], said["left_out"]) == ("2 notes", "1 attachment, 1 missing note")
-
-
 def test_hostile_titles_stay_text_on_a_page() -> None:
     page = to_html(hostile(), HOSTILE)
     assert page.count("<script") == 2

@@ -85,24 +85,12 @@ def test_addresses_names_and_code_are_not_imports(text: str) -> None:
     assert paths(text) == []
 
 
-def test_a_single_word_is_an_import_only_if_such_a_file_exists() -> None:
-    assert paths("ask @ada about @Makefile.", "Makefile") == [("Makefile", None)]
-    assert paths("@Plan#Goals", "Plan") == [("Plan", "Goals")]
-
-
 def test_an_existing_name_beats_the_rules() -> None:
     assert paths("@what?", "what?") == [("what?", None)]
     assert paths("@C#.md", "C#.md") == [("C#.md", None)]
     assert paths("@C#.md#Goals", "C#.md") == [("C#.md", "Goals")]
     assert paths("@plan(2)", "plan(2)") == [("plan(2)", None)]
     assert paths("(@plan(2))", "plan(2)") == [("plan(2)", None)]
-
-
-def test_imports_come_in_order_with_their_place() -> None:
-    text = 'first @a/b.md, then @"c d.md"; mail x@y.org'
-    found = find_imports(text)
-    assert found == [Import("@a/b.md", "a/b.md", None, 6, 13), Import('@"c d.md"', "c d.md", None, 20, 29)]
-    assert [text[each.start : each.end] for each in found] == [each.raw for each in found]
 
 
 @given(st.text(alphabet='@a./#"~\\ \n`()x:é。', max_size=60), st.booleans())

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.vault.link_resolver import LinkResolver, SimilarNames, link_key
+from recto.vault.link_resolver import LinkResolver, SimilarNames
 from recto.vault.links import Link, find_all_links
 
 PATHS = ("Plan.md", "people/Ned.md", "boats/Ned.md", "boats/old/Ned.md", "a/b/Deep.md", "a/pic.png", "v1.2.md")
@@ -45,13 +45,6 @@ def test_names_are_found_without_case_and_ending_and_by_suffix(target: str, path
 def test_of_equally_deep_files_the_nearest_wins_and_then_the_alphabet(source: str | None, path: str) -> None:
     names = LinkResolver(["b/y/Note.md", "a/x/Note.md", "a/x/deeper/Note.md"])
     assert names.resolve("note", source) == path
-
-
-def test_of_names_that_differ_in_case_the_exact_spelling_wins() -> None:
-    names = LinkResolver(["PLAN.md", "Plan.md", "plan.md"])
-    for name in ("PLAN", "Plan", "plan", "Plan.md"):
-        assert names.resolve(name) == name.removesuffix(".md") + ".md"
-    assert names.resolve("pLaN") == "PLAN.md"
 
 
 def test_aliases_are_the_last_resort() -> None:
@@ -116,19 +109,6 @@ def test_broken_names_have_similar_ones() -> None:
     assert names.closest("zzz") == []
     assert len(names.closest("Budget", 1)) == 1
     assert LinkResolver().closest("a") == []
-
-
-@pytest.mark.parametrize("path", ["a/b/C# notes.md", "Plan.MD", "pic.PNG", "a|b.md", "x.md.md", "É.md", "n.markdown"])
-def test_links_to_a_file_are_filed_under_one_of_its_keys(path: str) -> None:
-    names = LinkResolver()
-    names.add(path, ["Other/Name", "With # sign"])
-    name = path.rpartition("/")[2]
-    stem = name.rpartition(".")[0]
-    for text in (f"[[{name}]]", f"[[{stem}]]", "[[other/name|x]]", "[[With # sign]]", f"[[{path}#h]]"):
-        found = link(text)
-        if names.follow(found) == path:
-            assert link_key(found.target) in names.link_keys(path)
-    assert names.follow(link(f"[[{name}]]")) == path
 
 
 FILES = st.lists(

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.vault.links import Link, find_all_links, find_links, front_matter, mask_code
+from recto.vault.links import Link, find_all_links, find_links, mask_code
 
 SIGNS = st.text(alphabet='[]()!|#^`~%<>-\\ \n"ab.md/é', max_size=60)
 
@@ -90,11 +90,6 @@ def test_markdown_links_to_files(text: str, parts: tuple[object, ...]) -> None:
     assert link.kind == "markdown"
 
 
-@pytest.mark.parametrize("place", ["http://a.b/c.md", "mailto:a@b.c", "obsidian://open", "//a/b", "", "#", "a b.md"])
-def test_external_links_are_ignored(place: str) -> None:
-    assert find_all_links(f"[t]({place})") == []
-
-
 @given(SIGNS)
 def test_a_link_knows_its_place(text: str) -> None:
     links = find_all_links(text)
@@ -152,24 +147,3 @@ def test_only_code_and_comments_are_masked(text: str, hidden: str) -> None:
     mask = mask_code(text)
     assert hidden not in mask
     assert ("c" in mask) == ("c" in text)
-
-
-@pytest.mark.parametrize(
-    ("text", "properties"),
-    [
-        ("---\na: 1\n---\nb", "a: 1\n"),
-        ("\ufeff---\r\na: 1\r\n--- \r\nb", "a: 1\r\n"),
-        ("---\n---", ""),
-        ("--- \na: 1\n---", "a: 1\n"),
-    ],
-)
-def test_front_matter_is_found(text: str, properties: str) -> None:
-    place = front_matter(text)
-    assert place is not None
-    assert text[place[0] : place[1]] == properties
-    assert text[place[2] :] == ("b" if text.endswith("b") else "")
-
-
-@pytest.mark.parametrize("text", ["", "---", "---\na: 1", " ---\na\n---", "a\n---\nb\n---", "----\na\n----"])
-def test_text_that_only_looks_like_front_matter_is_ignored(text: str) -> None:
-    assert front_matter(text) is None

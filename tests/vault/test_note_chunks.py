@@ -111,14 +111,6 @@ def test_words_are_found_in_every_form(question: str, text: str, word: str) -> N
     assert word in question_words(question).found_in(text)
 
 
-def test_the_best_part_is_around_the_question_words() -> None:
-    text = "\n".join([*(f"Line {n} is about Ned and rope." for n in range(40)), "Ned is tall.", "More of it."] * 2)
-    start, end = best_part(text, question_words("how tall is Ned"), 200)
-    assert "Ned is tall." in text[start:end]
-    assert text[start - 1] == "\n"
-    assert end - start <= 200
-
-
 @given(st.text(max_size=2000), st.text(max_size=60), st.integers(1, 700))
 def test_a_part_is_within_its_limit_and_trimmed(text: str, question: str, most: int) -> None:
     start, end = best_part(text, question_words(question), most)
@@ -143,15 +135,6 @@ def test_matching_parts_come_with_the_headings_above_them() -> None:
     for heading in ("# The boat", "## Rigging", "### Blocks"):
         assert heading in text
     assert "Topic 3" not in text
-
-
-def test_a_section_that_does_not_fit_is_shortened_around_the_match() -> None:
-    long = Document(
-        "a.md", "# A\n\n" + "Nothing is said here. " * 20 + "The key is under the stone. " + "No more. " * 20
-    )
-    text = parts_text(long, relevant_parts(long, "where is the key", room=50, count=count))
-    assert text.startswith("# A")
-    assert "under the stone" in text
 
 
 def test_an_empty_note_or_no_room_gives_nothing() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.vault.document import Document
-from recto.vault.note_statements import NoteStatement, note_statements, plain_text, property_statements
+from recto.vault.note_statements import NoteStatement, note_statements, plain_text
 
 NOTE = """---
 tags: [garden]
@@ -78,11 +78,6 @@ def test_a_table_with_tabs_may_have_no_names_of_columns_or_years_as_such() -> No
     assert [each.text for each in of("City\t2024\t2025\nBergen\t4\t9\n")] == ["Bergen · 2024: 4 · 2025: 9"]
 
 
-@pytest.mark.parametrize("text", ["One\ttwo words here\n", "\tIndented\n\tlines\n", "a\tb\tc\n", "-\tMend\tit\tsoon\n"])
-def test_a_tab_alone_makes_no_table(text: str) -> None:
-    assert "row" not in {each.kind for each in of(text)}
-
-
 def test_a_short_table_of_two_columns_is_told_as_a_whole_too() -> None:
     table = "| Who | Hours |\n|---|---|\n| Ann | 3 |\n| Ben | 5 |\n"
     assert [(each.kind, each.text) for each in of(table)] == [
@@ -105,11 +100,6 @@ def test_a_list_of_short_items_is_also_told_as_a_whole() -> None:
     ]
     long = f"- rope\n- {'a tent for the whole family ' * 3}\n"
     assert "list" not in [each.kind for each in of(long)]
-
-
-def test_properties_that_file_a_note_say_nothing() -> None:
-    note = Document("Ann.md", "---\ntags: [people]\naliases: Annie\nrole: cook\n---\n")
-    assert [each.text for each in property_statements(note)] == ["role: cook"]
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,6 @@ def test_the_same_sentence_in_several_notes_is_quoted_once(tmp_path: Path) -> No
         assert [each for each in quoted if "nine tons" in each] == ["The crane of Veldt lifts nine tons."]
 
 
-def test_who_was_there_may_be_a_list_of_links(tmp_path: Path) -> None:
-    notes = {"Meeting.md": "# Spring meeting\n\n## Present\n\n- [[Ned]]\n- [[Maren]]\n"}
-    with asked_of(tmp_path, notes) as asked:
-        assert "Ned" in asked.quoted("Who was present at the spring meeting?")[0]
-
-
 def test_a_list_of_single_words_is_quoted_as_a_whole(tmp_path: Path) -> None:
     notes = {"Packing.md": "# Packing list\n\n- lamp\n- tent\n- cash\n", "Other.md": "The lamp is red.\n"}
     with asked_of(tmp_path, notes) as asked:

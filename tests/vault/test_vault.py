@@ -139,12 +139,6 @@ def test_renaming_a_note_updates_its_links(linked: Vault) -> None:
     assert [each.link.target for each in linked.broken_links()] == ["nobody"]
 
 
-def test_renaming_preserves_bytes_that_are_not_text(linked: Vault) -> None:
-    (linked.root / "latin.md").write_bytes(b"caf\xe9 [[Plan]]\r\n\xff")
-    linked.rename("Plan.md", "Scheme.md")
-    assert (linked.root / "latin.md").read_bytes() == b"caf\xe9 [[Scheme]]\r\n\xff"
-
-
 def test_a_note_too_large_to_be_read_can_be_renamed(linked: Vault) -> None:
     with (linked.root / "Huge.md").open("wb") as file:
         file.truncate(100_000_000)
@@ -182,17 +176,6 @@ def test_a_rename_that_fails_halfway_names_the_notes_left(linked: Vault, monkeyp
     assert why.value.data["left"] == ("people/Ned.md",)
     assert linked.read("people/Ann.md").text == "[[Scheme]]"
     assert linked.resolve(find_links("[[Scheme]]")[0]) == "Scheme.md"
-
-
-def test_changes_by_others_are_noticed_after_a_while(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    link = find_links("[[Late]]")[0]
-    assert vault.resolve(link) is None
-    write(vault.root, "Late.md", "")
-    assert vault.resolve(link) is None
-    monkeypatch.setattr(module, "FRESH_S", 0.0)
-    assert vault.resolve(link) == "Late.md"
-    (vault.root / "Late.md").unlink()
-    assert vault.resolve(link) is None
 
 
 def test_a_vault_that_goes_away_keeps_its_names_with_a_warning(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,6 @@ NOTES = {
     "東京.md": "# 東京\n\n昨日は東京タワーを見た。 🗼\n",
     "Stub.md": "",
 }
-Write = Callable[[str, str], None]
 Open = Callable[..., VaultSearch]
 
 
@@ -141,26 +140,6 @@ def test_changed_new_and_deleted_notes_are_found_as_they_are_now(opened: Open, r
     assert paths(library, "mussels") == ["people/Oskar.md"]
     assert paths(library, "serial number") == []
     assert (library.status.indexed, library.status.left) == (len(NOTES), 0)
-
-
-def test_a_note_that_was_found_before_is_parsed_again_only_if_it_has_changed(opened: Open, root: Path) -> None:
-    library, place = opened(), root / "people" / "Oskar.md"
-    first, again = (library._read("people/Oskar.md") for _ in range(2))
-    place.write_text("# Oskar\n\nHe is allergic to shellfish and nuts.\n")
-    later = library._read("people/Oskar.md")
-    assert first is again is not later
-    assert library.find_excerpts("shellfish").hits[0].text.endswith("nuts.")
-    place.unlink()
-    assert library._read("people/Oskar.md") is None
-
-
-def test_a_note_that_vanishes_between_search_and_reading_is_skipped(opened: Open, root: Path) -> None:
-    library = opened()
-    hits, _ = library._find("shellfish serial number", 9)
-    (root / "people/Oskar.md").unlink()
-    (root / "Engine.md").write_text("Something else altogether.")
-    assert [each.path for each in library._documents("x", hits)] == ["Engine.md"]
-    assert list(library._excerpts("shellfish", hits, set())) == []
 
 
 def test_many_changes_are_left_to_the_background_with_a_warning(
