@@ -5,16 +5,7 @@ import re
 import pytest
 from tests.compiled_patterns import SOURCE, UsedPattern, find_patterns
 from tests.foreign_readers import READERS, SUMMARY_READERS, fresh
-from tests.hostile_texts import (
-    ALL_UNITS,
-    FEW_UNITS,
-    READER_UNITS,
-    HostileText,
-    Read,
-    growth,
-    hostile_texts,
-    own_units,
-)
+from tests.hostile_texts import ALL_UNITS, FEW_UNITS, READER_UNITS, HostileText, Read, growth, hostile_texts, own_units
 
 pytestmark = pytest.mark.untraced
 ROOMS = sorted({path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")})

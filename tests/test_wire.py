@@ -3,17 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto import wire
-from recto.chat.blocks import (
-    Block,
-    Compaction,
-    File,
-    Image,
-    Made,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-)
+from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.errors import Invalid
 
 made = st.none() | st.builds(Made, st.text(), st.text(), st.none() | st.floats(0, 1e6))

@@ -39,22 +39,6 @@ def test_the_last_outcome_of_a_command_counts_and_the_latest_task() -> None:
     assert state.outcomes == {"pytest": {"88", "passed", "3.10"}}
 
 
-def test_commands_in_fences_are_read_like_calls() -> None:
-    state = state_of(
-        [
-            said("user", "Mend it."),
-            said("assistant", "First a file.\n```\ncreate run.py\n```"),
-            said("user", "[File: /repo/run.py (1 lines total)]"),
-            said("assistant", "```\npython run.py\n```"),
-            said("user", "ValueError: no clock"),
-            said("assistant", "I see."),
-        ]
-    )
-    assert state.task == "Mend it."
-    assert state.files == {"run.py"}
-    assert state.outcomes == {"python": {"ValueError", "clock"}}
-
-
 def test_a_command_family_is_its_program_and_subcommand() -> None:
     assert family_of("git commit -am 'x'") == "git commit"
     assert family_of("pytest -q tests/a.py") == "pytest"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import pytest
-from bench.extractive import chat, covered, ends_of, invented, judge, repeated, sentences_of
+from bench.extractive import chat, covered, ends_of, invented, judge, sentences_of
 from bench.planted import Chat, Statement, Turn
 from bench.wire import tokens
 
@@ -26,10 +26,6 @@ def test_a_summary_with_the_former_value_alone_is_outdated() -> None:
 def test_names_and_numbers_that_nobody_said_are_inventions() -> None:
     assert invented(TALK.text, "The opening in Graz is on 9 June.") == set()
     assert invented(TALK.text, "The opening in Linz costs 40 euros.") == {"Linz", "40"}
-
-
-def test_each_repetition_of_a_sentence_is_counted() -> None:
-    assert repeated("The hall is red.\nThe hall is red. The hall is red!\nThe door is blue.") == 2
 
 
 def test_a_period_is_covered_if_the_summary_has_something_of_it() -> None:

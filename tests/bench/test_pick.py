@@ -10,7 +10,6 @@ import pytest
 from bench.pick import Outcome, _by_meaning, _hands, _ours, _plain
 from bench.pick_data import SORTS, Message, filled, groups, messages, sources
 
-from bench import pick_fit
 from recto.search.text_vectors import TextVectors
 from recto.sources.chooser import Chooser
 from recto.sources.source import SourceId, Tool
@@ -89,11 +88,3 @@ def test_every_way_of_choosing_answers(tmp_path_factory: pytest.TempPathFactory)
 
 
 # -- fitting
-
-
-def test_newton_finds_the_weights_that_made_the_data() -> None:
-    random = np.random.default_rng(1)
-    rows = np.stack([np.ones(4000), random.normal(size=4000)], axis=1)
-    target = (random.random(4000) < 1 / (1 + np.exp(-(rows @ np.array([-1.0, 2.0]))))).astype(float)
-    found = pick_fit._newton(2, lambda now: pick_fit._logistic(now, rows, target))
-    assert found == pytest.approx([-1.0, 2.0], abs=0.2)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from bench.figure import YARDSTICK, Figure, cost, share, wrong, yardstick
-from bench.quick import change, read, rounded, rows, with_yardstick, write
+from bench.quick import change, read, rows, with_yardstick, write
 
 from bench import __main__ as command
 from bench import peers, quick
@@ -22,13 +22,6 @@ def test_a_cost_without_a_peer_is_held_against_the_yardstick() -> None:
     made = with_yardstick([cost("soak: a turn", 0.030), TURN, KEPT], 0.010)
     assert [each.of for each in made] == [YARDSTICK, "trim_messages", ""]
     assert [each.value for each in made] == [pytest.approx(3), pytest.approx(1.5), 0.75]
-
-
-@pytest.mark.parametrize(
-    ("value", "kept"), [(0.0, 0.0), (1.23456, 1.23), (0.000123456, 0.000123), (98765.4, 98800.0), (-0.5551, -0.555)]
-)
-def test_three_digits_are_kept(value: float, kept: float) -> None:
-    assert rounded(value) == kept
 
 
 @pytest.mark.parametrize(
@@ -118,17 +111,6 @@ def test_a_small_form_gives_its_figures(tmp_path: Path) -> None:
     found = with_yardstick(list(import_module("bench.streams").small(tmp_path)), yardstick())
     assert [each.name for each in found] == ["streams: a commit", "streams: bytes written"]
     assert all(each.value > 0 for each in found)
-
-
-@pytest.mark.parametrize(("words", "names"), [(["quick"], list(command.NAMES)), (["quick", "pick"], ["pick"])])
-def test_the_command_takes_all_or_those_named(
-    words: list[str], names: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[list[str], bool]] = []
-    monkeypatch.setattr(quick, "main", lambda names, save: asked.append((list(names), save)))
-    monkeypatch.setattr(sys, "argv", ["bench", *words, "--save"])
-    command.main()
-    assert asked == [(names, True)]
 
 
 def test_saving_goes_with_quick_alone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from bench.corpus import Speaker
-from bench.steps import BESIDE, REST, STEPS, Ran, Recorder, _Resumed, find, recorded, seconds_by_step
+from bench.steps import BESIDE, REST, STEPS, Ran, find, recorded, seconds_by_step
 from bench.turn import REPLY, Turn, import_history, take_turn
 
 from bench import steps
@@ -58,29 +58,6 @@ def test_every_step_of_a_turn_takes_time_and_all_together_as_much_as_the_turn(tu
     assert turn.has_recalled
     assert {step for step, seconds in turn.steps.items() if seconds <= 0} <= {REST}
     assert sum(seconds for step, seconds in turn.steps.items() if step not in BESIDE) == pytest.approx(turn.both)
-
-
-def test_a_coroutine_counts_while_it_runs_not_while_it_waits() -> None:
-    recorder, waits = Recorder(), asyncio.Event()
-
-    async def work() -> str:
-        await waits.wait()
-        return "done"
-
-    async def both() -> str:
-        counting = asyncio.ensure_future(_awaited(_Resumed(recorder, "count", work())))
-        await asyncio.sleep(0)
-        with recorder.inside("store"):
-            waits.set()
-        return await counting
-
-    assert asyncio.run(both()) == "done"
-    assert [each.step for each in recorder.ran] == ["count", "store", "count"]
-
-
-async def _awaited(work: _Resumed) -> str:
-    answer: str = await work
-    return answer
 
 
 def test_only_what_lies_within_the_spans_counts_and_the_rest_is_what_is_left() -> None:

@@ -1,10 +1,8 @@
 """The tables of the turn, window and start benches: which goal stands beside which row, and where the time went."""
 
-from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
-from bench.start import _register
 from bench.steps import REST, STEPS
 from bench.turn import (
     COLD,
@@ -52,10 +50,3 @@ def test_windows_where_nothing_is_recalled_have_the_goal(tmp_path: Path) -> None
     rows = windows({20: import_history(tmp_path / "chat", 20)}, 1)
     assert set(rows) == set(GOALS)
     assert len(rows[COLD, OFF][20]) == 1
-
-
-def test_the_instant_model_is_a_plugin_of_llm(tmp_path: Path) -> None:
-    _register(tmp_path)
-    [found] = Distribution.discover(path=[str(tmp_path)])
-    assert [(point.group, point.value) for point in found.entry_points] == [("llm", "instant_model")]
-    assert "instant" in (tmp_path / "instant_model.py").read_text("utf-8")

@@ -295,14 +295,7 @@ async def test_a_smaller_window_of_the_user_is_kept_and_a_larger_one_is_not(tmp_
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        {"error": "no such page"},
-        ["props"],
-        {"default_generation_settings": 7},
-        "garbage",
-        "",
-    ],
+    "answer", [{"error": "no such page"}, ["props"], {"default_generation_settings": 7}, "garbage", ""]
 )
 async def test_a_server_of_another_kind_is_left_to_the_tables(answer: object) -> None:
     page = Loopback.page(200, answer) if isinstance(answer, str) else Loopback.error(200, answer)

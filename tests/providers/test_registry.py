@@ -16,14 +16,7 @@ from recto.providers.llama import LlamaProvider
 from recto.providers.local_servers import OllamaProvider
 from recto.providers.model import Done, Provider, TextPart
 from recto.providers.openai import OpenAIProvider
-from recto.providers.registry import (
-    KNOWN,
-    NAMES,
-    embedding_address,
-    is_near,
-    open_provider,
-    split_name,
-)
+from recto.providers.registry import KNOWN, NAMES, embedding_address, is_near, open_provider, split_name
 from recto.providers.scripted import ScriptedProvider
 from recto.search.embedding_endpoint import EmbeddingAddress
 

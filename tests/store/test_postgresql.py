@@ -9,14 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 from tests.conftest import Open, Script
-from tests.store import (
-    test_blobs,
-    test_paths,
-    test_source_uses,
-    test_token_counts,
-    test_tree,
-    test_usage_totals,
-)
+from tests.store import test_blobs, test_paths, test_source_uses, test_token_counts, test_tree, test_usage_totals
 from tests.store.conftest import PROCESSES, say
 from tests.store.test_database import append_many, append_own
 

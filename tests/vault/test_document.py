@@ -150,11 +150,7 @@ def test_broken_or_hostile_front_matter_is_reported_and_the_note_still_read(fron
 def test_a_date_stays_the_text_that_was_written(said: str) -> None:
     parsed = parse_note(f"---\ntags: [kept]\ndate: {said}\n2024-01-01: key\n---\n")
     assert parsed.problem is None
-    assert parsed.properties == {
-        "tags": ["kept"],
-        "date": said.removeprefix("!!timestamp "),
-        "2024-01-01": "key",
-    }
+    assert parsed.properties == {"tags": ["kept"], "date": said.removeprefix("!!timestamp "), "2024-01-01": "key"}
 
 
 def test_numbers_too_long_to_print_are_not_names() -> None:
@@ -202,14 +198,7 @@ def test_sections_are_made_of_the_text(text: str) -> None:
 @pytest.mark.untraced
 @pytest.mark.parametrize(
     "text",
-    [
-        "# a\n" * 20_000,
-        "a\n-\n" * 20_000,
-        "a ^a\n" * 20_000,
-        "# " + " " * 250_000 + "x",
-        " #a" * 80_000,
-        "^" * 250_000,
-    ],
+    ["# a\n" * 20_000, "a\n-\n" * 20_000, "a ^a\n" * 20_000, "# " + " " * 250_000 + "x", " #a" * 80_000, "^" * 250_000],
     ids=range(6),
 )
 def test_a_hostile_text_is_parsed_in_time(text: str) -> None:

@@ -7,12 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.vault.document import Document
-from recto.vault.document_summary import (
-    MAX_SUMMARY_CHARS,
-    DocumentSummaries,
-    DocumentSummary,
-    document_summary,
-)
+from recto.vault.document_summary import MAX_SUMMARY_CHARS, DocumentSummaries, DocumentSummary, document_summary
 
 LONG = "The lining came off today and what was under it was worse than anybody had feared, which is saying something."
 MARKS = ["[[", "]]", "](", "![", "`", "%%", "<!--", "|", "- ", "> ", "_", "*", "x. ", "#", "y", "\n", "\n\n"]
