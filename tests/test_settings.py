@@ -30,32 +30,22 @@ def test_later_layers_win_and_each_value_says_where_it_came_from(tmp_path: Path)
     ("key", "value", "allowed"),
     [
         ("context.low_water", 1.5, "a number from 0.05 to 0.95"),
+        ("context.low_water", "0.99", "a number from 0.05 to 0.95"),
         ("context.max_prompt_tokens", "many", "a whole number from 0 to 100,000,000"),
         ("context.max_prompt_tokens", 0.5, "a whole number"),
         ("context.enabled", "perhaps", "true or false"),
-        ("context.strategy", "hope", "discard"),
+        ("context.strategy", "hope", "discard or summarize or hybrid"),
+        ("context.budgets.tools", "1.5", "a number from 0 to 1"),
         ("model", 7, "a text"),
         ("reply.max_tokens", True, "a whole number"),
-        ("tools.step_limit", 0, "from 1 to 1,000"),
-        ("search.embedder", 7, "a text"),
-        ("search.timeout_s", 0, "a number from 0.05 to 60"),
-        ("context.recall_ratio", 1.2, "a number from 0 to 1"),
-        ("context.top_k", 0, "a whole number from 1 to 1,000"),
-        ("context.top_n", 101, "a whole number from 0 to 100"),
-        ("context.include_score", 1.1, "a number from 0 to 1"),
-        ("context.min_score", -0.1, "a number from 0 to 1"),
-        ("context.learn", "perhaps", "true or false"),
         ("tools.result_characters", 999, "a whole number from 1,000 to 10,000,000"),
-        ("tools.start_s", 0, "a number from 1 to 600"),
-        ("context.recall_tokens", -1, "a whole number from 0 to 1,000,000"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(key: str, value: Any, allowed: str) -> None:
     with pytest.raises(Invalid) as caught:
         settings.check(key, value, "here")
-    assert key in caught.value.message
-    assert repr(value) in caught.value.message
-    assert allowed in caught.value.message
+    for part in (key, repr(value), allowed):
+        assert part in caught.value.message
 
 
 def test_an_unknown_setting_comes_with_the_nearest_one() -> None:
@@ -101,30 +91,6 @@ def test_nested_groups_are_read_from_files_and_environment(tmp_path: Path) -> No
     loaded = settings.load(tmp_path, None, {"RECTO_CONTEXT_BUDGETS_TOOLS": "0.1"})
     assert loaded.context.budgets == settings.BudgetSettings(0.2, 0.1, 0.4)
     assert loaded.origin("context.budgets.tools") == "RECTO_CONTEXT_BUDGETS_TOOLS"
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "allowed"),
-    [
-        ("context.strategy", "guess", "discard or summarize or hybrid"),
-        ("context.threshold", "1.2", "a number from 0.1 to 1"),
-        ("context.threshold", "-0.5", "a number from 0.1 to 1"),
-        ("context.low_water", "0.99", "a number from 0.05 to 0.95"),
-        ("context.recent_messages_to_keep", "-1", "a whole number from 0 to 1,000"),
-        ("context.min_recent_messages_to_keep", "two", "a whole number from 0 to 1,000"),
-        ("context.summary_ratio", "0.5", "a number from 0.01 to 0.3"),
-        ("context.max_prompt_tokens", "-1", "a whole number from 0 to 100,000,000"),
-        ("context.reserved_response_tokens", "x", "a whole number from 0 to 10,000,000"),
-        ("context.enabled", "maybe", "true or false"),
-        ("context.confirm", "2", "true or false"),
-        ("context.budgets.tools", "1.5", "a number from 0 to 1"),
-    ],
-)
-def test_a_wrong_value_of_the_context_is_named_with_what_is_allowed(key: str, value: str, allowed: str) -> None:
-    with pytest.raises(Invalid) as caught:
-        settings.check(key, value)
-    assert key in caught.value.message
-    assert allowed in caught.value.message
 
 
 @pytest.mark.parametrize(

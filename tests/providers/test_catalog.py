@@ -1,6 +1,8 @@
 """The facts about models: where each comes from, which wins, and what a models.toml may say."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -207,39 +209,18 @@ def test_the_project_wins_over_home_and_home_over_what_is_known(home: Path, proj
 
 
 def test_every_key_may_be_set(home: Path) -> None:
-    write(
-        home,
-        """
-        ["work:m"]
-        window = 0
-        max_output = 100
-        max_tokens = 50
-        temperature = 0.5
-        fixed_temperature = true
-        thinking_budget = 1024
-        tokenizer = "qwen3"
-        factor = 1.25
-        exact = false
-        tools = false
-        images = true
-        files = true
-        adaptive_thinking = true
-        effort = true
-        stop = false
-        json_schema = false
-        forced_tools = false
-        strategy = "hybrid"
-        control = ["<x>"]
-        prices = { input = 1, output = 2, cache_read = 0.5, cache_write = 3 }
-        """,
-    )
+    facts: dict[str, Any] = {
+        "max_output": 100, "max_tokens": 50, "temperature": 0.5, "fixed_temperature": True, "thinking_budget": 1024,
+        "tokenizer": "qwen3", "factor": 1.25, "exact": False, "tools": False, "images": True, "files": True,
+        "adaptive_thinking": True, "effort": True, "stop": False, "json_schema": False, "forced_tools": False,
+        "strategy": "hybrid",
+    }  # fmt: skip
+    prices = "prices = { input = 1, output = 2, cache_read = 0.5, cache_write = 3 }\n"
+    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in facts.items())
+    write(home, f'["work:m"]\nwindow = 0\ncontrol = ["<x>"]\n{lines}{prices}')
     model = ModelCatalog(home, None).find("work", "m")
-    assert (model.window, model.window_from) == (None, "models.toml")
-    assert (model.max_output, model.max_tokens, model.temperature, model.thinking_budget) == (100, 50, 0.5, 1024)
-    assert (model.tokenizer, model.factor, model.exact, model.tools) == ("qwen3", 1.25, False, False)
-    assert (model.control, model.strategy, model.fixed_temperature) == (("<x>",), "hybrid", True)
-    assert (model.images, model.files, model.adaptive_thinking, model.effort) == (True, True, True, True)
-    assert (model.stop, model.json_schema, model.forced_tools) == (False, False, False)
+    assert {name: getattr(model, name) for name in facts} == facts
+    assert (model.window, model.window_from, model.control) == (None, "models.toml", ("<x>",))
     assert model.prices == Prices(1.0, 2.0, 0.5, 3.0)
 
 

@@ -130,15 +130,10 @@ def test_the_providers_message_is_cut_and_on_one_line() -> None:
         ({"retry-after": "7"}, 7.0),
         ({"retry-after": "1.5"}, 1.5),
         ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
-        ({"retry-after": "0"}, 0.0),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
         ({"retry-after": "-1"}, None),
-        ({"retry-after": "NaN"}, None),
         ({"retry-after": "inf"}, None),
-        ({"retry-after-ms": "inf"}, None),
-        ({"retry-after": "soon"}, None),
         ({"retry-after-ms": "soon"}, None),
-        ({}, None),
     ],
 )
 def test_the_wish_to_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import inspect
 from tests.conftest import Open, Script
+from tests.store.test_migrations import shape
 
 from recto.api.blocking import Desk, open_desk
 from recto.errors import Invalid, NotFound, StoreError
 from recto.store import store_copy
 from recto.store.check import check_store
-from recto.store.schema import metadata
 from recto.store.store import Store
 from recto.store.store_copy import copy_store, insert_rows
 
@@ -77,20 +76,11 @@ def test_a_copy_is_a_store_that_goes_on(
             assert {difference for _, difference in at.verify()} == {None}
 
 
-def shape(url: str) -> dict[str, object]:
-    with Store(url) as store, store.database.read() as connection:
-        found = inspect(connection)
-        keys = {
-            name: sorted((each["name"], *each["constrained_columns"]) for each in found.get_foreign_keys(name))
-            for name in metadata.tables
-        }
-        return keys | {f"{name} indexes": sorted(str(e["name"]) for e in found.get_indexes(name)) for name in keys}
-
-
 def test_a_copy_has_the_schema_of_a_new_database(opened: Desk, postgresql: Callable[[], str]) -> None:
     copied, fresh = postgresql(), postgresql()
     copy_store(opened.home / "recto.db", copied)
-    assert shape(copied) == shape(fresh)
+    with Store(copied) as one, Store(fresh) as other:
+        assert shape(one) == shape(other)
 
 
 class Interrupted(Exception):
