@@ -319,15 +319,13 @@ def test_a_malformed_usage_leaves_a_complete_reply_complete(ask: Ask, speaker: S
 
 
 PING = b'event: ping\ndata: {"type": "ping"}\n\n'
-EMPTY = {
-    OPENAI: {"choices": [{"index": 0, "delta": {"content": ""}}]},
-    ANTHROPIC: {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ""}},
-}
+EMPTY_OPENAI = {"choices": [{"index": 0, "delta": {"content": ""}}]}
+EMPTY_ANTHROPIC = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ""}}
 
 
 @pytest.mark.parametrize("begun", [False, True])
 def test_a_server_that_only_says_that_it_lives_or_nothing_is_given_up(ask: Ask, speaker: Speaker, begun: bool) -> None:
-    empty = b"data: " + json.dumps(EMPTY[speaker]).encode() + b"\n\n"
+    empty = b"data: " + json.dumps(EMPTY_OPENAI if speaker is OPENAI else EMPTY_ANTHROPIC).encode() + b"\n\n"
     again = b": keep-alive\n\n" + PING + empty * begun
     answer = Loopback.events(*speaker.begins) if begun else Loopback.stream()
     talk = ask(replace(answer, again=again), retry_policy=RetryPolicy(read_s=0.4))
