@@ -222,7 +222,7 @@ def test_contents_that_a_template_trims_are_estimates_and_the_others_exact() -> 
         pytest.param("minding what follows", "ends a user's message differently", marks=pytest.mark.slow),
         pytest.param("tiring after the fourth", "depending on its position", marks=pytest.mark.slow),
         pytest.param("opening into a word", "lets tokens span two messages", marks=pytest.mark.slow),
-        ("saying only the last", "leaves out messages"),
+        pytest.param("saying only the last", "leaves out messages", marks=pytest.mark.slow),
     ],
 )
 def test_an_irregular_template_gives_an_estimate_and_a_note(template: str, because: str) -> None:
