@@ -154,54 +154,35 @@ def test_documents_come_as_text_or_as_they_are() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("message", "field"),
-    [
-        (3, "messages.0"),
-        ({"role": "tool", "content": "x"}, "messages.0.role"),
-        ({"role": "user", "content": 3}, "messages.0.content"),
-        ({"role": "user", "content": [{"type": "text", "text": ""}]}, "messages.0.content.0.text"),
-        ({"role": "user", "content": [{"text": "a"}]}, "messages.0.content.0.type"),
-        ({"role": "user", "content": [CALL]}, "messages.0.content.0.type"),
-        ({"role": "user", "content": "a", "name": "b"}, "messages.0.name"),
-        ({"role": "assistant", "content": [{"type": "server_tool_use"}]}, "messages.0.content.0.type"),
-        ({"role": "assistant", "content": [{**CALL, "id": None}]}, "messages.0.content.0.id"),
-        ({"role": "user", "content": [{"type": "tool_result"}]}, "messages.0.content.0.tool_use_id"),
-        (
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x"}]},
-            "messages.0.content.0.tool_use_id",
-        ),
-    ],
-)
-def test_a_message_that_is_wrong_is_named(message: Any, field: str) -> None:
-    with pytest.raises(Invalid) as why:
-        read(message)
-    assert why.value.data["field"] == field
-    assert why.value.message.startswith(field)
+def sends(kind: str, **source: str) -> dict[str, Any]:
+    return {"role": "user", "content": [{"type": kind, "source": source}]}
 
 
-SOURCE = "messages.0.content.0.source"
-
-
-@pytest.mark.parametrize(
-    ("kind", "source", "field"),
-    [
-        ("image", {"type": "base64", "media_type": "image/tiff", "data": "AAAA"}, f"{SOURCE}.media_type"),
-        ("image", {"type": "base64", "media_type": "image/png", "data": "!"}, f"{SOURCE}.data"),
-        ("image", {"type": "file", "file_id": "f"}, f"{SOURCE}.type"),
-        ("document", {"type": "base64", "media_type": "text/html", "data": "AAAA"}, f"{SOURCE}.media_type"),
-        ("document", {"type": "url"}, f"{SOURCE}.url"),
-    ],
-)
-def test_an_attachment_that_cannot_be_taken_is_named(kind: str, source: dict[str, str], field: str) -> None:
-    with pytest.raises(Invalid) as why:
-        shown({"type": kind, "source": source})
-    assert why.value.data["field"] == field
+# What is wrong in a message, and where.
+MESSAGES: list[tuple[Any, str]] = [
+    (3, ""),
+    ({"role": "tool", "content": "x"}, ".role"),
+    ({"role": "user", "content": 3}, ".content"),
+    ({"role": "user", "content": [{"type": "text", "text": ""}]}, ".content.0.text"),
+    ({"role": "user", "content": [{"text": "a"}]}, ".content.0.type"),
+    ({"role": "user", "content": [CALL]}, ".content.0.type"),
+    ({"role": "user", "content": "a", "name": "b"}, ".name"),
+    ({"role": "assistant", "content": [{"type": "server_tool_use"}]}, ".content.0.type"),
+    ({"role": "assistant", "content": [{**CALL, "id": None}]}, ".content.0.id"),
+    ({"role": "user", "content": [{"type": "tool_result"}]}, ".content.0.tool_use_id"),
+    ({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x"}]}, ".content.0.tool_use_id"),
+    (sends("image", type="base64", media_type="image/tiff", data="AAAA"), ".content.0.source.media_type"),
+    (sends("image", type="base64", media_type="image/png", data="!"), ".content.0.source.data"),
+    (sends("image", type="file", file_id="f"), ".content.0.source.type"),
+    (sends("document", type="base64", media_type="text/html", data="AAAA"), ".content.0.source.media_type"),
+    (sends("document", type="url"), ".content.0.source.url"),
+]
 
 
 @pytest.mark.parametrize(
     ("more", "field"),
     [
+        *(({"messages": [message]}, f"messages.0{place}") for message, place in MESSAGES),
         ({"max_tokens": None}, "max_tokens"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"messages": []}, "messages"),
@@ -223,10 +204,11 @@ def test_an_attachment_that_cannot_be_taken_is_named(kind: str, source: dict[str
         ({"colour": "red"}, "colour"),
     ],
 )
-def test_a_parameter_that_is_wrong_is_named(more: dict[str, Any], field: str) -> None:
+def test_what_is_wrong_is_named(more: dict[str, Any], field: str) -> None:
     with pytest.raises(Invalid) as why:
         read(HI, **more)
     assert why.value.data["field"] == field
+    assert why.value.message.startswith(field)
 
 
 JSON = st.recursive(wv.VALUES, lambda each: st.lists(each, max_size=3) | st.dictionaries(wv.TEXTS, each, max_size=3))
