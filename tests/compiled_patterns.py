@@ -80,16 +80,20 @@ MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
     "recto.vault.gitignore._parse_pattern": ("fullmatch", _ignore_patterns),
     "recto.window.request._openings": ("finditer", lambda: [each for each in [_openings(_CONTROL)] if each]),
 }
+# Modules in which patterns are made; uses of a pattern; names from other modules.
+_MAKES = re.compile(r"\bre\.|\b_pattern\(|\bLazyPattern\(")
+_USES = re.compile(rf"\b(\w+)\.({'|'.join(METHODS)})\b")
+_IMPORTS = re.compile(r"^\s*from ([\w.]+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
 # Compile a text that a module holds: each text is found where it is given to them.
 _COMPILERS = frozenset(("_pattern", "LazyPattern"))
 
 
 @cache
 def find_patterns() -> FoundPatterns:
-    trees = {_name_of(path): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py")) if _is_read(path)}
-    modules = {name: importlib.import_module(name) for name in trees}
-    calls = [_Calls(name, modules[name], tree) for name, tree in trees.items()]
-    methods, dynamic = _methods(trees), {name for each in calls for name in each.dynamic}
+    texts = {_name_of(path): path.read_text() for path in sorted(SOURCE.rglob("*.py")) if _is_read(path)}
+    modules = {name: importlib.import_module(name) for name in texts}
+    calls = [_Calls(name, modules[name], ast.parse(text)) for name, text in texts.items() if _MAKES.search(text)]
+    methods, dynamic = _methods(texts), {name for each in calls for name in each.dynamic}
     found = [each for of_module in calls for each in of_module.found]
     found += [(name, pattern, (method,)) for name, (method, make) in MADE.items() for pattern in make()]
     known = {(pattern.pattern, pattern.flags) for _, pattern, _ in found}
@@ -110,20 +114,18 @@ def _name_of(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
-def _methods(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
-    """By the name of a pattern: the methods that any module uses it by."""
+def _methods(texts: dict[str, str]) -> dict[str, set[str]]:
+    """By the name of a pattern: the methods that any module uses it by. Read as text: all syntax trees take seconds."""
     found = defaultdict[str, set[str]](set)
-    for name, tree in trees.items():
-        nodes = list(ast.walk(tree))
+    for name, text in texts.items():
         imported = {
-            alias.asname or alias.name: f"{node.module}.{alias.name}"
-            for node in nodes
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
+            words[-1]: f"{module}.{words[0]}"
+            for module, several, one in _IMPORTS.findall(text)
+            for alias in (several or one).split(",")
+            if (words := alias.split())
         }
-        for node in nodes:
-            if isinstance(node, ast.Attribute) and node.attr in METHODS and isinstance(node.value, ast.Name):
-                found[imported.get(node.value.id, f"{name}.{node.value.id}")].add(node.attr)
+        for target, method in _USES.findall(text):
+            found[imported.get(target, f"{name}.{target}")].add(method)
     return found
 
 

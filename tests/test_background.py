@@ -1,19 +1,10 @@
 """Background work happens in one thread, however often it is woken, and stands back from turns."""
 
 import threading
-import time
 
 import pytest
 
-from recto.base import background
-from recto.base.background import (
-    FOREGROUND,
-    BackgroundWorker,
-    Foreground,
-    ForegroundTurn,
-    in_background,
-    is_background,
-)
+from recto.base.background import FOREGROUND, BackgroundWorker, Foreground, ForegroundTurn, in_background, is_background
 
 
 def test_a_worker_that_is_woken_again_and_again_has_one_thread() -> None:
@@ -32,19 +23,6 @@ def test_a_worker_that_is_woken_again_and_again_has_one_thread() -> None:
     worker.close()
     assert len(threads) == 1
     assert not any(thread.name == "test" for thread in threading.enumerate())
-
-
-def test_a_closed_worker_does_nothing_more() -> None:
-    steps: list[int] = []
-
-    def step() -> bool:
-        steps.append(1)
-        return False
-
-    worker = BackgroundWorker(step, "test")
-    worker.close()
-    worker.wake()
-    assert not steps
 
 
 def test_a_worker_that_is_closed_as_it_begins_ends_at_once() -> None:
@@ -74,60 +52,6 @@ def test_background_work_waits_for_a_turn_and_goes_on_after_it() -> None:
         turn.end()  # once is enough
         assert stepped.wait(60)
     worker.close()
-
-
-def test_a_turn_that_never_ends_does_not_stop_background_work() -> None:
-    stepped = threading.Event()
-    worker = BackgroundWorker(lambda: stepped.set() or False, "test")  # type: ignore[func-returns-value]
-    with FOREGROUND.begin():
-        worker.wake()
-        assert stepped.wait(60)
-    worker.close()
-
-
-def test_a_worker_with_a_delay_steps_once_for_many_wakes() -> None:
-    steps: list[int] = []
-    stepped = threading.Event()
-
-    def step() -> bool:
-        steps.append(1)
-        stepped.set()
-        return False
-
-    worker = BackgroundWorker(step, "test", delay_s=0.05)
-    for _ in range(5):
-        worker.wake()
-    assert stepped.wait(60)
-    worker.close()
-    assert len(steps) == 1
-
-
-def test_a_turn_that_its_client_has_left_is_waited_for_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    foreground = Foreground()
-    monkeypatch.setattr(Foreground, "MAX_TURN_S", 0.0)
-    monkeypatch.setattr(Foreground, "MAX_WAIT_S", 3600.0)
-    left = foreground.begin()
-    foreground.wait()  # else it would wait for an hour
-    left.end()
-    foreground.wait()
-
-
-def test_background_work_waits_a_moment_after_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    foreground, now, waited = Foreground(), [100.0], list[float]()
-    monkeypatch.setattr("recto.base.background.time.monotonic", lambda: now[0])
-
-    def wait(timeout_s: float) -> None:
-        waited.append(timeout_s)
-        now[0] += timeout_s
-
-    monkeypatch.setattr(foreground._changed, "wait", wait)
-    foreground.begin().end()
-    foreground.wait(quiet_s=0)
-    assert not waited
-    foreground.wait(quiet_s=0.1)
-    assert waited == [pytest.approx(0.1)]
-    foreground.wait(quiet_s=0.1)
-    assert len(waited) == 1
 
 
 def test_where_turn_follows_turn_background_work_goes_on_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,48 +113,6 @@ def test_a_thread_knows_whether_anybody_waits_for_it() -> None:
     with in_background():
         assert is_background()
     assert not is_background()
-
-
-def test_a_worker_that_is_woken_often_gives_memory_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    released, done = [], threading.Event()
-    monkeypatch.setattr(background, "RELEASE_EVERY", 2)
-    monkeypatch.setattr(background, "release_memory", lambda: released.append(1))
-
-    def step() -> bool:
-        done.set()
-        return False
-
-    worker = BackgroundWorker(step, "test", quiet_s=0)
-    for _ in range(5):
-        done.clear()
-        worker.wake()
-        assert done.wait(60)
-        while worker._woken.is_set():  # the next waking is another one
-            time.sleep(0.001)
-    worker.close()
-    assert len(released) == 2
-
-
-def test_memory_can_be_given_back_on_every_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    background.release_memory()
-    monkeypatch.setattr("ctypes.CDLL", lambda name: object())
-    background.release_memory()
-
-
-def test_a_number_of_heaps_that_the_user_chose_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-
-    class Library:
-        def mallopt(self, parameter: int, value: int) -> int:
-            asked.append(value)
-            return 1
-
-    monkeypatch.setattr("ctypes.CDLL", lambda name: Library())
-    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
-    background.share_heap()
-    monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
-    background.share_heap()
-    assert asked == [1]
 
 
 def test_a_worker_goes_on_after_a_failure(caplog: pytest.LogCaptureFixture) -> None:

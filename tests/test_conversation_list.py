@@ -32,10 +32,6 @@ def test_the_quick_list_is_what_the_whole_store_says(home: Path, monkeypatch: py
     assert [each.title for each in latest_conversations(2, home)] == ["Third question?", "Second question?"]
 
 
-def test_a_home_without_a_store_has_no_conversations(tmp_path: Path) -> None:
-    assert latest_conversations(10, tmp_path / "new") == []
-
-
 def test_an_empty_store_that_held_messages_is_told_and_its_log_stays(home: Path) -> None:
     store, log = home / "recto.db", home / "recto.db-wal"
     store.write_bytes(b"")

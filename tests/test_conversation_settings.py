@@ -78,16 +78,6 @@ def test_they_win_over_files_and_agent_and_yield_to_options(
     assert other.settings.origin("context.max_prompt_tokens") == "option"
 
 
-def test_a_strategy_is_one_of_them(desk: Open, script: Script) -> None:
-    talk = desk(script(REPLY)).conversation()
-    talk.use_strategy("hybrid")
-    assert talk.chosen_settings == {"context.strategy": "hybrid"}
-    talk.set_setting("strategy", "discard")
-    assert (talk.strategy, talk.strategy_in_force()) == ("discard", "discard")
-    talk.set_setting("strategy", None)
-    assert (talk.strategy, talk.strategy_in_force()) == (None, "summarize")
-
-
 @pytest.mark.parametrize(
     ("key", "value", "says"),
     [
@@ -117,22 +107,6 @@ def test_settings_that_no_longer_fit_the_others_are_ignored_with_a_note(desk: Op
     assert "context.low_water = 0.5 is not allowed" in note
 
 
-def test_the_limit_of_a_conversation_can_be_its_own(desk: Open, script: Script) -> None:
-    talk = desk(script(REPLY, prices={"input": 1, "output": 1})).conversation(settings={"spend.conversation": 2})
-    assert talk.settings.spend.conversation == 2
-    talk.ask("hello")
-
-
-def test_live_sources_follow_the_files_of_the_agent(desk: Open, script: Script, home: Path) -> None:
-    path = rule(home, "style", "Write short.")
-    opened = desk(script(REPLY))
-    talk = opened.conversation()
-    talk.ask("hello")
-    path.write_text("---\ninclude: always\n---\nWrite long.\n")
-    talk.ask("hello")
-    assert "Write long." in body(opened)
-
-
 def test_fixed_sources_stay_as_they_were_when_the_conversation_began(desk: Open, script: Script, home: Path) -> None:
     style, gone = rule(home, "style", "Write short."), rule(home, "tone", "Be kind.")
     rule(home, "other", "Say please.", "manual")
@@ -158,19 +132,6 @@ def test_fixed_sources_stay_as_they_were_when_the_conversation_began(desk: Open,
     assert "Write long." in style.read_text()
 
 
-def test_what_is_done_by_hand_holds_for_fixed_sources_too(desk: Open, script: Script, home: Path) -> None:
-    rule(home, "style", "Write short.")
-    opened = desk(script(REPLY))
-    talk = opened.conversation(settings={"session": "fixed"})
-    talk.ask("hello")
-    rule(home, "new", "Rhyme.")
-    talk.remove_source("rule:style")
-    talk.add_source("rule:new")
-    talk.ask("hello")
-    assert "Write short." not in body(opened)
-    assert "Rhyme." in body(opened)
-
-
 def test_fixed_can_be_chosen_later_and_taken_back(desk: Open, script: Script, home: Path) -> None:
     rule(home, "style", "Write short.")
     opened = desk(script(REPLY))
@@ -181,17 +142,5 @@ def test_fixed_can_be_chosen_later_and_taken_back(desk: Open, script: Script, ho
     talk.ask("hello")
     assert "Write short." in body(opened)
     talk.set_setting("session", None)
-    talk.ask("hello")
-    assert "Write long." in body(opened)
-
-
-def test_a_text_that_is_lost_is_that_of_the_file(desk: Open, script: Script, home: Path) -> None:
-    rule(home, "style", "Write short.")
-    opened = desk(script(REPLY))
-    talk = opened.conversation(settings={"session": "fixed"})
-    talk.ask("hello")
-    rule(home, "style", "Write long.")
-    with opened.store.database.write() as connection:
-        connection.exec_driver_sql("DELETE FROM kept")
     talk.ask("hello")
     assert "Write long." in body(opened)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pytest
 import yaml
 
 from recto.cli.main import recto
@@ -99,9 +98,3 @@ def test_the_unit_has_its_sections_and_starts_a_command_that_there_is() -> None:
     assert service["Environment"] == "RECTO_HOME=/var/lib/recto-%i", "each server has a home of its own"
     assert service["StateDirectory"] == "recto-%i"
     assert int(service["TimeoutStopSec"]) >= 60, "replies that are on their way are finished"
-
-
-@pytest.mark.parametrize("word", ["serve --nowhere", "serves"])
-def test_a_command_that_there_is_not_would_be_noticed(word: str) -> None:
-    with pytest.raises((click.ClickException, AssertionError)):
-        check_command(word.split())

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import pydoc
 import re
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import pytest
 from docs.generate.blocking import BLOCKING, blocking_source
 
 import recto
-from recto.api.blocking import Talk
 from recto.errors import RectoError
 
 ROOT = Path(__file__).parents[1]
@@ -21,13 +19,6 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_blocking_form_is_current() -> None:
     assert BLOCKING.read_text("utf-8") == blocking_source(), "`make docs` writes it again"
-
-
-def test_help_shows_the_arguments_of_a_blocking_method() -> None:
-    shown = pydoc.plain(pydoc.render_doc(Talk.ask))
-    assert "given:" in shown
-    assert "max_tokens" in shown
-    assert "The whole reply" in shown
 
 
 @pytest.mark.slow  # the type checker reads nearly all of Recto
@@ -73,10 +64,3 @@ def test_a_desk_that_is_closed_says_so(script: Any, tmp_path: Any) -> None:
         talk.ask("how are you?")
     with pytest.raises(RectoError, match="closed"):
         talk.ask("and now?")
-
-
-def test_a_conversation_is_opened_by_its_number(script: Any, tmp_path: Any) -> None:
-    with recto.open(home=tmp_path / "home", model=script({"text": "fine"})) as desk:
-        talk = desk.conversation()
-        talk.ask("how are you?")
-        assert desk.conversation(1).id == desk.conversation("#1").id == talk.id

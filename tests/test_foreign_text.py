@@ -5,16 +5,7 @@ import re
 import pytest
 from tests.compiled_patterns import SOURCE, UsedPattern, find_patterns
 from tests.foreign_readers import READERS, SUMMARY_READERS, fresh
-from tests.hostile_texts import (
-    ALL_UNITS,
-    FEW_UNITS,
-    READER_UNITS,
-    HostileText,
-    Read,
-    growth,
-    hostile_texts,
-    own_units,
-)
+from tests.hostile_texts import ALL_UNITS, FEW_UNITS, READER_UNITS, HostileText, Read, growth, hostile_texts, own_units
 
 pytestmark = pytest.mark.untraced
 ROOMS = sorted({path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")})
@@ -43,24 +34,21 @@ def patterns_of(room: str) -> list[UsedPattern]:
     return [each for each in find_patterns().used if f"{each.name}.".startswith(f"recto.{room}.")]
 
 
-def test_every_pattern_that_a_function_makes_has_an_example() -> None:
-    assert (find_patterns().missing, find_patterns().unneeded) == (frozenset(), frozenset())
+def test_patterns_are_known_safe_and_read_the_worst_texts_in_time_that_grows_with_their_length() -> None:
+    """In one test, since finding them takes seconds.
 
-
-def test_no_pattern_repeats_a_group_possessively() -> None:
-    """Python before 3.11.5 skips what the last, failed round of such a group has read. An atomic group works."""
-    wrong = {str(used) for used in find_patterns().used if _POSSESSIVE_GROUP.search(_bare(used.pattern.pattern))}
-    assert wrong == set()
+    Python before 3.11.5 skips what the last, failed round of a possessive group has read. An atomic group works.
+    """
+    patterns = find_patterns()
+    assert (patterns.missing, patterns.unneeded) == (frozenset(), frozenset()), "what a function makes has an example"
+    assert {str(used) for used in patterns.used if _POSSESSIVE_GROUP.search(_bare(used.pattern.pattern))} == set()
+    found = [(used, slow_on(used, FEW_UNITS)) for used in patterns.used]
+    assert {f"{used}: {text.unit!r}" for used, text in found if text} == set()
 
 
 def _bare(pattern: str | bytes) -> str:
     """A pattern without its escaped characters and character classes."""
     return re.sub(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", "x", pattern if isinstance(pattern, str) else pattern.decode())
-
-
-def test_patterns_read_the_worst_texts_in_time_that_grows_with_their_length() -> None:
-    found = [(used, slow_on(used, FEW_UNITS)) for room in ROOMS for used in patterns_of(room)]
-    assert {f"{used}: {text.unit!r}" for used, text in found if text} == set()
 
 
 def test_readers_read_the_worst_texts_in_time_that_grows_with_their_length() -> None:

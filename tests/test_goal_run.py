@@ -1,21 +1,15 @@
 """Agent mode through the Python door: plan, act, check, until done, blocked, out of steps or money."""
 
-import asyncio
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from tests.conftest import Open, Script
 
-from recto.api.blocking import Desk, open_desk
-from recto.api.desk import open_async
-from recto.cli.drawing.transcripts import report_lines
+from recto.api.blocking import Desk
 from recto.errors import Invalid, RectoError
 from recto.events import ApprovalAsked, Branched, PlanChanged, RunEnded, Sent
-from recto.tasks.run import FileUse
 
 
 def call(name: str, until: str = "", **arguments: Any) -> dict[str, Any]:
@@ -61,23 +55,6 @@ def test_a_goal_is_worked_on_until_its_plan_is_done(desk: Open, script: Script, 
     assert [each.relative_path for each in report.references] == ["Boat.md"]
 
 
-def test_a_file_that_cannot_be_looked_at_is_told_as_a_guess(desk: Open, script: Script, notes: Path) -> None:
-    os.utime(notes / "Boat.md", (0, 0))
-    model = script(
-        call("read_document", path="Boat.md"),
-        call("write_document", path="New.md", text="x"),
-        plan(("one", "done"), outcome="done"),
-        {"text": "done"},
-    )
-    report = desk(model, notes, tools__allow_write=True).conversation().run_goal("Write a note")
-    assert [(each.path, each.is_changed, each.is_certain) for each in report.files][:1] == [("Boat.md", False, True)]
-    (notes / "New.md").unlink(missing_ok=True)
-    lines = list(report_lines(report, conversation="1"))
-    assert "looked at: Boat.md" in lines
-    gone = replace(report, files=(FileUse("elsewhere.txt", is_changed=True),))
-    assert "probably changed: elsewhere.txt" in list(report_lines(gone, conversation="1"))
-
-
 def test_messages_of_a_run_tell_run_step_and_status(desk: Open, script: Script) -> None:
     model = script(plan(("one", "done"), outcome="done"), {"text": "done"})
     talk = desk(model).conversation()
@@ -100,13 +77,6 @@ def test_an_empty_goal_is_refused_and_nothing_is_stored(desk: Open, script: Scri
     assert talk.id is None
 
 
-def test_a_model_that_cannot_call_tools_is_told_and_nothing_is_sent(desk: Open, script: Script) -> None:
-    talk = desk(script({"text": "?"}, tools=False)).conversation()
-    with pytest.raises(Invalid, match="cannot call tools"):
-        talk.run_goal("Do one thing")
-    assert talk.id is None
-
-
 def test_a_repeated_call_is_told_to_the_model_and_then_stops_the_run(desk: Open, script: Script, notes: Path) -> None:
     model = script(plan(("read it", "active")), call("read_document", path="Nowhere.md"))  # the last step repeats
     talk = desk(model, notes).conversation()
@@ -116,17 +86,6 @@ def test_a_repeated_call_is_told_to_the_model_and_then_stops_the_run(desk: Open,
     results = [result.text for message in talk.messages() for result in message.results][1:]
     assert len(results) == 3
     assert ["you made this very call before" in text for text in results] == [False, True, True]
-
-
-def test_a_repeated_call_with_something_new_between_does_not_stop_the_run(
-    desk: Open, script: Script, notes: Path
-) -> None:
-    for number in range(4):
-        (notes / f"{number}.md").write_text(f"note {number}")
-    reads = [call("read_document", path=name) for n in range(4) for name in (f"{n}.md", "Boat.md")]
-    model = script(*reads, plan(("read", "done")), {"text": "all read"})
-    report = desk(model, notes).conversation().run_goal("Read them")
-    assert (report.outcome, report.steps) == ("done", 9)
 
 
 def test_a_run_is_out_of_steps_and_the_model_has_the_last_word(desk: Open, script: Script, notes: Path) -> None:
@@ -164,13 +123,6 @@ def test_a_model_that_only_talks_is_asked_once_and_then_stopped(desk: Open, scri
     asked = [message.text for message in talk.messages() if message.role == "user"]
     assert len(asked) == 3
     assert "1 step is open" in asked[1]
-
-
-def test_a_model_that_forgets_the_plan_is_reminded(desk: Open, script: Script) -> None:
-    model = script({"text": "done already"}, plan(("one", "done"), outcome="done"), {"text": "done"})
-    talk = desk(model).conversation()
-    assert talk.run_goal("Do one thing").outcome == "done"
-    assert "there is no plan" in [message.text for message in talk.messages() if message.role == "user"][1]
 
 
 def test_a_run_that_is_blocked_says_why_and_can_go_on(desk: Open, script: Script) -> None:
@@ -245,32 +197,6 @@ def test_a_run_is_stopped_by_its_user_after_the_round(desk: Open, script: Script
     assert (ended.report.outcome, ended.report.because, ended.report.steps) == ("stopped", "you stopped it", 1)
 
 
-def test_a_run_is_exported_and_imported_with_its_messages(desk: Open, script: Script, tmp_path: Path) -> None:
-    opened = desk(script(plan(("one", "done")), {"text": "ok"}))
-    talk = opened.conversation()
-    talk.run_goal("Do one thing")
-    assert talk.id is not None
-    file = opened.export(tmp_path / "talk.jsonl", talk.id, format="json")
-    with open_desk(home=tmp_path / "other", model=script({"text": "?"})) as other:
-        other.import_file(file)
-        found = other.conversation(talk.id).last_run()
-    assert found == talk.last_run()
-
-
-def test_the_plan_follows_the_branch(desk: Open, script: Script) -> None:
-    model = script(
-        plan(("one", "done"), ("two", "active")),
-        plan(("one", "done"), ("two", "done")),
-        {"text": "ok"},
-    )
-    talk = desk(model).conversation()
-    talk.run_goal("Do two things")
-    talk.fork("#3")
-    run = talk.last_run()
-    assert run is not None
-    assert run.plan.in_words == "1 of 2 steps done, 1 active"
-
-
 def test_a_chat_that_goes_on_beside_a_run_is_told_of_the_branch(desk: Open, script: Script, notes: Path) -> None:
     model = script(call("read_document", path="Boat.md"), plan(("one", "done")), {"text": "ok"})
     opened = desk(model, vault=notes)
@@ -308,40 +234,11 @@ def test_what_is_said_while_a_run_works_is_read_with_the_next_results(
     assert (run.status, len(run.messages)) == ("done", 2)
 
 
-def test_the_asynchronous_door_runs_toward_a_goal(script: Script, tmp_path: Path) -> None:
-    async def work() -> str:
-        async with await open_async(
-            home=tmp_path / "home", model=script(plan(("one", "done")), {"text": "ok"})
-        ) as opened:
-            talk = await opened.conversation()
-            return (await talk.run_goal("Do one thing")).outcome
-
-    assert asyncio.run(work()) == "done"
-
-
-def test_a_plan_that_is_refused_leaves_the_former_one(desk: Open, script: Script) -> None:
-    many = call("update_plan", steps=[{"text": "x", "status": "pending"}] * 10_000)
-    model = script(plan(("one", "active")), many, plan(("one", "done")), {"text": "ok"}, limit=400_000)
-    talk = desk(model).conversation()
-    plans = [event.plan.in_words for event in talk.stream_goal("Do one thing") if isinstance(event, PlanChanged)]
-    assert plans == ["0 of 1 steps done, 1 active", "1 of 1 steps done"]
-    results = [result for message in talk.messages() for result in message.results]
-    assert [result.is_error for result in results] == [False, True, False]
-    assert "at most 100 steps" in results[1].text
-
-
 @pytest.mark.parametrize(("name", "value"), [("max_steps", 0), ("max_steps", True), ("max_cost", 0), ("max_cost", "1")])
 def test_limits_that_cannot_be_are_refused(desk: Open, script: Script, name: str, value: Any) -> None:
     limits: dict[str, Any] = {name: value}
     with pytest.raises(Invalid, match=f"{name} must be"):
         desk(script({"text": "?"})).conversation().run_goal("Do one thing", **limits)
-
-
-def test_a_run_keeps_to_the_limits_of_spending_too(desk: Open, script: Script) -> None:
-    model = script(plan(("one", "active")), {"text": "?"}, prices={"input": 1000.0, "output": 1000.0})
-    report = desk(model, spend__conversation=0.01).conversation().run_goal("Do one thing", max_cost=100.0)
-    assert report.outcome == "out of money"
-    assert "spend.conversation" in report.because
 
 
 def test_money_that_a_run_has_spent_counts_when_it_goes_on(desk: Open, script: Script) -> None:
@@ -362,38 +259,3 @@ def test_money_that_a_run_has_spent_counts_when_it_goes_on(desk: Open, script: S
     assert more.steps > first.steps
     assert first.cost_usd is not None
     assert (more.cost_usd or 0) > first.cost_usd
-
-
-def test_how_to_work_toward_a_goal_does_not_stay_in_a_fixed_session(desk: Open, script: Script) -> None:
-    talk = desk(script(plan(("one", "done")), {"text": "ok"})).conversation(settings={"session": "fixed"})
-    talk.run_goal("Do one thing")
-    picks = {pick.name for section in talk.window("and now?").sections for pick in section.picks}
-    assert not {"agent-mode", "update_plan"} & picks
-
-
-def test_a_second_goal_of_a_conversation_is_a_run_of_its_own(desk: Open, script: Script) -> None:
-    model = script(plan(("one", "done")), {"text": "ok"}, {"text": "hello"}, plan(("two", "active")), {"text": "hm"})
-    talk = desk(model).conversation()
-    first = talk.run_goal("Do one thing")
-    talk.ask("thank you")
-    second = talk.run_goal("Do another")
-    assert (first.outcome, second.outcome) == ("done", "stopped")
-    assert (second.steps, second.plan.steps[0].text) == (1, "two")
-    assert not talk.messages()[4].task_runs, "what is said between two runs belongs to none"
-    run = talk.last_run()
-    assert run is not None
-    assert (run.goal, run.id) == ("Do another", second.run)
-
-
-def test_calls_of_one_round_are_one_step(desk: Open, script: Script, notes: Path) -> None:
-    reads = [call("read_document", path="Boat.md")["tool_calls"][0], plan(("one", "done"))["tool_calls"][0]]
-    report = desk(script({"tool_calls": reads}, {"text": "ok"}), notes).conversation().run_goal("Read it")
-    assert (report.outcome, report.steps, [each.path for each in report.files]) == ("done", 1, ["Boat.md"])
-
-
-def test_a_rule_of_the_same_name_as_ours_is_no_harm(desk: Open, script: Script) -> None:
-    opened = desk(script(plan(("one", "done")), {"text": "ok"}))
-    rules = opened.home / "agents" / "default" / "rules"
-    rules.mkdir(parents=True)
-    (rules / "agent-mode.md").write_text("---\ninclude: always\n---\nBe brief.\n")
-    assert opened.conversation().run_goal("Do one thing").outcome == "done"

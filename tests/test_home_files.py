@@ -18,7 +18,7 @@ from tests.conftest import Script
 from recto.api import store_reader
 from recto.api.blocking import open_desk
 from recto.api.store_files import StoreFiles
-from recto.base.home_files import make_private_folder, tighten_home, use_write_ahead_log
+from recto.base.home_files import tighten_home, use_write_ahead_log
 from recto.cli.log import log_bug
 from recto.cli.prompt import HistoryFile
 from recto.vault.document_summary import DocumentSummaries
@@ -70,23 +70,6 @@ def used(home: Path, tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyP
     return home
 
 
-def test_what_is_written_is_for_the_user_alone(used: Path, run: Run) -> None:  # noqa: F811
-    run("config", "set", "model", "openai:x")
-    run("vault", "search", "mast", "--vault", "notes")
-    names = {path.name for path in used.rglob("*")}
-    assert names >= {"recto.db", "search.db", "catalog.db", "config.toml", "crash.log", "agent.toml", "servers"}
-    assert open_to_others(used) == {}
-
-
-def test_while_it_is_open_the_files_beside_the_databases_are_private_too(home: Path, script: Script) -> None:
-    with open_desk(model=script({"text": "Yes."})) as desk:
-        desk.conversation().ask("hello")
-        desk.search("hello", complete=True)
-        names = {path.name for path in home.iterdir()}
-        assert names >= {"recto.db-wal", "recto.db-shm", "search.db-wal"}
-        assert open_to_others(home) == {}
-
-
 def loosen(home: Path) -> None:
     for path in (home, *home.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
@@ -123,19 +106,6 @@ def test_what_is_not_rectos_own_is_left_alone(home: Path, tmp_path: Path) -> Non
     assert mode(script) == 0o700, "a program stays one"
 
 
-def test_a_folder_for_everybody_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    public, user = tmp_path / "public", tmp_path / "user"
-    public.mkdir()
-    public.chmod(0o1777)
-    user.mkdir()
-    monkeypatch.setenv("HOME", str(user))
-    for folder in (public, user):
-        (folder / "recto.db").write_text("")
-        tighten_home(folder)
-        assert mode(folder / "recto.db") == 0o600
-    assert (mode(public), mode(user)) == (0o1777, 0o755)
-
-
 def test_a_disk_without_modes_is_no_error(used: Path, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     loosen(used)
 
@@ -146,11 +116,6 @@ def test_a_disk_without_modes_is_no_error(used: Path, script: Script, monkeypatc
     tighten_home(used)
     with open_desk(model=script({"text": "Yes."})) as desk:
         assert desk.conversation().ask("hello").text == "Yes."
-
-
-def test_missing_folders_above_are_made_private(tmp_path: Path) -> None:
-    make_private_folder(tmp_path / "a/b/c")
-    assert {mode(tmp_path / name) for name in ("a", "a/b", "a/b/c")} == {0o700}
 
 
 def test_a_file_that_another_process_creates_at_the_same_time_is_waited_for(tmp_path: Path) -> None:
@@ -178,13 +143,6 @@ def test_a_file_that_another_process_creates_at_the_same_time_is_waited_for(tmp_
         other.execute("COMMIT")
         waiting.join(30)
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-
-def test_another_failure_is_not_waited_for(tmp_path: Path) -> None:
-    path = tmp_path / "search.db"
-    path.write_bytes(b"no database at all, but long enough to be read as one" * 40)
-    with closing(sqlite3.connect(path)) as db, pytest.raises(sqlite3.DatabaseError, match="not a database"):
-        use_write_ahead_log(db, 30)
 
 
 # -- who creates files

@@ -42,12 +42,6 @@ def test_the_same_list_is_stored_once(talk: Talk) -> None:
     assert texts(talk) == ["How long is she?", "7 metres.", "How wide?"]
 
 
-def test_a_list_that_is_shorter_than_the_conversation_changes_nothing(talk: Talk) -> None:
-    talk.extend([*HISTORY, {"role": "user", "content": "How wide?"}])
-    assert talk.extend(HISTORY) == recto.ExtendedPath(0)
-    assert len(texts(talk)) == 3
-
-
 def test_a_message_that_differs_is_a_branch_and_both_stay(talk: Talk) -> None:
     talk.extend([*HISTORY, {"role": "user", "content": "How wide?"}])
     edited = [*HISTORY, {"role": "user", "content": "How deep?"}]
@@ -93,14 +87,6 @@ def test_a_reply_is_stored_with_its_usage(talk: Talk) -> None:
     ]
 
 
-def test_a_reply_may_be_a_text_or_what_anthropic_gives(talk: Talk) -> None:
-    assert talk.record(talk.prepare("One?"), "First.").text == "First."
-    usage = {"input_tokens": 9, "output_tokens": 3}
-    block = {"type": "text", "text": "Second."}
-    given = {"type": "message", "role": "assistant", "content": [block], "stop_reason": "end_turn", "usage": usage}
-    assert talk.record(talk.prepare("Two?"), given).usage.input == 9
-
-
 @pytest.mark.parametrize("wrong", [None, 7, {"choices": "no"}, {"hello": 1}])
 def test_what_is_no_reply_is_refused_and_can_be_given_again(talk: Talk, wrong: Any) -> None:
     prepared = talk.prepare("One?")
@@ -119,15 +105,6 @@ def test_tool_calls_wait_for_their_results(talk: Talk) -> None:
     prepared = talk.prepare([recto.ToolResult("c1", "read", "all is well")], tools=[TOOL])
     assert prepared.messages[-1] == {"role": "tool", "tool_call_id": "c1", "content": "all is well"}
     assert talk.record(prepared, "All is well.").text == "All is well."
-
-
-def test_results_may_come_with_the_whole_list(talk: Talk) -> None:
-    asked = {"role": "user", "content": "Read it."}
-    called = {"role": "assistant", "content": None, "tool_calls": [CALL]}
-    result = {"role": "tool", "tool_call_id": "c1", "content": "all is well"}
-    talk.record(talk.prepare("Read it.", tools=[TOOL]), reply("", tool_calls=[CALL]))
-    assert talk.extend([asked, called, result]).stored == 1
-    assert talk.prepare(tools=[TOOL]).messages[-3:] == [asked, called, result]
 
 
 def test_a_full_window_is_compacted_without_a_model(talk: Talk) -> None:
@@ -170,26 +147,3 @@ def test_a_summarizer_that_fails_is_noted_and_sentences_are_chosen(talk: Talk) -
     assert block is not None
     assert block.made_by == "extractive"
     assert any("the summarizer failed: OSError: no network" in note for note in block.notes)
-
-
-def test_a_late_reply_is_a_branch_beside_what_came_since(talk: Talk) -> None:
-    first = talk.prepare("One?")
-    second = talk.prepare("Or rather two?")
-    talk.record(second, "Two.")
-    talk.record(first, "One.")
-    assert texts(talk) == ["One?", "Or rather two?", "Two."]
-    assert {each.message.text for each in talk.branches()} == {"Two.", "One."}
-
-
-@pytest.mark.parametrize("wrong", ["hello", 7, [7], [{"role": "pirate", "content": "x"}]])
-def test_what_is_no_list_of_messages_is_refused(talk: Talk, wrong: Any) -> None:
-    with pytest.raises(recto.Invalid):
-        talk.extend(wrong)
-    assert talk.id is None
-
-
-def test_a_picture_of_the_caller_is_kept_in_the_store(desk: Open, script: Script) -> None:
-    talk = desk(script({"text": "x"}, attachments=True)).conversation()
-    url = {"type": "image_url", "image_url": {"url": "data:image/png;base64,dGVzdA=="}}
-    talk.extend([{"role": "user", "content": [{"type": "text", "text": "What is it?"}, url]}])
-    assert talk.prepare().messages[-1]["content"] == [{"type": "text", "text": "What is it?"}, url]

@@ -11,7 +11,7 @@ from tests.conftest import Script
 from recto.agents.agent_file import agent_specs
 from recto.agents.agents import Agents
 from recto.api.blocking import open_desk
-from recto.errors import Invalid, NotFound
+from recto.errors import Invalid
 from recto.settings import settings
 from recto.settings.file import set_setting
 from recto.settings.project_access import CAPS, FREE, NEEDS_TRUST, ONLY_STRICTER
@@ -273,11 +273,3 @@ def test_without_trust_the_chat_goes_on_and_tells(home: Path, project: Path, scr
     trust(home, project, "model")
     with open_desk(home=home, project=project) as desk:
         assert desk.conversation().ask("hello").text == "Theirs."
-
-
-def test_a_name_that_needs_no_trust_is_told(home: Path, project: Path) -> None:
-    says(project, 'model = "openai:a"\nsystem_prompt = "b"\n')
-    with pytest.raises(NotFound, match="sets no system_prompt that needs trust; what needs trust: model"):
-        trust(home, project, "system_prompt")
-    with pytest.raises(NotFound, match="there is no project here"):
-        Agents(home, None).trust_settings()

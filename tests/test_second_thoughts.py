@@ -8,7 +8,6 @@ from tests.conftest import Open, Script
 from recto.api.blocking import Desk, Talk
 from recto.chat.blocks import File, Image
 from recto.errors import Invalid, NotFound, Unreachable
-from recto.events import Appended, Referenced, Sent
 
 
 @pytest.fixture
@@ -37,11 +36,6 @@ def test_an_edited_message_is_a_branch_beside_the_old_one(talk: Talk) -> None:
     assert [end.message.text for end in talk.branches()] == ["Reply 3.", "Reply 2."]
     talk.fork(before[3].id)
     assert talk.messages() == before
-
-
-def test_the_first_message_can_be_edited(talk: Talk) -> None:
-    talk.edit("1", "another beginning")
-    assert texts(talk) == ["another beginning", "Reply 3."]
 
 
 def test_an_edited_message_keeps_its_attachments(opened: Desk, tmp_path: Path) -> None:
@@ -86,15 +80,6 @@ def test_a_new_reply_gets_the_same_window_and_the_message_is_stored_once(talk: T
     assert talk.ask("third").text == "Reply 4."
 
 
-def test_another_model_may_reply_again(talk: Talk, script: Script) -> None:
-    other = script({"text": "Said by another."})
-    assert talk.regenerate(model=other).text == "Said by another."
-    assert talk.messages()[-1].model != talk.messages()[1].model
-    assert talk.ask("third").text == "Reply 3.", "for one reply only"
-    with pytest.raises(Invalid, match="takes no attachments"):
-        talk.regenerate(attachments=("notes.txt",))
-
-
 def test_a_new_reply_that_cannot_be_had_changes_nothing(talk: Talk, script: Script) -> None:
     before, ends = talk.messages(), talk.branches()
     with pytest.raises(NotFound, match="nosuch"):
@@ -106,23 +91,6 @@ def test_a_new_reply_that_cannot_be_had_changes_nothing(talk: Talk, script: Scri
     assert talk.branches() == ends
     assert talk.ask("third").text == "Reply 3."
     assert texts(talk) == ["first", "Reply 1.", "second", "Reply 2.", "third", "Reply 3."]
-
-
-def test_a_new_reply_that_is_stopped_before_it_begins_changes_nothing(talk: Talk, script: Script) -> None:
-    before = talk.messages()
-    events = talk.stream_regenerate(model=script({"text": "late", "hang_s": 60}))
-    next(event for event in events if isinstance(event, Sent))
-    events.close()
-    assert talk.messages() == before
-
-
-def test_a_pinned_conversation_stays_as_it_is_where_no_new_reply_comes(talk: Talk) -> None:
-    talk.pin("#2")
-    before, ends = talk.messages(), talk.branches()
-    with pytest.raises(NotFound, match="nosuch"):
-        talk.regenerate(model="nosuch:model")
-    assert talk.messages() == before
-    assert talk.branches() == ends
 
 
 def test_an_edited_message_that_is_not_sent_is_kept_beside_the_path(talk: Talk) -> None:
@@ -143,44 +111,3 @@ def test_a_message_without_a_reply_gets_one(desk: Open, script: Script) -> None:
         talk.ask("hello?")
     assert talk.regenerate().text == "Here I am."
     assert texts(talk) == ["hello?", "Here I am."]
-
-
-def test_a_new_reply_tells_the_documents_of_its_message(desk: Open, script: Script, tmp_path: Path) -> None:
-    vault = tmp_path / "notes"
-    vault.mkdir()
-    (vault / "Mast.md").write_text("# Mast\n\nIt is 14 metres tall.\n")
-    talk = desk(script({"text": "Tall."}), vault).conversation()
-    first = talk.ask("How tall is [[Mast]]?")
-    events = list(talk.stream_regenerate())
-    assert [event.message.references for event in events if isinstance(event, Referenced)] == [first.references]
-    assert not any(isinstance(event, Appended) for event in events)
-    assert talk.regenerate().references == first.references
-
-
-def test_a_new_reply_runs_its_tools_anew(desk: Open, script: Script, tmp_path: Path) -> None:
-    vault = tmp_path / "notes"
-    vault.mkdir()
-    (vault / "Mast.md").write_text("# Mast\n\nIt is 14 metres tall.\n")
-    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Mast.md"}}]}
-    talk = desk(script(call, {"text": "Tall."}, call, {"text": "Very tall."}), vault).conversation()
-    assert talk.ask("How tall is it?").text == "Tall."
-    before = talk.messages()
-    assert talk.regenerate().text == "Very tall."
-    after = talk.messages()
-    assert [message.role for message in after] == ["user", "assistant", "tool", "assistant"]
-    assert after[0] == before[0]
-    assert {message.id for message in after[1:]}.isdisjoint(message.id for message in before)
-
-
-def test_a_new_reply_after_a_compaction_keeps_its_summary(desk: Open, script: Script) -> None:
-    steps = [{"text": "ok"}, {"text": "They talked of masts.", "when": "summary"}]
-    talk = desk(script(*steps, limit=1200)).conversation()
-    while talk.compaction() is None or talk.messages(limit=1)[0].compaction:
-        talk.ask("word " * 90)
-    block, asked = talk.compaction(), [message for message in talk.messages() if message.role == "user"][-1]
-    talk.regenerate()
-    again = talk.compaction()
-    assert block
-    assert again
-    assert (block.summary, block.last) == (again.summary, again.last)
-    assert [message for message in talk.messages() if message.role == "user"][-1] == asked

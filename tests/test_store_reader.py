@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from tests.conftest import Open, Script
@@ -43,22 +42,6 @@ def test_a_message_is_found_by_id_and_by_number(talk: Talk) -> None:
             reader.message(said[0].id, "1")
 
 
-def test_numbers_are_those_of_the_path(talk: Talk) -> None:
-    first, reply, second, last = talk.messages()
-    assert talk.numbered([first.id, last.id, last.request, talk.id]) == ["#1", "#4", "#4", "#2"]
-    talk.fork("#2")
-    assert talk.numbered(f"{reply.id} {second.id}") == f"#2 {second.id}", "what is on another branch has no number"
-    talk.ask("another second")
-    third = talk.messages()[2]
-    assert talk.numbered([third.id, second.id]) == ["#3", second.id]
-
-
-def test_a_compaction_has_no_number(talk: Talk) -> None:
-    talk.clear()
-    assert talk.head is not None
-    assert talk.numbered(talk.head) == talk.head
-
-
 def test_a_request_is_named_in_many_ways(talk: Talk) -> None:
     first, _, second, last = talk.messages()
     with open_reader() as reader:
@@ -67,11 +50,6 @@ def test_a_request_is_named_in_many_ways(talk: Talk) -> None:
         assert reader.record("previous").message == first.id
         assert reader.compare("#2", "#4") == reader.compare("last")
         assert dict(reader.verify(["#2", "#4"])) == {reader.request_id("#2"): None, last.request: None}
-
-
-def test_an_empty_store_has_no_conversation(tmp_path: Path) -> None:
-    with open_reader() as reader, pytest.raises(NotFound, match="no conversation yet"):
-        reader.record()
 
 
 def test_a_look_up_starts_no_engine(talk: Talk) -> None:
@@ -97,15 +75,6 @@ def test_ids_can_be_named_by_their_beginning(talk: Talk) -> None:
             reader.conversation(talk.id[:2] + "A")
     assert talk.message(first.id[:24]) == first
     assert [message.id for message in talk.messages(since=reply.id[:25])] == [each.id for each in talk.messages()[1:]]
-
-
-def test_a_beginning_of_several_ids_lists_them(talk: Talk) -> None:
-    assert talk.id
-    with open_reader() as reader:
-        with pytest.raises(Invalid, match=f"begins several ids: .*{talk.id}; write more of the one you mean"):
-            reader.conversation(talk.id[:4])
-        with pytest.raises(Invalid, match="…; write more"):
-            reader.message(talk.id[:4])
 
 
 def test_a_conversation_is_found_by_its_title(talk: Talk, desk: Open, script: Script) -> None:

@@ -19,11 +19,6 @@ def test_words_may_come_in_any_order() -> None:
     assert best("meeting spring", "spring meeting", "spring", "meeting") == ["spring meeting"]
 
 
-def test_signs_are_letters_like_others() -> None:
-    assert best("c++ [", "c++ [draft]", "c plus") == ["c++ [draft]"]
-    assert best("^]\\-", "a^]\\-b", "x") == ["a^]\\-b"]
-
-
 def test_what_is_looked_up_before_it_is_asked_for_is_there_at_once() -> None:
     asked: list[int] = []
 

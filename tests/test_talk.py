@@ -1,7 +1,6 @@
 """What a conversation tells about itself and lets be changed, through the door."""
 
 import asyncio
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -28,12 +27,6 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def talk(home: Path, desk: Open, script: Script) -> Talk:
     return desk(script({"text": "Yes."})).conversation()
-
-
-def test_a_talk_has_a_name_once_it_is_stored(talk: Talk) -> None:
-    assert (talk.number, talk.name) == (None, "a new conversation")
-    talk.ask("hello")
-    assert (talk.number, talk.name) == (1, "conversation #1")
 
 
 def test_sources_are_added_all_or_none(talk: Talk) -> None:
@@ -64,15 +57,6 @@ def test_an_include_mode_is_written_into_the_agents_file(talk: Talk, home: Path)
         talk.set_include("rule:style", "sometimes")
 
 
-def test_a_tool_of_nobody_can_neither_be_allowed_nor_asked_for(talk: Talk) -> None:
-    with pytest.raises(NotFound, match="the servers are: recto"):
-        talk.allow("harbour/berth")
-    with pytest.raises(NotFound, match="there is no tool"):
-        talk.ask_again("harbour/berth")
-    talk.allow("recto/read_document")
-    assert talk.ask_again("recto/read_document").asks
-
-
 def test_a_transcript_tells_what_is_still_sent(talk: Talk) -> None:
     for text in ("first", "second"):
         talk.ask(text)
@@ -82,22 +66,6 @@ def test_a_transcript_tells_what_is_still_sent(talk: Talk) -> None:
     said = [entry for entry in talk.transcript() if not entry.message.compaction]
     assert [entry.active for entry in said] == [False, False, False, False, True, True]
     assert [entry.message.text for entry in talk.transcript(limit=2)] == ["third", "Yes."]
-
-
-def test_stats_are_values_and_json(talk: Talk) -> None:
-    talk.ask("hello")
-    stats = talk.stats()
-    assert (stats.said.messages, stats.totals.requests, stats.strategy) == (2, 1, "summarize")
-    assert json.loads(json.dumps(stats.to_json()))["conversation"] == talk.id
-
-
-def test_a_message_that_is_not_there_is_told(talk: Talk) -> None:
-    with pytest.raises(NotFound, match="which has none yet"):
-        talk.message("#1")
-    talk.ask("hello")
-    assert talk.message("1").text == "hello"
-    with pytest.raises(NotFound, match="conversation #1 has no message #7"):
-        talk.pin("#7")
 
 
 def test_stopping_while_a_question_waits_stays_a_stop() -> None:
@@ -133,39 +101,6 @@ def test_alternatives_are_what_stands_in_a_messages_place_on_other_branches(desk
     assert talk.alternatives([edited.id])[edited.id] == (edited.id,)
 
 
-def test_a_compaction_between_them_does_not_part_alternatives(desk: Open, script: Script) -> None:
-    talk = desk(script({"text": "fine"})).conversation()
-    for number in range(8):
-        talk.ask(f"message {number}")
-    last = talk.messages()[-1]
-    talk.pin("#1")
-    again = talk.regenerate().message
-    assert talk.alternatives([again.id])[again.id] == (last.id, again.id)
-
-
-def test_a_switch_goes_to_the_newest_end_of_a_branch(desk: Open, script: Script) -> None:
-    talk = desk(script({"text": "one"}, {"text": "two"}, {"text": "three"})).conversation()
-    first = talk.ask("hello").message
-    talk.ask("and on")
-    end = talk.head
-    talk.edit("#1", "good day")
-    assert talk.switch(first.id) == end
-    assert [message.text for message in talk.messages()][:2] == ["hello", "one"]
-    with pytest.raises(NotFound):
-        talk.switch("#99")
-
-
-def test_the_stored_head_tells_what_another_client_did(desk: Open, script: Script) -> None:
-    opened = desk(script({"text": "fine"}))
-    talk = opened.conversation()
-    assert talk.stored_head() == (None, False)
-    talk.ask("hello")
-    assert talk.stored_head() == (talk.head, False)
-    other = opened.conversation(talk.id)
-    other.ask("from elsewhere")
-    assert talk.stored_head() == (other.head, False) != (talk.head, False)
-
-
 def test_an_attachment_is_read_back(desk: Open, script: Script, tmp_path: Path) -> None:
     opened = desk(script({"text": "seen"}))
     (tmp_path / "dot.gif").write_bytes(b"GIF89a\x01\x00\x01\x00\x00\x00\x00;")
@@ -189,17 +124,6 @@ def test_the_text_of_any_pick_is_read_as_it_was_sent(talk: Talk, desk: Open) -> 
             opened.sent_pick(reply.request_id, section, place)
     with pytest.raises(NotFound, match="is not kept alone"):
         opened.sent_pick(reply.request_id, "message", 0)
-
-
-def test_messages_before_one_are_read_from_there(talk: Talk) -> None:
-    for number in range(4):
-        talk.ask(f"message {number}")
-    fifth = talk.messages()[4]
-    assert [message.said for message in talk.messages(before=fifth.id, limit=2)] == [3, 4]
-    assert [message.said for message in talk.path("#3")] == [2, 1]
-    other = talk.edit("#5", "another").message
-    assert [entry.message.said for entry in talk.transcript(before=fifth.id, limit=1)] == [4]
-    assert other.said == 6
 
 
 def test_a_desk_takes_other_notes_and_another_model_for_new_conversations(

@@ -2,15 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.base.text import REPLACEMENT, clean, kept_text_caches, text_cache, trim_text_caches, without_key
+from recto.base.text import REPLACEMENT, clean, text_cache, trim_text_caches, without_key
 
 
 def test_nul_and_lone_surrogates_become_replacement_characters() -> None:
     assert clean("a\x00b\ud800c") == (f"a{REPLACEMENT}b{REPLACEMENT}c", 2)
-
-
-def test_invalid_bytes_are_replaced_one_by_one_and_counted() -> None:
-    assert clean(b"caf\xc3\xa9 \xff\xfe!") == (f"café {REPLACEMENT}{REPLACEMENT}!", 2)
 
 
 @given(st.binary() | st.text(st.characters(codec=None)))
@@ -50,11 +46,6 @@ def test_nothing_of_a_key_is_left(told: str) -> None:
     assert "EFGH" not in left
 
 
-@pytest.mark.parametrize("told", ["the project sk-1 is not yours", "ask the skipper...", "", "a" * 100, "... and more"])
-def test_a_text_without_the_key_stays_as_it_is(told: str) -> None:
-    assert without_key(told, KEY) == told
-
-
 @pytest.mark.parametrize("key", [None, "", "test", "sk-1234"])
 def test_what_is_too_short_for_a_key_tears_no_words_apart(key: str | None) -> None:
     told = "a test of sk-1234 for testers"
@@ -83,21 +74,3 @@ def test_a_text_cache_forgets_what_a_large_compaction_read_and_keeps_what_a_smal
     trim_text_caches()
     assert length("once") == 4
     assert read.count("once") == 2, "thousands are not"
-
-
-def test_a_text_cache_is_kept_over_several_compactions_of_the_same_texts() -> None:
-    read = []
-
-    @text_cache(4096)
-    def words(text: str) -> int:
-        read.append(text)
-        return len(text.split())
-
-    with kept_text_caches():
-        for _ in range(2):
-            for number in range(1000):
-                words(f"text {number}")
-            trim_text_caches()
-        assert len(read) == 1000
-    words("text 1")
-    assert len(read) == 1001

@@ -39,28 +39,6 @@ def test_the_last_outcome_of_a_command_counts_and_the_latest_task() -> None:
     assert state.outcomes == {"pytest": {"88", "passed", "3.10"}}
 
 
-def test_commands_in_fences_are_read_like_calls() -> None:
-    state = state_of(
-        [
-            said("user", "Mend it."),
-            said("assistant", "First a file.\n```\ncreate run.py\n```"),
-            said("user", "[File: /repo/run.py (1 lines total)]"),
-            said("assistant", "```\npython run.py\n```"),
-            said("user", "ValueError: no clock"),
-            said("assistant", "I see."),
-        ]
-    )
-    assert state.task == "Mend it."
-    assert state.files == {"run.py"}
-    assert state.outcomes == {"python": {"ValueError", "clock"}}
-
-
-def test_a_task_that_comes_instead_of_an_answer_is_no_output() -> None:
-    asked = "We're currently solving the following issue. ISSUE: The bell is late."
-    state = state_of([said("user", "Mend it."), said("assistant", "```\nsubmit\n```"), said("user", asked)] * 2)
-    assert "The bell is late." in state.task
-
-
 def test_a_command_family_is_its_program_and_subcommand() -> None:
     assert family_of("git commit -am 'x'") == "git commit"
     assert family_of("pytest -q tests/a.py") == "pytest"
@@ -75,11 +53,6 @@ def test_an_outcome_is_named_beside_its_command() -> None:
     assert found.share == 1
     apart = named(STATE, "pytest -q\nsomething else\n#9 88 passed")
     assert (apart.task_named, apart.files_named, apart.outcomes_named) == (0, 0, 0)
-
-
-def test_a_task_is_named_by_a_message_that_is_still_sent() -> None:
-    assert named(STATE, "", [f"[7] {STATE.task} Please."]).task_named == 1
-    assert named(STATE, "", ["Mend the bell."]).task_named == 0
 
 
 def test_a_run_that_was_made_up_is_the_same_again_and_has_its_calls_answered() -> None:

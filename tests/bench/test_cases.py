@@ -13,10 +13,6 @@ def made() -> list[Case]:
     return list(cases(80, WINDOW))
 
 
-def test_the_same_seed_gives_the_same_conversation(made: list[Case]) -> None:
-    assert made[:3] == list(cases(3, WINDOW))
-
-
 def test_none_of_them_fits(made: list[Case]) -> None:
     assert all(weights(case.wire("")) > WINDOW for case in made)
 

@@ -3,15 +3,9 @@
 from collections.abc import Callable, Sequence
 
 import pytest
-from bench.extractive import chat, covered, ends_of, invented, judge, parts, repeated, sentences_of
+from bench.extractive import chat, covered, ends_of, invented, judge, sentences_of
 from bench.planted import Chat, Statement, Turn
 from bench.wire import tokens
-
-
-def test_parts_make_up_the_whole() -> None:
-    whole = chat(2, 2_500)
-    assert tuple(turn for part in parts(whole) for turn in part) == whole.turns
-
 
 TALK = Chat(
     "planning",
@@ -32,10 +26,6 @@ def test_a_summary_with_the_former_value_alone_is_outdated() -> None:
 def test_names_and_numbers_that_nobody_said_are_inventions() -> None:
     assert invented(TALK.text, "The opening in Graz is on 9 June.") == set()
     assert invented(TALK.text, "The opening in Linz costs 40 euros.") == {"Linz", "40"}
-
-
-def test_each_repetition_of_a_sentence_is_counted() -> None:
-    assert repeated("The hall is red.\nThe hall is red. The hall is red!\nThe door is blue.") == 2
 
 
 def test_a_period_is_covered_if_the_summary_has_something_of_it() -> None:

@@ -1,5 +1,6 @@
 """What the benchmark calls a request that goes wrong."""
 
+import pytest
 from bench.judge import Verdict, holds, judge, unpaired
 from bench.wire import Wire
 
@@ -19,31 +20,22 @@ def said(role: str, text: str) -> Wire:
     return {"role": role, "content": text}
 
 
-def test_calls_that_are_answered_at_once_are_paired() -> None:
-    assert unpaired([said("user", "hm?"), call("a", "b"), result("b"), result("a"), said("assistant", "so")]) == (0, 0)
+@pytest.mark.parametrize(
+    ("messages", "loose", "unanswered"),
+    [
+        ([said("user", "hm?"), call("a", "b"), result("b"), result("a"), said("assistant", "so")], 0, 0),
+        ([result("a"), said("user", "hm?")], 1, 0),
+        ([call("a"), said("user", "hm?"), result("a")], 1, 1),
+        ([said("user", "hm?"), call("a", "b"), result("a")], 0, 1),
+        ([call("a"), result("a"), result("a")], 1, 0),
+    ],
+)
+def test_results_belong_right_after_their_calls(messages: list[Wire], loose: int, unanswered: int) -> None:
+    assert unpaired(messages) == (loose, unanswered)
 
 
-def test_a_result_without_its_call_is_loose() -> None:
-    assert unpaired([result("a"), said("user", "hm?")]) == (1, 0)
-
-
-def test_a_result_that_comes_after_somebody_else_spoke_is_loose_and_its_call_open() -> None:
-    assert unpaired([call("a"), said("user", "hm?"), result("a")]) == (1, 1)
-
-
-def test_a_call_at_the_end_is_open() -> None:
-    assert unpaired([said("user", "hm?"), call("a", "b"), result("a")]) == (0, 1)
-
-
-def test_a_second_result_of_one_call_is_loose() -> None:
-    assert unpaired([call("a"), result("a"), result("a")]) == (1, 0)
-
-
-def test_a_question_is_known_by_its_beginning() -> None:
+def test_a_question_is_known_by_its_beginning_where_the_user_asks_it() -> None:
     assert holds([said("user", f"documents first\n\n{QUESTION[:70]} [cut]")], QUESTION)
-
-
-def test_a_question_that_only_the_assistant_repeats_is_lost() -> None:
     assert not holds([said("assistant", QUESTION), said("user", "and?")], QUESTION)
 
 

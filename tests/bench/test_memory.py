@@ -21,15 +21,3 @@ def test_facts_are_learned_and_chatter_is_not() -> None:
     assert learned > 0.9
     assert junk == 0
     assert count >= 54
-
-
-def test_a_recall_is_timed(tmp_path: Path) -> None:
-    taken, worked = memory.recall_times(tmp_path / "home", 50)
-    assert len(taken.seconds) == len(worked.seconds) > 0
-    assert taken.p95 > 0
-
-
-def test_a_model_that_points_to_everything_teaches_no_junk() -> None:
-    learned, junk, _ = memory.learned_by_itself(60, 300, memory.pointed_to)
-    assert learned > 0.8
-    assert junk <= 0.05

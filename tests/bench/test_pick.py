@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.pick import Outcome, _by_meaning, _hands, _limited, _ours, _plain, weight
+from bench.pick import Outcome, _by_meaning, _hands, _ours, _plain
 from bench.pick_data import SORTS, Message, filled, groups, messages, sources
 
-from bench import pick_fit
 from recto.search.text_vectors import TextVectors
-from recto.sources.candidates import COMBINED_WEIGHTS, KEYWORD_WEIGHTS, RelevanceWeights
 from recto.sources.chooser import Chooser
 from recto.sources.source import SourceId, Tool
 
@@ -37,12 +35,6 @@ def test_every_message_is_asked_once_and_needs_what_is_there() -> None:
     for message in messages():
         assert message.right | message.harmless <= known
         assert bool(message.right) == (message.sort != "nothing")
-
-
-def test_half_is_held_out_of_every_sort() -> None:
-    for sort in SORTS:
-        of = [message.is_held_out for message in messages() if message.sort == sort]
-        assert 0.3 <= sum(of) / len(of) <= 0.7, sort
 
 
 @pytest.mark.parametrize("size", [500, 5000])
@@ -72,17 +64,6 @@ def test_an_outcome_counts_what_is_right_wrong_harmless_and_for_nothing() -> Non
     assert outcome.tokens == 90
 
 
-def test_the_limits_of_a_peer_are_those_of_the_seed() -> None:
-    ids = [SourceId("rule", str(number)) for number in range(8)]
-    scores = dict(zip(ids, [0.9, 0.8, 0.75, 0.74, 0.73, 0.71, 0.4, 0.2], strict=True))
-    assert _limited(ids, scores, 5, 0.3, 0.7) == ids[:6]
-
-
-def test_a_tool_weighs_what_is_sent_of_it() -> None:
-    small, large = Tool("a", "b", {}), Tool("a", "b", {"properties": {"path": {"description": "Where it lies"}}})
-    assert 0 < weight(small) < weight(large)
-
-
 class Letters:
     name = key = "letters"
 
@@ -107,35 +88,3 @@ def test_every_way_of_choosing_answers(tmp_path_factory: pytest.TempPathFactory)
 
 
 # -- fitting
-
-
-def test_a_scale_puts_its_anchors_where_they_belong() -> None:
-    for weights in (COMBINED_WEIGHTS, KEYWORD_WEIGHTS):
-        assert weights.score(0.0) == 0
-        assert 0.9 < weights.score(30.0) <= 1
-        assert weights.scores(np.array([0.0, 5.0])).tolist() == [weights.score(0.0), weights.score(5.0)]
-
-
-def test_newton_finds_the_weights_that_made_the_data() -> None:
-    random = np.random.default_rng(1)
-    rows = np.stack([np.ones(4000), random.normal(size=4000)], axis=1)
-    target = (random.random(4000) < 1 / (1 + np.exp(-(rows @ np.array([-1.0, 2.0]))))).astype(float)
-    found = pick_fit._newton(2, lambda now: pick_fit._logistic(now, rows, target))
-    assert found == pytest.approx([-1.0, 2.0], abs=0.2)
-
-
-def test_the_right_one_is_pulled_to_the_front() -> None:
-    random = np.random.default_rng(2)
-    groups = []
-    for _ in range(200):
-        rows = random.normal(size=(30, 2))
-        right = np.zeros(30, dtype=bool)
-        right[int(np.argmax(3 * rows[:, 0] + random.gumbel(size=30)))] = True
-        groups.append((rows, right))
-    found = pick_fit._newton(2, lambda now: pick_fit._pull(groups, now))
-    assert found == pytest.approx([3.0, 0.0], abs=0.5)
-
-
-def test_weights_are_named_as_the_fit_names_them() -> None:
-    assert set(pick_fit.WORDS_ONLY) < set(pick_fit.NAMES)
-    assert RelevanceWeights(**dict.fromkeys(pick_fit.NAMES, 1.0)).similarity == 1.0

@@ -16,14 +16,6 @@ def test_a_conversation_is_the_same_again_and_has_one_statement_of_every_sort(ki
     assert not re.search(r"\{[a-z]+2?\}", made.text)
 
 
-def test_statements_are_spread_over_a_conversation() -> None:
-    made = chat("planning", 1, 20_000)
-    at = [place for place, turn in enumerate(made.turns) if turn.statements]
-    third = len(made.turns) // 3
-    assert min(at) < third < max(at)
-    assert sum(third < place < 2 * third for place in at) >= 2
-
-
 def test_a_corrected_value_was_said_before() -> None:
     made = chat("german", 5, 6_000)
     [corrected] = [each for each in made.statements if each.sort == "correction"]
@@ -60,11 +52,3 @@ def test_a_former_value_alone_is_outdated() -> None:
     assert is_outdated(OPENING, "The opening is on 3 May.")
     assert not is_outdated(OPENING, "The opening is on 3 May.\nIt has moved to 9 June.")
     assert not is_outdated(OPENING, "Rent is due on 3 May.")
-
-
-def test_a_former_value_is_known_by_what_was_said_with_it() -> None:
-    chairs = Statement(
-        "correction", ("630", "chairs"), was="757", earlier="How many?\n757, I counted them this morning."
-    )
-    assert is_outdated(chairs, "User: 757, I counted them this morning.")
-    assert not is_outdated(chairs, "User: The bill is 757 in all.")

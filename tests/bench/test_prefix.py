@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bench.prefix import UNIT, Bill, PrefixCache, common, total
+from bench.prefix import UNIT, Bill, PrefixCache, total
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,12 +27,6 @@ def test_what_is_read_is_the_longest_beginning_of_any_earlier_request_in_whole_u
         assert cached.send(request) == Bill(len(flat(request)), longest // UNIT * UNIT)
 
 
-def test_a_request_sent_twice_is_read_but_for_its_last_part_of_a_unit() -> None:
-    cached = PrefixCache(lambda which: MESSAGES[which])
-    cached.send([2, 0])
-    assert cached.send([2, 0]) == Bill(233, 128)
-
-
 def test_reading_costs_a_tenth_and_everything_else_is_written() -> None:
     assert Bill(1_000, 800).cost() == 80 + 250
     assert Bill(1_000, 800).cost(write=1.0) == 80 + 200
@@ -41,8 +35,3 @@ def test_reading_costs_a_tenth_and_everything_else_is_written() -> None:
 def test_bills_add_up() -> None:
     assert total([Bill(100, 0), Bill(300, 200)]) == Bill(400, 200)
     assert total([Bill(100, 0), Bill(300, 200)]).hit_rate == 0.5
-
-
-def test_common_beginnings() -> None:
-    assert common((1, 2, 3), (1, 2, 4, 5)) == 2
-    assert common((), (1,)) == 0

@@ -4,7 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from bench.record import CHOSEN, CONSIDERED, REFERENCES, RULES, TOOLS, TURNS, main, measure, measure_blobs, requests
+from bench.record import CHOSEN, CONSIDERED, REFERENCES, RULES, TOOLS, TURNS, measure, measure_blobs, requests
 from bench.wire import tokens
 
 pytestmark = pytest.mark.untraced
@@ -34,12 +34,3 @@ def test_both_sides_keep_and_prove_the_same_requests(tmp_path: Path) -> None:
     assert len(ours.saved.seconds) == len(theirs.saved.seconds) == 20
     assert ours.bytes > 0
     assert theirs.bytes > len(last.body)
-
-
-def test_the_table_names_its_goals(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.record.QUICK_REQUESTS", 20)
-    main(quick=True)
-    shown = capsys.readouterr().out
-    assert "20 requests of 8k tokens" in shown
-    assert "≤ 5 ms" in shown
-    assert "≥ 1,000" in shown

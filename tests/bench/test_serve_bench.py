@@ -32,6 +32,7 @@ def test_clients_hear_the_upstream_whole_and_word_by_word() -> None:
         asyncio.run(talk())
 
 
+@pytest.mark.slow
 def test_a_managed_conversation_goes_through_the_endpoint(tmp_path: Path) -> None:
     with upstream(WORDS, 0.001) as direct, recto(tmp_path / "home", direct.port, "manage", "recto") as ours:
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from bench.corpus import Speaker
-from bench.steps import BESIDE, REST, STEPS, Ran, Recorder, _Resumed, find, recorded, seconds_by_step
+from bench.steps import BESIDE, REST, STEPS, Ran, find, recorded, seconds_by_step
 from bench.turn import REPLY, Turn, import_history, take_turn
 
 from bench import steps
@@ -15,11 +15,6 @@ from recto.turn import planned_request
 from recto.turn import turn as turns
 
 NAMES = [name for names in STEPS.values() for name in names]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_wrapped_name_exists(name: str) -> None:
-    assert callable(find(name)[2])
 
 
 def test_a_name_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,62 +53,11 @@ def turn(tmp_path: Path, real_embedder: None) -> Iterator[Turn]:
         yield asyncio.run(taken())
 
 
+@pytest.mark.slow
 def test_every_step_of_a_turn_takes_time_and_all_together_as_much_as_the_turn(turn: Turn) -> None:
     assert turn.has_recalled
     assert {step for step, seconds in turn.steps.items() if seconds <= 0} <= {REST}
     assert sum(seconds for step, seconds in turn.steps.items() if step not in BESIDE) == pytest.approx(turn.both)
-
-
-def test_what_is_inside_another_step_counts_for_the_inner_one_alone() -> None:
-    recorder = Recorder()
-    with recorder.inside("store"), recorder.inside("record"):
-        pass
-    assert [each.step for each in recorder.ran] == ["store", "record", "store"]
-    assert all(before.end == after.begin for before, after in zip(recorder.ran, recorder.ran[1:], strict=False))
-
-
-def test_a_coroutine_counts_while_it_runs_not_while_it_waits() -> None:
-    recorder, waits = Recorder(), asyncio.Event()
-
-    async def work() -> str:
-        await waits.wait()
-        return "done"
-
-    async def both() -> str:
-        counting = asyncio.ensure_future(_awaited(_Resumed(recorder, "count", work())))
-        await asyncio.sleep(0)
-        with recorder.inside("store"):
-            waits.set()
-        return await counting
-
-    assert asyncio.run(both()) == "done"
-    assert [each.step for each in recorder.ran] == ["count", "store", "count"]
-
-
-async def _awaited(work: _Resumed) -> str:
-    answer: str = await work
-    return answer
-
-
-def test_an_error_and_a_cancellation_reach_the_coroutine() -> None:
-    seen: list[str] = []
-
-    async def work() -> None:
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            seen.append("cancelled")
-            raise
-
-    async def both() -> None:
-        task = asyncio.ensure_future(_awaited(_Resumed(Recorder(), "count", work())))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(both())
-    assert seen == ["cancelled"]
 
 
 def test_only_what_lies_within_the_spans_counts_and_the_rest_is_what_is_left() -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bench.summary import Job, _judge, _marks
+from bench.summary import Job, _judge
 
 
 def test_a_conversation_is_played_until_it_was_compacted_often_enough(tmp_path: Path) -> None:
@@ -13,11 +13,3 @@ def test_a_conversation_is_played_until_it_was_compacted_often_enough(tmp_path: 
     assert 0.3 < verdict.room_used <= 1
     assert verdict.marks.invented
     assert verdict.marks.true > verdict.marks.invented
-
-
-def test_marks_are_counted_on_true_lines_and_missed_on_invented_ones() -> None:
-    marks = _marks(
-        ["The mast is high.\nIt is BOAT-1 [unverified].", "It is BOAT-2.\nTorn sail [unverified]."],
-        ["BOAT-1", "BOAT-2"],
-    )
-    assert (marks.invented, marks.unmarked, marks.true, marks.true_marked) == (2, 1, 2, 1)

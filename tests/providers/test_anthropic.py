@@ -1,6 +1,5 @@
 """Anthropic's format: golden bytes, laws of the body, and its events."""
 
-import asyncio
 import json
 
 import pytest
@@ -8,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.providers.conftest import OneModel
 
-from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import Block, Compaction, Made, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider, AnthropicReader
 from recto.providers.http import ServerEvent
-from recto.providers.model import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
+from recto.providers.model import CallPart, Done, ReplyPart, TextPart, ThinkingPart
 from recto.sources.source import Tool
 from recto.window.request import (
     MAX_MARKS,
@@ -98,15 +97,6 @@ def test_the_closing_always_has_max_tokens_and_a_budget_below_it(parameters: Par
     assert FORMAT.closing(parameters) == Piece("tail", tail)
 
 
-def test_a_user_message_is_a_list_of_blocks() -> None:
-    [data] = entry("user", Text("What?\n"), Image("image/png", "AAAA"), File("f", "x"))
-    assert data == (
-        b'{"role":"user","content":[{"type":"text","text":"What?\\n"},'
-        b'{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},'
-        b'{"type":"text","text":"File f:\\n```\\nx\\n```"}]}'
-    )
-
-
 def test_an_assistants_own_thinking_goes_back_with_its_signature() -> None:
     blocks = (
         Thinking("Hm.", signature="sig", made=MINE),
@@ -138,17 +128,6 @@ def test_thinking_that_is_not_proven_its_own_stays_out(foreign: Thinking) -> Non
     ]
 
 
-@pytest.mark.parametrize("raw", ["", "{", "[1]", '"x"', "NaN", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000])
-def test_arguments_that_are_no_object_are_sent_as_an_empty_one(raw: str) -> None:
-    [data] = entry("assistant", ToolCall("c", "look", raw))
-    assert json.loads(data)["content"][0]["input"] == {}
-
-
-def test_escaped_half_characters_in_arguments_can_be_sent() -> None:
-    [data] = entry("assistant", ToolCall("c", "look", '{"a": "\\ud83d"}'))
-    assert json.loads(data)["content"][0]["input"] == {"a": "\N{REPLACEMENT CHARACTER}"}
-
-
 def test_the_results_of_a_round_are_one_user_message() -> None:
     results = (
         ToolResult("c1", "look", "a hill"),
@@ -161,14 +140,6 @@ def test_the_results_of_a_round_are_one_user_message() -> None:
         b'{"type":"tool_result","tool_use_id":"c2","content":"too long","is_error":true},'
         b'{"type":"tool_result","tool_use_id":"c3"}]}'
     )
-
-
-def test_ids_of_other_providers_are_made_acceptable_on_both_sides() -> None:
-    [asked] = entry("assistant", ToolCall("functions.look:0", "look", "{}"))
-    [told] = entry("tool", ToolResult("functions.look:0", "look", "x"))
-    id = json.loads(asked)["content"][0]["id"]
-    assert id.isalnum()
-    assert json.loads(told)["content"][0]["tool_use_id"] == id
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "tool"])
@@ -242,15 +213,6 @@ def test_a_tool_and_the_system_text_are_marked_at_their_end() -> None:
     assert FORMAT.mark_place(FORMAT.closing(Parameters())) is None
 
 
-def test_a_message_is_marked_on_its_last_block() -> None:
-    [data] = entry("tool", ToolResult("c1", "look", "a hill"), ToolResult("c2", "wait", ""))
-    first, last = sent(Piece("message", data))["content"]
-    assert (first, last) == (
-        {"type": "tool_result", "tool_use_id": "c1", "content": "a hill"},
-        {"type": "tool_result", "tool_use_id": "c2", **MARK},
-    )
-
-
 def test_thinking_is_never_marked() -> None:
     thought, secret = Thinking('H"m\n\0ä😀', signature="sig", made=MINE), Thinking("", redacted="secret", made=MINE)
     [data] = entry("assistant", thought, Text("Yes."), secret, thought)
@@ -259,15 +221,6 @@ def test_thinking_is_never_marked() -> None:
     assert [before, *after] == [item for item in json.loads(data)["content"] if item["type"] != "text"]
     [data] = entry("assistant", thought, secret)
     assert FORMAT.mark_place(Piece("message", data)) is None
-
-
-def test_of_more_marks_than_the_api_takes_the_last_stay() -> None:
-    [said] = entry("user", Text("Hi"))
-    [thought] = entry("assistant", Thinking("Hm", signature="s", made=MINE))
-    pieces = [Piece("message", data) for data in (said, said, said, said, thought, said, thought)]
-    assert [piece.mark is not None for piece in with_marks(pieces, [6, 5, 5, 4, 3, 2, 1, 0], FORMAT)] == [
-        False, True, True, True, False, True, False
-    ]  # fmt: skip
 
 
 @given(TEXT, TOOLS, ENTRIES, PARAMETERS, st.data())
@@ -320,10 +273,6 @@ def test_usage_counts_all_input_cached_or_not() -> None:
     assert read(first, {"type": "ping"}, *ends("end_turn", output_tokens=7)) == [
         Done("stop", Usage(input=130, output=7, cache_read=100, cache_write=20))
     ]
-
-
-def test_a_server_may_report_no_usage() -> None:
-    assert read(*ends("end_turn")) == [Done("stop", None)]
 
 
 @pytest.mark.parametrize(
@@ -389,34 +338,9 @@ def test_parallel_calls_are_numbered_among_calls_only() -> None:
     ]
 
 
-def test_a_call_that_comes_whole_keeps_its_input() -> None:
-    parts = read(start(0, "tool_use", id="a", name="look", input={"at": "hill"}), stop(0))
-    assert parts == [CallPart(0, "a", "look"), CallPart(0, arguments='{"at":"hill"}')]
-
-
-def test_ids_and_names_become_text_and_a_missing_id_is_made_up() -> None:
-    blocks: list[dict[str, Json]] = [{"id": 7, "name": None}, {"name": "look"}, {"id": None, "name": "look"}]
-    parts = read(*(event for block in blocks for event in (start(0, "tool_use", **block), stop(0))))
-    first, *others = [part for part in parts if isinstance(part, CallPart) and part.id]
-    assert first == CallPart(0, "7", "")
-    assert len({part.id for part in others}) == 2
-
-
-def test_blocks_and_events_that_are_not_known_are_passed_over() -> None:
-    parts = read(start(0, "server_tool_use", id="s", name="web"), delta(0, "citations_delta", citation={}), stop(0),
-                 {"type": "news"}, start(1, "text", text="Yes."))  # fmt: skip
-    assert parts == [TextPart("Yes.")]
-
-
 @pytest.mark.parametrize("base_url", ["https://host", "https://host/", "https://host/v1", "https://host/v1/"])
 def test_the_version_in_the_address_is_optional(base_url: str) -> None:
     assert AnthropicProvider("anthropic", base_url, "k", OneModel()).url == "https://host/v1/messages"
-
-
-def test_a_provider_is_a_provider() -> None:
-    provider: Provider = AnthropicProvider("anthropic", "https://host", "k", OneModel())
-    assert asyncio.run(provider.model("anthropic:claude")).id == "claude"
-    assert provider.format.name == "anthropic"
 
 
 def test_the_version_is_in_a_header() -> None:

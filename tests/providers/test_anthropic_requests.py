@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.providers import wire_values as wv
 
-from recto.chat.blocks import Block, File, Image, Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import Block, File, Text, Thinking, ToolCall, ToolResult
 from recto.errors import Invalid
 from recto.providers.anthropic import AnthropicFormat
 from recto.providers.anthropic_client import EFFORTS, read_anthropic_request
-from recto.providers.client import CLIENT, ClientRequest
+from recto.providers.client import ClientRequest
 from recto.sources.source import Tool
-from recto.window.request import Entry, NamedTool, Parameters, ResponseFormat
+from recto.window.request import Entry, Parameters, ResponseFormat
 
 FORMAT = AnthropicFormat()
 HI = {"role": "user", "content": "Hi"}
@@ -154,72 +154,35 @@ def test_documents_come_as_text_or_as_they_are() -> None:
     )
 
 
-def test_an_image_may_be_an_address() -> None:
-    source = {"type": "url", "url": "https://x.org/a.png"}
-    assert shown({"type": "image", "source": source}) == (Image("", "", url="https://x.org/a.png"),)
+def sends(kind: str, **source: str) -> dict[str, Any]:
+    return {"role": "user", "content": [{"type": kind, "source": source}]}
 
 
-def test_tools_are_the_clients_own() -> None:
-    told = read(HI, tools=[{**LOOK, "strict": True}], tool_choice={"type": "tool", "name": "look"})
-    assert told.tools == (Tool("look", "", {"type": "object"}, server=CLIENT),)
-    assert told.parameters.tool_choice == NamedTool("look")
-
-
-def test_thinking_without_a_maker_is_not_sent_on() -> None:
-    thought = {"type": "thinking", "thinking": "hm", "signature": "sign"}
-    told = read(HI, {"role": "assistant", "content": [thought]})
-    assert told.entries[1].blocks == (Thinking("hm", "sign"),)
-    assert FORMAT.entry(told.entries[1], "anthropic") == []
-
-
-@pytest.mark.parametrize(
-    ("message", "field"),
-    [
-        (3, "messages.0"),
-        ({"role": "tool", "content": "x"}, "messages.0.role"),
-        ({"role": "user", "content": 3}, "messages.0.content"),
-        ({"role": "user", "content": [{"type": "text", "text": ""}]}, "messages.0.content.0.text"),
-        ({"role": "user", "content": [{"text": "a"}]}, "messages.0.content.0.type"),
-        ({"role": "user", "content": [CALL]}, "messages.0.content.0.type"),
-        ({"role": "user", "content": "a", "name": "b"}, "messages.0.name"),
-        ({"role": "assistant", "content": [{"type": "server_tool_use"}]}, "messages.0.content.0.type"),
-        ({"role": "assistant", "content": [{**CALL, "id": None}]}, "messages.0.content.0.id"),
-        ({"role": "user", "content": [{"type": "tool_result"}]}, "messages.0.content.0.tool_use_id"),
-        (
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x"}]},
-            "messages.0.content.0.tool_use_id",
-        ),
-    ],
-)
-def test_a_message_that_is_wrong_is_named(message: Any, field: str) -> None:
-    with pytest.raises(Invalid) as why:
-        read(message)
-    assert why.value.data["field"] == field
-    assert why.value.message.startswith(field)
-
-
-SOURCE = "messages.0.content.0.source"
-
-
-@pytest.mark.parametrize(
-    ("kind", "source", "field"),
-    [
-        ("image", {"type": "base64", "media_type": "image/tiff", "data": "AAAA"}, f"{SOURCE}.media_type"),
-        ("image", {"type": "base64", "media_type": "image/png", "data": "!"}, f"{SOURCE}.data"),
-        ("image", {"type": "file", "file_id": "f"}, f"{SOURCE}.type"),
-        ("document", {"type": "base64", "media_type": "text/html", "data": "AAAA"}, f"{SOURCE}.media_type"),
-        ("document", {"type": "url"}, f"{SOURCE}.url"),
-    ],
-)
-def test_an_attachment_that_cannot_be_taken_is_named(kind: str, source: dict[str, str], field: str) -> None:
-    with pytest.raises(Invalid) as why:
-        shown({"type": kind, "source": source})
-    assert why.value.data["field"] == field
+# What is wrong in a message, and where.
+MESSAGES: list[tuple[Any, str]] = [
+    (3, ""),
+    ({"role": "tool", "content": "x"}, ".role"),
+    ({"role": "user", "content": 3}, ".content"),
+    ({"role": "user", "content": [{"type": "text", "text": ""}]}, ".content.0.text"),
+    ({"role": "user", "content": [{"text": "a"}]}, ".content.0.type"),
+    ({"role": "user", "content": [CALL]}, ".content.0.type"),
+    ({"role": "user", "content": "a", "name": "b"}, ".name"),
+    ({"role": "assistant", "content": [{"type": "server_tool_use"}]}, ".content.0.type"),
+    ({"role": "assistant", "content": [{**CALL, "id": None}]}, ".content.0.id"),
+    ({"role": "user", "content": [{"type": "tool_result"}]}, ".content.0.tool_use_id"),
+    ({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x"}]}, ".content.0.tool_use_id"),
+    (sends("image", type="base64", media_type="image/tiff", data="AAAA"), ".content.0.source.media_type"),
+    (sends("image", type="base64", media_type="image/png", data="!"), ".content.0.source.data"),
+    (sends("image", type="file", file_id="f"), ".content.0.source.type"),
+    (sends("document", type="base64", media_type="text/html", data="AAAA"), ".content.0.source.media_type"),
+    (sends("document", type="url"), ".content.0.source.url"),
+]
 
 
 @pytest.mark.parametrize(
     ("more", "field"),
     [
+        *(({"messages": [message]}, f"messages.0{place}") for message, place in MESSAGES),
         ({"max_tokens": None}, "max_tokens"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"messages": []}, "messages"),
@@ -241,10 +204,11 @@ def test_an_attachment_that_cannot_be_taken_is_named(kind: str, source: dict[str
         ({"colour": "red"}, "colour"),
     ],
 )
-def test_a_parameter_that_is_wrong_is_named(more: dict[str, Any], field: str) -> None:
+def test_what_is_wrong_is_named(more: dict[str, Any], field: str) -> None:
     with pytest.raises(Invalid) as why:
         read(HI, **more)
     assert why.value.data["field"] == field
+    assert why.value.message.startswith(field)
 
 
 JSON = st.recursive(wv.VALUES, lambda each: st.lists(each, max_size=3) | st.dictionaries(wv.TEXTS, each, max_size=3))

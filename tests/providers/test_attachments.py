@@ -21,7 +21,6 @@ from recto.providers.attachments import (
     openai_image_tokens,
     pdf_tokens,
     pixel_size,
-    split_data_url,
     unsupported,
     without_unsupported,
 )
@@ -87,13 +86,6 @@ def test_images_and_files_are_counted_and_the_count_is_not_exact(format: Format)
         assert not count.exact
 
 
-def test_a_model_that_takes_everything_gets_everything() -> None:
-    entry = Entry("user", (Text("See"), IMAGE, PDF, NOTES))
-    model = replace(BLIND, images=True, files=True)
-    assert unsupported(entry, model) == ()
-    assert without_unsupported(entry, model) is entry
-
-
 def test_what_a_model_cannot_take_is_named_and_a_line_takes_its_place() -> None:
     result = ToolResult("c", "look", "seen", attachments=(IMAGE, NOTES))
     entry = Entry("user", (Text("See"), LINKED, PDF, READ_PDF, NOTES, result))
@@ -110,20 +102,6 @@ def test_what_a_model_cannot_take_is_named_and_a_line_takes_its_place() -> None:
         replace(result, text=f"seen\n{image}", attachments=(NOTES,)),
     )
     assert unsupported(without_unsupported(entry, BLIND), BLIND) == ()
-
-
-@pytest.mark.parametrize(
-    ("url", "parts"),
-    [
-        ("data:image/png;base64,AAAA", ("image/png", "AAAA")),
-        ("data:text/plain;charset=utf-8;base64,AAAA", ("text/plain", "AAAA")),
-        ("data:;base64,AAAA", ("text/plain", "AAAA")),
-        ("data:image/svg+xml,<svg/>", None),
-        ("https://x.org/data:image/png;base64,AAAA", None),
-    ],
-)
-def test_a_data_url_is_taken_apart(url: str, parts: tuple[str, str] | None) -> None:
-    assert split_data_url(url) == parts
 
 
 OLD, NEW = "claude-sonnet-4-5", "claude-opus-4-7"
@@ -177,11 +155,6 @@ def test_a_broken_image_has_no_size_or_any(made: object, kept: int, more: bytes)
     assert size is None or min(size) > 0
 
 
-@pytest.mark.parametrize("data", [b"", b"x", b"%PDF-1.7", png(0, 5), b"\xff\xd8\xff"])
-def test_what_is_no_image_has_no_size(data: bytes) -> None:
-    assert pixel_size(data) is None
-
-
 @pytest.mark.parametrize(
     ("size", "tokens"),
     [((512, 512), 255), ((1024, 1024), 765), ((2048, 4096), 1105), ((4096, 8192), 1105), ((64, 64), 255)],
@@ -209,8 +182,3 @@ def test_a_pdf_costs_its_pages() -> None:
     pages = b"%PDF-1.7\n<< /Type /Pages /Kids [1 0 R] /Count 3 >>" + b"<< /Type /Page >>" * 3
     assert pdf_tokens(encoded(pages)) == 3 * PDF_PAGE
     assert pdf_tokens(encoded(b"<</Type/Pages/Count 12/Kids[]>>")) == 12 * PDF_PAGE
-
-
-def test_a_pdf_whose_pages_are_packed_costs_its_size() -> None:
-    assert pdf_tokens(encoded(b"\0" * 120_000)) == 3 * PDF_PAGE
-    assert pdf_tokens("") == pdf_tokens("!") == PDF_PAGE

@@ -106,31 +106,11 @@ def test_an_error_inside_a_stream_is_told_apart_by_its_words(
     assert failure.retryable is retryable
 
 
-def test_a_status_that_only_we_guess_is_not_told() -> None:
-    for payload in ({"error": "boom"}, {"error": {"message": "boom", "type": "overloaded_error"}}):
-        told = from_stream(ASKED, payload).error.message
-        assert "reported an error instead of a reply; try again later: boom" in told
-        assert "status" not in told
-    assert from_stream(ASKED, {"error": {"message": "boom", "type": "invalid_request_error"}}).error.message == (
-        "openai refused the request: boom"
-    )
-    assert "failed with status 502" in from_stream(ASKED, {"error": {"message": "boom", "code": 502}}).error.message
-
-
-def test_a_request_that_is_too_long_says_what_to_do() -> None:
-    told = status(400, {"error": {"message": "prompt is too long"}}).error.message
-    assert "set `window` of gpt-x in models.toml to what it can read, or start a new conversation: prompt is" in told
-
-
 def test_a_refused_key_names_its_variable_and_never_shows_itself() -> None:
     message = status(401, {"error": {"message": "Incorrect API key provided: sk-very-secret"}}).error.message
     assert "OPENAI_API_KEY" in message
     assert "secret" not in message
     assert "sk-very-secret" not in repr(ASKED)
-
-
-def test_an_unknown_model_is_named() -> None:
-    assert "gpt-x" in status(404, {"error": {"message": "not found"}}).error.message
 
 
 def test_an_address_is_shown_without_its_password() -> None:
@@ -144,37 +124,20 @@ def test_the_providers_message_is_cut_and_on_one_line() -> None:
     assert len(message) < 400
 
 
-def test_of_a_page_only_the_title_is_shown() -> None:
-    page = b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
-    message = from_status(ASKED, 502, page, {}).error.message
-    assert message.endswith(": 502 Bad Gateway")
-
-
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
         ({"retry-after": "7"}, 7.0),
         ({"retry-after": "1.5"}, 1.5),
         ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
-        ({"retry-after": "0"}, 0.0),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
         ({"retry-after": "-1"}, None),
-        ({"retry-after": "NaN"}, None),
         ({"retry-after": "inf"}, None),
-        ({"retry-after-ms": "inf"}, None),
-        ({"retry-after": "soon"}, None),
         ({"retry-after-ms": "soon"}, None),
-        ({}, None),
     ],
 )
 def test_the_wish_to_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_s(headers) == seconds
-
-
-def test_a_date_far_away_is_a_long_wait() -> None:
-    wish = retry_after_s({"retry-after": "Wed, 21 Oct 2099 07:28:00 GMT"})
-    assert wish is not None
-    assert wish > 3600
 
 
 @given(st.text(max_size=40) | st.floats().map(str))

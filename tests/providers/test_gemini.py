@@ -18,8 +18,7 @@ from recto.wire import Json
 LOOK = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
 ENTRIES = [
     Entry(
-        "user",
-        (Text("What is this?"), Image("image/png", "aGk="), File("a.pdf", "", "application/pdf", base64="aGk=")),
+        "user", (Text("What is this?"), Image("image/png", "aGk="), File("a.pdf", "", "application/pdf", base64="aGk="))
     ),
     Entry("assistant", (Text("I look."), ToolCall("c1", "look", '{"at":"sea"}'))),
     Entry("tool", (ToolResult("c1", "look", "waves"),)),

@@ -13,7 +13,7 @@ from tests.providers.conftest import Answer, Loopback
 from recto.providers import remote
 from recto.providers.model import Model
 from recto.providers.registry import open_provider
-from recto.providers.remote import ListedModel, ModelList, ProbeSchedule, read_model_list
+from recto.providers.remote import ListedModel, ModelList, read_model_list
 from recto.wire import Json
 
 NOWHERE = Path("/nonexistent")
@@ -47,10 +47,6 @@ IDS = {"object": "list", "data": [{"id": "m", "object": "model"}]}
 )
 def test_each_server_tells_its_window_in_its_own_words(answer: Json, listed: ListedModel) -> None:
     assert read_model_list(answer) == [listed]
-
-
-def test_of_deployments_under_one_name_the_smallest_window_counts() -> None:
-    assert [model.window for model in read_model_list(LITELLM)] == [128_000]
 
 
 JSON = st.recursive(
@@ -115,27 +111,11 @@ def test_where_the_list_tells_names_alone_the_servers_own_page_is_asked_once(
     assert len(targets) == len(set(targets))
 
 
-def test_an_anthropic_endpoint_is_asked_too() -> None:
-    listed = {"data": [{"type": "model", "id": "claude-x", "max_input_tokens": 300_000, "max_tokens": 64_000}]}
-    routes = {"/v1/models?limit=1000": [Loopback.whole(listed)]}
-    [model], _ = asked("box:claude-x", routes, RECTO_BOX_FORMAT="anthropic")
-    assert (model.window, model.window_from) == (300_000, "the server")
-
-
 def test_a_model_that_is_loaded_on_demand_is_asked_for_again_until_it_is_loaded() -> None:
     routes = {"/api/v0/models": [*[Loopback.whole(UNLOADED)] * 2, Loopback.whole(LM_STUDIO)]}
     models, targets = asked("box:m", routes, times=5)
     assert [model.window for model in models] == [131_072, 131_072, 8192, 8192, 8192]
     assert targets.count("/api/v0/models") == 3
-
-
-def test_a_server_that_is_still_loading_is_asked_again() -> None:
-    loading = Loopback.error(503, {"error": {"message": "Loading model", "code": 503}})
-    props = {"default_generation_settings": {"n_ctx": 2048}, "chat_template": ""}
-    tokens = Loopback.whole({"tokens": [5, 6]})
-    models, targets = asked("box:m", {"/props": [loading, Loopback.whole(props)], "/tokenize": [tokens]}, times=3)
-    assert [model.window for model in models] == [None, 2048, 2048]
-    assert targets.count("/props") == 2
 
 
 def test_a_list_that_fails_for_now_is_asked_again() -> None:
@@ -165,17 +145,6 @@ def test_a_list_that_cannot_be_had_leaves_the_tables(odd: Answer, monkeypatch: p
     assert (model.window, model.window_from) == (128_000, "genai-prices")
 
 
-def test_a_server_that_stays_dead_is_asked_ever_more_seldom() -> None:
-    now, schedule, asked_at = 0.0, ProbeSchedule(lambda: now), []
-    for second in range(3600):
-        now = float(second)
-        if schedule.is_due:
-            asked_at.append(second)
-            schedule.failed()
-    assert asked_at[:4] == [0, 1, 2, 10]
-    assert len(asked_at) < 70
-
-
 def test_a_dead_server_costs_a_turn_nothing_once_it_is_known_to_be_dead() -> None:
     calls = 0
 
@@ -190,14 +159,3 @@ def test_a_dead_server_costs_a_turn_nothing_once_it_is_known_to_be_dead() -> Non
 
     assert asyncio.run(act()) == [None] * 50
     assert calls == 3
-
-
-async def test_the_users_own_window_is_not_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "models.toml").write_text('["box:m"]\ncontext_limit = 5000\n')
-    async with Loopback(routes={"/v1/models": [Loopback.whole(VLLM)]}) as server:
-        environment = {"RECTO_BOX_BASE_URL": server.url, "RECTO_BOX_FORMAT": "anthropic"}
-        provider = open_provider("box", home=tmp_path, project=None, environment=environment)
-        model = await provider.model("box:m")
-        assert (model.window, model.window_from) == (5000, "models.toml")
-        assert server.received == []
-        await provider.close()

@@ -10,9 +10,9 @@ from tests.providers.conftest import Loopback, OneModel
 
 from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
-from recto.errors import Invalid, NotFound, Unreachable
+from recto.errors import Invalid, Unreachable
 from recto.providers.http import ServerEvent
-from recto.providers.model import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
+from recto.providers.model import CallPart, Done, ReplyPart, TextPart, ThinkingPart
 from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider, OpenAIReader
 from recto.sources.source import Tool
 from recto.window.calibration import is_believable
@@ -56,13 +56,6 @@ def test_the_opening_with_tools_and_system_is_these_bytes() -> None:
     ]  # fmt: skip
 
 
-def test_the_opening_without_anything_is_one_piece() -> None:
-    head = b'{"model":"gpt-x","stream":true,"stream_options":{"include_usage":true},"messages":['
-    assert FORMAT.preamble("gpt-x", Parameters(), "", []) == [Piece("head", head)]
-    assert not FORMAT.opened("")
-    assert FORMAT.opened("Be kind.")
-
-
 def test_the_closing_holds_what_was_given_and_nothing_else() -> None:
     assert FORMAT.closing(Parameters()) == Piece("tail", b"]}")
     assert FORMAT.closing(Parameters(512, 0.3, 1024)).data == b'],"max_tokens":512,"temperature":0.3}'
@@ -85,15 +78,6 @@ def test_the_closing_holds_what_was_given_and_nothing_else() -> None:
     )
 
 
-def test_what_was_asked_for_is_told_by_its_name() -> None:
-    assert Parameters().given() == {}
-    assert Parameters(9, 0.0, tool_choice="none").given() == {
-        "max_tokens": 9,
-        "temperature": 0.0,
-        "tool_choice": "none",
-    }
-
-
 def test_this_format_has_no_marks() -> None:
     pieces = [
         *FORMAT.preamble("m", Parameters(), "Be kind.", [LOOK]),
@@ -101,12 +85,6 @@ def test_this_format_has_no_marks() -> None:
     ]
     assert with_marks(pieces, range(len(pieces)), FORMAT) == tuple(pieces)
     assert FORMAT.mark_bytes == b""
-
-
-def test_servers_that_want_it_otherwise_get_it_otherwise() -> None:
-    format = OpenAIFormat(Dialect("max_completion_tokens", asks_usage=False))
-    assert format.closing(Parameters(9)).data == b'],"max_completion_tokens":9}'
-    assert format.preamble("m", Parameters(), "", [])[0].data == b'{"model":"m","stream":true,"messages":['
 
 
 @pytest.mark.parametrize(
@@ -135,15 +113,6 @@ def test_a_file_is_fenced_under_its_name() -> None:
     assert json.loads(data)["content"] == "See:\n\nFile a b.md:\n````\none\n```\ntwo\n````\n\nWell?"
 
 
-def test_images_make_a_list_of_parts() -> None:
-    [data] = entry("user", Text("What is "), Text("this?"), Image("image/png", "AAAA"), File("f", "x\n"))
-    assert data == (
-        b'{"role":"user","content":[{"type":"text","text":"What is this?"},'
-        b'{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},'
-        b'{"type":"text","text":"File f:\\n```\\nx\\n```"}]}'
-    )
-
-
 def test_an_assistants_calls_keep_their_raw_arguments_and_its_thinking_stays_out() -> None:
     blocks = (
         Thinking("hm", signature="s"),
@@ -157,11 +126,6 @@ def test_an_assistants_calls_keep_their_raw_arguments_and_its_thinking_stays_out
         b'{"id":"c1","type":"function","function":{"name":"look","arguments":"{\\"at\\": 1}"}},'
         b'{"id":"c2","type":"function","function":{"name":"wait","arguments":"{}"}}]}'
     )
-
-
-def test_calls_without_text_have_a_null_content() -> None:
-    [data] = entry("assistant", ToolCall("c1", "wait", "{}"))
-    assert json.loads(data)["content"] is None
 
 
 def test_every_tool_result_is_a_message_of_its_own() -> None:
@@ -214,13 +178,6 @@ def test_every_body_is_json_and_has_no_newline(
     assert parsed["messages"][bool(system) :] == [json.loads(data) for data in sent]
     assert b"\n" not in data
     assert b"\r" not in data
-
-
-@given(st.lists(TEXT.filter(bool), min_size=1, max_size=5), TEXT)
-def test_texts_come_through_unchanged(texts: list[str], system: str) -> None:
-    entries = [Entry("user", (Text(text),)) for text in texts]
-    messages = json.loads(body(system, [], entries, Parameters()))["messages"]
-    assert [message["content"] for message in messages] == [system] * bool(system) + texts
 
 
 @given(TEXT, TOOLS, ENTRIES, PARAMETERS, PARAMETERS)
@@ -287,15 +244,6 @@ def test_thinking_is_read_under_both_of_its_names(field: str) -> None:
     assert read(delta(**{field: "Hm."}), delta(content="Yes.")) == [ThinkingPart("Hm."), TextPart("Yes.")]
 
 
-def test_thinking_inside_a_list_of_parts_is_read() -> None:
-    content = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Yes."}]
-    assert read(delta(content=content)) == [ThinkingPart("Hm."), TextPart("Yes.")]
-
-
-def test_a_refusal_is_shown_and_said() -> None:
-    assert read(delta(refusal="I will not."), delta("stop"), "[DONE]") == [TextPart("I will not."), Done("refusal")]
-
-
 def test_parallel_calls_are_told_apart_by_their_index() -> None:
     parts = read(
         delta(tool_calls=[call(0, "a", "look", "")]),
@@ -332,20 +280,6 @@ def test_calls_that_all_claim_index_0_are_told_apart_by_their_ids() -> None:
     assert parts == [CallPart(0, "a", "look", '{"at":1}'), CallPart(1, "b", "look", "{"), CallPart(1, arguments="}")]
 
 
-def test_a_server_that_repeats_name_and_id_still_means_one_call() -> None:
-    parts = read(*(delta(tool_calls=[call(0, "a", "look", piece)]) for piece in ("{", "}")))
-    assert parts == [CallPart(0, "a", "look", "{"), CallPart(0, arguments="}")]
-    parts = read(*(delta(tool_calls=[call(None, "a", "look", piece)]) for piece in ("{", "}")))
-    assert parts == [CallPart(0, "a", "look", "{"), CallPart(0, arguments="}")]
-
-
-def test_missing_and_repeated_ids_are_made_up() -> None:
-    calls = [call(0, None, "look", "{}"), call(1, "", "look", "{}"), call(2, "a", "look"), call(3, "a", "look")]
-    ids = [part.id for part in read(delta(tool_calls=calls)) if isinstance(part, CallPart)]
-    assert len(set(ids)) == 4
-    assert all(ids)
-
-
 def test_ids_and_names_that_are_no_text_become_text() -> None:
     calls = [{"index": 0, "id": 0, "function": {"name": 5, "arguments": "{}"}}, {"index": 1, "id": "a\ud800"}]
     first, second = read(delta(tool_calls=calls))
@@ -353,37 +287,10 @@ def test_ids_and_names_that_are_no_text_become_text() -> None:
     assert second == CallPart(1, "a\N{REPLACEMENT CHARACTER}")
 
 
-def test_arguments_that_come_as_an_object_become_their_text() -> None:
-    assert read(delta(tool_calls=[call(0, "a", "look", {"at": "ü"})])) == [CallPart(0, "a", "look", '{"at":"ü"}')]
-    assert read(delta(tool_calls=[call(0, "a", "look", {})])) == [CallPart(0, "a", "look", "{}")]
-
-
-def test_a_stream_may_end_with_its_marker_alone() -> None:
-    assert read(delta(content="Hi"), "[DONE]") == [TextPart("Hi"), Done("stop")]
-
-
-async def test_a_provider_is_a_provider() -> None:
-    provider: Provider = OpenAIProvider("acme", "http://localhost:1/v1/", None, OneModel())
-    model = await provider.model("acme:gpt-x")
-    assert model == await provider.model("gpt-x")
-    assert (await provider.counter(model)).key == "o200k_base/chat"
-    with pytest.raises(NotFound):
-        await provider.model("acme:unknown")
-    await provider.close()
-
-
 @pytest.mark.parametrize("url", ["", "localhost:8080/v1", "ftp://host/v1", "http://", "http://[::1"])
 def test_an_address_that_is_none_is_invalid(url: str) -> None:
     with pytest.raises(Invalid, match="base_url of acme"):
         OpenAIProvider("acme", url, None, OneModel())
-
-
-async def test_no_key_means_no_header() -> None:
-    async with Loopback(Loopback.events(delta("stop"))) as server:
-        provider = OpenAIProvider("acme", server.url, None, OneModel())
-        assert [part async for part in provider.stream(b'{"model":"m"}', "reply")] == [Done("stop")]
-        assert "authorization" not in server.received[0].headers
-        await provider.close()
 
 
 async def test_an_error_that_llama_cpp_reports_in_its_own_field_is_raised() -> None:

@@ -1,7 +1,6 @@
 """Replies in both formats, written for a client and read again by our own reader."""
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,8 +25,8 @@ from recto.errors import (
 from recto.providers.anthropic_client import AnthropicReplyWriter
 from recto.providers.client import ReplyHead
 from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat
-from recto.providers.http import EventReader, ReportedError, RequestTarget, ServerEvent, from_status, from_stream
-from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.http import EventReader, ReportedError, RequestTarget, from_status, from_stream
+from recto.providers.model import CallPart, Done, ReplyPart, TextPart, ThinkingPart
 from recto.providers.openai import OpenAIReader
 from recto.providers.openai_client import openai_error
 from recto.wire import dumpb, loads
@@ -69,11 +68,6 @@ def test_a_reply_that_we_write_reads_the_same(
 def test_thinking_and_texts_keep_their_order_in_anthropics_format(blocks: list[Block]) -> None:
     parts = [*wv.parts_of(tuple(blocks)), Done("stop", Usage())]
     assert wv.gathered(streamed(ANTHROPIC, parts)) == wv.gathered(parts)
-
-
-@both
-def test_an_attempt_is_not_written(format: ClientFormat) -> None:
-    assert format.open_writer(HEAD, True).write(Attempt(1, "busy", 1.0)) == []
 
 
 def test_a_stream_has_the_usage_only_where_it_was_asked_for() -> None:
@@ -173,18 +167,3 @@ def test_an_error_inside_a_stream_is_read_as_one(format: ClientFormat) -> None:
     assert isinstance(from_stream(TARGET, why.value.payload).error, Overflow)
     with pytest.raises(ReportedError):
         format.reader().whole(loads(event.data))
-
-
-@pytest.mark.parametrize("reply", [{"error": {"message": "no"}}, {"choices": [], "error": {"code": 500}}])
-def test_a_whole_reply_may_be_an_error(reply: Any) -> None:
-    with pytest.raises(ReportedError):
-        OpenAIReader().whole(reply)
-
-
-def test_a_server_that_reports_its_timings_with_every_token_gives_the_usage_so_far() -> None:
-    timings = {"cache_n": 136, "prompt_n": 365, "predicted_n": 56}
-    chunk = {"choices": [{"delta": {"content": "renamed"}}], "timings": timings}
-    (part,) = OpenAIReader().read(ServerEvent(json.dumps(chunk)))
-    assert part == TextPart("renamed", Usage(input=501, output=56, cache_read=136))
-    (part,) = OpenAIReader().read(ServerEvent(json.dumps({**chunk, "timings": {"prompt_n": "many"}})))
-    assert part == TextPart("renamed")

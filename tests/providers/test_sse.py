@@ -39,18 +39,10 @@ def test_no_cut_of_the_bytes_changes_the_events(cuts: list[int]) -> None:
     assert read([STREAM[a:b] for a, b in pairwise(ends)]) == EVENTS
 
 
-def test_byte_by_byte_is_the_same_too() -> None:
-    assert read([STREAM[at : at + 1] for at in range(len(STREAM))]) == EVENTS
-
-
 @given(st.lists(st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"])), min_size=1))
 def test_any_text_comes_back_as_it_was(lines: list[str]) -> None:
     stream = "".join(f"data: {line}\n" for line in lines).encode() + b"\n"
     assert read([stream]) == [ServerEvent("\n".join(lines))]
-
-
-def test_a_byte_order_mark_is_not_part_of_the_first_field() -> None:
-    assert read([b"\xef\xbb\xbfdata: x\n\n"]) == [ServerEvent("x")]
 
 
 def test_bytes_that_are_no_utf8_become_replacement_characters() -> None:

@@ -15,7 +15,7 @@ from recto.providers.attachments import ANTHROPIC_SINCE_4_7, OPENAI_IMAGE
 from recto.providers.model import Model, VocabularyCounter, vocabulary
 from recto.providers.openai import OpenAIFormat
 from recto.sources.source import Tool
-from recto.window.count import ZERO, Count, TokenCounter, estimate_message, estimate_text
+from recto.window.count import Count, estimate_message, estimate_text
 from recto.window.request import Entry, Format, Parameters, Piece
 from recto.wire import dumpb
 
@@ -47,24 +47,9 @@ def sent(format: Format, entry: Entry) -> list[Piece]:
     return [Piece("message", data) for data in format.entry(entry, "acme")]
 
 
-def test_a_name_costs_its_tokens_and_one() -> None:
-    [plain], [named] = counted(GPT, message("user", "Hi")), counted(GPT, message("user", "Hi", name="anna"))
-    assert named.tokens == plain.tokens + 1 + vocabulary("o200k_base")("anna")
-
-
-def test_a_reply_is_primed_with_three_tokens() -> None:
-    assert counter_of(GPT).priming == Count(3)
-
-
 @pytest.mark.parametrize("role", ["system", "user", "assistant"])
 def test_plain_text_is_exact(role: str) -> None:
     assert counted(GPT, message(role, "tiktoken is great!")) == [Count(3 + 1 + 6)]
-
-
-def test_only_tools_system_and_messages_cost_tokens() -> None:
-    pieces = [Piece("head", b'{"model":'), Piece("join", b"],"), Piece("tail", b"]}")]
-    assert counted(GPT, *pieces) == [ZERO, ZERO, ZERO]
-    assert counted(GPT, Piece("system", dumpb({"role": "system", "content": "Hi"}))) == [Count(5)]
 
 
 @given(TEXT)
@@ -116,33 +101,6 @@ def test_every_block_of_anthropics_is_counted() -> None:
     assert ANTHROPIC_SINCE_4_7[1] < image.tokens < ANTHROPIC_SINCE_4_7[1] + 20
 
 
-def test_the_first_tool_pays_for_anthropics_hidden_prompt() -> None:
-    preamble = AnthropicFormat().preamble("m", Parameters(), "S", [Tool("look", "Looks.", {})] * 2)
-    counts = counted(CLAUDE, *preamble)
-    assert counts[1].tokens - counts[2].tokens == 346
-    assert counts[4].tokens > 0
-
-
-def test_whatever_changes_a_count_changes_the_key() -> None:
-    models = [
-        GPT,
-        replace(GPT, exact=False),
-        replace(GPT, tokenizer="cl100k_base"),
-        CLAUDE,
-        replace(CLAUDE, factor=1.31),
-    ]
-    assert len({counter_of(model).key for model in models}) == len(models)
-
-
-@pytest.mark.parametrize("name", ["cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4"])
-def test_the_other_vocabularies_count_too(name: str) -> None:
-    counter: TokenCounter = counter_of(replace(GPT, tokenizer=name, exact=False))
-    [count] = asyncio.run(counter.count([message("user", "Grüße aus e\u0301, <|think|>")]))
-    assert 8 < count.tokens < 30
-    assert not count.exact
-    assert counter.note is None
-
-
 def test_an_unknown_vocabulary_is_estimated_and_said() -> None:
     counter = counter_of(replace(GPT, tokenizer="martian"))
     before = counter.key
@@ -163,7 +121,3 @@ def test_half_a_character_does_not_crash() -> None:
     assert broken == Count(estimate_message("a?b"), exact=False)
     assert whole.exact
     assert counter.note is not None
-
-
-def test_a_reply_is_counted_as_text_alone() -> None:
-    assert counter_of(GPT).text("tiktoken is great!") == Count(6)

@@ -1,7 +1,8 @@
 """A store of its own for each test; and for those of deleting, a desk with a secret that must leave no trace."""
 
 import multiprocessing
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ from sqlalchemy import Connection
 from tests.conftest import Open, Script
 
 from recto.api.blocking import Desk, Talk
+from recto.base.ids import new_id
+from recto.chat.blocks import Text
+from recto.chat.message import Message
 from recto.store.check import check_store
 from recto.store.migrations import REVISIONS
 from recto.store.store import Store
@@ -27,8 +31,33 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
+def url(postgresql: Callable[[], str]) -> str:
+    return postgresql()
+
+
+@pytest.fixture
 def opened(desk: Open, script: Script) -> Desk:
     return desk(script({"text": "It stands well."}))
+
+
+def say(words: str, parent: str | None = None, role: str = "user") -> Message:
+    return Message(new_id(), role, (Text(words),), parent=parent)  # type: ignore[arg-type]
+
+
+def damage_pages(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(4096 * 20)
+        file.write(os.urandom(4096 * 20))
+
+
+def run_processes(count: int, work: Callable[..., None], *arguments: object) -> list[int | None]:
+    """The exit codes of processes that do the same at once."""
+    started = [PROCESSES.Process(target=work, args=arguments) for _ in range(count)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join()
+    return [process.exitcode for process in started]
 
 
 def make_older(connection: Connection) -> None:

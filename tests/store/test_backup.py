@@ -4,14 +4,12 @@ import logging
 import os
 import shutil
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
-from tests.store.conftest import PROCESSES
+from tests.store.conftest import PROCESSES, damage_pages, run_processes, say
 
-from recto.base.ids import new_id
-from recto.chat.blocks import Text
-from recto.chat.message import Message
 from recto.errors import Busy, Invalid, MessagesLost, NotFound, StoreError
 from recto.store import backup as module
 from recto.store.backup import (
@@ -34,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 def fill(path: Path, count: int = 3, words: str = "hello") -> None:
     with Store(path) as store:
         for _ in range(count):
-            store.tree.append(store.tree.create().id, Message(new_id(), "user", (Text(words),)))
+            store.tree.append(store.tree.create().id, say(words))
 
 
 def size(path: Path) -> int:
@@ -56,7 +54,7 @@ def names(path: Path) -> list[str]:
 def test_a_backup_is_one_file_with_everything_in_it(path: Path, tmp_path: Path) -> None:
     fill(path)
     with Store(path) as store:
-        store.tree.append(store.tree.create().id, Message(new_id(), "user", (Text("still in the log"),)))
+        store.tree.append(store.tree.create().id, say("still in the log"))
         made = backup_by_hand(path, tmp_path / "copies" / "mine.db")
     assert [file.name for file in made.parent.iterdir()] == ["mine.db"]
     assert size(made) == 4
@@ -98,16 +96,6 @@ def test_a_full_disk_leaves_no_half_backup(path: Path, monkeypatch: pytest.Monke
     assert list(backup_folder(path).iterdir()) == []
 
 
-def test_a_damaged_store_is_not_kept_as_a_backup(path: Path) -> None:
-    fill(path, 50, "x" * 5000)
-    with path.open("r+b") as file:
-        file.seek(4096 * 20)
-        file.write(os.urandom(4096 * 20))
-    with pytest.raises(StoreError, match="damaged"):
-        backup_by_hand(path, None)
-    assert list(backup_folder(path).iterdir()) == []
-
-
 def test_a_restored_backup_is_the_store_and_the_former_one_is_kept(path: Path) -> None:
     fill(path, 2)
     made = backup_by_hand(path, None)
@@ -121,11 +109,12 @@ def test_a_restored_backup_is_the_store_and_the_former_one_is_kept(path: Path) -
     assert size(path) == 3
 
 
-def test_the_newest_backup_is_the_one_with_the_newest_messages_whatever_its_name(path: Path) -> None:
+def test_the_newest_backup_is_the_whole_one_with_the_newest_messages_whatever_its_name(path: Path) -> None:
     fill(path, 2)
     (daily,) = made_today(path)
     fill(path, 4)
     by_hand = backup_by_hand(path, None)
+    (backup_folder(path) / "recto-2026-01-01-120000.db").write_bytes(b"not a database" * 100)
     assert names(path) == [by_hand.name, daily]
     fill(path, 3)
     restored = restore_backup(path, None)
@@ -133,38 +122,15 @@ def test_the_newest_backup_is_the_one_with_the_newest_messages_whatever_its_name
     assert size(path) == 6
 
 
-def test_of_backups_with_the_same_messages_the_latest_made_is_the_newest(path: Path) -> None:
-    fill(path, 2)
-    (daily,) = made_today(path)
-    by_hand = backup_by_hand(path, None)
-    os.utime(by_hand, (1, 1))
-    assert names(path) == [daily, by_hand.name]
-
-
-def test_a_damaged_backup_is_not_the_newest(path: Path) -> None:
-    fill(path, 2)
-    (daily,) = made_today(path)
-    backup_by_hand(path, None).write_bytes(b"not a database" * 100)
-    assert names(path) == [daily]
-
-
-def test_no_file_that_only_we_know_is_named_when_nothing_can_be_written(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(path)
-    made = backup_by_hand(path, None)
-
-    def refuse(**named: object) -> tuple[int, str]:
-        raise OSError(30, "Read-only file system", f"{named['dir']}/{named['prefix']}x.part")
-
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
-    for tries, file in (
-        (lambda: backup_by_hand(path, tmp_path / "mine.db"), tmp_path / "mine.db"),
-        (lambda: restore_backup(path, made), path),
-    ):
-        with pytest.raises(StoreError) as told:
-            tries()
-        assert told.value.message == f"cannot write {file}: Read-only file system"
+def test_a_damaged_store_is_neither_kept_as_a_backup_nor_accepted(path: Path) -> None:
+    fill(path, 50, "x" * 5000)
+    damage_pages(path)
+    with pytest.raises(StoreError, match="damaged"):
+        backup_by_hand(path, None)
+    assert list(backup_folder(path).iterdir()) == []
+    with pytest.raises(StoreError, match=r"damaged .* and accepting does not repair it"):
+        accept_store(path)
+    assert Path(f"{path}.newest").exists()
 
 
 def test_what_was_only_in_the_log_is_kept_aside_too(path: Path) -> None:
@@ -179,14 +145,12 @@ def test_what_was_only_in_the_log_is_kept_aside_too(path: Path) -> None:
 
 def _die_writing(path: Path) -> None:
     store = Store(path)
-    store.tree.append(store.tree.create().id, Message(new_id(), "user", (Text("in the log"),)))
+    store.tree.append(store.tree.create().id, say("in the log"))
     os._exit(9)
 
 
 def _killed(path: Path) -> None:
-    process = PROCESSES.Process(target=_die_writing, args=(path,))
-    process.start()
-    process.join()
+    assert run_processes(1, _die_writing, path) == [9]
 
 
 @pytest.mark.parametrize("damage", [b"", b"not a database" * 100, None])
@@ -252,16 +216,6 @@ def test_an_accepted_store_opens_and_the_empty_file_is_kept_with_its_log(path: P
     assert size(path) == 0
 
 
-def test_a_damaged_store_is_not_accepted(path: Path) -> None:
-    fill(path, 50, "x" * 5000)
-    with path.open("r+b") as file:
-        file.seek(4096 * 20)
-        file.write(os.urandom(4096 * 20))
-    with pytest.raises(StoreError, match=r"damaged .* and accepting does not repair it; `recto store restore`"):
-        accept_store(path)
-    assert Path(f"{path}.newest").exists()
-
-
 # -- every day
 
 
@@ -309,24 +263,17 @@ def test_what_a_killed_backup_left_is_cleared_away(path: Path) -> None:
     assert not list(backup_folder(path).glob(".*.part"))
 
 
-def test_without_room_no_daily_backup_is_made_and_the_log_says_why(
+def test_a_daily_backup_for_which_there_is_no_room_is_made_later(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(path)
-    monkeypatch.setattr(module, "SPARE_BYTES", 10**18)
-    with caplog.at_level(logging.WARNING, "recto"):
-        assert made_today(path) == []
-    assert "no daily backup was made: there is no room" in caplog.text
-
-
-def test_a_daily_backup_that_failed_is_made_once_there_is_room(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(path)
     monkeypatch.setattr(module, "RETRY_AFTER_S", 0.0)
     daily = DailyBackup(path)
-    with monkeypatch.context() as full:
+    with monkeypatch.context() as full, caplog.at_level(logging.WARNING, "recto"):
         full.setattr(module, "SPARE_BYTES", 10**18)
         daily.wake()
         assert daily._done.wait(10)
+    assert "no daily backup was made: there is no room" in caplog.text
     daily.wake()
     daily.close()
     assert len(list(backup_folder(path).glob("*.db"))) == 1
@@ -346,18 +293,8 @@ def test_a_backup_that_takes_too_long_is_given_up_at_the_end_and_leaves_nothing(
     assert not list(backup_folder(path).glob(".*.part*"))
 
 
-class _Set:
-    """An event that is set from the beginning: the desk is closed before the first step."""
+class _Set(threading.Event):
+    """Set from the beginning: the desk is closed before the first step."""
 
     def is_set(self) -> bool:
         return True
-
-    def set(self) -> None:
-        pass
-
-
-def test_a_switched_off_backup_does_nothing(path: Path) -> None:
-    daily = DailyBackup(None)
-    daily.wake()
-    daily.close()
-    assert not path.parent.exists()

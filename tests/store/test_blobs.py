@@ -20,7 +20,7 @@ def rows(store: Store) -> int:
     return int(store.database.scalar(text("SELECT count(*) FROM kept")))
 
 
-@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50, few=10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.binary(max_size=2000), max_size=6))
 def test_whatever_is_kept_is_found_by_its_sha256(store: Store, some: list[bytes]) -> None:
     names = store.blobs.put_all(some)
@@ -33,11 +33,6 @@ def test_the_same_text_is_kept_once(store: Store) -> None:
     assert store.blobs.put(b"Answer in metric units.") == first
     assert store.blobs.put_all([b"a", b"b", b"a"])[0] == store.blobs.put(b"a")
     assert rows(store) == 3
-
-
-def test_a_text_that_repeats_itself_takes_little_room(store: Store) -> None:
-    store.blobs.put(b"A rule about commit messages. " * 200)
-    assert store.database.scalar(text("SELECT length(data) FROM kept")) < 200
 
 
 @pytest.mark.parametrize("data", [b"line of a log\n" * (LARGE // 7), os.urandom(LARGE + 1)], ids=["text", "noise"])
@@ -58,12 +53,6 @@ def test_what_was_never_kept_is_not_found(store: Store, name: str) -> None:
         store.blobs.get(name)
 
 
-def test_a_hash_may_be_written_in_capitals(store: Store) -> None:
-    name = store.blobs.put(b"x")
-    assert store.blobs.has(name.upper())
-    assert store.blobs.get(name.upper()) == b"x"
-
-
 @pytest.mark.parametrize("blob", ["x'00'", "x''", "x'07ff'", "x'01ffff'"])
 def test_a_changed_text_is_altered_not_wrong(store: Store, blob: str) -> None:
     name = store.blobs.put(b"Rotate the keys every ninety days.")
@@ -77,9 +66,3 @@ def test_all_are_kept_or_none(store: Store) -> None:
         store.blobs.put_all([b"one", b"two"])
         raise RuntimeError
     assert rows(store) == 0
-
-
-def test_what_is_kept_is_there_after_a_restart(store: Store) -> None:
-    name = store.blobs.put(b"still here")
-    with Store(store.database.name) as again:
-        assert again.blobs.get(name) == b"still here"

@@ -1,26 +1,24 @@
 """Two requests side by side, in a real store."""
 
-import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from tests.conftest import examples
 
 from recto.base.ids import new_id
-from recto.chat.blocks import Compaction, Text
+from recto.chat.blocks import Text
 from recto.chat.message import Message, Role
 from recto.errors import NotFound
 from recto.providers.anthropic import AnthropicFormat
 from recto.providers.openai import OpenAIFormat
 from recto.providers.registry import format_named
 from recto.sources.source import Tool
-from recto.store.comparison import ComparedRequest, Difference, SentMessage, compare
+from recto.store.comparison import ComparedRequest, Difference, compare
 from recto.store.store import Store
 from recto.turn.preamble import list_pieces
-from recto.window.account import NO_ACCOUNT, RequestAccount
+from recto.window.account import RequestAccount
 from recto.window.request import Entry, Format, Parameters, Purpose, Request
 
 PARAMETERS = Parameters(max_tokens=100)
@@ -150,19 +148,6 @@ def test_a_changed_rule_is_shown_line_by_line_and_broke_the_prefix(chat: Chat) -
     assert (found.prefix.pieces, found.prefix.first.number, found.prefix.first.kind) == (1, 2, "system")
 
 
-def test_without_the_texts_only_the_change_itself_is_known(chat: Chat) -> None:
-    one, other = (chat.send(sections={"rules": [pick("rule", "style", sha256=char * 64)]}) for char in "ab")
-    (change,) = chat.compare(one, other).changed
-    assert (change.what, change.text) == (("text",), ())
-
-
-def test_another_system_prompt_is_shown_though_no_pick_has_its_hash(chat: Chat) -> None:
-    found = chat.compare(chat.send(system="Be kind."), chat.send(system="Be brief."))
-    (change,) = found.changed
-    assert (change.after.kind, change.text) == ("system", ("@@ -1 +1 @@", "-Be kind.", "+Be brief."))
-    assert found.prefix.broken_by == "the instructions changed: the system prompt changed"
-
-
 @pytest.mark.parametrize("format", [OpenAIFormat(), AnthropicFormat()])
 def test_tools_that_came_and_went_are_named(store: Store, format: Format) -> None:
     chat = Chat(store, format)
@@ -206,13 +191,6 @@ def test_another_mode_score_or_section_is_told(chat: Chat) -> None:
     assert found.prefix.broken_by == "the instructions changed: rule a came in"
 
 
-def test_passages_of_one_document_are_one(chat: Chat) -> None:
-    passages = [pick("document", "Boat.md", score=score, tokens=5) for score in (0.4, 0.9)]
-    found = chat.compare(chat.send(), chat.send(sections={"documents": passages}))
-    (item,) = found.came_in
-    assert (item.kind, item.name, item.tokens, item.score) == ("document", "Boat.md", 10, 0.9)
-
-
 def test_a_compaction_is_named_with_what_it_left_out(chat: Chat) -> None:
     one = chat.send()
     chat.say("14 metres.", "And the keel?")
@@ -229,18 +207,6 @@ def test_a_compaction_is_named_with_what_it_left_out(chat: Chat) -> None:
     assert back.prefix.broken_by == "another branch, before the compaction"
 
 
-def test_a_compaction_on_the_path_is_no_message_that_was_sent(chat: Chat) -> None:
-    tree = chat.store.tree
-    block = Compaction(1, "2026-01-31T12:00:00.000Z", None, "", 0, 1, 1, "clear", "because")
-    parent = chat.said[-1].id
-    cut = tree.append(chat.id, Message(new_id(), "system", (block,), parent=parent)).message
-    answer = tree.append(chat.id, Message(new_id(), "assistant", (Text("14 m"),), parent=cut.id)).message
-    chat.said.append(answer)
-    chat.say("Thanks")
-    one, two = chat.send(first=4), chat.send()
-    assert [said.number for said in chat.compare(one, two).said_in] == [1, 2, 3, 4]
-
-
 def test_another_model_and_another_branch_are_named(chat: Chat) -> None:
     one = chat.send()
     other = chat.send(model="openai:gpt-6")
@@ -254,32 +220,6 @@ def test_another_model_and_another_branch_are_named(chat: Chat) -> None:
     assert chat.broken_by(one, chat.send()) == ("another branch: message #2 is another one")
 
 
-def test_messages_that_are_lifted_were_sent_too(chat: Chat) -> None:
-    chat.say("14 metres.", "And the keel?")
-    lifted = pick("message", chat.said[0].id)
-    told = {"current": chat.said[-1].id, "rounds": []}
-    one = chat.send(first=2)
-    two = chat.send(first=4, sections={"history": [lifted, pick("messages", "no ends"), pick("messages", "a…b")]})
-    found = chat.compare(one, two)
-    assert [said.number for said in found.said_in] == [1]
-    assert [said.number for said in found.said_out] == [3, 4]
-    assert chat.compare(two, chat.send(first=4, messages=told)).said_out == found.said_in
-
-
-def test_other_parameters_and_another_format_are_told(chat: Chat) -> None:
-    one = chat.send()
-    other = chat.send(parameters={"max_tokens": 100, "temperature": 0.3}, strategy="discard", limit=2000)
-    shifts = chat.compare(one, other).facts
-    assert [(shift.name, shift.before, shift.after) for shift in shifts] == [
-        ("strategy", "hybrid", "discard"),
-        ("limit", 1000, 2000),
-        ("temperature", None, 0.3),
-    ]
-    chat.format = AnthropicFormat()
-    found = chat.compare(one, chat.send())
-    assert found.prefix.broken_by == "another format: openai → anthropic"
-
-
 def test_what_is_left_out_anew_and_what_is_summed_up_is_said(chat: Chat) -> None:
     chat.say("14 metres.", "And the keel?")
     one, passing = chat.send(), chat.send(first=2, passing=True)
@@ -289,24 +229,6 @@ def test_what_is_left_out_anew_and_what_is_summed_up_is_said(chat: Chat) -> None
     assert chat.broken_by(one, summary) is None
     apart = chat.send(system="Sum up.", purpose="summary")
     assert chat.broken_by(one, apart) == "a transcript of its own"
-
-
-def test_in_a_turn_a_compaction_may_cut_its_rounds(chat: Chat) -> None:
-    one = chat.send()
-    rounds = {"current": chat.said[-1].id, "rounds": [chat.said[0].id]}
-    same, cut = chat.send(messages=rounds), chat.send(messages=rounds, compaction=1)
-    assert chat.broken_by(one, same) is None
-    assert chat.broken_by(one, cut) == "compaction 1"
-
-
-def test_a_message_that_is_sent_otherwise_is_no_branch() -> None:
-    pieces = [b'{"model":"x","messages":[', b'{"role":"user","content":"all of it"}', b"]}"]
-    shorter = [pieces[0], b'{"role":"user","content":"some of it"}', pieces[2]]
-    said = (SentMessage("m", 1, "user"),)
-    one, other = (ComparedRequest("a", "c", "reply", NO_ACCOUNT, tuple(each), 2, said) for each in (pieces, shorter))
-    assert compare(one, other).prefix.broken_by == "a message is sent otherwise than before"
-    gone = ComparedRequest("a", "c", "reply", NO_ACCOUNT, (pieces[0], pieces[2]), 1)
-    assert compare(one, gone).prefix.broken_by == "another branch"
 
 
 def test_two_conversations_are_told_as_such_and_never_as_branches(chat: Chat, store: Store) -> None:
@@ -355,16 +277,6 @@ def test_a_request_is_found_by_its_reply_and_by_its_question(chat: Chat) -> None
         records.named(chat.said[0].id)
     with pytest.raises(NotFound, match="there is no request nowhere"):
         records.named("nowhere")
-
-
-def test_a_difference_is_json(chat: Chat) -> None:
-    one = chat.send()
-    chat.say("14 metres.", "And the keel?")
-    told = chat.compare(one, chat.send(sections={"rules": [pick("rule", "style")]})).to_json()
-    again = json.loads(json.dumps(told))
-    assert again["said_in"][0]["number"] == 4
-    assert again["came_in"][0]["name"] == "style"
-    assert tuple(again) == Difference.__struct_fields__
 
 
 # -- laws
@@ -420,14 +332,3 @@ def test_nothing_differs_from_itself(one: ComparedRequest) -> None:
     found = compare(one, one)
     assert (found.came_in, found.went_out, found.changed, found.facts) == ((), (), (), ())
     assert (found.prefix.first, found.prefix.broken_by) == (None, None)
-
-
-def test_what_a_piece_is_can_be_read_from_it() -> None:
-    for format in (OpenAIFormat(), AnthropicFormat()):
-        preamble = format.preamble("m", PARAMETERS, "Be kind.", (tool("a"), tool("b")))
-        wires = [tuple(format.entry(Entry("user", (Text("Hello"),)), "x")) for _ in range(2)]
-        pieces = [*preamble, *list_pieces(wires, format.opened("Be kind.")), format.closing(PARAMETERS)]
-        data = [piece.data for piece in pieces]
-        sent = replace(side({}, data, 0), format=format)
-        assert [sent.kind(place) for place in range(len(data))] == [piece.kind for piece in pieces]
-        assert (sent.system_text, list(sent.tools)) == ("Be kind.", ["a", "b"])

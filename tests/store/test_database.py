@@ -1,36 +1,15 @@
 import resource
 import sqlite3
-import subprocess
-import sys
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from sqlalchemy.pool import QueuePool
-from tests.store.conftest import PROCESSES
+from tests.store.conftest import PROCESSES, run_processes, say
 
-from recto.base.ids import new_id
-from recto.chat.blocks import Text
-from recto.chat.message import Message
 from recto.errors import Busy, StoreError, TooNew
 from recto.store.database import MAX_IDLE
 from recto.store.store import Store
-from recto.window.count import Count
-
-
-def say(words: str, parent: str | None = None) -> Message:
-    return Message(new_id(), "user", (Text(words),), parent=parent)
-
-
-def test_a_store_in_a_file_loads_no_other_dialect(tmp_path: Path) -> None:
-    code = f"""
-import sys
-from recto.store.store import Store
-Store({str(tmp_path / "recto.db")!r}).close()
-print("sqlalchemy.dialects.postgresql" in sys.modules)
-"""
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
 def test_opening_makes_the_folder_and_uses_a_write_ahead_log(tmp_path: Path) -> None:
@@ -119,16 +98,6 @@ def file_of(store: Store) -> Path:
     return store.database.file
 
 
-def test_a_failed_write_leaves_nothing_behind(store: Store) -> None:
-    conversation = store.tree.create().id
-
-    with suppress(ZeroDivisionError), store.database.write():
-        store.tree.append(conversation, say("gone"))
-        raise ZeroDivisionError
-    assert store.tree.conversation(conversation).head is None
-    assert store.tree.newest_number() == 0
-
-
 def append_many(path: str, conversation: str, count: int) -> int:
     with Store(path, busy_timeout_s=30) as store:
         heads = (store.tree.conversation(conversation).head for _ in range(count))
@@ -165,19 +134,15 @@ def test_many_processes_that_write_at_once_all_succeed(tmp_path: Path, writers: 
         assert {job.result() for job in jobs} == {40}
 
 
-def test_two_processes_that_open_a_new_store_at_once_both_can(tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from recto.store.store import Store\n"
-        "print(Store(Path(sys.argv[1])).tree.create().id)"
-    )
-    jobs = [
-        subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "recto.db")], stdout=subprocess.PIPE)
-        for _ in range(3)
-    ]
-    ids = {job.communicate()[0] for job in jobs}
-    assert {job.returncode for job in jobs} == {0}
+def create_one(path: str) -> None:
+    with Store(path) as store:
+        store.tree.create()
+
+
+def test_processes_that_open_a_new_store_at_once_all_can(tmp_path: Path) -> None:
+    assert run_processes(3, create_one, str(tmp_path / "recto.db")) == [0] * 3
     with Store(tmp_path / "recto.db") as store:
-        assert len(store.tree.conversations()) == len(ids) == 3
+        assert len(store.tree.conversations()) == 3
 
 
 @pytest.mark.parametrize(
@@ -191,28 +156,6 @@ def test_two_processes_that_open_a_new_store_at_once_both_can(tmp_path: Path) ->
 def test_a_url_that_names_no_database_of_ours_is_one_sentence(url: str, said: str) -> None:
     with pytest.raises(StoreError, match=said):
         Store(url)
-
-
-def test_a_counter_that_was_added_in_vain_is_added_again(store: Store) -> None:
-    """Its number must not be remembered beyond the transaction that was taken back."""
-    digest = bytes(32)
-
-    with suppress(ZeroDivisionError), store.database.write():
-        store.token_counts.save("m", {digest: Count(7)})
-        raise ZeroDivisionError
-    store.token_counts.save("m", {digest: Count(8)})
-    assert store.token_counts.find("m", [digest]) == {digest: Count(8)}
-
-
-def test_a_checkpoint_moves_the_log_into_the_file(tmp_path: Path) -> None:
-    with Store(tmp_path / "recto.db") as store:
-        store.database.checkpoint()
-        size = (tmp_path / "recto.db").stat().st_size
-        for number in range(300):
-            store.tree.create(title=f"conversation {number} " + "x" * 500)
-        assert (tmp_path / "recto.db").stat().st_size == size, "a commit leaves it to the log"
-        store.database.checkpoint()
-        assert (tmp_path / "recto.db").stat().st_size > size
 
 
 def test_many_stores_of_one_file_share_its_connections(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from sqlalchemy.dialects import postgresql, sqlite
@@ -33,12 +34,6 @@ def test_what_is_in_a_list_is_looked_up_by_an_index(
     assert any(step.startswith(f"SEARCH {table} USING ") for step in plan), plan
 
 
-def test_a_list_of_bytes_may_have_any_length(store: Store) -> None:
-    with store.database.read() as connection:
-        for count in (0, 1, 500):
-            assert KNOWN_PIECES(connection, hashes=[b"%d" % n for n in range(count)]).all() == []
-
-
 @pytest.mark.parametrize("statement", [BY_NUMBER, CHAIN, INSERT_MESSAGE, KNOWN_PIECES, PIECES])
 def test_a_statement_says_the_same_to_each_database_in_its_own_words(statement: Statement) -> None:
     ours = statement.sql(sqlite.dialect())
@@ -48,46 +43,23 @@ def test_a_statement_says_the_same_to_each_database_in_its_own_words(statement: 
     assert ("ON CONFLICT" in ours) == ("ON CONFLICT" in theirs)
 
 
-def sqlite_error(code: int) -> sqlite3.Error:
-    error = sqlite3.OperationalError("in whatever language")
-    error.sqlite_errorcode = code
-    return error
+FAILURES: dict[str, list[int | str | None]] = {
+    "busy": [sqlite3.SQLITE_BUSY_SNAPSHOT, sqlite3.SQLITE_LOCKED, "55P03", "40P01"],
+    "read-only": [sqlite3.SQLITE_READONLY_DBMOVED, "25006"],
+    "full": [sqlite3.SQLITE_FULL, "53100"],
+    "damaged": [sqlite3.SQLITE_CORRUPT],
+    "failing": [sqlite3.SQLITE_IOERR_FSYNC],
+    "cannot open": [sqlite3.SQLITE_CANTOPEN],
+    "unreachable": ["08006", "28P01", None],
+    "other": [sqlite3.SQLITE_ERROR, "42601"],
+}
 
 
-@pytest.mark.parametrize(
-    ("code", "failure"),
-    [
-        (sqlite3.SQLITE_BUSY_SNAPSHOT, "busy"),
-        (sqlite3.SQLITE_LOCKED, "busy"),
-        (sqlite3.SQLITE_READONLY_DBMOVED, "read-only"),
-        (sqlite3.SQLITE_FULL, "full"),
-        (sqlite3.SQLITE_CORRUPT, "damaged"),
-        (sqlite3.SQLITE_IOERR_FSYNC, "failing"),
-        (sqlite3.SQLITE_CANTOPEN, "cannot open"),
-        (sqlite3.SQLITE_ERROR, "other"),
-    ],
-)
-def test_failures_of_sqlite_are_told_apart_by_their_codes(code: int, failure: str) -> None:
-    assert failure_of(sqlite_error(code)) == failure
-
-
-@pytest.mark.parametrize(
-    ("state", "failure"),
-    [
-        ("55P03", "busy"),
-        ("40P01", "busy"),
-        ("25006", "read-only"),
-        ("53100", "full"),
-        ("08006", "unreachable"),
-        ("28P01", "unreachable"),
-        (None, "unreachable"),
-        ("42601", "other"),
-    ],
-)
-def test_failures_of_postgresql_are_told_apart_by_their_state(state: str | None, failure: str) -> None:
-    assert failure_of(SimpleNamespace(sqlstate=state)) == failure  # type: ignore[arg-type]
-
-
-def test_an_error_without_a_code_is_none_of_these() -> None:
-    assert failure_of(sqlite3.ProgrammingError("closed")) == "other"
-    assert failure_of(None) == "other"
+@pytest.mark.parametrize("failure", FAILURES)
+def test_failures_of_both_databases_are_told_apart_by_their_codes(failure: str) -> None:
+    for code in FAILURES[failure]:
+        error: Any = SimpleNamespace(sqlstate=code)
+        if isinstance(code, int):
+            error = sqlite3.OperationalError("in whatever language")
+            error.sqlite_errorcode = code
+        assert failure_of(error) == failure

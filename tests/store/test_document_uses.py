@@ -1,12 +1,10 @@
 """Which documents were used is kept with the messages, and can be counted."""
 
-import pytest
 from msgspec.structs import replace
 
 from recto.base.ids import new_id
 from recto.chat.blocks import DocumentReference, References, Text
 from recto.chat.message import Message
-from recto.errors import NotFound
 from recto.store.store import Store
 
 BUDGET = DocumentReference("[[Budget]]", "Money/Budget.md", summary="What we may spend.")
@@ -38,21 +36,3 @@ def test_uses_are_told_by_vault_and_by_conversation(store: Store) -> None:
     [use] = store.document_uses.uses(conversation=home)
     assert (use.vault, use.reference_type, use.conversation) == ("/other", "direct", home)
     assert len(store.document_uses.uses()) == 3
-
-
-def test_referring_again_counts_once(store: Store) -> None:
-    told = said(store, BUDGET)
-    store.tree.refer(told)
-    assert len(store.document_uses.uses()) == 1
-
-
-def test_a_message_that_comes_with_references_is_counted_too(store: Store) -> None:
-    home = store.tree.create().id
-    block = References((BUDGET,), vault="/notes")
-    store.tree.append(home, Message(new_id(), "assistant", (Text("so much"), block)))
-    assert [use.path for use in store.document_uses.uses()] == ["Money/Budget.md"]
-
-
-def test_a_message_that_is_not_there_cannot_refer(store: Store) -> None:
-    with pytest.raises(NotFound):
-        store.tree.refer(Message("nobody", "user", ()))

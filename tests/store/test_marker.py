@@ -7,18 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.store.conftest import PROCESSES
+from tests.store.conftest import run_processes, say
 
-from recto.base.ids import new_id
-from recto.chat.blocks import Text
-from recto.chat.message import Message
 from recto.errors import MessagesLost, StoreError
 from recto.store.marker import NewestMessage, StoreMarker
 from recto.store.store import Store
-
-
-def say(words: str) -> Message:
-    return Message(new_id(), "user", (Text(words),))
 
 
 def fill(path: Path, count: int = 3) -> None:
@@ -35,9 +28,7 @@ def _fill_and_die(path: Path, count: int) -> None:
 
 
 def killed(path: Path, count: int = 3) -> None:
-    process = PROCESSES.Process(target=_fill_and_die, args=(path, count))
-    process.start()
-    process.join()
+    assert run_processes(1, _fill_and_die, path, count) == [-signal.SIGKILL]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -58,23 +49,19 @@ def test_an_emptied_or_missing_store_is_told_and_left_alone(tmp_path: Path) -> N
     assert not path.exists()
 
 
-def test_a_store_whose_log_was_deleted_after_a_kill_is_told_and_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kept", "said"), [(0, "holds no messages, and 3 were in it"), (2, "holds 2 of 5 messages")])
+def test_a_store_whose_log_was_deleted_after_a_kill_is_told_and_left_alone(
+    tmp_path: Path, kept: int, said: str
+) -> None:
     path = tmp_path / "recto.db"
+    if kept:
+        fill(path, kept)
     killed(path)
     Path(f"{path}-wal").unlink()
     before = contents(tmp_path)
-    with pytest.raises(MessagesLost, match="holds no messages, and 3 were in it"):
+    with pytest.raises(MessagesLost, match=said):
         Store(path)
     assert contents(tmp_path)["recto.db"] == before["recto.db"]
-
-
-def test_a_store_that_lost_only_its_latest_messages_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "recto.db"
-    fill(path, 2)
-    killed(path, 3)
-    Path(f"{path}-wal").unlink()
-    with pytest.raises(MessagesLost, match="holds 2 of 5 messages"):
-        Store(path)
 
 
 def test_a_store_that_was_exchanged_for_another_is_told(tmp_path: Path) -> None:
@@ -94,11 +81,6 @@ def test_an_empty_store_with_a_log_is_not_opened_since_sqlite_would_delete_the_l
     with pytest.raises(MessagesLost, match="its -wal file is not"):
         Store(path)
     assert Path(f"{path}-wal").read_bytes() == log
-
-
-def test_a_new_store_of_zero_bytes_is_simply_new(tmp_path: Path) -> None:
-    (tmp_path / "recto.db").touch()
-    fill(tmp_path / "recto.db", 1)
 
 
 def test_a_store_that_is_ahead_of_its_marker_opens(tmp_path: Path) -> None:

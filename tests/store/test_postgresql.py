@@ -5,28 +5,17 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import event, inspect, text
+from sqlalchemy import inspect, text
 from tests.conftest import Open, Script
-from tests.store import (
-    test_blobs,
-    test_database,
-    test_paths,
-    test_source_uses,
-    test_token_counts,
-    test_tree,
-    test_usage_totals,
-)
-from tests.store.conftest import PROCESSES, execute
+from tests.store import test_blobs, test_paths, test_source_uses, test_token_counts, test_tree, test_usage_totals
+from tests.store.conftest import PROCESSES, say
 from tests.store.test_database import append_many, append_own
 
 from recto.api.blocking import open_desk
 from recto.base.ids import new_id
-from recto.chat.blocks import Text
-from recto.chat.message import Message
-from recto.errors import Altered, Busy, Invalid, NotFound, StoreError, TooNew
+from recto.errors import Busy, Invalid, NotFound, StoreError, TooNew
 from recto.events import PlanChanged
 from recto.sources.source import Pick
 from recto.store.migrations import REVISIONS
@@ -42,18 +31,9 @@ MARK = b',"cache_control":{"type":"ephemeral"}'
 
 
 @pytest.fixture
-def url(postgresql: Callable[[], str]) -> str:
-    return postgresql()
-
-
-@pytest.fixture
 def store(url: str) -> Iterator[Store]:
     with Store(url) as opened:
         yield opened
-
-
-def say(words: str, parent: str | None = None, id: str | None = None) -> Message:
-    return Message(id or new_id(), "user", (Text(words),), parent=parent)
 
 
 def chat(store: Store, *words: str) -> tuple[str, list[str]]:
@@ -83,15 +63,6 @@ def test_a_new_database_gets_the_whole_schema_and_opens_again(url: str) -> None:
         assert [each.id for each in again.tree.conversations()] == [home]
 
 
-PARTIAL = {"messages_request", "requests_base", "requests_message", "source_uses_learnt"}
-
-
-def test_a_new_database_has_the_partial_indexes_of_the_schema(store: Store) -> None:
-    with store.database.read() as connection:
-        query = text("SELECT indexname FROM pg_indexes WHERE schemaname = 'public' AND indexdef LIKE '% WHERE %'")
-        assert set(connection.execute(query).scalars()) == PARTIAL
-
-
 def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
     with Store(url) as store, store.database.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -102,7 +73,6 @@ def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
 SHARED: list[Callable[[Store], None]] = [
     test_blobs.test_all_are_kept_or_none,
     test_blobs.test_the_same_text_is_kept_once,
-    test_database.test_a_failed_write_leaves_nothing_behind,
     test_paths.test_messages_come_in_the_order_they_were_stored_with_their_home,
     test_source_uses.test_agents_are_told_apart_and_time_can_be_bounded,
     test_source_uses.test_modes_signs_and_conversations_are_counted,
@@ -153,15 +123,6 @@ def test_requests_are_saved_rebuilt_verified_and_compared(store: Store) -> None:
     assert store.records.compare(first.id, second.id, lambda name: None).came_in == ()
     with pytest.raises(NotFound):
         store.records.save(request("nowhere", b"x"), None)
-
-
-def test_a_changed_piece_is_found(store: Store) -> None:
-    home, _ = chat(store, "hello")
-    sent = request(home, b"hello")
-    store.records.save(sent, None)
-    execute(store, "UPDATE pieces SET data = decode('0078', 'hex') WHERE n = 2")
-    with pytest.raises(Altered):
-        store.records.rebuild(sent.id)
 
 
 def test_two_writers_move_one_head_and_nothing_is_lost(url: str) -> None:
@@ -237,22 +198,6 @@ def test_a_conversation_moves_from_one_database_to_the_other_and_back(
     assert back.read_bytes() == again.read_bytes() == first.read_bytes()
 
 
-def test_the_trash_is_emptied_and_other_requests_are_still_proved(
-    desk: Open, script: Script, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RECTO_DB", url)
-    at = desk(script({"text": "ok"}))
-    for _ in range(2):
-        talk = at.conversation()
-        for words in ("The mast is 14 metres tall, made of spruce, and stands. " * 4, "And then?"):
-            talk.ask(words)
-    at.delete("1")
-    assert at.empty_trash() == 1
-    assert {difference for _, difference in at.verify()} == {None}
-    assert [each.number for each in at.conversations()] == [2]
-    assert at.conversation(talk.id[:24]).id == talk.id if talk.id else False
-
-
 def test_a_run_on_one_machine_keeps_another_from_going_on_with_it(
     desk: Open, script: Script, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,27 +217,6 @@ def test_a_run_on_one_machine_keeps_another_from_going_on_with_it(
         run = other.conversation(first.id).last_run()  # the head may have moved on since
         assert run is not None
         assert run.status == "stopped"
-
-
-def test_connections_that_are_in_use_when_a_store_is_closed_are_closed_after_it(url: str) -> None:
-    store, opened = Store(url), list[Any]()
-    for engine in (store.database.engine, store.database._holding):
-        event.listen(engine, "checkout", lambda connection, *_: opened.append(connection))
-    with store.database.hold("work"), store.database.read():
-        store.close()
-        assert not any(connection.closed for connection in opened)
-    assert len(opened) == 2
-    assert all(connection.closed for connection in opened)
-
-
-def test_a_name_is_held_until_it_is_let_go(url: str) -> None:
-    with Store(url) as one, Store(url) as other:
-        with one.database.hold("work") as is_first, other.database.hold("work") as is_second:
-            assert (is_first, is_second) == (True, False)
-            with other.database.hold("other work") as is_free:
-                assert is_free
-        with other.database.hold("work") as is_free:
-            assert is_free
 
 
 def test_a_hundred_thousand_conversations_are_looked_up_at_once(store: Store) -> None:

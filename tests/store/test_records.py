@@ -1,10 +1,9 @@
-import hashlib
 import json
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, text
 from tests.conftest import examples
 from tests.store.conftest import execute
 
@@ -13,14 +12,11 @@ from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
 from recto.sources.source import Pick
-from recto.store.rebuild import LruCache, Rebuilder
 from recto.store.records import LONGEST_CHAIN
-from recto.store.schema import requests
 from recto.store.store import Store
 from recto.window.account import NO_ACCOUNT, PrefixReuse, RequestAccount, Section
 from recto.window.request import Piece, Purpose, Request
 
-SECTION = Section("system", 7, 10)
 MARK = b',"cache_control":{"type":"ephemeral"}'
 
 
@@ -35,16 +31,6 @@ def with_marks(conversation: str, stable: int, *pieces: Piece, mark: bytes = MAR
     return Request(new_id(), conversation, "reply", "a:b", "x", {}, pieces, created="t", stable=stable, mark_bytes=mark)
 
 
-def test_a_request_rebuilds_to_the_bytes_that_were_sent(store: Store) -> None:
-    sent = request(store.tree.create().id, b"{", b"x" * 5000, b"}", account=RequestAccount(sections=(SECTION,)))
-    store.records.save(sent, None)
-    assert store.records.rebuild(sent.id) == sent.body
-    record = store.records.record(sent.id)
-    assert record.sha256 == hashlib.sha256(sent.body).hexdigest()
-    assert (record.size, record.pieces, record.account.sections) == (5002, 3, (SECTION,))
-    assert record.account.parameters == {"max_tokens": 5}
-
-
 def test_sizes_of_many_windows_leave_out_an_account_that_cannot_be_read(store: Store) -> None:
     home = store.tree.create().id
     sent = [request(home, b"{}", account=RequestAccount(total=n, limit=100)) for n in (10, 20, 30)]
@@ -57,19 +43,6 @@ def test_sizes_of_many_windows_leave_out_an_account_that_cannot_be_read(store: S
         sent[0].id: (10, 100, "a:b"),
         sent[2].id: (30, 100, "a:b"),
     }
-
-
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.lists(st.sampled_from([b"a", b"bb", b"ccc", b"\x00\xff", b"d" * 300])), min_size=1, max_size=12))
-def test_any_chain_of_requests_rebuilds(store: Store, bodies: list[list[bytes]]) -> None:
-    conversation, base = store.tree.create().id, None
-    sent = []
-    for body in bodies:
-        sent.append(request(conversation, *body))
-        store.records.save(sent[-1], base)
-        base = sent[-1].id
-    assert [store.records.rebuild(each.id) for each in sent] == [each.body for each in sent]
-    assert store.records.ids(conversation) == [each.id for each in sent]
 
 
 SAID = [f"Line {n} of what was said about the mast, the keel and the {n * 7919} planks of the boat." for n in range(40)]
@@ -120,7 +93,7 @@ PIECES = DATA.flatmap(
 BODIES = st.lists(PIECES, max_size=8)
 
 
-@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80, few=10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(BODIES, min_size=1, max_size=6), st.sampled_from([MARK, b"", "·".encode()]), st.integers(0, 8))
 def test_marks_are_put_back_where_they_stood(store: Store, bodies: list[list[Piece]], mark: bytes, stable: int) -> None:
     conversation, base = store.tree.create().id, None
@@ -135,7 +108,7 @@ def test_marks_are_put_back_where_they_stood(store: Store, bodies: list[list[Pie
     assert [difference for _, difference in store.records.differences([each.id for each in sent])] == [None] * len(sent)
 
 
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60, few=10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(BODIES.filter(bool), st.data())
 def test_marks_that_move_break_no_prefix_and_store_no_piece_twice(
     store: Store, body: list[Piece], data: st.DataObject
@@ -241,13 +214,6 @@ def chain(store: Store, count: int = 6) -> list[Request]:
     return sent
 
 
-def test_verifying_many_finds_what_rebuilding_each_finds(store: Store) -> None:
-    sent = chain(store, 30)
-    for ids in ([each.id for each in sent], [each.id for each in reversed(sent)]):
-        assert list(store.records.differences(ids)) == [(id, None) for id in ids]
-    assert [store.records.rebuild(each.id) for each in sent] == [each.body for each in sent]
-
-
 def test_picks_that_come_again_with_every_request_are_kept_once(store: Store) -> None:
     sent = chain(store, 30)
     record = store.records.record(sent[-1].id)
@@ -262,7 +228,7 @@ COLUMNS = {
 }
 
 
-@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120, few=10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from([(table, column) for table, columns in COLUMNS.items() for column in columns]),
     st.integers(0, 10_000),
@@ -338,21 +304,6 @@ def test_a_damaged_request_does_not_stop_the_next_from_being_saved(store: Store)
     assert store.records.rebuild(second.id) == second.body
 
 
-def test_what_is_held_while_verifying_is_bounded(store: Store) -> None:
-    sent = chain(store, 20)
-    small = Rebuilder(max_bytes=300, max_numbers=10)
-    with store.database.read() as connection:
-        rows = connection.execute(select(requests).order_by(requests.c.n)).all()
-        assert [small.body(connection, row) for row in rows] == [each.body for each in sent]
-    held = LruCache[bytes](10)
-    for number in range(100):
-        held.put(number, b"1234", 4)
-    assert [held.get(number) for number in (97, 98, 99)] == [None, b"1234", b"1234"]
-    held.get(98)
-    held.put(100, b"12", 4)
-    assert (held.get(99), held.get(98)) == (None, b"1234"), "what was used last stays"
-
-
 def test_an_unknown_request_is_not_found(store: Store) -> None:
     with pytest.raises(NotFound, match="no request nowhere"):
         store.records.rebuild("nowhere")
@@ -372,27 +323,6 @@ def test_the_latest_request_is_that_of_a_reply_unless_another_purpose_is_asked_f
     assert store.records.latest(conversation) == newer.id
     assert store.records.latest(conversation, purpose="summary") == summary.id
     assert store.records.latest(elsewhere, "summary") is None
-
-
-def test_requests_that_never_left_are_known(store: Store) -> None:
-    conversation = store.tree.create().id
-    outcomes = ({"not_sent": True}, {"error": '"not_sent":true', "text": "\\"}, {"finish": "stop"}, None)
-    sent = [request(conversation, b"x") for _ in outcomes]
-    for each, outcome in zip(sent, outcomes, strict=True):
-        store.records.save(each, None)
-        if outcome is not None:
-            store.records.outcome(each.id, **outcome)
-    assert store.records.unsent() == {sent[0].id}
-    assert store.records.unsent([sent[1].id]) == set()
-    assert [store.records.record(each.id).was_sent for each in sent] == [False, True, True, True]
-    assert [reply.request for reply in store.source_uses.replies()] == [each.id for each in sent[1:]]
-
-
-def test_the_outcome_is_told(store: Store) -> None:
-    sent = request(store.tree.create().id, b"x")
-    store.records.save(sent, None)
-    store.records.outcome(sent.id, attempts=[1], finish="stop")
-    assert store.records.record(sent.id).outcome == {"counted": None, "attempts": [1], "finish": "stop"}
 
 
 def test_the_record_names_what_broke_the_prefix(store: Store) -> None:

@@ -9,7 +9,7 @@ from tests.store.conftest import is_forgotten, tell_a_secret, told
 
 from recto.api.blocking import Desk
 from recto.errors import Invalid, NotFound
-from recto.store.schema import conversations, facts, metadata, usage_reports
+from recto.store.schema import conversations, facts, metadata
 from recto.store.trash import Trash, time_before
 
 LONG_AGO = "2020-01-01T00:00:00.000Z"
@@ -36,18 +36,6 @@ def test_only_what_was_not_used_for_so_long_goes_with_every_trace(opened: Desk) 
     is_forgotten(opened)
 
 
-def test_usage_goes_with_its_conversation(opened: Desk) -> None:
-    old = told(opened.conversation(), "one")
-    new = told(opened.conversation(), "two")
-    make_old(opened, 1)
-    opened.prune("90d")
-    with opened.store.database.read() as connection:
-        homes = set(connection.execute(select(usage_reports.c.conversation)).scalars())
-    assert old.id not in homes
-    assert homes <= {new.id}
-    assert [each.requests for each in opened.spending()] == [1]
-
-
 def test_a_store_of_which_everything_goes_is_empty(opened: Desk) -> None:
     told(opened.conversation(), "one", "two")
     opened.prune("0d")
@@ -61,21 +49,6 @@ def test_a_dry_run_tells_and_removes_nothing(opened: Desk) -> None:
     report = opened.prune("90d", dry_run=True)
     assert ([each.number for each in report.found.conversations], report.removed) == ([1], 0)
     assert len(opened.conversations()) == 1
-
-
-def test_a_conversation_that_was_used_since_stays_whole_and_is_told(opened: Desk) -> None:
-    told(opened.conversation(), "one")
-    make_old(opened, 1, created=LONG_AGO)
-    report = opened.prune("90d")
-    assert (report.removed, report.found.used_since) == (0, 1)
-    assert len(opened.conversation(1).messages()) == 2
-
-
-def test_what_waits_counts_as_use(opened: Desk) -> None:
-    talk = told(opened.conversation(), "one")
-    talk.queue("not yet")
-    make_old(opened, 1)
-    assert opened.prune("90d").removed == 0
 
 
 def test_one_conversation_can_be_named_also_in_the_trash(opened: Desk) -> None:
@@ -154,11 +127,6 @@ def test_what_is_used_meanwhile_stays(opened: Desk, monkeypatch: pytest.MonkeyPa
 def test_an_age_that_is_none_is_refused(age: str) -> None:
     with pytest.raises(Invalid):
         time_before(age)
-
-
-def test_an_age_is_a_number_with_a_unit() -> None:
-    times = [time_before(age) for age in ("2y", "6w", "30d", "12h", " 0D ")]
-    assert times == sorted(times)
 
 
 def test_pruning_a_database_server_leaves_the_rest_proved(

@@ -2,18 +2,18 @@
 
 import os
 import signal
-import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 from tests.conftest import Script
-from tests.store.conftest import differences, is_forgotten, tell_a_secret, told
+from tests.store.conftest import differences, is_forgotten, run_processes, tell_a_secret, told
 
 from recto.api.blocking import Desk, open_desk
 from recto.errors import Invalid, NotFound
+from recto.store import trash
 from recto.store.check import check_store
+from recto.store.store import Store
 from recto.store.trash import Trash
 
 # Long enough to be packed with the messages that it is the first to send.
@@ -40,27 +40,6 @@ def test_the_trash_holds_what_was_deleted_until_it_is_restored(opened: Desk) -> 
         opened.restore("1")
 
 
-def test_an_archived_conversation_is_searched_but_not_listed(opened: Desk) -> None:
-    told(opened.conversation(), "about the mast")
-    opened.hide("1")
-    assert (opened.conversations(), opened.latest()) == ([], None)
-    assert [each.number for each in opened.conversations(state="hidden")] == [1]
-    assert len(opened.search("mast", complete=True)) == 1
-    opened.delete("1")
-    assert opened.restore("1").hidden, "it comes back to where it was"
-    assert opened.unhide("1").hidden is None
-    assert [each.number for each in opened.conversations()] == [1]
-
-
-def test_a_message_brings_its_conversation_back(opened: Desk) -> None:
-    talk = told(opened.conversation(), "one")
-    opened.hide("1")
-    opened.delete("1")
-    talk.ask("two")
-    (found,) = opened.conversations()
-    assert (found.hidden, found.deleted, found.messages) == (None, None, 4)
-
-
 def test_emptying_removes_every_trace(opened: Desk) -> None:
     tell_a_secret(opened)
     opened.delete("2")
@@ -83,21 +62,6 @@ def test_requests_of_other_conversations_still_rebuild(opened: Desk) -> None:
     told(second, "one more", LONG)
     assert differences(opened) == []
     assert check_store(opened.store).problems == ()
-
-
-def test_two_conversations_in_the_trash_share_what_they_sent(opened: Desk) -> None:
-    for _ in range(3):
-        told(opened.conversation(), LONG)
-    opened.delete("1")
-    opened.delete("2")
-    assert opened.empty_trash() == 2
-    assert differences(opened) == []
-    opened.delete("3")
-    assert opened.empty_trash() == 1
-    with sqlite3.connect(opened.home / "recto.db") as file:
-        for table in ("conversations", "messages", "requests", "pieces", "kept", "source_uses", "uses", "deltas"):
-            assert file.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
-    file.close()
 
 
 def test_attachments_that_others_need_stay(opened: Desk, tmp_path: Path) -> None:
@@ -169,21 +133,18 @@ def test_the_newest_message_may_go_and_numbers_may_come_again(opened: Desk, scri
         assert list(again.search("three", complete=True)) == []
 
 
-KILLED = """
-import os, signal, sys
-import recto
-from recto.store import trash
-delete = trash._delete_conversation
-left = [int(sys.argv[1])]
-def kill(connection, number):
-    delete(connection, number)
-    left[0] -= 1
-    if not left[0]:
-        os.kill(os.getpid(), signal.SIGKILL)
-trash._delete_conversation = kill
-with recto.open() as desk:
-    desk.empty_trash()
-"""
+def empty_and_die(path: Path, after: int) -> None:
+    """Killed when so many conversations are deleted, the last of them not yet committed."""
+    delete, left = trash._delete_conversation, [after]
+
+    def kill(connection: Connection, number: int) -> None:
+        delete(connection, number)
+        left[0] -= 1
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    trash._delete_conversation = kill
+    Store(path).trash.empty("9")
 
 
 @pytest.mark.parametrize("at", [1, 2])
@@ -194,8 +155,7 @@ def test_a_kill_in_the_middle_leaves_whole_conversations(opened: Desk, at: int) 
     opened.delete("3")
     home = opened.home
     opened.close()
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(at)], env=dict(os.environ), timeout=60)
-    assert killed.returncode == -signal.SIGKILL
+    assert run_processes(1, empty_and_die, home / "recto.db", at) == [-signal.SIGKILL]
     with open_desk(home=home) as again:
         assert [each.number for each in again.conversations(state="deleted")] == [3, 1][: 3 - at]
         assert check_store(again.store).problems == ()
@@ -215,10 +175,3 @@ def test_what_waits_goes_with_its_conversation_and_keeps_what_it_holds(opened: D
     assert second.waiting() == [waiting]
     assert second.ask("and now?").text == "It stands well."
     assert check_store(opened.store).problems == ()
-
-
-def test_a_message_that_waits_brings_its_conversation_back(opened: Desk) -> None:
-    talk = told(opened.conversation(), "one")
-    opened.delete("1")
-    talk.queue("not yet")
-    assert [each.number for each in opened.conversations()] == [1]

@@ -9,17 +9,15 @@ import pytest
 from msgspec.structs import replace
 from tests.store.conftest import execute
 from tests.store.test_plans import plans
-from tests.store.test_source_uses import API, ISSUE, LONG_AGO, STYLE, Chat, stat
+from tests.store.test_source_uses import API, ISSUE, LONG_AGO, STYLE, Chat
 
 from recto.base.ids import new_id
 from recto.chat.blocks import DocumentReference, References, Text
 from recto.chat.message import Message, Usage
-from recto.sources.advice import AgentTotals
-from recto.store.document_uses import MOST_PAIRED, Together, UsedTogether, count_together
+from recto.store.document_uses import Together, UsedTogether
 from recto.store.source_uses import Period, SourcePeriod, SourceUse
 from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
-from recto.store.usage_totals import BATCH
 
 BUDGET = DocumentReference("[[Budget]]", "Money/Budget.md")
 FOUND = DocumentReference("[[Boat]]", "Boat.md", reference_type="search")
@@ -102,23 +100,6 @@ def test_a_message_that_refers_to_something_else_now_is_summed_again(store: Stor
     assert documents(store) == [("Boat.md", 1, 0)]
 
 
-def test_a_request_that_never_left_does_not_count_any_more(store: Store) -> None:
-    chat = Chat(store)
-    request = chat.send(chat.ask("Hello"), SourceUse(STYLE, "always", 40))
-    assert stat(store, STYLE).replies == 1
-    store.records.outcome(request, not_sent=True)
-    assert store.source_uses.stats() == []
-    assert store.source_uses.totals() == []
-
-
-def test_a_sign_that_is_found_later_counts(store: Store) -> None:
-    chat = Chat(store)
-    request = chat.send(chat.ask("Hello"), SourceUse(API, "agent", 40))
-    assert stat(store, API).used == 0
-    store.source_uses.signs(request, {API: "quoted"})
-    assert stat(store, API).used == 1
-
-
 def test_an_emptied_trash_takes_its_sums_along(store: Store) -> None:
     chat = Chat(store)
     chat.turn("Hello", {API: "quoted"})
@@ -149,21 +130,6 @@ def test_a_zone_that_changed_moves_uses_and_costs_to_another_day_and_no_sum_chan
                 assert [each.cost_usd for each in store.spending.tokens(group)] == [0.5]
             assert [each.name for each in store.spending.tokens("day")] == [day]
             assert [each.name for each in store.spending.by("day")] == [day]
-
-
-def test_a_store_that_is_read_only_is_summed_without_keeping_it(store: Store) -> None:
-    Chat(store).turn("Hello", {API: "quoted"})
-    with read_only(store):
-        assert stat(store, API).used == 1
-        assert store.source_uses.totals() == [AgentTotals("default", 1, 1)]
-
-
-def test_many_conversations_are_summed_in_parts_and_told(store: Store) -> None:
-    for _ in range(2 * BATCH + 1):
-        say(store, store.tree.create().id, BUDGET)
-    told: list[tuple[int, int]] = []
-    assert len(store.document_uses.totals("/notes", lambda done, of: told.append((done, of)))) == 2 * BATCH + 1
-    assert told == [(BATCH, 2 * BATCH + 1), (2 * BATCH, 2 * BATCH + 1)]
 
 
 def test_a_report_reads_no_request_and_no_message_of_what_is_summed(store: Store) -> None:
@@ -228,13 +194,6 @@ def test_calls_of_no_conversation_are_in_the_sums(store: Store) -> None:
     assert store.spending.total(store.tree.create().id) == Spent()
 
 
-def test_an_empty_store_cost_nothing_and_used_nothing(store: Store) -> None:
-    assert store.spending.by("total") == [Spent()]
-    assert store.spending.tokens("total") == [TokenUse("")]
-    assert not any((store.spending.by("day"), store.spending.tokens("day"), periods(store)))
-    assert together(store) == UsedTogether({}, {})
-
-
 # -- sources over time
 
 
@@ -250,23 +209,6 @@ def test_chosen_and_used_sources_are_counted_by_day_and_month(store: Store) -> N
     (month,) = periods(store)
     assert (month.name, month.replies, month.included, month.chosen, month.used) == ("2026-03", 2, 4, 3, 1)
     assert periods(store, since="2026-03-02") == [replace(two, name="2026-03")]
-
-
-def test_all_rounds_of_a_turn_are_one_reply(store: Store) -> None:
-    chat = Chat(store)
-    asked = chat.ask("Hello")
-    for _ in range(3):
-        chat.send(asked, SourceUse(API, "agent", 10, 0.5))
-    (found,) = periods(store)
-    assert (found.replies, found.chosen, found.tokens) == (1, 1, 30)
-
-
-def test_periods_of_one_agent_leave_the_others_out(store: Store) -> None:
-    Chat(store).turn("Hello", {API: "quoted"})
-    Chat(store, "boats").turn("Hello", {API: ""})
-    (found,) = periods(store, agent="boats")
-    assert (found.replies, found.used) == (1, 0)
-    assert periods(store, agent="nobody") == []
 
 
 # -- documents together
@@ -294,11 +236,3 @@ def test_what_was_used_together_since_a_report_is_in_the_next_one(store: Store) 
     store.tree.delete(first)
     store.trash.empty("9")
     assert together(store).pairs == {BOTH: 1}
-
-
-def test_pairs_are_counted_once_for_each_group_and_not_all_of_very_many() -> None:
-    found = count_together([["a", "b", "a"], ["b", "a"], ["c"]])
-    assert found == UsedTogether({"a": 3, "b": 2, "c": 1}, {("a", "b"): 2})
-    found = count_together([[f"{number:03}" for number in range(3 * MOST_PAIRED)]])
-    assert len(found.uses) == 3 * MOST_PAIRED
-    assert len(found.pairs) == MOST_PAIRED * (MOST_PAIRED - 1) // 2

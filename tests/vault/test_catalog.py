@@ -75,14 +75,6 @@ def test_added_changed_and_removed_files_are_distinguished(catalog: Catalog, roo
     assert catalog.names.resolve("the plan") is None
 
 
-def test_touching_a_file_is_not_a_change(catalog: Catalog, root: Path) -> None:
-    folder = Folder(root)
-    catalog.refresh(folder)
-    at(root, "Plan.md", 1000)
-    assert catalog.refresh(folder) == VaultChanges()
-    assert catalog.documents()[0].modified.timestamp() == 1000
-
-
 def test_a_second_write_within_the_same_tick_is_noticed(catalog: Catalog, root: Path) -> None:
     folder = Folder(root)
     # a time to come: however slow the machine, the file was written just now
@@ -94,16 +86,6 @@ def test_a_second_write_within_the_same_tick_is_noticed(catalog: Catalog, root: 
     at(root, "Tick.md", soon)
     assert catalog.refresh(folder).changed == ("Tick.md",)
     assert len(linked(catalog, "two")) == 1
-
-
-def test_single_files_can_be_refreshed(catalog: Catalog, root: Path) -> None:
-    folder = Folder(root)
-    catalog.refresh(folder)
-    write(root, "Plan.md", "changed")
-    write(root, "people/Ned.md", "changed too")
-    assert catalog.refresh(folder, only=["Plan.md"]) == VaultChanges(changed=("Plan.md",))
-    (root / "people" / "Ned.md").unlink()
-    assert catalog.refresh(folder, only=["people/Ned.md"]) == VaultChanges(removed=("people/Ned.md",))
 
 
 def test_a_new_file_is_added_only_if_it_is_not_ignored(catalog: Catalog, root: Path) -> None:
@@ -136,56 +118,6 @@ def test_no_note_is_too_odd_to_be_listed(catalog: Catalog, root: Path, content: 
     assert catalog.documents()[0].path == "Odd.md"
 
 
-def test_a_note_that_is_not_text_has_a_problem_and_no_links(catalog: Catalog, root: Path) -> None:
-    (root / "Picture.md").write_bytes(b"\x89PNG\r\n\x1a\n\0 [[Plan]] #tag\n# Heading\n")
-    folder = Folder(root)
-    catalog.refresh(folder)
-    (listed,) = [each for each in catalog.documents() if each.path == "Picture.md"]
-    assert (listed.problem or "").startswith("Picture.md is not text: ")
-    assert (listed.title, listed.tags) == ("Picture", ())
-    assert not [each for each in catalog.all_links() if each.source == "Picture.md"]
-    assert catalog.refresh(folder) == VaultChanges(), "it is not read again and again"
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-def test_the_links_of_a_note_are_found_in_every_encoding(catalog: Catalog, root: Path, encoding: str) -> None:
-    (root / "Wide.md").write_bytes("# Überfahrt\n\n[[Plan]]\n".encode(encoding))
-    catalog.refresh(Folder(root))
-    assert [each.title for each in catalog.documents() if each.path == "Wide.md"] == ["Überfahrt"]
-    assert [each.link.target for each in catalog.all_links() if each.source == "Wide.md"] == ["Plan"]
-
-
-def test_a_stored_catalog_is_opened_again(root: Path, tmp_path: Path) -> None:
-    folder, kept = Folder(root), tmp_path / "catalog.db"
-    first = Catalog(kept)
-    first.refresh(folder)
-    first.close()
-    write(root, "New.md", "[[Ned]]")
-    second = Catalog(kept)
-    assert second.refresh(folder).added == ("New.md",)
-    assert second.names.resolve("the plan") == "Plan.md"
-    assert second.warning == ""
-
-
-def test_changes_stored_by_another_process_are_known(root: Path, tmp_path: Path) -> None:
-    folder, kept = Folder(root), tmp_path / "catalog.db"
-    ours, theirs = Catalog(kept), Catalog(kept)
-    ours.refresh(folder)
-    write(root, "New.md", "---\naliases: [Fresh]\n---\n")
-    assert theirs.refresh(folder).added == ("New.md",)
-    assert ours.refresh(folder) == VaultChanges()
-    assert ours.names.resolve("fresh") == "New.md"
-
-
-def test_a_catalog_of_another_folder_is_rebuilt(root: Path, tmp_path: Path) -> None:
-    kept = tmp_path / "catalog.db"
-    Catalog(kept).refresh(Folder(root))
-    write(tmp_path / "other", "Plan.md", "another plan")
-    catalog = Catalog(kept)
-    assert catalog.refresh(Folder(tmp_path / "other")).added == ("Plan.md",)
-    assert catalog.names.resolve("ned") is None
-
-
 @pytest.mark.parametrize("damage", ["text", "cut", "version", "columns"])
 def test_a_damaged_catalog_is_rebuilt(root: Path, tmp_path: Path, damage: str) -> None:
     folder, kept = Folder(root), tmp_path / "catalog.db"
@@ -210,30 +142,6 @@ def test_a_damaged_catalog_is_rebuilt(root: Path, tmp_path: Path, damage: str) -
     assert ("damaged" in catalog.warning) == (damage != "version")
 
 
-def test_damage_found_during_a_query_is_reported_once(root: Path, tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path / "catalog.db")
-    catalog.refresh(Folder(root))
-    with sqlite3.connect(tmp_path / "catalog.db") as db:
-        db.execute("DROP TABLE links")
-    db.close()
-    with pytest.raises(CacheEmptied, match="being rebuilt"):
-        catalog.links(["ned"])
-    assert catalog.refresh(Folder(root)).added
-    assert linked(catalog, "ned")
-
-
-def test_a_hash_that_is_none_is_damage(root: Path, tmp_path: Path) -> None:
-    Catalog(tmp_path / "catalog.db").refresh(Folder(root))
-    with sqlite3.connect(tmp_path / "catalog.db") as db:
-        db.execute("UPDATE notes SET sha = -1")
-    db.close()
-    catalog = Catalog(tmp_path / "catalog.db")
-    with pytest.raises(CacheEmptied, match="being rebuilt"):
-        catalog.hashes()
-    catalog.refresh(Folder(root))
-    assert all(len(sha) == 32 for sha in catalog.hashes().values())
-
-
 def test_a_catalog_that_cannot_be_written_is_in_memory(root: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     catalog = Catalog(tmp_path / "file" / "catalog.db")
@@ -254,12 +162,6 @@ def test_a_catalog_that_another_process_locks_for_too_long_is_in_memory(
     assert "New.md" in catalog.refresh(Folder(root)).added
     assert "busy" in catalog.warning
     holder.close()
-
-
-def test_a_note_with_ten_thousand_links_is_stored(catalog: Catalog, root: Path) -> None:
-    write(root, "Hub.md", "\n".join(f"[[note {number}]]" for number in range(10_000)))
-    catalog.refresh(Folder(root))
-    assert linked(catalog, "note 9999") == [("Hub.md", 10_000, "[[note 9999]]")]
 
 
 STEPS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["", "[[a]]", "[[b]] [[c]]", None])), max_size=12)

@@ -7,14 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.vault.document import Document
-from recto.vault.document_summary import (
-    MAX_SUMMARY_CHARS,
-    MAX_WRITTEN_CHARS,
-    DocumentSummaries,
-    DocumentSummary,
-    document_summary,
-    shorten_line,
-)
+from recto.vault.document_summary import MAX_SUMMARY_CHARS, DocumentSummaries, DocumentSummary, document_summary
 
 LONG = "The lining came off today and what was under it was worse than anybody had feared, which is saying something."
 MARKS = ["[[", "]]", "](", "![", "`", "%%", "<!--", "|", "- ", "> ", "_", "*", "x. ", "#", "y", "\n", "\n\n"]
@@ -60,22 +53,12 @@ def test_the_summary_is_the_first_real_paragraph_without_markup(text: str, said:
     assert of(text) == DocumentSummary(said)
 
 
-def test_a_long_paragraph_gives_its_first_sentence() -> None:
-    assert of(f"Mr. Quill came at 2 °C. {LONG}") == DocumentSummary("Mr. Quill came at 2 °C.", is_complete=False)
-
-
 def test_a_long_sentence_is_cut_where_a_word_ends() -> None:
     found = of(LONG)
     assert found == DocumentSummary(
         "The lining came off today and what was under it was worse than anybody had feared, which is saying…", False
     )
     assert len(of("文" * 300).text) == MAX_SUMMARY_CHARS
-
-
-def test_an_emoji_of_several_parts_is_not_cut() -> None:
-    family = "👨‍👩‍👧‍👦"
-    cut = shorten_line(family * 20)
-    assert cut == family * ((len(cut) - 1) // len(family)) + "…"
 
 
 @given(st.text(max_size=400) | st.lists(st.sampled_from(MARKS)).map("".join))
@@ -98,14 +81,6 @@ def test_a_summary_is_stored_by_the_hash_of_its_note(tmp_path: Path) -> None:
     again = DocumentSummaries(tmp_path / "deep" / "gists.db")
     assert again.get(b"one") == "A boat of wood."
     assert again.get(b"two") is None
-
-
-def test_a_long_summary_is_cut_and_an_empty_one_is_ignored(tmp_path: Path) -> None:
-    gists = DocumentSummaries(tmp_path / "gists.db")
-    gists.put(b"one", "word " * 200)
-    gists.put(b"two", " \n")
-    assert len(gists.get(b"one") or "") <= MAX_WRITTEN_CHARS
-    assert gists.get(b"two") is None
 
 
 def test_a_damaged_file_is_rebuilt(tmp_path: Path) -> None:

@@ -23,19 +23,6 @@ def test_a_byte_order_mark_sets_the_encoding_and_is_removed(text: str, encoding:
     assert decode_text(text.encode(encoding), "a.md") == text
 
 
-@pytest.mark.parametrize("mark", [codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE])
-def test_either_order_of_bytes_is_read(mark: bytes) -> None:
-    encoding = {2: "utf-16-be", 4: "utf-32-be"}[len(mark)]
-    assert decode_text(mark + "# Überfahrt".encode(encoding), "a.md") == "# Überfahrt"
-
-
-def test_some_bytes_of_another_encoding_are_replaced() -> None:
-    raw = "déjà vu, très élégant, oui".encode("latin-1")
-    assert decode_text(raw, "a.md") == clean(raw)[0]
-    assert decode_text(b"caf\xe9", "a.md") == f"caf{REPLACEMENT}", "of a few bytes a share says little"
-    assert decode_text(codecs.BOM_UTF16_LE + "ab".encode("utf-16-le") * 9 + b"\x00", "a.md") == "ab" * 9 + REPLACEMENT
-
-
 @pytest.mark.parametrize(
     ("raw", "because"),
     [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recto.vault.graph import GREY, Graph, Node, build_graph, describe_kinds, folder_colours, to_dot, to_html, to_json
+from recto.vault.graph import Graph, Node, build_graph, to_dot, to_html, to_json
 
 HOSTILE = "</script><script>alert(\"1\")</script> 'q' <b>&amp; \\ {{data}} ]]> \0\x07\ud800 \u2028 -->"
 
@@ -47,24 +47,6 @@ def test_the_best_linked_nodes_stay_with_the_edges_between_them() -> None:
     assert small().best_linked(99).nodes == small().nodes
 
 
-def test_existing_files_come_before_missing_ones() -> None:
-    titles = {"a.md": "A", "b.md": "B"}
-    graph = build_graph(titles, [("a.md", "Nobody", True), ("b.md", "Nobody", True), ("a.md", "pic.png", False)])
-    assert [node.path for node in graph.best_linked(3).nodes] == ["a.md", "b.md", "pic.png"]
-    assert [node.path for node in graph.best_linked(2).nodes] == ["a.md", "b.md"]
-
-
-def test_nodes_are_notes_attachments_or_missing() -> None:
-    graph = build_graph({"a.md": "A", "b.MARKDOWN": "B"}, [("a.md", "pic.png", False), ("a.md", "c.md", True)])
-    assert [node.kind for node in graph.nodes] == ["note", "note", "attachment", "missing"]
-    assert describe_kinds(graph.kinds) == ["2 notes", "1 attachment", "1 missing note"]
-    assert describe_kinds(Graph().kinds) == ["0 notes"]
-
-
-def test_edges_to_missing_nodes_are_ignored() -> None:
-    assert Graph((Node("a", "a"),), (("a", "gone", 1), ("gone", "a", 1))).lines == ()
-
-
 # -- as text
 
 
@@ -84,12 +66,6 @@ def test_dot_names_nodes_by_path_and_quotes_them() -> None:
 
 
 # -- as a page
-
-
-def test_many_folders_share_the_last_colour() -> None:
-    nodes = tuple(Node(f"{n}/a.md", "a", 1, False, str(n)) for n in range(30))
-    assert list(folder_colours(Graph(nodes)).values()).count(GREY) == 20
-    assert len(set(folder_colours(small()).values())) == 2
 
 
 def data_of(page: str) -> dict[str, object]:
@@ -114,16 +90,6 @@ def test_a_page_contains_its_graph_and_loads_nothing() -> None:
     ]
     assert not re.search(r"\bsrc=|@import|url\(|https?://", page)
     assert "default-src 'none'" in page
-
-
-def test_a_page_counts_notes_and_attachments_and_says_how_many_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    links = [("a.md", "b.md", False), ("b.md", "a.md", False), ("a.md", "x.png", False), ("a.md", "Nobody", True)]
-    graph = build_graph({"a.md": "A", "b.md": "B"}, links)
-    said = data_of(to_html(graph))
-    assert (said["told"], said["left_out"]) == ("2 notes, 1 attachment", "")
-    monkeypatch.setattr("recto.vault.graph.MAX_NODES", 2)
-    said = data_of(to_html(graph))
-    assert (said["told"], said["left_out"]) == ("2 notes", "1 attachment, 1 missing note")
 
 
 def test_hostile_titles_stay_text_on_a_page() -> None:

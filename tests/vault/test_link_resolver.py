@@ -1,10 +1,8 @@
-import unicodedata
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.vault.link_resolver import LinkResolver, SimilarNames, link_key
+from recto.vault.link_resolver import LinkResolver, SimilarNames
 from recto.vault.links import Link, find_all_links
 
 PATHS = ("Plan.md", "people/Ned.md", "boats/Ned.md", "boats/old/Ned.md", "a/b/Deep.md", "a/pic.png", "v1.2.md")
@@ -47,23 +45,6 @@ def test_names_are_found_without_case_and_ending_and_by_suffix(target: str, path
 def test_of_equally_deep_files_the_nearest_wins_and_then_the_alphabet(source: str | None, path: str) -> None:
     names = LinkResolver(["b/y/Note.md", "a/x/Note.md", "a/x/deeper/Note.md"])
     assert names.resolve("note", source) == path
-
-
-def test_the_fewest_folders_count_before_the_nearest() -> None:
-    assert LinkResolver(["Note.md", "a/b/Note.md"]).resolve("Note", "a/b/c.md") == "Note.md"
-
-
-def test_of_names_that_differ_in_case_the_exact_spelling_wins() -> None:
-    names = LinkResolver(["PLAN.md", "Plan.md", "plan.md"])
-    for name in ("PLAN", "Plan", "plan", "Plan.md"):
-        assert names.resolve(name) == name.removesuffix(".md") + ".md"
-    assert names.resolve("pLaN") == "PLAN.md"
-
-
-def test_accents_may_be_written_in_two_ways() -> None:
-    composed, decomposed = (unicodedata.normalize(form, "Café 🌊") for form in ("NFC", "NFD"))
-    assert LinkResolver([f"{decomposed}.md"]).resolve(composed.upper()) == f"{decomposed}.md"
-    assert LinkResolver([f"{composed}.md"]).resolve(decomposed) == f"{composed}.md"
 
 
 def test_aliases_are_the_last_resort() -> None:
@@ -130,19 +111,6 @@ def test_broken_names_have_similar_ones() -> None:
     assert LinkResolver().closest("a") == []
 
 
-@pytest.mark.parametrize("path", ["a/b/C# notes.md", "Plan.MD", "pic.PNG", "a|b.md", "x.md.md", "É.md", "n.markdown"])
-def test_links_to_a_file_are_filed_under_one_of_its_keys(path: str) -> None:
-    names = LinkResolver()
-    names.add(path, ["Other/Name", "With # sign"])
-    name = path.rpartition("/")[2]
-    stem = name.rpartition(".")[0]
-    for text in (f"[[{name}]]", f"[[{stem}]]", "[[other/name|x]]", "[[With # sign]]", f"[[{path}#h]]"):
-        found = link(text)
-        if names.follow(found) == path:
-            assert link_key(found.target) in names.link_keys(path)
-    assert names.follow(link(f"[[{name}]]")) == path
-
-
 FILES = st.lists(
     st.tuples(
         st.lists(st.sampled_from("abA"), max_size=2), st.sampled_from(["x", "X", "y", "x#y", "\u00e9", "e\u0301"])
@@ -171,13 +139,6 @@ def test_every_file_is_found_by_its_whole_path(paths: list[str]) -> None:
     for path in paths:
         assert names.resolve(f"/{path}") == path
         assert path in names
-
-
-def test_a_renamed_file_keeps_its_aliases() -> None:
-    names = LinkResolver(["b.md"])
-    names.add("a.md", ["Boat"])
-    assert names.with_rename("a.md", "c/d.md").resolve("boat") == "c/d.md"
-    assert names.resolve("boat") == "a.md"
 
 
 FOLDERS = st.lists(st.sampled_from(["a", "A", "b", "c d", "é", "a.md"]), max_size=3)
@@ -232,21 +193,6 @@ def test_the_shortest_link_leads_to_its_own_path_and_none_that_does_is_shorter(p
     assert len(set(made.values())) == len(paths), "no two are listed under one link"
 
 
-@pytest.mark.parametrize(
-    ("path", "made"),
-    [
-        ("Plan.md", "[[Plan]]"),
-        ("boats/Ned.md", "[[Ned]]"),
-        ("people/Ned.md", "[[people/Ned]]"),
-        ("boats/old/Ned.md", "[[old/Ned]]"),
-        ("a/pic.png", "[[pic.png]]"),
-        ("gone.md", "[[gone.md]]"),
-    ],
-)
-def test_a_name_is_enough_where_it_leads_there(path: str, made: str) -> None:
-    assert LinkResolver(PATHS).shortest_link(path) == made
-
-
 MANY = [f"{first} {second}" for first in ("budget", "garden", "harbour", "ledger") for second in range(2000, 2060)]
 
 
@@ -254,18 +200,3 @@ MANY = [f"{first} {second}" for first in ("budget", "garden", "harbour", "ledger
 def test_a_name_with_a_letter_too_few_is_found_first_among_many(name: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, name.index(" ")))
     assert SimilarNames(MANY).closest(name[:at] + name[at + 1 :])[0] == name
-
-
-def test_the_most_similar_names_come_first() -> None:
-    found = SimilarNames(["budget", "budget 2024", "badge", "sail"]).closest("budgets")
-    assert found[0] == "budget"
-    assert "sail" not in found
-
-
-def test_all_names_are_compared_if_few_share_a_pair_of_letters() -> None:
-    assert SimilarNames(["a", "zebra"]).closest("ab") == ["a"]
-
-
-def test_an_unlike_name_has_no_similar_ones() -> None:
-    assert SimilarNames(MANY).closest("zzz") == []
-    assert SimilarNames([]).closest("a") == []

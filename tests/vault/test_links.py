@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.vault.links import Link, find_all_links, find_links, front_matter, mask_code
+from recto.vault.links import Link, find_all_links, find_links, mask_code
 
 SIGNS = st.text(alphabet='[]()!|#^`~%<>-\\ \n"ab.md/é', max_size=60)
 
@@ -69,10 +69,6 @@ def test_comments_escapes_and_nested_code_hide_links(text: str) -> None:
     assert find_all_links(text) == []
 
 
-def test_text_after_a_fence_is_read_again() -> None:
-    assert [link.target for link in find_links("```\n[[a]]\n```\n[[b]] `[[c]]` [[d]]")] == ["b", "d"]
-
-
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
@@ -92,20 +88,6 @@ def test_markdown_links_to_files(text: str, parts: tuple[object, ...]) -> None:
     (link,) = find_all_links(text)
     assert (link.target, link.heading, link.block, link.caption, link.embed) == parts
     assert link.kind == "markdown"
-
-
-@pytest.mark.parametrize("place", ["http://a.b/c.md", "mailto:a@b.c", "obsidian://open", "//a/b", "", "#", "a b.md"])
-def test_external_links_are_ignored(place: str) -> None:
-    assert find_all_links(f"[t]({place})") == []
-
-
-def test_an_image_may_be_the_caption_of_a_link() -> None:
-    outer, inner = find_all_links("[![alt](pic.png)](note.md)")
-    assert (outer.target, inner.target, inner.embed) == ("note.md", "pic.png", True)
-
-
-def test_a_wikilink_is_never_read_as_a_markdown_link_too() -> None:
-    assert [link.kind for link in find_all_links("[[a]](b.md) and [c](d.md)")] == ["wikilink", "markdown"]
 
 
 @given(SIGNS)
@@ -140,13 +122,6 @@ def test_a_long_hostile_text_is_read_in_time(text: str) -> None:
     assert len(find_all_links(text)) < 2
 
 
-def test_ten_thousand_links_are_all_found() -> None:
-    text = "".join(f"- [[note {number}|n]] and [n](note%20{number}.md)\n" for number in range(10_000))
-    links = find_all_links(text)
-    assert len(links) == 20_000
-    assert links[-1].line == 10_000
-
-
 @given(st.text(alphabet="`~%<>-! \n\r\t\\a1.", max_size=80))
 def test_a_mask_changes_neither_length_nor_lines(text: str) -> None:
     mask = mask_code(text)
@@ -172,28 +147,3 @@ def test_only_code_and_comments_are_masked(text: str, hidden: str) -> None:
     mask = mask_code(text)
     assert hidden not in mask
     assert ("c" in mask) == ("c" in text)
-
-
-@pytest.mark.parametrize(
-    ("text", "properties"),
-    [
-        ("---\na: 1\n---\nb", "a: 1\n"),
-        ("\ufeff---\r\na: 1\r\n--- \r\nb", "a: 1\r\n"),
-        ("---\n---", ""),
-        ("--- \na: 1\n---", "a: 1\n"),
-    ],
-)
-def test_front_matter_is_found(text: str, properties: str) -> None:
-    place = front_matter(text)
-    assert place is not None
-    assert text[place[0] : place[1]] == properties
-    assert text[place[2] :] == ("b" if text.endswith("b") else "")
-
-
-@pytest.mark.parametrize("text", ["", "---", "---\na: 1", " ---\na\n---", "a\n---\nb\n---", "----\na\n----"])
-def test_text_that_only_looks_like_front_matter_is_ignored(text: str) -> None:
-    assert front_matter(text) is None
-
-
-def test_a_tick_in_the_properties_opens_no_code() -> None:
-    assert mask_code("---\na: `\n---\n[[b]] ` c").endswith("[[b]] ` c")

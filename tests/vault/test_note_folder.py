@@ -48,10 +48,6 @@ def test_folders_go_on_as_they_were_typed(notes: Path, monkeypatch: pytest.Monke
 
 def test_notes_are_asked_what_they_ask_themselves(notes: Path) -> None:
     vault = Vault(notes)
-    assert questions_in_notes(vault, 3) == [
-        "Where is the mast?",
-        "Who owns Sorrel?",
-        "Does Ann like oysters at all?",
-    ]
+    assert questions_in_notes(vault, 3) == ["Where is the mast?", "Who owns Sorrel?", "Does Ann like oysters at all?"]
     assert questions_in_notes(vault, 1) == ["Where is the mast?"]
     vault.close()

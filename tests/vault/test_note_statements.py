@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.vault.document import Document
-from recto.vault.note_statements import NoteStatement, note_statements, plain_text, property_statements
+from recto.vault.note_statements import NoteStatement, note_statements, plain_text
 
 NOTE = """---
 tags: [garden]
@@ -78,18 +78,6 @@ def test_a_table_with_tabs_may_have_no_names_of_columns_or_years_as_such() -> No
     assert [each.text for each in of("City\t2024\t2025\nBergen\t4\t9\n")] == ["Bergen · 2024: 4 · 2025: 9"]
 
 
-@pytest.mark.parametrize("text", ["One\ttwo words here\n", "\tIndented\n\tlines\n", "a\tb\tc\n", "-\tMend\tit\tsoon\n"])
-def test_a_tab_alone_makes_no_table(text: str) -> None:
-    assert "row" not in {each.kind for each in of(text)}
-
-
-def test_a_statement_knows_its_line_and_what_follows_it() -> None:
-    first, second, row, *_ = of(NOTE)
-    assert (first.line, first.more) == (7, "It was planted by Ines.")
-    assert second.more == ""
-    assert (row.line, row.columns) == (13, "Bed Crop Water")
-
-
 def test_a_short_table_of_two_columns_is_told_as_a_whole_too() -> None:
     table = "| Who | Hours |\n|---|---|\n| Ann | 3 |\n| Ben | 5 |\n"
     assert [(each.kind, each.text) for each in of(table)] == [
@@ -112,29 +100,6 @@ def test_a_list_of_short_items_is_also_told_as_a_whole() -> None:
     ]
     long = f"- rope\n- {'a tent for the whole family ' * 3}\n"
     assert "list" not in [each.kind for each in of(long)]
-
-
-def test_a_line_ends_where_its_author_wanted() -> None:
-    assert [each.text for each in of("honey: 31 kg\nprice: 7.50\nRain all day\n")] == [
-        "honey: 31 kg",
-        "price: 7.50",
-        "Rain all day",
-    ]
-    wrapped = "We met in the old mill at the river, where it was cold and wet,\nbecause the stove was\nout of order.\n"
-    assert len(of(wrapped)) == 1
-
-
-def test_what_is_nothing_but_links_is_known() -> None:
-    assert [each.is_link for each in of("- [[Ropes]]\n\n[[Tents]], [Maps](maps.md)\n\nSee [[Ropes]].\n")] == [
-        True,
-        True,
-        False,
-    ]
-
-
-def test_properties_that_file_a_note_say_nothing() -> None:
-    note = Document("Ann.md", "---\ntags: [people]\naliases: Annie\nrole: cook\n---\n")
-    assert [each.text for each in property_statements(note)] == ["role: cook"]
 
 
 @pytest.mark.parametrize(

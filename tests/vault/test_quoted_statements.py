@@ -13,21 +13,6 @@ def test_the_same_sentence_in_several_notes_is_quoted_once(tmp_path: Path) -> No
         assert [each for each in quoted if "nine tons" in each] == ["The crane of Veldt lifts nine tons."]
 
 
-def test_links_say_nothing_that_the_question_does_not_say(tmp_path: Path) -> None:
-    notes = {
-        "Index.md": "- [[Cargo bikes]]\n- [[Tools]]\n\n[[Cargo bikes]] [[Bikes]]\n",
-        "Cargo bikes.md": "We lend the Arrow.\n",
-    }
-    with asked_of(tmp_path, notes) as asked:
-        assert asked.quoted("Which cargo bikes do we lend?") == ["We lend the Arrow."]
-
-
-def test_who_was_there_may_be_a_list_of_links(tmp_path: Path) -> None:
-    notes = {"Meeting.md": "# Spring meeting\n\n## Present\n\n- [[Ned]]\n- [[Maren]]\n"}
-    with asked_of(tmp_path, notes) as asked:
-        assert "Ned" in asked.quoted("Who was present at the spring meeting?")[0]
-
-
 def test_a_list_of_single_words_is_quoted_as_a_whole(tmp_path: Path) -> None:
     notes = {"Packing.md": "# Packing list\n\n- lamp\n- tent\n- cash\n", "Other.md": "The lamp is red.\n"}
     with asked_of(tmp_path, notes) as asked:
@@ -66,26 +51,6 @@ def test_other_rows_of_the_table_that_answers_are_not_quoted(tmp_path: Path) -> 
         assert len(asked.quoted("What did the fence and the gate cost?")) == 2
 
 
-VALVES = """# Greenhouse
-
-## Valves
-
-| Valve | Bed | Minutes |
-|---|---|---|
-| 1 | Lettuce | 10 |
-| 2 | Strawberry field | 25 |
-| 3 | Herbs | 5 |
-
-The strawberry field stays dry in the wind.
-"""
-
-
-def test_a_row_that_has_what_is_asked_for_in_a_column_comes_before_sentences_about_the_same(tmp_path: Path) -> None:
-    with asked_of(tmp_path, {"Greenhouse.md": VALVES}) as asked:
-        row = "Valve: 2 · Bed: Strawberry field · Minutes: 25"
-        assert asked.quoted("Which valve waters the strawberry field?")[0] == row
-
-
 def test_of_statements_that_answer_equally_well_the_newest_comes_first(tmp_path: Path) -> None:
     note = """# Decisions
 
@@ -100,10 +65,3 @@ We switched from the Volta to the Kubota after the recall. The fee rises to 36 p
     with asked_of(tmp_path, {"Decisions.md": note}) as asked:
         assert "36 pounds" in asked.quoted("What is the fee?")[0]
         assert "quiet" in asked.quoted("Why did we choose the Volta?")[0]
-
-
-def test_of_values_that_differ_only_in_their_year_the_newest_comes_first(tmp_path: Path) -> None:
-    notes = {"honey 2024.md": "price: 6.20\n", "honey 2026.md": "price: 7.50\n", "honey 2025.md": "price: 6.80\n"}
-    with asked_of(tmp_path, notes) as asked:
-        assert asked.quoted("What is the price of honey?")[0] == "price: 7.50"
-        assert asked.quoted("What was the price of honey in 2025?")[0] == "price: 6.80"

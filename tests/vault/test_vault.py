@@ -42,38 +42,11 @@ def linked(tmp_path: Path) -> Iterator[Vault]:
     vault.close()
 
 
-@pytest.mark.parametrize(
-    ("wikilink", "path"),
-    [
-        ("[[plan]]", "Plan.md"),
-        ("[[PLAN.md]]", "Plan.md"),
-        ("[[people/ned]]", "people/Ned.md"),
-        ("[[Ned]]", "boats/Ned.md"),
-        ("[[b/deep]]", "a/b/Deep.md"),
-        ("[[missing]]", None),
-        ("[[x/plan]]", None),
-    ],
-)
-def test_a_link_resolves_without_case_and_by_suffix(vault: Vault, wikilink: str, path: str | None) -> None:
-    assert vault.resolve(find_links(wikilink)[0]) == path
-
-
-def test_a_link_resolves_as_its_note_sees_it(vault: Vault) -> None:
-    assert vault.resolve(find_links("[[Ned]]")[0], "people/Zoe.md") == "people/Ned.md"
-    assert vault.resolve(find_links("[[#Top]]")[0], "people/Zoe.md") == "people/Zoe.md"
-    assert vault.resolve(find_links("[[#Top]]")[0]) is None
-
-
 def test_a_document_is_read_by_path_or_by_name(vault: Vault) -> None:
     assert vault.read("people/Ned.md").text == "text of people/Ned.md"
     assert vault.read("deep").path == "a/b/Deep.md"
     assert vault.read("[[Plan]]").path == "Plan.md"
     assert vault.read("[[Plan#Goals|x]]") == Document("Plan.md", "text of Plan.md")
-
-
-def test_a_picture_is_not_text(linked: Vault) -> None:
-    with pytest.raises(Invalid, match=r"pic\.png is not text"):
-        linked.read("pic.png")
 
 
 def test_opening_a_vault_reads_nothing(vault: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -92,11 +65,6 @@ def test_opening_a_vault_reads_nothing(vault: Vault, monkeypatch: pytest.MonkeyP
     for _ in range(5):
         opened.resolve(Link("[[Plan]]", "Plan"))
     assert len(walks) == 1
-
-
-def test_names_alone_read_no_note(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Folder, "read", lambda *_: pytest.fail("a note was read"))
-    assert vault.resolve(Link("[[Plan]]", "Plan")) == "Plan.md"
 
 
 def test_documents_are_listed_by_folder_and_by_tag(linked: Vault) -> None:
@@ -129,15 +97,6 @@ def test_backlinks_come_with_line_and_context(linked: Vault) -> None:
     assert 45 <= len(after) <= 50
     assert [each.source for each in linked.backlinks("pic.png")] == ["Plan.md"]
     assert [each.source for each in linked.backlinks("people/Zoe.md")] == ["people/Zoe.md"]
-
-
-def test_backlinks_of_a_name_with_a_special_character(linked: Vault) -> None:
-    write(linked.root, "C.md", "")
-    write(linked.root, "C# notes.md", "")
-    write(linked.root, "from.md", "[[C# notes]] [[C#other]] [[C# notes#Types]]")
-    linked.refresh()
-    assert [each.link.wikilink for each in linked.backlinks("C# notes.md")] == ["[[C# notes]]", "[[C# notes#Types]]"]
-    assert [each.link.wikilink for each in linked.backlinks("C.md")] == ["[[C#other]]"]
 
 
 def test_broken_links_are_listed_with_similar_names(linked: Vault) -> None:
@@ -180,17 +139,6 @@ def test_renaming_a_note_updates_its_links(linked: Vault) -> None:
     assert [each.link.target for each in linked.broken_links()] == ["nobody"]
 
 
-def test_renaming_an_attachment_updates_its_links(linked: Vault) -> None:
-    assert linked.rename("pic.png", "files/map.png").links == {"Plan.md": 1}
-    assert "![[map.png]]" in linked.read("Plan.md").text
-
-
-def test_renaming_preserves_bytes_that_are_not_text(linked: Vault) -> None:
-    (linked.root / "latin.md").write_bytes(b"caf\xe9 [[Plan]]\r\n\xff")
-    linked.rename("Plan.md", "Scheme.md")
-    assert (linked.root / "latin.md").read_bytes() == b"caf\xe9 [[Scheme]]\r\n\xff"
-
-
 def test_a_note_too_large_to_be_read_can_be_renamed(linked: Vault) -> None:
     with (linked.root / "Huge.md").open("wb") as file:
         file.truncate(100_000_000)
@@ -198,20 +146,6 @@ def test_a_note_too_large_to_be_read_can_be_renamed(linked: Vault) -> None:
     assert linked.rename("Huge.md", "Vast.md").links == {"from.md": 1}
     with pytest.raises(Invalid, match=r"100\.0 MB"):
         linked.read("Vast.md")
-
-
-def test_a_note_that_vanishes_does_not_stop_a_rename(linked: Vault) -> None:
-    linked.refresh()
-    (linked.root / "people" / "Ned.md").unlink()
-    assert linked.rename("Plan.md", "Scheme.md").links == {}
-
-
-def test_changes_reported_while_the_vault_is_away_do_no_harm(linked: Vault) -> None:
-    linked.refresh()
-    away = linked.root.rename(linked.root.with_name("away"))
-    linked.mark_changed(["unknown.md"])
-    assert linked.resolve(find_links("[[Ned]]")[0]) == "people/Ned.md"
-    away.rename(linked.root)
 
 
 @pytest.mark.parametrize(
@@ -242,17 +176,6 @@ def test_a_rename_that_fails_halfway_names_the_notes_left(linked: Vault, monkeyp
     assert why.value.data["left"] == ("people/Ned.md",)
     assert linked.read("people/Ann.md").text == "[[Scheme]]"
     assert linked.resolve(find_links("[[Scheme]]")[0]) == "Scheme.md"
-
-
-def test_changes_by_others_are_noticed_after_a_while(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    link = find_links("[[Late]]")[0]
-    assert vault.resolve(link) is None
-    write(vault.root, "Late.md", "")
-    assert vault.resolve(link) is None
-    monkeypatch.setattr(module, "FRESH_S", 0.0)
-    assert vault.resolve(link) == "Late.md"
-    (vault.root / "Late.md").unlink()
-    assert vault.resolve(link) is None
 
 
 def test_a_vault_that_goes_away_keeps_its_names_with_a_warning(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +230,7 @@ TEXTS = st.lists(
 ).map(" and ".join)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, few=10))
 @given(st.dictionaries(NAMES, TEXTS, min_size=1), st.data())
 def test_after_a_rename_every_link_leads_where_it_led(
     tmp_path_factory: pytest.TempPathFactory, notes: dict[str, str], data: st.DataObject
@@ -344,23 +267,6 @@ def test_edits_during_a_rename_are_preserved(linked: Vault, monkeypatch: pytest.
     text = linked.read("people/Ned.md").text
     assert "[[Scheme" in text
     assert text.endswith("typed meanwhile")
-
-
-def test_ignored_notes_are_not_read_by_their_path(vault: Vault) -> None:
-    write(vault.root, "private/p.md", "secret")
-    write(vault.root, ".gitignore", "private/\n")
-    with pytest.raises(Invalid, match=r"excluded by a \.gitignore"):
-        vault.read("private/p.md")
-
-
-def test_an_existing_file_is_found_by_another_spelling_of_its_path(vault: Vault) -> None:
-    write(vault.root, "Budget.md", "")
-    write(vault.root, "sub/Re\u0301sume\u0301.md", "")
-    assert vault.find_existing("budget.md") == "Budget.md"
-    assert vault.find_existing("Budget.md") == "Budget.md"
-    assert vault.find_existing("sub/R\u00e9sum\u00e9.md") == "sub/Re\u0301sume\u0301.md"
-    assert vault.find_existing("other/Budget.md") is None
-    assert vault.find_existing("n" * 400 + ".md") is None
 
 
 def test_backlinks_of_a_missing_file_are_not_found(linked: Vault) -> None:

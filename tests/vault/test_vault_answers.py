@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from tests.vault.asked_notes import ANSWERED, NOTES, UNANSWERED, Asked, asked_of
 
-from recto.vault.answers import is_near, is_same_word
-from recto.vault.question import leans_on_earlier, parse_question, question_parts
+from recto.vault.question import leans_on_earlier
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +77,6 @@ def test_question_words_of_a_script_without_spaces_are_no_answer(unspaced: Asked
     assert unspaced.find(question).passages == ()
 
 
-def test_a_question_of_nothing_but_question_words_keeps_them() -> None:
-    assert parse_question("什么？").terms
-
-
 def test_the_row_of_a_table_with_tabs_answers(tmp_path: Path) -> None:
     rows = ["Region\tUnits\tRevenue\tLead", "Østfold\t91\t4,550\tÅse Nygård", "Vestland\t120\t6,000\tJon Berg"]
     with asked_of(tmp_path, {"Sales.md": "# Sales\n\n" + "\n".join(rows) + "\n"}) as asked:
@@ -100,71 +95,10 @@ def test_a_message_that_leans_is_looked_up_with_the_notes_in_use(notes: Asked) -
     assert "Gustav" in first
 
 
-def test_a_note_in_use_that_is_gone_is_passed_over(notes: Asked) -> None:
-    assert notes.find("And who feeds it?", earlier="What is it called?", in_use=("Gone.md",)).warning == ""
-
-
 def test_two_questions_in_one_message_are_both_answered(notes: Asked) -> None:
     found = " ".join(notes.quoted("When does the nightly backup run, and why did we choose PostgreSQL?"))
     assert "02:15" in found
     assert "the team knows it" in found
-
-
-@pytest.mark.parametrize(
-    "text", ["When was she built?", "Und wie lange dauert das?", "¿Y quién es ella?", "Et lui ?", "Why?"]
-)
-def test_pronouns_few_words_and_a_leading_and_lean_on_what_was_said(text: str) -> None:
-    assert leans_on_earlier(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["Who must not eat shellfish?", "Wer hat den Apfelbaum gepflanzt?", "Wann beginnt die Regatta?"]
-)
-def test_a_full_question_leans_on_nothing(text: str) -> None:
-    assert not leans_on_earlier(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("How many planks?", "number"),
-        ("Wie viele Planken?", "number"),
-        ("¿Cuántas tablas?", "number"),
-        ("Combien de planches ?", "number"),
-        ("When?", "date"),
-        ("In welchem Jahr?", "date"),
-        ("¿Qué día?", "date"),
-        ("Quelle année ?", "date"),
-        ("Wem gehört es?", "name"),
-        ("Qui dirige ?", "name"),
-        ("¿Por qué?", "reason"),
-        ("Weshalb?", "reason"),
-    ],
-)
-def test_the_kind_of_answer_is_known_in_four_languages(text: str, kind: str) -> None:
-    assert kind in parse_question(text).kinds
-
-
-@pytest.mark.parametrize("pair", ["plan planned", "spend spent", "planks plank", "gepflanzt gepflanzte", "casa casas"])
-def test_forms_of_a_word_are_the_same_word(pair: str) -> None:
-    assert is_same_word(*pair.split())
-
-
-@pytest.mark.parametrize("pair", ["plan plank", "wind winter", "2025 2026", "date dog"])
-def test_words_that_begin_alike_need_not_be_the_same(pair: str) -> None:
-    assert not is_same_word(*pair.split())
-
-
-def test_meaning_counts_only_beside_words() -> None:
-    assert is_near(0.5, None)
-    assert is_near(0.25, 0.6)
-    assert not is_near(0.25, None)
-    assert not is_near(0.0, 0.9)
-
-
-def test_parts_without_words_of_their_own_stay_one_question() -> None:
-    whole = parse_question("How much did we plan to spend, and how much did we spend?")
-    assert question_parts(whole) == [whole]
 
 
 @pytest.fixture
@@ -190,14 +124,6 @@ def test_a_note_that_was_just_saved_is_found_with_what_it_says_now(asked: Asked)
     note = asked.vault.root / "Lease.md"
     note.write_text("# Lease\n\nAs agreed, the lease of the shop runs until 2 May 2031.\n", "utf-8")
     assert asked.quoted("Until when does the lease run?") == ["As agreed, the lease of the shop runs until 2 May 2031."]
-
-
-def test_a_german_date_is_quoted_with_its_day(asked: Asked) -> None:
-    assert asked.quoted("Wann wurde der Verein gegründet?") == ["Der Verein wurde am 17. Mai 2009 gegründet."]
-
-
-def test_a_sign_for_more_is_no_quotation(asked: Asked) -> None:
-    assert asked.quoted("When do we stop buying flour?") == ["We stop buying flour when the stock is > 200 kg."]
 
 
 def test_a_property_at_the_top_of_a_note_is_quoted(asked: Asked) -> None:

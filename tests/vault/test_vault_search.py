@@ -13,9 +13,8 @@ import pytest
 from recto.errors import NoVectors, StoreError
 from recto.vault import indexer
 from recto.vault import vault_search as module
-from recto.vault.document import Document
 from recto.vault.vault import Vault
-from recto.vault.vault_search import MAX_EXCERPT_CHARS, VaultSearch
+from recto.vault.vault_search import VaultSearch
 
 NOTES = {
     "Engine.md": "---\naliases: [The motor]\ntags: [boat/power]\nmaker: Norrland\n---\n# Engine\n\nA diesel.\n\n"
@@ -25,7 +24,6 @@ NOTES = {
     "東京.md": "# 東京\n\n昨日は東京タワーを見た。 🗼\n",
     "Stub.md": "",
 }
-Write = Callable[[str, str], None]
 Open = Callable[..., VaultSearch]
 
 
@@ -122,27 +120,6 @@ def test_an_excerpt_is_verbatim_and_knows_its_place(opened: Open, root: Path) ->
     assert note == ""
 
 
-def test_an_excerpt_is_short_and_around_the_match(opened: Open, root: Path) -> None:
-    text = (
-        "# Long\n\n" + "Nothing to see here, move on. " * 25 + "The treasure is under the oak. " + "More of it. " * 40
-    )
-    (root / "Long.md").write_text(text)
-    best = opened().find_excerpts("where is the treasure").hits[0]
-    assert len(best.text) <= MAX_EXCERPT_CHARS
-    assert "The treasure is under the oak." in best.text
-    assert best.text == text[best.start : best.end]
-
-
-def test_the_limit_is_respected(opened: Open, root: Path) -> None:
-    for number in range(12):
-        (root / f"Apple {number}.md").write_text(f"# Apple {number}\n\nAbout apples, number {number}.")
-    library = opened()
-    assert len(library.find_documents("apples").hits) == 3
-    assert len(library.find_excerpts("apples").hits) == 8
-    assert len(library.find_documents("apples", limit=12).hits) == 12
-    assert library.find_documents("apples", limit=0).hits == ()
-
-
 def test_a_note_with_exactly_this_name_comes_first(opened: Open, root: Path) -> None:
     (root / "Rope.md").write_text("See elsewhere.")
     (root / "Other.md").write_text("# Rope rope\n\nRope, rope and rope again, for [[Rope]].")
@@ -165,64 +142,6 @@ def test_changed_new_and_deleted_notes_are_found_as_they_are_now(opened: Open, r
     assert (library.status.indexed, library.status.left) == (len(NOTES), 0)
 
 
-def test_only_changed_notes_are_read_again(opened: Open, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library = opened()
-    library.fill()
-    read, real = list[str](), library._indexer.read
-
-    def noted(path: str) -> Document | None:
-        read.append(path)
-        return real(path)
-
-    monkeypatch.setattr(library._indexer, "read", noted)
-    (root / "Stub.md").write_text("Not empty any more.")
-    assert paths(library, "empty any more") == ["Stub.md"]
-    assert set(read) == {"Stub.md"}
-
-
-def test_a_note_that_was_found_before_is_parsed_again_only_if_it_has_changed(opened: Open, root: Path) -> None:
-    library, place = opened(), root / "people" / "Oskar.md"
-    first, again = (library._read("people/Oskar.md") for _ in range(2))
-    place.write_text("# Oskar\n\nHe is allergic to shellfish and nuts.\n")
-    later = library._read("people/Oskar.md")
-    assert first is again is not later
-    assert library.find_excerpts("shellfish").hits[0].text.endswith("nuts.")
-    place.unlink()
-    assert library._read("people/Oskar.md") is None
-
-
-def test_notes_are_found_after_the_parts_of_their_index_were_joined(
-    opened: Open, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(indexer, "MERGED_NOTES", 1)
-    library = opened()
-    for text in ("Seven oars.", "Eight oars.", "Nine oars."):
-        (root / "Stub.md").write_text(text)
-        library.fill()
-    assert paths(library, "nine oars") == ["Stub.md"]
-    assert paths(library, "shellfish") == ["people/Oskar.md"]
-    with sqlite3.connect(root.parent / "cache" / "search.db") as db:
-        assert db.execute("SELECT count(DISTINCT segid) FROM words_idx").fetchone() == (1,)
-
-
-def test_a_note_that_vanishes_between_search_and_reading_is_skipped(opened: Open, root: Path) -> None:
-    library = opened()
-    hits, _ = library._find("shellfish serial number", 9)
-    (root / "people/Oskar.md").unlink()
-    (root / "Engine.md").write_text("Something else altogether.")
-    assert [each.path for each in library._documents("x", hits)] == ["Engine.md"]
-    assert list(library._excerpts("shellfish", hits, set())) == []
-
-
-def test_a_section_that_only_moved_is_still_verbatim(opened: Open, root: Path) -> None:
-    library = opened()
-    hits, _ = library._find("serial number", 9)
-    (root / "Engine.md").write_text(NOTES["Engine.md"].replace("A diesel.", "A diesel, which was late."))
-    best = next(library._excerpts("serial number", hits, set()))
-    assert best.text == (root / "Engine.md").read_text()[best.start : best.end]
-    assert "N328-40716" in best.text
-
-
 def test_many_changes_are_left_to_the_background_with_a_warning(
     opened: Open, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,18 +155,6 @@ def test_many_changes_are_left_to_the_background_with_a_warning(
     library.find_documents("apples")
     found = library.find_documents("apples", limit=9)
     assert (len(found.hits), found.warning) == (5, "")
-
-
-def test_filling_reports_progress_and_forgets_deleted_notes(opened: Open, root: Path) -> None:
-    library, told = opened(), list[tuple[int, int]]()
-    for number in range(150):
-        (root / f"{number}.md").write_text(f"number {number}")
-    library.fill(lambda done, total: told.append((done, total)))
-    assert told[-1][1] == 155
-    for number in range(150):
-        (root / f"{number}.md").unlink()
-    library.fill()
-    assert library.status.passages == 6
 
 
 def test_a_mostly_stale_index_is_cleared_but_keeps_its_vectors(
@@ -322,15 +229,6 @@ def test_an_index_that_cannot_be_written_is_one_sentence(root: Path, tmp_path: P
     vault.close()
 
 
-def test_an_index_of_another_vault_finds_only_notes_of_this_one(opened: Open, tmp_path: Path) -> None:
-    opened().fill()
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "Engine.md").write_text("# Engine\n\nAn electric one.")
-    there = opened(at=other)
-    assert paths(there, "serial number shellfish electric") == ["Engine.md"]
-
-
 def test_a_missing_folder_finds_nothing_and_is_one_sentence(opened: Open, root: Path) -> None:
     library = opened()
     library.fill()
@@ -348,14 +246,6 @@ def test_unreadable_notes_do_not_hold_up_the_others(opened: Open, root: Path) ->
     library = opened()
     assert sorted(paths(library, "zebra")) == ["broken.md", "bytes.md"]
     assert (library.status.indexed, library.status.left) == (len(NOTES) + 2, 0)
-
-
-def test_a_note_that_is_not_text_is_never_counted_as_indexed(opened: Open, root: Path) -> None:
-    (root / "binary.md").write_bytes(b"zebra \x00 \x80\xff" * 20)
-    first = opened()
-    first.fill()
-    again = opened()
-    assert first.status.indexed == again.status.indexed == len(NOTES)
 
 
 def test_many_threads_may_search_while_notes_change(opened: Open, root: Path) -> None:
@@ -378,12 +268,3 @@ def test_many_threads_may_search_while_notes_change(opened: Open, root: Path) ->
         thread.join(60)
     assert failed == []
     assert {f"Thread {number}.md" for number in range(4)} <= set(paths(library, "weaving", most=9))
-
-
-def test_two_processes_may_fill_one_index(opened: Open, root: Path) -> None:
-    one, two = opened(), opened()
-    one.fill()
-    two.fill()
-    (root / "Stub.md").write_text("Now with a zebra.")
-    assert paths(one, "zebra") == paths(two, "zebra") == ["Stub.md"]
-    assert one.status.passages == two.status.passages == 6

@@ -80,10 +80,3 @@ def test_a_folder_that_goes_away_is_no_longer_watched(tmp_path: Path) -> None:
         time.sleep(0.01)
     assert "the folder was moved" in watcher.warning
     watcher.stop()
-
-
-def test_a_folder_that_is_gone_is_not_watched(tmp_path: Path) -> None:
-    watcher = Watcher(tmp_path / "gone", lambda paths: None)
-    assert not watcher.wait(0.01)
-    watcher.stop()
-    assert "No such file" in watcher.warning

@@ -87,10 +87,7 @@ SCRIPTS: dict[str, Any] = {
         "steps": [{"text": "Noted, thank you. " * 16}, *({"when": p, "text": SUMMARY} for p in ("ahead", "summary"))],
     },
     "sentences": {"limit": 2400, "summarizes": False, "exact": False, "steps": said(LONG)},
-    "failing": {
-        "limit": 2400,
-        "steps": [{"text": LONG}, {"when": "summary", "error": "rate_limited"}],
-    },
+    "failing": {"limit": 2400, "steps": [{"text": LONG}, {"when": "summary", "error": "rate_limited"}]},
     "reader": {
         "limit": 2400,
         "steps": [
