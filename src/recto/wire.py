@@ -4,19 +4,16 @@ import json
 from functools import cache
 from typing import Any
 
-from msgspec import NODEFAULT, MsgspecError, Struct
+from msgspec import NODEFAULT, MsgspecError, Struct, ValidationError, convert, to_builtins
 from msgspec.json import Decoder
 from msgspec.structs import asdict
 
-from recto.chat.blocks import BLOCKS, Block, DocumentReference, File, Image, Made, MessageRange, Quote, References, Text
+from recto.chat.blocks import BLOCKS, Block, DocumentReference, File, Image, MessageRange, Quote
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Invalid
 
 Json = Any
-NAMES = {kind.type: frozenset(kind.__struct_fields__) for kind in BLOCKS.values()}
-
-
 # made once: json.dumps with arguments makes a new encoder at every call
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -31,17 +28,6 @@ def dumpb(value: Json) -> bytes:
 
 def loads(text: str | bytes) -> Json:
     return json.loads(text)
-
-
-_decode_fast = Decoder().decode
-
-
-def _decode(text: str) -> Json:
-    """Five times as fast as `json`, which also takes what JSON has no room for: half a surrogate pair, or NaN."""
-    try:
-        return _decode_fast(text)
-    except (MsgspecError, ValueError):
-        return json.loads(text)
 
 
 @cache
@@ -71,6 +57,20 @@ def block_to_json(block: Block) -> dict[str, Json]:
     return out
 
 
+def fields_to_json(value: object, *names: str) -> dict[str, Json]:
+    """These fields and properties of a value, each as JSON."""
+    return {name: value_to_json(getattr(value, name)) for name in names}
+
+
+def value_to_json(value: object) -> Json:
+    """By its own `to_json` where it has one."""
+    if isinstance(value, tuple | list):
+        return [value_to_json(each) for each in value]
+    if isinstance(value, Block):
+        return block_to_json(value)
+    return value.to_json() if hasattr(value, "to_json") else to_builtins(value)
+
+
 def reference_to_json(reference: DocumentReference) -> dict[str, Json]:
     return asdict(reference)
 
@@ -91,38 +91,29 @@ def _plain(value: object) -> Json:
 
 
 def block_from_json(data: dict[str, Json]) -> Block:
+    """Fields of a later version are passed over."""
     kind = BLOCKS.get(data.get("type", ""))
     if kind is None:
         raise Invalid(f"unknown block type {data.get('type')!r}; known are {', '.join(BLOCKS)}", value=data.get("type"))
-    if kind is Text and len(data) == 2 and "text" in data:  # nearly every block there is
-        return Text(data["text"])
-    known = NAMES[kind.type]
-    values = {name: value for name, value in data.items() if name in known}
-    if made := values.get("made"):
-        values["made"] = Made(**made)
-    for name in ("lifted", "pinned", "notes", "ledger", "references", "media", "unsummarized", "set_aside", "contents"):
-        if name in values:
-            values[name] = tuple(values[name])
-    for name in ("read", "unread"):
-        if name in values:
-            values[name] = tuple(MessageRange(*each) for each in values[name])
-    if "attachments" in values:
-        values["attachments"] = tuple(block_from_json(each) for each in values["attachments"])
+    known = {name: value for name, value in data.items() if name == "type" or name in kind.__struct_fields__}
     try:
-        if kind is References:
-            values["references"] = tuple(DocumentReference(**each) for each in values.get("references", ()))
-            values["quotes"] = tuple(Quote(**each) for each in values.get("quotes", ()))
-        return kind(**values)
-    except TypeError as why:
-        raise Invalid(f"a {kind.type} block lacks a field: {why}") from why
+        return convert(known, kind)
+    except ValidationError as why:
+        raise Invalid(f"a {data['type']} block cannot be read: {why}") from why
 
 
 def blocks_to_json(blocks: tuple[Block, ...]) -> str:
     return dumps([block_to_json(block) for block in blocks])
 
 
+_read_blocks = Decoder(tuple[Block, ...]).decode
+
+
 def blocks_from_json(text: str) -> tuple[Block, ...]:
-    return tuple([block_from_json(data) for data in _decode(text)])
+    try:
+        return _read_blocks(text)
+    except (MsgspecError, ValueError):  # also half a surrogate pair, NaN, or a field of a later version
+        return tuple(map(block_from_json, loads(text)))
 
 
 def message_to_json(message: Message, *, active: bool) -> dict[str, Json]:

@@ -21,9 +21,16 @@ from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.events import Event
 from recto.memory.frequent_notes import often_used
-from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
+from recto.reports.conversation_stats import (
+    ConversationStats,
+    RequestUse,
+    SaidCounter,
+    WindowStats,
+    recall_stats,
+    recorded_use,
+    request_totals,
+)
 from recto.reports.memory_report import MemoryReport, memory_picks
-from recto.reports.request_use import RequestUse, recorded_use
 from recto.reports.transcript import (
     ArchivedPart,
     BranchEnd,
@@ -435,9 +442,9 @@ class AsyncTalkReader:
         self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
     ) -> StrategyComparison:
         """All turns of the path planned again with each of these strategies (by default with all), side by side."""
-        from recto.reports.strategy_comparison import StrategyPlayer  # compiles patterns too
+        from recto.reports.strategy_comparison import compare_strategies  # compiles patterns too
 
-        return await StrategyPlayer(self._engine, self.session, changes_of(changes)).compare(names, progress)
+        return await compare_strategies(self._engine, self.session, changes_of(changes), names, progress)
 
     async def request_use(self) -> list[RequestUse]:
         """How full the window of each reply on the path was and what it cost, oldest first."""
