@@ -69,7 +69,7 @@ def _method(node: Method, *, is_asynchronous: bool = False) -> str:
         returns = re.sub(r"\bAsync(?=Talk|Iterator)", "", returns).replace(
             "AsyncGenerator[Event, None]", "Generator[Event]"
         )
-    head = "@property\n" if node.decorator_list else ""
+    head = "@property\n" if any(ast.unparse(each) == "property" for each in node.decorator_list) else ""
     text = ast.get_docstring(node)
     body = textwrap.indent(f'"""{text}"""\n', "    ") if text else "    ...\n"
     return f"{head}def {node.name}({ast.unparse(node.args)}) -> {returns}:\n{body}"

@@ -1,12 +1,13 @@
 """Values <-> JSON, once, for store, command line and export alike: UTF-8, compact, construction order, no NaN."""
 
 import json
+import re
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from msgspec import NODEFAULT, MsgspecError, Struct, ValidationError, convert, to_builtins
 from msgspec.json import Decoder
-from msgspec.structs import asdict
 
 from recto.chat.blocks import BLOCKS, Block, DocumentReference, File, Image, MessageRange, Quote
 from recto.chat.conversation import Conversation
@@ -14,6 +15,7 @@ from recto.chat.message import Message
 from recto.errors import Invalid
 
 Json = Any
+_ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 # made once: json.dumps with arguments makes a new encoder at every call
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -71,14 +73,6 @@ def value_to_json(value: object) -> Json:
     return value.to_json() if hasattr(value, "to_json") else to_builtins(value)
 
 
-def reference_to_json(reference: DocumentReference) -> dict[str, Json]:
-    return asdict(reference)
-
-
-def quote_to_json(quote: Quote) -> dict[str, Json]:
-    return asdict(quote)
-
-
 def _plain(value: object) -> Json:
     """In a tuple of a block: texts, ranges, attachments, or references and quotes, whose defaults are left out."""
     if isinstance(value, File | Image):
@@ -118,47 +112,44 @@ def blocks_from_json(text: str) -> tuple[Block, ...]:
 
 def message_to_json(message: Message, *, active: bool) -> dict[str, Json]:
     """The message for other programs; `active` says whether it is in the view now."""
+    tokens = message.tokens
+    blocks = zip(message.blocks, message.block_tokens, strict=True)
     return {
-        "id": message.id,
-        "parent": message.parent,
-        "role": message.role,
-        "text": message.text,
-        "blocks": [
-            block_to_json(block) | {"tokens": tokens}
-            for block, tokens in zip(message.blocks, message.block_tokens, strict=True)
-        ],
+        **fields_to_json(message, "id", "parent", "role", "text"),
+        "blocks": [block_to_json(block) | {"tokens": own} for block, own in blocks],
         "status": message.status,
         "active": active,
-        "tokens": message.tokens.own,
-        "request": message.request,
-        "references": [reference_to_json(each) for each in message.references],
-        "created": message.created,
-        "augmented_tokens": message.tokens.augmented,
-        "tool_tokens": message.tokens.tools,
-        "tool_description_tokens": message.tokens.descriptions,
-        "usage": asdict(message.usage) if message.usage else None,
-        "model": message.model,
-        "provider": message.provider,
-        "agent": message.agent,
-        "context_type": message.context_type,
-        "priority": message.priority,
-        "error": message.error,
-        "memory_references": list(message.memory_references),
-        "learning_points": list(message.learning_points),
-        "task_runs": list(message.task_runs),
+        "tokens": tokens.own,
+        **fields_to_json(message, "request", "references", "created"),
+        "augmented_tokens": tokens.augmented,
+        "tool_tokens": tokens.tools,
+        "tool_description_tokens": tokens.descriptions,
+        **fields_to_json(message, "usage", "model", "provider", "agent", "context_type", "priority", "error"),
+        **fields_to_json(message, "memory_references", "learning_points", "task_runs"),
     }
 
 
 def conversation_to_json(conversation: Conversation) -> dict[str, Json]:
     return {
-        "id": conversation.id,
-        "title": conversation.title,
-        "messages": conversation.messages,
-        "created": conversation.created,
-        "updated": conversation.updated,
-        "head": conversation.head,
-        "agent": conversation.agent,
+        **fields_to_json(conversation, "id", "title", "messages", "created", "updated", "head", "agent"),
         "model": conversation.details.get("model"),
-        "archived": conversation.archived,
-        "deleted": conversation.deleted,
+        **fields_to_json(conversation, "archived", "deleted"),
     }
+
+
+def ids_in(value: Json) -> set[str]:
+    """All ids in the texts and keys of a JSON value."""
+    if isinstance(value, str):
+        return set(_ID.findall(value))
+    if isinstance(value, Mapping):
+        return {id for key, each in value.items() for id in ids_in(key) | ids_in(each)}
+    return {id for each in value for id in ids_in(each)} if isinstance(value, list | tuple) else set()
+
+
+def with_ids(value: Json, renamed: Callable[[str], str]) -> Json:
+    """The same JSON value with other ids, or with what people see in place of them."""
+    if isinstance(value, str):
+        return _ID.sub(lambda found: renamed(found[0]), value)
+    if isinstance(value, Mapping):
+        return {with_ids(key, renamed): with_ids(each, renamed) for key, each in value.items()}
+    return type(value)(with_ids(each, renamed) for each in value) if isinstance(value, list | tuple) else value

@@ -186,7 +186,7 @@ class Talk:
     def watch_vault(self) -> None:
         """Keeps the vault's catalogue and search index up to date in the background, while the talk lasts."""
     def remember_in_project(self, text: str) -> Path:
-        """Adds a line to the memory file of the conversation's project; it stands in every window from then on."""
+        """Adds a line to the memory file of the conversation's project, which is in every window from then on."""
     def add_source(self, named: str) -> SourceStatus:
         """A source, such as `rule:style`, goes with every message from now on, whatever its include mode."""
     def add_sources(self, names: Sequence[str]) -> list[SourceStatus]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
 
+from recto import wire
 from recto.base import locations
 from recto.base.home_files import private_home
 from recto.base.text import clean
@@ -41,9 +42,8 @@ class VaultContents(Struct, frozen=True):
     """Notes whose front matter cannot be read, or that cannot be read at all."""
 
     def to_json(self) -> dict[str, Any]:
-        problems = [{"path": note.path, "problem": note.problem} for note in self.problems]
-        counts = {"notes": self.notes, "attachments": self.attachments, "links": self.links, "broken": self.broken}
-        return {**counts, "problems": problems}
+        problems = [wire.fields_to_json(note, "path", "problem") for note in self.problems]
+        return wire.fields_to_json(self, "notes", "attachments", "links", "broken") | {"problems": problems}
 
 
 class LinkTarget(Struct, frozen=True):
