@@ -6,6 +6,7 @@ place as before until it is full again: the cuts that its earlier requests neede
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
@@ -178,7 +179,9 @@ class Fitting:
         starts = [at for at, message in enumerate(self.messages) if message.role == "assistant" and at]
         for end in starts:  # as many requests were made before this one
             if self._size(end) > self.room:
-                self._cut_before(end)
+                # that an earlier request could not be made fit is no reason to refuse this one
+                with suppress(DoesNotFit):
+                    self._cut(end)
         for _ in range(MOST_PASSES):
             if self._size(len(self.messages)) <= self.room or not self._cut(len(self.messages)):
                 break
@@ -192,13 +195,6 @@ class Fitting:
             )
         self._tell()
         return self._fitted()
-
-    def _cut_before(self, end: int) -> None:
-        """As an earlier request needed it. One that could not be made fit is no reason to refuse this one."""
-        try:
-            self._cut(end)
-        except DoesNotFit:
-            return
 
     def _size(self, end: int) -> int:
         lifted = self.block.lifted if self.block else ()

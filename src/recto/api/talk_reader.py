@@ -272,13 +272,11 @@ class AsyncTalkReader:
     async def _walk(self, **wanted: Unpack[Wanted]) -> AsyncIterator[Message]:
         """The path; where a message of it is named as the end, what follows that is not read."""
         before = str(wanted.get("before") or "")
-        is_message = number_in(before) is not None or is_id(before)
-        if is_message and self.head and await self._store.do(self._is_on_path, before):
-            return self.path(before)
+        if self.head and (number_in(before) is not None or is_id(before)):
+            end = await self.message(before)
+            if await self._store.do(self._tree.is_on, self.head, end.id):
+                return self.path(end.id)
         return self.path()
-
-    def _is_on_path(self, named: str) -> bool:
-        return self._tree.is_on(self.head or "", self._message(named).id)
 
     async def _filter(self, **wanted: Unpack[Wanted]) -> TranscriptFilter:
         limit = wanted.get("limit", LATEST)
@@ -443,9 +441,9 @@ class AsyncTalkReader:
     async def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
         """The window of a past turn, named by its reply or its message, as it was and as it would be with these
         changes. No model is asked, and nothing is stored."""
-        from recto.reports.planned_again import TurnPlanner  # compiles the patterns of summaries: a tenth of a second
+        from recto.reports.planned_again import plan_again  # compiles the patterns of summaries: a tenth of a second
 
-        return await TurnPlanner(self._engine, self.session).plan(await self.message(message), changes_of(changes))
+        return await plan_again(self._engine, self.session, await self.message(message), changes_of(changes))
 
     async def compare_strategies(
         self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
