@@ -140,7 +140,7 @@ class Talk:
     def tool_result(self, message: str, *, call: int = 1, media: int | None = None) -> bytes:
         """What a tool gave, whole: the text of a call, or one of its pictures and files by number."""
     def alternatives(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """For each message, by id, the ids that stand in its place on other branches, itself included, oldest first."""
+        """For each message, by id, the ids in its place on other branches, itself included, oldest first."""
     def branches(self) -> list[BranchEnd]:
         """The last message of every branch, newest first."""
     def request(self, named: str) -> Record:
@@ -152,11 +152,11 @@ class Talk:
     def compaction(self) -> Compaction | None:
         """The Compaction in force."""
     def summary_block(self) -> Compaction:
-        """The Compaction that stands for archived messages. NotFound when nothing is compacted; pins alone are not
+        """The Compaction that replaces archived messages. NotFound when nothing is compacted; pins alone are not
         enough."""
     def lost_facts(self, limit: int | None = None) -> list[tuple[int, str, str]]:
         """What is only in the archive: the number of each message, the role of who said it, and the words. Looks at
-        the last so many of the messages that the summary in force covers; at all of them unless a limit is given."""
+        all messages that the summary in force covers, or at the last `limit` of them."""
     def ledger(self) -> list[tuple[int, str]]:
         """What the ledger of the summary in force quotes, each with the number of its message."""
     def compactions(self, *, limit: int = 100) -> list[Compaction]:
@@ -266,7 +266,7 @@ class Talk:
         """Compacts now, as events; `keep` says what must be in the summary above all."""
     def compact(self, keep: str = "") -> Compaction: ...
     def clear(self) -> Compaction:
-        """Starts anew for the model; everything said stays in the store."""
+        """Starts over for the model; everything said stays in the store."""
     def uncompact(self) -> Compaction:
         """Takes the newest compaction back; what was said since stays."""
     def edit_summary(self, text: str) -> Compaction: ...
@@ -333,7 +333,7 @@ class Desk:
     def restore(self, conversation: str) -> Conversation:
         """Brings a conversation back from the trash, also by its title."""
     def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
-        """Removes for good what has been in the trash for so many days: messages, records, entries of the search index,
+        """Removes for good what has been in the trash for this many days: messages, records, entries of the search index,
         texts that no other conversation needs. Returns how many conversations were removed."""
     def prune(self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]) -> PruneReport:
         """Removes for good the conversations that nobody has used for so long (`90d`, `12h`, `6w`, `2y`), as

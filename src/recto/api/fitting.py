@@ -63,7 +63,7 @@ class FittedMessages(Struct, frozen=True):
     shortened: list[Json] = []
     """What was given and is in `messages` with its beginning and end alone."""
     summary: str = ""
-    """The text that stands for what is left out."""
+    """The text in place of what is left out."""
     exact: bool = True
     """False where the tokens are an estimate."""
 
@@ -79,7 +79,7 @@ def fit(
     strategy: str = SUMMARIZE.name,
 ) -> FittedMessages:
     """Messages as OpenAI's or Anthropic's API takes them, in the same form, made to fit the model's window or
-    `max_prompt_tokens`. `system` is counted where it stands beside the messages; `max_tokens` is kept free for the
+    `max_prompt_tokens`. `system` is counted where it comes beside the messages; `max_tokens` is kept free for the
     reply. DoesNotFit says what is too large."""
     _check(messages, strategy, max_prompt_tokens=max_prompt_tokens, max_tokens=max_tokens)
     facts, given = _model(model), list(messages)
@@ -179,7 +179,7 @@ class Fitting:
         starts = [at for at, message in enumerate(self.messages) if message.role == "assistant" and at]
         for end in starts:  # as many requests were made before this one
             if self._size(end) > self.room:
-                # that an earlier request could not be made fit is no reason to refuse this one
+                # this request may fit even where an earlier one did not
                 with suppress(DoesNotFit):
                     self._cut(end)
         for _ in range(MOST_PASSES):
@@ -259,7 +259,7 @@ class Fitting:
             limit = int(limit * 0.9) - 1
         self.messages[at], self.counts[at] = changed, count
 
-    # -- what stands for them
+    # -- what replaces them
 
     def _tell(self) -> None:
         """The summary in place of its room."""

@@ -391,7 +391,7 @@ class AsyncTalk(AsyncTalkReader):
         return block
 
     async def clear(self) -> Compaction:
-        """Starts anew for the model; everything said stays in the store."""
+        """Starts over for the model; everything said stays in the store."""
         return await self._engine.revisions.clear(self.session)
 
     async def uncompact(self) -> Compaction:

@@ -57,9 +57,9 @@ from recto.vault.vault_search import FoundDocument, VaultHits
 from recto.window.window import Window
 
 T = TypeVar("T")
-# so many messages are given where nobody says how many
+# Messages that are given without a limit.
 LATEST = 100
-# What a message tells depends on those around it: at least so many are read together.
+# The least that are read together: what a message states depends on those around it.
 READ_TOGETHER = 300
 
 
@@ -67,7 +67,7 @@ class Wanted(TypedDict, total=False):
     """Which messages of a path are wanted."""
 
     limit: int | None
-    """The last so many, 100 unless given; None for all."""
+    """Only the last ones: 100 unless given; None for all."""
     since: str | int | date | None
     """From this time or message on: 2026-01-31T18:00, #12, or an id."""
     before: str | int | date | None
@@ -337,7 +337,7 @@ class AsyncTalkReader:
 
     @in_store
     def alternatives(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """For each message, by id, the ids that stand in its place on other branches, itself included, oldest first."""
+        """For each message, by id, the ids in its place on other branches, itself included, oldest first."""
         return self._tree.alternatives(names)
 
     @in_store
@@ -371,7 +371,7 @@ class AsyncTalkReader:
         return newest.compaction if newest else None
 
     async def summary_block(self) -> Compaction:
-        """The Compaction that stands for archived messages. NotFound when nothing is compacted; pins alone are not
+        """The Compaction that replaces archived messages. NotFound when nothing is compacted; pins alone are not
         enough."""
         block = await self.compaction()
         if block is None or not stands_for_something(block):
@@ -380,7 +380,7 @@ class AsyncTalkReader:
 
     async def lost_facts(self, limit: int | None = None) -> list[tuple[int, str, str]]:
         """What is only in the archive: the number of each message, the role of who said it, and the words. Looks at
-        the last so many of the messages that the summary in force covers; at all of them unless a limit is given."""
+        all messages that the summary in force covers, or at the last `limit` of them."""
         from recto.summary.verification import CoveredMessages, only_archived
 
         block = await self.summary_block()

@@ -128,7 +128,7 @@ class VaultReader:
         here = self.find_document(source) if source else None
         link = _one_link(text)
         if not link.target and here is None:
-            raise Invalid(f"{link.wikilink} leads within the note in which it stands: name that with --from DOC")
+            raise Invalid(f"{link.wikilink} leads within its own note: name that note with --from DOC")
         path = self.vault.resolve(link, here)
         if path is None and (refused := self.vault.folder.refusal(link.target)):
             raise Invalid(f"{link.wikilink} is refused: {refused}", link=link.wikilink)
@@ -181,7 +181,7 @@ def open_vault_reader(folder: str | None = None, settings: Mapping[str, Any] | N
 
 
 def _one_link(text: str) -> Link:
-    """The one link of a text; a text without brackets is what stands between them."""
+    """The one link of a text; a text without brackets is their content."""
     said = clean(text)[0].strip()
     found = find_all_links(said)
     if not found and said and "[[" not in said and "\n" not in said:

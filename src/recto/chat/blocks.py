@@ -236,7 +236,7 @@ class Compaction(BlockBase, tag="context_compaction", frozen=True):
     restored_size: int = 0
     """The tokens of the window when the user took a compaction back: none is due until it has grown by a tenth."""
     takes_back: int = 0
-    """How many Compactions right before this one on its path it takes back: what they set aside is told again."""
+    """How many Compactions right before this one on its path it takes back: what they set aside comes back."""
     set_aside: tuple[str, ...] = ()
     """What the former summary and ledger told, or what binds, and has no room here, a line for each message:
     `#57: one item · another`; `User: …` where the number is not known. Later Compactions do not repeat it."""

@@ -71,7 +71,7 @@ def find_past_turn(store: Store, named: Message) -> AnsweredTurn:
         said += [message] if message.compaction is None else []
         end = message.parent
     if not said or said[-1].role != "user":
-        raise Invalid(f"no message of the user stands before #{named.said}", id=named.id)
+        raise Invalid(f"there is no user message before #{named.said}", id=named.id)
     return AnsweredTurn(tuple(reversed(said)), reply, request)
 
 

@@ -34,7 +34,7 @@ def is_chatgpt(value: Json) -> bool:
 
 def read_chatgpt(value: Json, place: str, media: FindMedia) -> ForeignConversation:
     if not isinstance(value, Mapping):
-        raise Invalid(f"{place}: it is no conversation; nothing was imported")
+        raise Invalid(f"{place}: it is not a conversation; nothing was imported")
     nodes = {key: node for key, node in object_of(value.get("mapping")).items() if isinstance(node, Mapping)}
     key = next((id for name in ("conversation_id", "id") if isinstance(id := value.get(name), str)), None)
     found = ForeignConversation(

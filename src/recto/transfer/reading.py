@@ -29,7 +29,7 @@ from recto.store.store import Store
 # This many messages are read at once.
 PAGE = 200
 ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tools"}
-# An underscore within a word is no mark.
+# An underscore within a word marks nothing.
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~]|(?<!\w)_|_(?!\w))")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
