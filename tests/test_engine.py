@@ -206,42 +206,6 @@ def test_a_full_window_is_cut_once_and_then_stands_still(desk: Open, script: Scr
     assert [why for why in broken if why] == [f"compaction {event.compaction_number}" for event in compactions]
 
 
-<<<<<<< HEAD
-def test_archived_counts_are_the_messages_left_out(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "ok"}, limit=1024))
-    talk = at.conversation()
-    while True:
-        found = [e for e in talk.stream("word " * 60) if isinstance(e, ContextCompacted)]
-        if found:
-            break
-    said = [message for message in talk.messages(limit=None) if message.compaction is None]
-    block = next(message.compaction for message in talk.messages(limit=None) if message.compaction)
-    covered = [message.id for message in said].index(block.last or "") + 1
-    assert found[0].messages_archived == block.messages_archived == covered
-
-
-def test_an_unknown_window_turns_automatic_compaction_off_and_says_so_once(
-    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = desk(script({"text": "ok"}))
-    talk = at.conversation()
-    provider = at.engine.models.provider(talk.model)
-    original = provider.model
-
-    async def unknown(name: str) -> object:
-        return replace(await original(name), window=None, window_from="unknown")
-
-    monkeypatch.setattr(provider, "model", unknown)
-    first, second = talk.ask("hello"), talk.ask("word " * 3000)
-    assert any("is unknown: 8192 tokens are assumed" in note for note in first.notes)
-    assert second.notes == ()
-    third = talk.ask("word " * 6000)
-    assert third.window.limit == 8192
-    assert all(message.compaction is None for message in talk.messages())
-
-
-=======
->>>>>>> h-testb
 def test_tools_run_in_parallel_and_their_results_come_in_order(
     desk: Open, script: Script, vault: Path, log: Path
 ) -> None:

@@ -41,6 +41,7 @@ ORDER = [
     {"web"},
     {"cli"},
 ]
+MOST_NAMES = 10
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 
 
@@ -99,6 +100,27 @@ def test_a_room_knows_the_rooms_above_it_and_none_below() -> None:
         if known != room and LEVEL[known] >= LEVEL[room]
     }
     assert not wrong
+
+
+def test_a_room_hands_out_no_name_with_an_underscore() -> None:
+    wrong = {
+        f"{path} imports {known}.{name}"
+        for path, room, *_, nodes in modules()
+        for known, name in imports(nodes)
+        if known != room and name.startswith("_")
+    }
+    assert not wrong
+
+
+def test_a_package_shows_at_most_ten_names() -> None:
+    """Those that its `__init__` defines, or imports from its modules. `recto` itself shows what its page documents."""
+    shown = {
+        each.path.parent: [*each.classes, *each.functions, *(name for _, name in imports(each.nodes))]
+        for each in modules()
+        if each.path.name == "__init__.py"
+    }
+    names = {str(package): [name for name in found if not name.startswith("_")] for package, found in shown.items()}
+    assert {package: found for package, found in names.items() if len(found) > MOST_NAMES} == {}
 
 
 def test_a_name_is_defined_once_in_its_room() -> None:

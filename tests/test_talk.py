@@ -53,7 +53,7 @@ def test_an_include_mode_is_written_into_the_agents_file(talk: Talk, home: Path)
     assert (change.name, change.include, change.agent) == ("rule:style", "always", "default")
     assert change.file == home / "agents" / "default" / "agent.toml"
     assert '"rule:style" = "always"' in change.file.read_text()
-    with pytest.raises(Invalid, match="is no mode"):
+    with pytest.raises(Invalid, match="unknown mode"):
         talk.set_include("rule:style", "sometimes")
 
 

@@ -64,6 +64,11 @@ def test_an_unknown_block_type_is_named() -> None:
         wire.block_from_json({"type": "hologram"})
 
 
+def test_a_block_without_its_text_is_refused() -> None:
+    with pytest.raises(Invalid, match=r"a text block cannot be read: .*`text`"):
+        wire.block_from_json({"type": "text"})
+
+
 def test_fields_of_a_later_version_are_passed_over() -> None:
     assert wire.block_from_json({"type": "text", "text": "a", "mood": "fine"}) == Text("a")
 

@@ -1,17 +1,17 @@
-"""`python -m docs.generate`: writes the pages and `api/blocking.py`, which are made from the code: `make docs`."""
+"""`python -m docs.generate`: writes the pages and the stubs, which are made from the code: `make docs`."""
 
 import os
 
 import click
-from docs.generate.blocking import BLOCKING, blocking_source
 from docs.generate.pages import DOCS, made_pages
+from docs.generate.stubs import stubs
 
 
 @click.command()
 def main() -> None:
     for name in [name for name in os.environ if name.startswith("RECTO_")]:
         del os.environ[name]  # the pages show defaults, whatever is set here
-    made = {BLOCKING: blocking_source()} | {DOCS / path: text for path, text in made_pages().items()}
+    made = stubs() | {DOCS / path: text for path, text in made_pages().items()}
     for file, text in made.items():
         file.parent.mkdir(exist_ok=True)
         if not file.exists() or file.read_text("utf-8") != text:

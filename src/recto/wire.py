@@ -1,22 +1,21 @@
 """Values <-> JSON, once, for store, command line and export alike: UTF-8, compact, construction order, no NaN."""
 
 import json
+import re
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from msgspec import NODEFAULT, MsgspecError, Struct
+from msgspec import NODEFAULT, MsgspecError, Struct, ValidationError, convert, to_builtins
 from msgspec.json import Decoder
-from msgspec.structs import asdict
 
-from recto.chat.blocks import BLOCKS, Block, DocumentReference, File, Image, Made, MessageRange, Quote, References, Text
+from recto.chat.blocks import BLOCKS, Block, DocumentReference, File, Image, MessageRange, Quote
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Invalid
 
 Json = Any
-NAMES = {kind.type: frozenset(kind.__struct_fields__) for kind in BLOCKS.values()}
-
-
+_ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 # made once: json.dumps with arguments makes a new encoder at every call
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -31,17 +30,6 @@ def dumpb(value: Json) -> bytes:
 
 def loads(text: str | bytes) -> Json:
     return json.loads(text)
-
-
-_decode_fast = Decoder().decode
-
-
-def _decode(text: str) -> Json:
-    """Five times as fast as `json`, which also takes what JSON has no room for: half a surrogate pair, or NaN."""
-    try:
-        return _decode_fast(text)
-    except (MsgspecError, ValueError):
-        return json.loads(text)
 
 
 @cache
@@ -71,12 +59,18 @@ def block_to_json(block: Block) -> dict[str, Json]:
     return out
 
 
-def reference_to_json(reference: DocumentReference) -> dict[str, Json]:
-    return asdict(reference)
+def fields_to_json(value: object, *names: str) -> dict[str, Json]:
+    """These fields and properties of a value, each as JSON."""
+    return {name: value_to_json(getattr(value, name)) for name in names}
 
 
-def quote_to_json(quote: Quote) -> dict[str, Json]:
-    return asdict(quote)
+def value_to_json(value: object) -> Json:
+    """By its own `to_json` where it has one."""
+    if isinstance(value, tuple | list):
+        return [value_to_json(each) for each in value]
+    if isinstance(value, Block):
+        return block_to_json(value)
+    return value.to_json() if hasattr(value, "to_json") else to_builtins(value)
 
 
 def _plain(value: object) -> Json:
@@ -91,83 +85,71 @@ def _plain(value: object) -> Json:
 
 
 def block_from_json(data: dict[str, Json]) -> Block:
+    """Fields of a later version are passed over."""
     kind = BLOCKS.get(data.get("type", ""))
     if kind is None:
         raise Invalid(f"unknown block type {data.get('type')!r}; known are {', '.join(BLOCKS)}", value=data.get("type"))
-    if kind is Text and len(data) == 2 and "text" in data:  # nearly every block there is
-        return Text(data["text"])
-    known = NAMES[kind.type]
-    values = {name: value for name, value in data.items() if name in known}
-    if made := values.get("made"):
-        values["made"] = Made(**made)
-    for name in ("lifted", "pinned", "notes", "ledger", "references", "media", "unsummarized", "set_aside", "contents"):
-        if name in values:
-            values[name] = tuple(values[name])
-    for name in ("read", "unread"):
-        if name in values:
-            values[name] = tuple(MessageRange(*each) for each in values[name])
-    if "attachments" in values:
-        values["attachments"] = tuple(block_from_json(each) for each in values["attachments"])
+    known = {name: value for name, value in data.items() if name == "type" or name in kind.__struct_fields__}
     try:
-        if kind is References:
-            values["references"] = tuple(DocumentReference(**each) for each in values.get("references", ()))
-            values["quotes"] = tuple(Quote(**each) for each in values.get("quotes", ()))
-        return kind(**values)
-    except TypeError as why:
-        raise Invalid(f"a {kind.type} block lacks a field: {why}") from why
+        return convert(known, kind)
+    except ValidationError as why:
+        raise Invalid(f"a {data['type']} block cannot be read: {why}") from why
 
 
 def blocks_to_json(blocks: tuple[Block, ...]) -> str:
     return dumps([block_to_json(block) for block in blocks])
 
 
+_read_blocks = Decoder(tuple[Block, ...]).decode
+
+
 def blocks_from_json(text: str) -> tuple[Block, ...]:
-    return tuple([block_from_json(data) for data in _decode(text)])
+    try:
+        return _read_blocks(text)
+    except (MsgspecError, ValueError):  # also half a surrogate pair, NaN, or a field of a later version
+        return tuple(map(block_from_json, loads(text)))
 
 
 def message_to_json(message: Message, *, active: bool) -> dict[str, Json]:
     """The message for other programs; `active` says whether it is in the view now."""
+    tokens = message.tokens
+    blocks = zip(message.blocks, message.block_tokens, strict=True)
     return {
-        "id": message.id,
-        "parent": message.parent,
-        "role": message.role,
-        "text": message.text,
-        "blocks": [
-            block_to_json(block) | {"tokens": tokens}
-            for block, tokens in zip(message.blocks, message.block_tokens, strict=True)
-        ],
+        **fields_to_json(message, "id", "parent", "role", "text"),
+        "blocks": [block_to_json(block) | {"tokens": own} for block, own in blocks],
         "status": message.status,
         "active": active,
-        "tokens": message.tokens.own,
-        "request": message.request,
-        "references": [reference_to_json(each) for each in message.references],
-        "created": message.created,
-        "augmented_tokens": message.tokens.augmented,
-        "tool_tokens": message.tokens.tools,
-        "tool_description_tokens": message.tokens.descriptions,
-        "usage": asdict(message.usage) if message.usage else None,
-        "model": message.model,
-        "provider": message.provider,
-        "agent": message.agent,
-        "context_type": message.context_type,
-        "priority": message.priority,
-        "error": message.error,
-        "memory_references": list(message.memory_references),
-        "learning_points": list(message.learning_points),
-        "task_runs": list(message.task_runs),
+        "tokens": tokens.own,
+        **fields_to_json(message, "request", "references", "created"),
+        "augmented_tokens": tokens.augmented,
+        "tool_tokens": tokens.tools,
+        "tool_description_tokens": tokens.descriptions,
+        **fields_to_json(message, "usage", "model", "provider", "agent", "context_type", "priority", "error"),
+        **fields_to_json(message, "memory_references", "learning_points", "task_runs"),
     }
 
 
 def conversation_to_json(conversation: Conversation) -> dict[str, Json]:
     return {
-        "id": conversation.id,
-        "title": conversation.title,
-        "messages": conversation.messages,
-        "created": conversation.created,
-        "updated": conversation.updated,
-        "head": conversation.head,
-        "agent": conversation.agent,
+        **fields_to_json(conversation, "id", "title", "messages", "created", "updated", "head", "agent"),
         "model": conversation.details.get("model"),
-        "hidden": conversation.hidden,
-        "deleted": conversation.deleted,
+        **fields_to_json(conversation, "archived", "deleted"),
     }
+
+
+def ids_in(value: Json) -> set[str]:
+    """All ids in the texts and keys of a JSON value."""
+    if isinstance(value, str):
+        return set(_ID.findall(value))
+    if isinstance(value, Mapping):
+        return {id for key, each in value.items() for id in ids_in(key) | ids_in(each)}
+    return {id for each in value for id in ids_in(each)} if isinstance(value, list | tuple) else set()
+
+
+def with_ids(value: Json, renamed: Callable[[str], str]) -> Json:
+    """The same JSON value with other ids, or with what people see in place of them."""
+    if isinstance(value, str):
+        return _ID.sub(lambda found: renamed(found[0]), value)
+    if isinstance(value, Mapping):
+        return {with_ids(key, renamed): with_ids(each, renamed) for key, each in value.items()}
+    return type(value)(with_ids(each, renamed) for each in value) if isinstance(value, list | tuple) else value

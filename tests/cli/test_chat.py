@@ -276,7 +276,7 @@ def test_many_that_are_merely_available_are_folded(run: Run, script: Script, hom
         ("/rules add style", "already: it is always included"),
         ("/references remove prices", "is not in this conversation"),
         ("/references mode prices", "takes add NAME"),
-        ("/references mode prices sometimes", "'sometimes' is no mode: it is always, manual or agent"),
+        ("/references mode prices sometimes", "unknown mode 'sometimes': use always, manual or agent"),
         ("/tools add nowhere/x", "nowhere/x"),
     ],
 )

@@ -6,7 +6,7 @@ from tests.conftest import Open, Script
 
 from recto.cli.options import Moment
 from recto.events import TextDelta
-from recto.reports.transcript import ids_in
+from recto.wire import ids_in
 
 FIELDS = ["id", "parent", "role", "text", "blocks", "status", "active", "tokens", "request", "references", "created"]
 

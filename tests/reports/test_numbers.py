@@ -3,7 +3,8 @@
 import pytest
 
 from recto.base.ids import new_id
-from recto.reports.transcript import ids_in, number_in, with_short_names
+from recto.reports.transcript import number_in
+from recto.wire import ids_in, with_ids
 
 
 @pytest.mark.parametrize(("named", "number"), [("#57", 57), ("57", 57), (" #3 ", 3), ("0", 0)])
@@ -20,7 +21,7 @@ def test_ids_are_found_and_replaced_wherever_they_stand() -> None:
     known, unknown = new_id(), new_id()
     value = {"id": known, known: [f"after {known}, {unknown}"], "n": 1, "none": None, "pair": (known, 2.5)}
     assert ids_in(value) == {known, unknown}
-    assert with_short_names(value, {known: "#7"}) == {
+    assert with_ids(value, lambda each: "#7" if each == known else each) == {
         "id": "#7",
         "#7": [f"after #7, {unknown}"],
         "n": 1,

@@ -467,7 +467,7 @@ def test_an_imported_conversation_goes_on(
 
 
 HOSTILE: dict[str, tuple[str, str]] = {
-    "garbage": ("\x00\x01garbage", "there should be JSON, and there is something that is no text"),
+    "garbage": ("\x00\x01garbage", "there should be JSON, and there is binary data"),
     "words": ("hello there", "conversations.json: there should be JSON, and there is “hello there”"),
     "a number": ("[1, 2]", "item 1: there should be JSON, and there is “1, 2]”"),
     "another list": ('[{"a": 1}]', "is in no format that is known"),
@@ -490,7 +490,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "no role": ('{"messages": [{"content": "a"}]}', "message 1: it has no role"),
     "a huge number": ('[{"role": "user", "content": "a", "n": ' + "9" * 5000 + "}]", "digits"),
     "no mapping": ('[{"mapping": {}}, 5]', "item 2: there should be JSON, and there is “5]”"),
-    "odd messages": ('[{"uuid": "a", "chat_messages": [5]}]', "message 1: it is no object"),
+    "odd messages": ('[{"uuid": "a", "chat_messages": [5]}]', "message 1: it is not an object"),
     "no messageId": ('{"conversationId": "a", "messages": [{}]}', "a message has no messageId"),
 }
 

@@ -1,9 +1,9 @@
 """Ask options and the reply: what a call may ask for besides its message, and what it gets back."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Callable, Sequence, Set
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import Any, TypedDict, Unpack, get_args
 
 from msgspec import Struct
@@ -174,13 +174,13 @@ def _is_sendable(text: object) -> bool:
     return isinstance(text, str) and text != "" and not clean(text)[1]
 
 
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TOOL_LETTERS = frozenset(f"{ascii_letters}{digits}_-")
 
 
 def _check_tool(tool: object) -> None:
     if not isinstance(tool, Tool):
         raise Invalid(f"tools takes Tool values, not {shown(tool)}", option="tools")
-    if not _TOOL_NAME.fullmatch(tool.name):
+    if not 0 < len(tool.name) <= 64 or not _TOOL_LETTERS.issuperset(tool.name):
         why = f"a tool cannot be called {shown(tool.name)}: use letters, digits, _ and -, at most 64"
         raise Invalid(why, option="tools", name=tool.name)
     try:

@@ -12,6 +12,7 @@ from typing import Any, Self, TypedDict, Unpack
 
 from recto.agents.agents import Agents
 from recto.api.arguments import checked, checked_door
+from recto.api.loop import in_store, in_thread
 from recto.api.store_reader import SentText, SpentWithin, StoreReader
 from recto.api.talk import AsyncTalk
 from recto.base import locations
@@ -81,7 +82,7 @@ class AsyncDesk:
         if settings.vault:
             Vault(Path(settings.vault).expanduser()).close()  # a wrong one is refused before anything is opened
         with private_home(home):
-            self.store = Store(locations.find_store(home))
+            self.store = self._store = Store(locations.find_store(home))
         self._reader = StoreReader(self.store, home, project)
         self.engine = Engine(self.store, settings, home=home, project=project, environment=os.environ)
         self.vault = self.engine.vaults.open(Path(settings.vault)) if settings.vault else None
@@ -117,7 +118,7 @@ class AsyncDesk:
             await asyncio.to_thread(self.agents.check, agent)
             talk = AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent, self._model), self._reader)
         else:
-            found = await self.engine.store.do(self._reader.conversation, id)
+            found = await self.store.do(self._reader.conversation, id)
             talk = await self._talk(found, as_left=options.get("as_left", False))
         for key, value in (options.get("settings") or {}).items():
             await talk.set_setting(key, value)
@@ -126,7 +127,7 @@ class AsyncDesk:
     async def latest(self, *, unsent: bool = False) -> AsyncTalk | None:
         """The conversation that was used last. One of which nothing was ever sent, since its first message failed, is
         passed over unless `unsent`."""
-        found = await self.engine.store.do(self.store.tree.latest, unsent=unsent)
+        found = await self.store.do(self.store.tree.latest, unsent=unsent)
         return await self._talk(found) if found else None
 
     async def _talk(self, conversation: Conversation, *, as_left: bool = False) -> AsyncTalk:
@@ -137,58 +138,49 @@ class AsyncDesk:
     async def talk_with(self, message: str, conversation: str | None = None) -> AsyncTalk:
         """The conversation that a message is in: by the message's id, or by its number (`#57`) in `conversation` or
         in the latest one."""
-        return await self._talk((await self.engine.store.do(self._reader.message, message, conversation))[0])
+        return await self._talk((await self.store.do(self._reader.message, message, conversation))[0])
 
-    async def rename(self, conversation: str, title: str) -> Conversation:
+    @in_store
+    def rename(self, conversation: str, title: str) -> Conversation:
         named = " ".join(clean(title)[0].split())
         if not named:
             raise Invalid("the title is empty: write something to call it by")
-        return await self.engine.store.do(
-            self.store.tree.change, await self._conversation_id(conversation), title=named
-        )
+        return self.store.tree.change(self._reader.conversation(conversation).id, title=named)
 
-    async def hide(self, conversation: str) -> Conversation:
+    @in_store
+    def hide(self, conversation: str) -> Conversation:
         """A conversation that is no longer listed, but still searched."""
-        id = await self._conversation_id(conversation)
-        return await self.engine.store.do(self.store.tree.hide, id)
+        return self.store.tree.hide(self._reader.conversation(conversation).id)
 
-    async def unhide(self, conversation: str) -> Conversation:
-        id = await self._conversation_id(conversation)
-        return await self.engine.store.do(self.store.tree.hide, id, is_hidden=False)
+    @in_store
+    def unhide(self, conversation: str) -> Conversation:
+        return self.store.tree.hide(self._reader.conversation(conversation).id, is_hidden=False)
 
-    async def delete(self, conversation: str) -> Conversation:
+    @in_store
+    def delete(self, conversation: str) -> Conversation:
         """Moves a conversation to the trash: it is not listed, not searched and not continued."""
-        id = await self._conversation_id(conversation)
-        return await self.engine.store.do(self.store.tree.delete, id)
+        return self.store.tree.delete(self._reader.conversation(conversation).id)
 
-    async def restore(self, conversation: str) -> Conversation:
+    @in_store
+    def restore(self, conversation: str) -> Conversation:
         """Brings a conversation back from the trash, also by its title."""
-        return await self.engine.store.do(self._restore, conversation)
-
-    def _restore(self, conversation: str) -> Conversation:
         found = self._reader.conversation(conversation, deleted=True)
         if not found.deleted:
             raise Invalid(f"conversation #{found.number} is not in the trash", id=found.id)
         return self.store.tree.delete(found.id, is_deleted=False)
 
-    async def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
-        """Removes for good what has been in the trash for so many days: messages, records, entries of the search index,
+    @in_thread
+    def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
+        """Removes for good what has been in the trash for this many days: messages, records, entries of the search index,
         texts that no other conversation needs. Returns how many conversations were removed."""
-        return await asyncio.to_thread(self._empty_trash, older_than, progress)
-
-    def _empty_trash(self, older_than: int, progress: Progress | None) -> int:
         removed = self.store.trash.empty(now(days_ago=older_than), progress)
         self.engine.archive.forget_removed()
         return removed
 
-    async def prune(
-        self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]
-    ) -> PruneReport:
+    @in_thread
+    def prune(self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]) -> PruneReport:
         """Removes for good the conversations that nobody has used for so long (`90d`, `12h`, `6w`, `2y`), as
         `empty_trash` does. The report says what went and what stays."""
-        return await asyncio.to_thread(self._prune, older_than, progress, **options)
-
-    def _prune(self, older_than: str, progress: Progress | None, **options: Unpack[PruneOptions]) -> PruneReport:
         named = options.get("conversation")
         id = self._reader.conversation(named, deleted=True).id if named is not None else None
         scope = RetentionScope(time_before(older_than), id, options.get("key"))
@@ -197,18 +189,19 @@ class AsyncDesk:
         self.engine.archive.forget_removed()
         return report
 
-    async def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
+    @in_store
+    def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
         """The latest first."""
-        return await self.engine.store.do(self._reader.conversations, limit=limit, state=state)
+        return self._reader.conversations(limit=limit, state=state)
 
     async def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]:
         """First those whose title holds all these words, the latest first; then those with messages that are found."""
-        titled = await self.engine.store.do(self._reader.titled, text)
+        titled = await self.store.do(self._reader.titled, text)
         found = {each.id: each for each in titled[:limit]}
         if len(found) < limit:
             for hit in await self.search(text, limit=HITS_LOOKED_AT):
                 if hit.conversation not in found and len(found) < limit:
-                    found[hit.conversation] = await self.engine.store.do(self.store.tree.conversation, hit.conversation)
+                    found[hit.conversation] = await self.store.do(self.store.tree.conversation, hit.conversation)
         return list(found.values())
 
     async def search(
@@ -226,13 +219,10 @@ class AsyncDesk:
 
         Waits for no index: `note` of the result says what is missing in it. `complete` brings the index up to date
         before, and waits a moment for vectors."""
-        home = await self._conversation_id(conversation) if conversation else None
-        query = MessageQuery(text, home, role, since, before, limit)
+        home = await self.store.do(self._reader.conversation, conversation) if conversation else None
+        query = MessageQuery(text, home.id if home else None, role, since, before, limit)
         search = self._search_complete if complete else self._search
         return await asyncio.to_thread(search, query)
-
-    async def _conversation_id(self, named: str) -> str:
-        return (await self.engine.store.do(self._reader.conversation, named)).id
 
     def _search(self, query: MessageQuery) -> FoundMessages:
         return search_messages(self.engine.archive, self.store, query)
@@ -247,45 +237,40 @@ class AsyncDesk:
         archive.catch_up()  # the index turned out to be damaged while it was read
         return self._search(query)
 
-    async def index(
-        self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False
-    ) -> IndexStatus:
+    @in_thread
+    def index(self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False) -> IndexStatus:
         """Brings the search index up to date, with all its vectors if asked; `anew` throws it away before."""
-        return await asyncio.to_thread(self._index, progress, vectors, anew)
-
-    def _index(self, progress: Progress | None, vectors: bool, anew: bool) -> IndexStatus:
         archive = self.engine.archive
         if anew:
             archive.renew()
         archive.catch_up(progress, vectors=vectors)
         return archive.filled
 
-    async def index_status(self) -> IndexStatus:
+    @in_thread
+    def index_status(self) -> IndexStatus:
         """How far the search index has come."""
-        return await asyncio.to_thread(lambda: self.engine.archive.filled)
+        return self.engine.archive.filled
 
-    async def check_embedder(self) -> str:
+    @in_thread
+    def check_embedder(self) -> str:
         """Asks the embedder for a vector; empty when it gave one, else why there is none."""
-        return await asyncio.to_thread(self.engine.archive.check)
+        return self.engine.archive.check()
 
     # -- in and out
 
-    async def export(
-        self, file: Place, conversation: str | int | None = None, **options: Unpack[ExportOptions]
-    ) -> Path:
+    @in_thread
+    def export(self, file: Place, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Path:
         """Writes a conversation (by default the latest) into a file, whole or not at all."""
-        return await asyncio.to_thread(self._reader.export_file, file, conversation, **options)
+        return self._reader.export_file(file, conversation, **options)
 
-    async def import_file(self, file: Place, **options: Unpack[ImportOptions]) -> ImportReport:
+    @in_thread
+    def import_file(self, file: Place, **options: Unpack[ImportOptions]) -> ImportReport:
         """Stores the conversations of a file: an export of Recto or of another program."""
-        return await asyncio.to_thread(self._import, Path(file), **options)
-
-    def _import(self, file: Path, **options: Unpack[ImportOptions]) -> ImportReport:
         from recto.transfer.formats import open_source  # readers of all formats: only to import
         from recto.transfer.importer import Importer
 
         as_new, progress = options.get("as_new", False), options.get("progress")
-        with open_source(file.expanduser(), options.get("format")) as source:
+        with open_source(Path(file).expanduser(), options.get("format")) as source:
             return Importer(self.store.copies, as_new=as_new, tell=progress).run(source)
 
     # -- who and what there is
@@ -307,25 +292,28 @@ class AsyncDesk:
         """What is known about `provider:model`. NotFound when nobody knows it."""
         return await self.engine.models.model(name)
 
-    async def calibration(self, model: str) -> TokenCalibration:
+    @in_store
+    def calibration(self, model: str) -> TokenCalibration:
         """How far estimates for a model are off, and from how many replies that is known."""
-        reports = await self.engine.store.do(self.engine.store.usage_reports.latest, model)
+        reports = self.store.usage_reports.latest(model)
         return learned([report for report in reports if report.meter == reports[0].meter])
 
-    async def trust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig:
+    @in_thread
+    def trust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig:
         """Lets an MCP server run that comes with the project, exactly as it is described there now."""
-        config = await self._server(server, agent)
-        await asyncio.to_thread(Trust(self.home).trust, config, self.project)
+        config = self._server(server, agent)
+        Trust(self.home).trust(config, self.project)
         return config
 
-    async def distrust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig:
-        config = await self._server(server, agent)
-        await asyncio.to_thread(Trust(self.home).distrust, server, self.project)
+    @in_thread
+    def distrust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig:
+        config = self._server(server, agent)
+        Trust(self.home).distrust(server, self.project)
         return config
 
     async def tool_changes(self, server: str, agent: str = DEFAULT_AGENT) -> tuple[ToolChange, ...]:
         """How tools of a server differ from what the user allowed. Starts the server if any of them was allowed."""
-        config, servers = await self._server(server, agent), self.engine.servers
+        config, servers = await asyncio.to_thread(self._server, server, agent), self.engine.servers
         if not await asyncio.to_thread(servers.allowed.has, server, config.identity(self.project)):
             return ()
         offer = await servers.offer([config], self.project, fresh=True)
@@ -333,12 +321,13 @@ class AsyncDesk:
             raise RectoError(offer.notes[0], name=server)
         return await asyncio.to_thread(servers.allowed.changes, offer.tools)
 
-    async def accept_tools(self, changes: Sequence[ToolChange]) -> None:
+    @in_thread
+    def accept_tools(self, changes: Sequence[ToolChange]) -> None:
         """The tools run without asking again wherever they were allowed, as long as they are what the changes say."""
-        await asyncio.to_thread(self.engine.servers.allowed.accept, [change.after for change in changes])
+        self.engine.servers.allowed.accept([change.after for change in changes])
 
-    async def _server(self, name: str, agent: str) -> ServerConfig:
-        found = await asyncio.to_thread(self.agents.read, agent)
+    def _server(self, name: str, agent: str) -> ServerConfig:
+        found = self.agents.read(agent)
         if (config := found.server(name)) is None:
             known = ", ".join(each.name for each in found.servers) or "none"
             raise NotFound(f"the agent {agent} has no MCP server {name}; it has: {known}", name=name)
@@ -346,76 +335,87 @@ class AsyncDesk:
 
     # -- records. A request is named by its id, by a message's id or number (`#12`), as `last` or `previous`.
 
-    async def record(self, request: str | None = None) -> Record:
+    @in_thread
+    def record(self, request: str | None = None) -> Record:
         """What is known about a request, all but its bytes; without a name the last of the latest conversation."""
-        return await asyncio.to_thread(self._reader.record, request)
+        return self._reader.record(request)
 
-    async def rebuild(self, request: str | None = None) -> bytes:
+    @in_thread
+    def rebuild(self, request: str | None = None) -> bytes:
         """The exact bytes that were sent. Altered when they can no longer be had."""
-        return await asyncio.to_thread(self._reader.rebuild, request)
+        return self._reader.rebuild(request)
 
-    async def compare(self, before: str | None = None, after: str | None = None) -> Difference:
+    @in_thread
+    def compare(self, before: str | None = None, after: str | None = None) -> Difference:
         """What came in, went out and changed from one request to another; one alone is compared with the one before
         it."""
-        return await asyncio.to_thread(self._reader.compare, before, after)
+        return self._reader.compare(before, after)
 
-    async def verify(self, requests: Sequence[str] | None = None) -> list[tuple[str, str | None]]:
+    @in_thread
+    def verify(self, requests: Sequence[str] | None = None) -> list[tuple[str, str | None]]:
         """For each request (all of them by default): None when it rebuilds, else what differs."""
-        return await asyncio.to_thread(lambda: list(self._reader.verify(requests)))
+        return list(self._reader.verify(requests))
 
-    async def sent_source(self, request: str | None, source: str) -> SentText:
+    @in_thread
+    def sent_source(self, request: str | None, source: str) -> SentText:
         """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it went with a request."""
-        return await asyncio.to_thread(self._reader.sent_source, request, source)
+        return self._reader.sent_source(request, source)
 
-    async def sent_pick(self, request: str | None, section: str, place: int) -> SentText:
+    @in_thread
+    def sent_pick(self, request: str | None, section: str, place: int) -> SentText:
         """The text of anything in a request as it was sent: the pick at this place of a section, from 0 on."""
-        return await asyncio.to_thread(self._reader.sent_pick, request, section, place)
+        return self._reader.sent_pick(request, section, place)
 
-    async def attached(self, message: str, block: int) -> tuple[str, bytes]:
+    @in_thread
+    def attached(self, message: str, block: int) -> tuple[str, bytes]:
         """The media type and the bytes of an image or a file of a message: its block of this number, from 0 on."""
-        return await asyncio.to_thread(self._reader.attached, message, block)
+        return self._reader.attached(message, block)
 
     # -- reports over all conversations
 
-    async def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
+    @in_thread
+    def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
         """How replies used their sources, and what that suggests."""
-        return await asyncio.to_thread(self._reader.source_report, agent, since)
+        return self._reader.source_report(agent, since)
 
-    async def source_periods(
+    @in_thread
+    def source_periods(
         self, by: Period = "month", agent: str | None = None, since: str | None = None
     ) -> list[SourcePeriod]:
         """How many sources were chosen for replies, how many of them used, and their scores, by month or day."""
-        return await asyncio.to_thread(self._reader.source_periods, by, agent, since)
+        return self._reader.source_periods(by, agent, since)
 
-    async def spending(
+    @in_thread
+    def spending(
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[Spent]:
         """What requests cost, with summaries: in total, or by day, model, conversation or purpose."""
-        return await asyncio.to_thread(lambda: self._reader.spending(by, progress, **within))
+        return self._reader.spending(by, progress, **within)
 
-    async def token_use(
+    @in_thread
+    def token_use(
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[TokenUse]:
         """Tokens that requests read and wrote, and what they cost, summed as `spending` sums costs."""
-        return await asyncio.to_thread(lambda: self._reader.token_use(by, progress, **within))
+        return self._reader.token_use(by, progress, **within)
 
-    async def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
+    @in_thread
+    def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
         """Which documents of the vault conversations use."""
-        return await asyncio.to_thread(self._reader.document_stats, self._vault().root, by)
+        return self._reader.document_stats(self._vault().root, by)
 
-    async def used_graph(self, by: Together = "turn") -> Graph:
+    @in_thread
+    def used_graph(self, by: Together = "turn") -> Graph:
         """The documents of the vault that were used, and how often two were in one turn or conversation."""
-        return await asyncio.to_thread(self._used_graph, self._vault(), by)
-
-    def _used_graph(self, vault: Vault, by: Together) -> Graph:
+        vault = self._vault()
         found = self._reader.used_together(vault.root, by)
         return used_graph({note.path: note.title for note in vault.documents()}, found.uses, found.pairs)
 
-    async def unnamed_documents(self) -> list[DocumentTally]:
+    @in_thread
+    def unnamed_documents(self) -> list[DocumentTally]:
         """Documents of the vault that nobody named: first those that tools came upon, then those never used."""
         vault = self._vault()
-        notes = await asyncio.to_thread(lambda: [note.path for note in vault.documents()])
-        return await asyncio.to_thread(self._reader.unnamed_documents, vault.root, notes)
+        return self._reader.unnamed_documents(vault.root, [note.path for note in vault.documents()])
 
     def _vault(self) -> Vault:
         if self.vault is None:

@@ -6,6 +6,7 @@ place as before until it is full again: the cuts that its earlier requests neede
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
@@ -62,7 +63,7 @@ class FittedMessages(Struct, frozen=True):
     shortened: list[Json] = []
     """What was given and is in `messages` with its beginning and end alone."""
     summary: str = ""
-    """The text that stands for what is left out."""
+    """The text in place of what is left out."""
     exact: bool = True
     """False where the tokens are an estimate."""
 
@@ -78,7 +79,7 @@ def fit(
     strategy: str = SUMMARIZE.name,
 ) -> FittedMessages:
     """Messages as OpenAI's or Anthropic's API takes them, in the same form, made to fit the model's window or
-    `max_prompt_tokens`. `system` is counted where it stands beside the messages; `max_tokens` is kept free for the
+    `max_prompt_tokens`. `system` is counted where it comes beside the messages; `max_tokens` is kept free for the
     reply. DoesNotFit says what is too large."""
     _check(messages, strategy, max_prompt_tokens=max_prompt_tokens, max_tokens=max_tokens)
     facts, given = _model(model), list(messages)
@@ -178,7 +179,9 @@ class Fitting:
         starts = [at for at, message in enumerate(self.messages) if message.role == "assistant" and at]
         for end in starts:  # as many requests were made before this one
             if self._size(end) > self.room:
-                self._cut_before(end)
+                # this request may fit even where an earlier one did not
+                with suppress(DoesNotFit):
+                    self._cut(end)
         for _ in range(MOST_PASSES):
             if self._size(len(self.messages)) <= self.room or not self._cut(len(self.messages)):
                 break
@@ -192,13 +195,6 @@ class Fitting:
             )
         self._tell()
         return self._fitted()
-
-    def _cut_before(self, end: int) -> None:
-        """As an earlier request needed it. One that could not be made fit is no reason to refuse this one."""
-        try:
-            self._cut(end)
-        except DoesNotFit:
-            return
 
     def _size(self, end: int) -> int:
         lifted = self.block.lifted if self.block else ()
@@ -263,7 +259,7 @@ class Fitting:
             limit = int(limit * 0.9) - 1
         self.messages[at], self.counts[at] = changed, count
 
-    # -- what stands for them
+    # -- what replaces them
 
     def _tell(self) -> None:
         """The summary in place of its room."""

@@ -21,7 +21,6 @@ from recto.base.ids import new_id
 from recto.base.locations import RUNS_FOLDER
 from recto.base.text import clean
 from recto.chat.blocks import unique_references
-from recto.chat.message import Message
 from recto.engine import Engine
 from recto.errors import Invalid, RectoError, SpendLimit
 from recto.events import Event, Noticed, PlanChanged, RunEnded
@@ -164,16 +163,13 @@ class GoalRun:
 
     def _store_end(self) -> None:
         """The last message of the run says how it ended."""
-        last = next(iter(self._own_messages()), None)
-        if last is not None:
-            entry = {**(run_entry(last) or {}), "status": self._run.status, "because": self._run.because}
-            self._engine.store.tree.count(replace(last, task_runs=(*last.task_runs[:-1], entry)))
-
-    def _own_messages(self) -> list[Message]:
-        """Of the last messages those of this run, the newest first."""
-        head = self._session.head
-        page = self._engine.store.tree.page(head, most=PAGE) if head else []
-        return [each for each in page if (entry := run_entry(each)) and entry["run"] == self._run.id]
+        tree, run, head = self._engine.store.tree, self._run, self._session.head
+        for message in tree.page(head, most=PAGE) if head else ():
+            entry = run_entry(message)
+            if entry and entry["run"] == run.id:
+                ended = {**entry, "status": run.status, "because": run.because}
+                tree.count(replace(message, task_runs=(*message.task_runs[:-1], ended)))
+                return
 
     def _report(self) -> RunReport:
         store, run = self._engine.store, self._run

@@ -1,17 +1,50 @@
-"""Loop: where asynchronous work runs for synchronous code: one in the background, started when first needed."""
+"""Loop: where asynchronous work runs for blocking code: one in the background, started when first needed.
+
+`in_thread` and `in_store`: methods that block, for asynchronous code.
+"""
 
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
 from contextlib import aclosing
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from recto.events import Event, Question
+from recto.store.store import Store
 
+P = ParamSpec("P")
 T = TypeVar("T")
 BATCH = 200
 Box = queue.SimpleQueue[Event | BaseException | None]
+
+
+class _HasStore(Protocol):
+    _store: Store
+
+
+S = TypeVar("S", bound=_HasStore)
+
+
+def in_thread(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """The method is awaited, and runs in another thread."""
+
+    @wraps(method)
+    async def wait(*args: P.args, **named: P.kwargs) -> T:
+        return await asyncio.to_thread(method, *args, **named)
+
+    return wait
+
+
+def in_store(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """The method is awaited, and runs in the thread of the store, after all earlier work."""
+
+    @wraps(method)
+    async def wait(self: S, /, *args: P.args, **named: P.kwargs) -> T:
+        return await self._store.do(method, self, *args, **named)
+
+    return wait
 
 
 class Loop:

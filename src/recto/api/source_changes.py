@@ -101,7 +101,7 @@ class SourceChanges:
         """Writes the mode into the agent's file. NotFound for a source that the agent does not have."""
         include = next((each for each in INCLUDES if each == mode), None)
         if include is None:
-            raise Invalid(f"{mode!r} is no mode: it is {', '.join(INCLUDES[:-1])} or {INCLUDES[-1]}", mode=mode)
+            raise Invalid(f"unknown mode {mode!r}: use {', '.join(INCLUDES[:-1])} or {INCLUDES[-1]}", mode=mode)
         meant = await self._meant(name)
         file = await asyncio.to_thread(self._engine.agents.set_include, self._agent.name, meant, include)
         return IncludeChange(
@@ -169,7 +169,7 @@ class SourceChanges:
 
 
 def _refuse(alone: str, known: Sequence[SourceId]) -> NoReturn:
-    """NotFound, with the tool that may be meant: one of the same name first, whoever has it."""
+    """NotFound, with the tool that may be meant: one of the same name first, on any server."""
     wanted = alone.rpartition("/")[2]
     by_name = {each.name: each for each in reversed(known)}
     near = get_close_matches(wanted, by_name, 1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 
+from recto import wire
 from recto.api.arguments import checked_door
 from recto.base import locations
 from recto.base.home_files import private_home
@@ -27,7 +28,7 @@ from recto.reports.document_stats import (
     tally_documents,
     unnamed_documents,
 )
-from recto.reports.transcript import ids_in, number_in, with_short_names
+from recto.reports.transcript import number_in
 from recto.sources.source import Pick, SourceId
 from recto.store.document_uses import Together, UsedTogether
 from recto.store.records import Record
@@ -121,7 +122,9 @@ class StoreReader:
 
     def numbered(self, value: T, head: str | None = None) -> T:
         """A JSON value for people, with short names in place of ids."""
-        return with_short_names(value, self.short_names(ids_in(value), head))
+        names = self.short_names(wire.ids_in(value), head)
+        named: T = wire.with_ids(value, lambda known: names.get(known, known)) if names else value
+        return named
 
     def tool_result(self, results: Message, *, call: int = 1, media: int | None = None) -> bytes:
         """What a tool gave, whole: the text of a call, or one of its pictures and files by number."""

@@ -44,11 +44,10 @@ GENERATED_NAMES = {"node_modules", "bower_components", "__pycache__", "site-pack
 GENERATED_MARKS = {"pyvenv.cfg", "conda-meta", "CACHEDIR.TAG"}
 NEEDS_QUOTES = re.compile(r"[\s\"`<>|@]")
 # Characters that would end or divide a link; headings are found without them.
-_DIVIDERS = re.compile(r"[\[\]#^|]+")
-# Cannot be typed on one line; cannot be in a linked name; must be tried in a link.
+_DIVIDERS = str.maketrans("[]#^|", "     ")
+# Cannot be typed on one line; must be tried in a link.
 _UNTYPED = re.compile("^\\s|[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 UNTYPED_SOURCE = re.compile('[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"]')
-_UNLINKED = re.compile(r"[|^]")
 _ODD = re.compile(r"[\[\]#`%<\\]|\s$")
 
 log = logging.getLogger(__name__)
@@ -182,13 +181,15 @@ def note_names(vault: Vault) -> Iterator[Suggestion]:
     names = {path: note_name(path) if is_note(path) else path.rpartition("/")[2] for path in paths}
     bearers = Counter(fold_name(name) for name in names.values())
     links = {path: name if bearers[fold_name(name)] == 1 else path.removesuffix(".md") for path, name in names.items()}
-    links = {path: link for path, link in links.items() if not _UNLINKED.search(link) and _leads(vault, link, path)}
+    links = {
+        path: link for path, link in links.items() if "|" not in link and "^" not in link and _leads(vault, link, path)
+    }
     for path, link in links.items():
         folder = path.rpartition("/")[0]
         yield Suggestion(fold_name(link), link, link, f"{folder}/" if folder else "")
     for note in vault.documents():
         for alias in note.aliases if note.path in links else ():
-            link, caption = links[note.path], " ".join(_DIVIDERS.sub(" ", alias).split())
+            link, caption = links[note.path], " ".join(alias.translate(_DIVIDERS).split())
             if caption and _leads(vault, insert := f"{link}|{caption}", note.path):
                 yield Suggestion(fold_name(alias), insert, alias, f"→ {link}")
 
@@ -218,7 +219,7 @@ def note_headings(vault: Vault, name: str, typed: str) -> list[Suggestion]:
     except RectoError:
         log.debug("the headings of a note could not be read", exc_info=True)
         return []
-    plain = [" ".join(_DIVIDERS.sub(" ", heading.text).split()) for heading in headings]
+    plain = [" ".join(heading.text.translate(_DIVIDERS).split()) for heading in headings]
     found = [
         Suggestion(fold_name(text), text, text, "#" * heading.level)
         for text, heading in zip(plain, headings, strict=True)

@@ -25,6 +25,7 @@ from recto.api.client_turn import (
     read_given,
     reply_parts,
 )
+from recto.api.loop import in_store, in_thread
 from recto.api.source_changes import ApprovalChange, IncludeChange, SourceChanges
 from recto.api.talk_reader import AsyncTalkReader
 from recto.base.ids import new_id
@@ -97,9 +98,10 @@ class AsyncTalk(AsyncTalkReader):
             await asyncio.to_thread(self.vault.watch)
             self._engine.vaults.search(self.vault).wake()
 
-    async def remember_in_project(self, text: str) -> Path:
-        """Adds a line to the memory file of the conversation's project; it stands in every window from then on."""
-        return await asyncio.to_thread(add_note, self.session.project or self._engine.folder, text)
+    @in_thread
+    def remember_in_project(self, text: str) -> Path:
+        """Adds a line to the memory file of the conversation's project, which is in every window from then on."""
+        return add_note(self.session.project or self._engine.folder, text)
 
     # -- sources
 
@@ -230,7 +232,7 @@ class AsyncTalk(AsyncTalkReader):
             why.add(f"your message is kept in {self.name}")
             raise
         except RectoError as why:
-            if session.head and not await self._engine.store.do(self._tree.was_sent, session.conversation):
+            if session.head and not await self._store.do(self._tree.was_sent, session.conversation):
                 why.add(f"your message is kept in {self.name}")
             raise
 
@@ -292,7 +294,7 @@ class AsyncTalk(AsyncTalkReader):
         session = self._begun()
         home = session.creation.id if session.creation else session.conversation
         with goal_run.run_lock(self._engine, home, self.name):
-            run = begun or goal_run.continued(await self._last_run(), self.name, max_steps, max_cost)
+            run = begun or goal_run.continued(await self._store.do(self._last_run), self.name, max_steps, max_cost)
             for note in notes:
                 await emit(note)
 
@@ -317,13 +319,14 @@ class AsyncTalk(AsyncTalkReader):
         assert report is not None
         return report
 
-    async def last_run(self) -> TaskRun | None:
+    @in_store
+    def last_run(self) -> TaskRun | None:
         """The last run toward a goal on this path, as far as it has come; None where there was none."""
-        stored = await self._last_run()
+        stored = self._last_run()
         return stored.run if stored else None
 
-    async def _last_run(self) -> StoredRun | None:
-        return await self._engine.store.do(read_run, self._engine.store.tree.page, self.session.head)
+    def _last_run(self) -> StoredRun | None:
+        return read_run(self._tree.page, self.session.head)
 
     async def stop_goal(self) -> bool:
         """Ends the run that is going on from here after its round of tool calls; False where there is none."""
@@ -339,16 +342,15 @@ class AsyncTalk(AsyncTalkReader):
         session = self._begun()
         return await queue_message(self._engine.store, session, message)
 
-    async def waiting(self) -> list[WaitingMessage]:
+    @in_store
+    def waiting(self) -> list[WaitingMessage]:
         """What waits to enter this conversation, the oldest first."""
-        if self.id is None:
-            return []
-        return await self._engine.store.do(self._engine.store.waiting.of, self.id)
+        return self._store.waiting.of(self.id) if self.id else []
 
-    async def take_back(self, id: str | None = None) -> WaitingMessage:
+    @in_store
+    def take_back(self, id: str | None = None) -> WaitingMessage:
         """Takes a waiting message back, the newest unless one is named; it is not stored any longer."""
-        conversation = self.session.conversation
-        return await self._engine.store.do(self._engine.store.waiting.take_back, conversation, id)
+        return self._store.waiting.take_back(self.session.conversation, id)
 
     async def undo(self) -> Message:
         """Takes back the last message and its reply; both stay in the store."""
@@ -362,7 +364,7 @@ class AsyncTalk(AsyncTalkReader):
 
     async def switch(self, message: str) -> str:
         """Goes to the newest end of the branches that run through a message, and gives the id of that."""
-        end = await self._engine.store.do(self._tree.newest_end, (await self.message(message)).id)
+        end = await self._store.do(self._tree.newest_end, (await self.message(message)).id)
         await self._engine.revisions.return_to(self.session, end)
         return end
 
@@ -371,7 +373,7 @@ class AsyncTalk(AsyncTalkReader):
         found = await self.message(message)
         if found.compaction:
             raise Invalid("this message is a compaction, which is never sent itself", id=found.id)
-        await self._engine.store.do(self._tree.prioritise, found.id, priority)
+        await self._store.do(self._tree.prioritise, found.id, priority)
         self.session.apply(loaded={})
         return found
 
@@ -389,7 +391,7 @@ class AsyncTalk(AsyncTalkReader):
         return block
 
     async def clear(self) -> Compaction:
-        """Starts anew for the model; everything said stays in the store."""
+        """Starts over for the model; everything said stays in the store."""
         return await self._engine.revisions.clear(self.session)
 
     async def uncompact(self) -> Compaction:
@@ -469,7 +471,7 @@ class AsyncTalk(AsyncTalkReader):
 
     async def _keep(self, **details: Any) -> None:
         if self.id is not None:
-            await self._engine.store.do(self._tree.change, self.id, details=details)
+            await self._store.do(self._tree.change, self.id, details=details)
 
     def _begun(self) -> ChatSession:
         """The session; a new conversation is stored with its first message."""
@@ -482,7 +484,7 @@ class AsyncTalk(AsyncTalkReader):
         """The session of a conversation that is in the store, for what is set before its first message."""
         session = self._begun()
         if session.creation is not None:
-            await self._engine.store.do(session.commit, self._engine.store, _no_step)
+            await self._store.do(session.commit, self._engine.store, _no_step)
         return session
 
     def _create(self, id: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from recto.agents.agent import Agent, apply_agent, with_conversation_settings
 from recto.api.arguments import checked_door
 from recto.api.ask_options import AskOptions, call_options, with_attachments
+from recto.api.loop import in_store, in_thread
 from recto.api.store_reader import StoreReader, full_id, message_by_number
 from recto.base.ids import id_start, is_id
 from recto.base.text import shown
@@ -21,9 +22,16 @@ from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.events import Event
 from recto.memory.frequent_notes import often_used
-from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
+from recto.reports.conversation_stats import (
+    ConversationStats,
+    RequestUse,
+    SaidCounter,
+    WindowStats,
+    recall_stats,
+    recorded_use,
+    request_totals,
+)
 from recto.reports.memory_report import MemoryReport, memory_picks
-from recto.reports.request_use import RequestUse, recorded_use
 from recto.reports.transcript import (
     ArchivedPart,
     BranchEnd,
@@ -49,9 +57,9 @@ from recto.vault.vault_search import FoundDocument, VaultHits
 from recto.window.window import Window
 
 T = TypeVar("T")
-# so many messages are given where nobody says how many
+# Messages that are given without a limit.
 LATEST = 100
-# What a message tells depends on those around it: at least so many are read together.
+# The least that are read together: what a message states depends on those around it.
 READ_TOGETHER = 300
 
 
@@ -59,7 +67,7 @@ class Wanted(TypedDict, total=False):
     """Which messages of a path are wanted."""
 
     limit: int | None
-    """The last so many, 100 unless given; None for all."""
+    """Only the last ones: 100 unless given; None for all."""
     since: str | int | date | None
     """From this time or message on: 2026-01-31T18:00, #12, or an id."""
     before: str | int | date | None
@@ -82,7 +90,8 @@ class AsyncTalkReader:
     session: ChatSession
 
     def __init__(self, engine: Engine, session: ChatSession, reader: StoreReader, number: int | None = None) -> None:
-        self._engine, self._tree, self._settings = engine, engine.store.tree, engine.settings
+        self._engine, self._store, self._settings = engine, engine.store, engine.settings
+        self._tree = engine.store.tree
         self._reader, self._number = reader, number
         self.session = session
 
@@ -169,7 +178,7 @@ class AsyncTalkReader:
         window = await self.window(text)
         picks, passed = memory_picks(window)
         numbers = [int(pick.name) for pick in (*picks, *passed) if pick.kind == "fact"]
-        facts = await self._engine.store.do(self._engine.store.facts.some, numbers)
+        facts = await self._store.do(self._store.facts.some, numbers)
         notes = [note for note in window.notes if "memory" in note or "fact" in note]
         if not self.context_settings.memory_integration:
             notes.append("memory is switched off here (context.memory_integration)")
@@ -203,9 +212,10 @@ class AsyncTalkReader:
         agent, settings = await asyncio.to_thread(lambda: (self.agent, self.context_settings))
         return await self._engine.sources.agent_of(self.session, agent, settings)
 
-    async def overrides(self) -> SourceOverrides:
+    @in_store
+    def overrides(self) -> SourceOverrides:
         """What the user added, removed and allowed in this conversation."""
-        return await self._engine.store.do(self._engine.sources.overrides, self.id or "")
+        return self._engine.sources.overrides(self.id or "")
 
     async def suggest_documents(self, limit: int = 5, progress: Progress | None = None) -> VaultHits[FoundDocument]:
         """Documents of the vault that bear on the latest messages and were not used in this conversation yet; those
@@ -229,7 +239,7 @@ class AsyncTalkReader:
 
     def _suggest(self, question: str, limit: int, progress: Progress | None) -> VaultHits[FoundDocument]:
         assert self.vault is not None
-        uses = self._engine.store.document_uses.uses(str(self.vault.root), self.id)
+        uses = self._store.document_uses.uses(str(self.vault.root), self.id)
         vault_search, used = self._engine.vaults.search(self.vault), {use.path for use in uses}
         vault_search.fill(progress)
         vault_search.settle(self._settings.search.timeout_s)
@@ -245,7 +255,7 @@ class AsyncTalkReader:
         """From the head, or from the message before this one, back to the first, read a page at a time."""
         at = self.session.head if before is None else (await self.message(before)).parent
         while at:
-            page = await self._engine.store.do(self._tree.page, at, most=PAGE)
+            page = await self._store.do(self._tree.page, at, most=PAGE)
             for message in page:
                 yield message
             at = page[-1].parent if len(page) == PAGE else None
@@ -262,13 +272,11 @@ class AsyncTalkReader:
     async def _walk(self, **wanted: Unpack[Wanted]) -> AsyncIterator[Message]:
         """The path; where a message of it is named as the end, what follows that is not read."""
         before = str(wanted.get("before") or "")
-        is_message = number_in(before) is not None or is_id(before)
-        if is_message and self.head and await self._engine.store.do(self._is_on_path, before):
-            return self.path(before)
+        if self.head and (number_in(before) is not None or is_id(before)):
+            end = await self.message(before)
+            if await self._store.do(self._tree.is_on, self.head, end.id):
+                return self.path(end.id)
         return self.path()
-
-    def _is_on_path(self, named: str) -> bool:
-        return self._tree.is_on(self.head or "", self._message(named).id)
 
     async def _filter(self, **wanted: Unpack[Wanted]) -> TranscriptFilter:
         limit = wanted.get("limit", LATEST)
@@ -295,19 +303,22 @@ class AsyncTalkReader:
             words = "neither a time such as 2026-01-31T18:00 nor a message such as #12"
             raise Invalid(f"{shown(named)} is {words}") from why
 
-    async def stored_head(self) -> tuple[str | None, bool]:
+    @in_store
+    def stored_head(self) -> tuple[str | None, bool]:
         """The conversation's head in the store, which another client may have moved, and whether that message is still
         being written."""
-        return await self._engine.store.do(self._tree.head, self.id) if self.id else (None, False)
+        return self._tree.head(self.id) if self.id else (None, False)
 
-    async def archived(self) -> ArchivedPart:
+    @in_store
+    def archived(self) -> ArchivedPart:
         """What of the path is archived now."""
-        return await self._engine.store.do(archived_part, self._tree, self.head)
+        return archived_part(self._tree, self.head)
 
-    async def message(self, named: str) -> Message:
+    @in_store
+    def message(self, named: str) -> Message:
         """By its id or the beginning of it, or by its number on the path (`#57`). NotFound for one of another
         conversation."""
-        return await self._engine.store.do(self._message, named)
+        return self._message(named)
 
     def _message(self, named: str) -> Message:
         if self.id is None:
@@ -324,13 +335,15 @@ class AsyncTalkReader:
         found = await self.message(message)
         return await asyncio.to_thread(self._reader.tool_result, found, call=call, media=media)
 
-    async def alternatives(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """For each message, by id, the ids that stand in its place on other branches, itself included, oldest first."""
-        return await self._engine.store.do(self._tree.alternatives, names)
+    @in_store
+    def alternatives(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """For each message, by id, the ids in its place on other branches, itself included, oldest first."""
+        return self._tree.alternatives(names)
 
-    async def branches(self) -> list[BranchEnd]:
+    @in_store
+    def branches(self) -> list[BranchEnd]:
         """The last message of every branch, newest first."""
-        leaves = await self._engine.store.do(self._tree.leaves, self.id) if self.id else []
+        leaves = self._tree.leaves(self.id) if self.id else []
         return [BranchEnd(message, message.id == self.head) for message in leaves]
 
     async def request(self, named: str) -> Record:
@@ -338,26 +351,27 @@ class AsyncTalkReader:
         id = named if number_in(named) is None else (await self.message(named)).id
         return await asyncio.to_thread(self._reader.record, id)
 
-    async def last_request(self) -> Record | None:
+    @in_thread
+    def last_request(self) -> Record | None:
         """The record of the last request for a reply."""
-        latest = self._engine.store.records.latest
-        last = await self._engine.store.do(latest, self.id) if self.id else None
-        return await asyncio.to_thread(self._engine.store.records.record, last) if last else None
+        last = self._store.records.latest(self.id) if self.id else None
+        return self._store.records.record(last) if last else None
 
-    async def numbered(self, value: T) -> T:
+    @in_thread
+    def numbered(self, value: T) -> T:
         """A JSON value for people: `#12` in place of the ids of messages on the path, `#3` of conversations."""
-        return await asyncio.to_thread(self._reader.numbered, value, self.head)
+        return self._reader.numbered(value, self.head)
 
     # -- compactions
 
-    async def compaction(self) -> Compaction | None:
+    @in_store
+    def compaction(self) -> Compaction | None:
         """The Compaction in force."""
-        head = self.session.head
-        newest = await self._engine.store.do(self._tree.compaction, head) if head else None
+        newest = self._tree.compaction(self.session.head) if self.session.head else None
         return newest.compaction if newest else None
 
     async def summary_block(self) -> Compaction:
-        """The Compaction that stands for archived messages. NotFound when nothing is compacted; pins alone are not
+        """The Compaction that replaces archived messages. NotFound when nothing is compacted; pins alone are not
         enough."""
         block = await self.compaction()
         if block is None or not stands_for_something(block):
@@ -366,7 +380,7 @@ class AsyncTalkReader:
 
     async def lost_facts(self, limit: int | None = None) -> list[tuple[int, str, str]]:
         """What is only in the archive: the number of each message, the role of who said it, and the words. Looks at
-        the last so many of the messages that the summary in force covers; at all of them unless a limit is given."""
+        all messages that the summary in force covers, or at the last `limit` of them."""
         from recto.summary.verification import CoveredMessages, only_archived
 
         block = await self.summary_block()
@@ -389,17 +403,17 @@ class AsyncTalkReader:
 
         return ledger_items((await self.summary_block()).ledger)
 
-    async def compactions(self, *, limit: int = 100) -> list[Compaction]:
+    @in_store
+    def compactions(self, *, limit: int = 100) -> list[Compaction]:
         """All on the path, the newest first: those that were replaced, edited or taken back too."""
-        head = self.session.head
-        found = await self._engine.store.do(self._tree.compactions, head, limit=limit) if head else []
+        found = self._tree.compactions(self.session.head, limit=limit) if self.session.head else []
         return [message.compaction for message in found if message.compaction]
 
     # -- reports
 
     async def stats(self) -> ConversationStats:
         """Messages, tokens, compactions, window, requests and cost."""
-        sent = await asyncio.to_thread(self._engine.store.records.sent, self.id) if self.id else []
+        sent = await asyncio.to_thread(self._store.records.sent, self.id) if self.id else []
         counter = SaidCounter(await self.archived())
         async for message in self.path():
             counter.count(message)
@@ -427,19 +441,19 @@ class AsyncTalkReader:
     async def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
         """The window of a past turn, named by its reply or its message, as it was and as it would be with these
         changes. No model is asked, and nothing is stored."""
-        from recto.reports.planned_again import TurnPlanner  # compiles the patterns of summaries: a tenth of a second
+        from recto.reports.planned_again import plan_again  # compiles the patterns of summaries: a tenth of a second
 
-        return await TurnPlanner(self._engine, self.session).plan(await self.message(message), changes_of(changes))
+        return await plan_again(self._engine, self.session, await self.message(message), changes_of(changes))
 
     async def compare_strategies(
         self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
     ) -> StrategyComparison:
         """All turns of the path planned again with each of these strategies (by default with all), side by side."""
-        from recto.reports.strategy_comparison import StrategyPlayer  # compiles patterns too
+        from recto.reports.strategy_comparison import compare_strategies  # compiles patterns too
 
-        return await StrategyPlayer(self._engine, self.session, changes_of(changes)).compare(names, progress)
+        return await compare_strategies(self._engine, self.session, changes_of(changes), names, progress)
 
     async def request_use(self) -> list[RequestUse]:
         """How full the window of each reply on the path was and what it cost, oldest first."""
         path = [message async for message in self.path()]
-        return await self._engine.store.do(lambda: list(recorded_use(self._engine.store, path[::-1])))
+        return await self._store.do(lambda: list(recorded_use(self._engine.store, path[::-1])))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
 
+from recto import wire
 from recto.base import locations
 from recto.base.home_files import private_home
 from recto.base.text import clean
@@ -41,9 +42,8 @@ class VaultContents(Struct, frozen=True):
     """Notes whose front matter cannot be read, or that cannot be read at all."""
 
     def to_json(self) -> dict[str, Any]:
-        problems = [{"path": note.path, "problem": note.problem} for note in self.problems]
-        counts = {"notes": self.notes, "attachments": self.attachments, "links": self.links, "broken": self.broken}
-        return {**counts, "problems": problems}
+        problems = [wire.fields_to_json(note, "path", "problem") for note in self.problems]
+        return wire.fields_to_json(self, "notes", "attachments", "links", "broken") | {"problems": problems}
 
 
 class LinkTarget(Struct, frozen=True):
@@ -128,7 +128,7 @@ class VaultReader:
         here = self.find_document(source) if source else None
         link = _one_link(text)
         if not link.target and here is None:
-            raise Invalid(f"{link.wikilink} leads within the note in which it stands: name that with --from DOC")
+            raise Invalid(f"{link.wikilink} leads within its own note: name that note with --from DOC")
         path = self.vault.resolve(link, here)
         if path is None and (refused := self.vault.folder.refusal(link.target)):
             raise Invalid(f"{link.wikilink} is refused: {refused}", link=link.wikilink)
@@ -181,7 +181,7 @@ def open_vault_reader(folder: str | None = None, settings: Mapping[str, Any] | N
 
 
 def _one_link(text: str) -> Link:
-    """The one link of a text; a text without brackets is what stands between them."""
+    """The one link of a text; a text without brackets is their content."""
     said = clean(text)[0].strip()
     found = find_all_links(said)
     if not found and said and "[[" not in said and "\n" not in said:

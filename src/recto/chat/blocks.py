@@ -4,7 +4,7 @@ DocumentReference: a document that a message names or that a reply was made with
 """
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct, field
 
@@ -15,7 +15,7 @@ REFUSED = "refused: "
 """How a summary begins that says why a document was not read, although it may be there."""
 
 
-class DocumentReference(Struct, frozen=True):
+class DocumentReference(Struct, frozen=True, forbid_unknown_fields=True):
     """A reference is `direct` when a person named the document, `search` when a tool read or found it."""
 
     wikilink: str
@@ -34,7 +34,7 @@ class DocumentReference(Struct, frozen=True):
         return "could not be read" if self.summary == UNREADABLE else ""
 
 
-class Quote(Struct, frozen=True):
+class Quote(Struct, frozen=True, forbid_unknown_fields=True):
     """What a note says about a message, word for word but for its Markdown."""
 
     wikilink: str
@@ -81,7 +81,7 @@ def _line(reference: DocumentReference) -> str:
     return f"- {reference.wikilink} ({reference.relative_path}){about}"
 
 
-class Made(Struct, frozen=True):
+class Made(Struct, frozen=True, forbid_unknown_fields=True):
     """The provider and model that made a block, and how long it took."""
 
     provider: str
@@ -89,34 +89,38 @@ class Made(Struct, frozen=True):
     duration_s: float | None = None
 
 
-class Text(Struct, frozen=True):
-    type: ClassVar[str] = "text"
+class BlockBase(Struct, frozen=True, tag_field="type", forbid_unknown_fields=True):
+    """A block in JSON has the field `type` first."""
+
+    @property
+    def type(self) -> str:
+        return str(self.__struct_config__.tag)
+
+
+class Text(BlockBase, tag="text", frozen=True):
     text: str
     made: Made | None = None
 
 
-class Thinking(Struct, frozen=True):
+class Thinking(BlockBase, tag="thinking", frozen=True):
     """A model's reasoning. `signature` proves its origin to the provider; `redacted` holds encrypted reasoning."""
 
-    type: ClassVar[str] = "thinking"
     text: str
     signature: str | None = None
     redacted: str | None = None
     made: Made | None = None
 
 
-class ToolCall(Struct, frozen=True):
+class ToolCall(BlockBase, tag="tool_call", frozen=True):
     """`arguments` is the raw JSON text as the model wrote it, valid or not."""
 
-    type: ClassVar[str] = "tool_call"
     id: str
     name: str
     arguments: str
     made: Made | None = None
 
 
-class ToolResult(Struct, frozen=True):
-    type: ClassVar[str] = "tool_result"
+class ToolResult(BlockBase, tag="tool_result", frozen=True):
     call_id: str
     name: str
     text: str
@@ -134,10 +138,9 @@ class ToolResult(Struct, frozen=True):
     """Images and files of the result as data, which a wire format can send."""
 
 
-class File(Struct, frozen=True):
+class File(BlockBase, tag="file", frozen=True):
     """A file attached to a message: its text, or its bytes (`base64`) or `url` where the model reads files itself."""
 
-    type: ClassVar[str] = "file"
     name: str
     text: str
     media_type: str = "text/plain"
@@ -148,10 +151,9 @@ class File(Struct, frozen=True):
     """The hash of the bytes in the store; `base64` is then filled in when the file is sent."""
 
 
-class Image(Struct, frozen=True):
+class Image(BlockBase, tag="image", frozen=True):
     """An image: bytes in `base64`, bytes in the store by `sha256`, or a `url` that the provider fetches."""
 
-    type: ClassVar[str] = "image"
     media_type: str
     base64: str = ""
     made: Made | None = None
@@ -160,12 +162,11 @@ class Image(Struct, frozen=True):
     sha256: str = ""
 
 
-class References(Struct, frozen=True):
+class References(BlockBase, tag="document_references", frozen=True):
     """The documents that a message refers to. `told` is the text about them that the model reads; later windows repeat
     it unchanged. The user's own text is never edited."""
 
-    type: ClassVar[str] = "document_references"
-    references: tuple[DocumentReference, ...]
+    references: tuple[DocumentReference, ...] = ()
     told: str = ""
     vault: str = ""
     """The folder that the paths are relative to."""
@@ -185,7 +186,7 @@ class MessageRange(NamedTuple):
         return self.last - self.first + 1
 
 
-class Compaction(Struct, frozen=True):
+class Compaction(BlockBase, tag="context_compaction", frozen=True):
     """A compaction of root..`last`. Nothing else changes the stable part of the window.
 
     `last` is None when nothing is covered (only pins or excerpts, or a compaction that was undone). `lifted` are
@@ -194,7 +195,6 @@ class Compaction(Struct, frozen=True):
     to the shorter text that is sent in its place.
     """
 
-    type: ClassVar[str] = "context_compaction"
     compaction_number: int
     timestamp: str
     last: str | None
@@ -236,7 +236,7 @@ class Compaction(Struct, frozen=True):
     restored_size: int = 0
     """The tokens of the window when the user took a compaction back: none is due until it has grown by a tenth."""
     takes_back: int = 0
-    """How many Compactions right before this one on its path it takes back: what they set aside is told again."""
+    """How many Compactions right before this one on its path it takes back: what they set aside comes back."""
     set_aside: tuple[str, ...] = ()
     """What the former summary and ledger told, or what binds, and has no room here, a line for each message:
     `#57: one item · another`; `User: …` where the number is not known. Later Compactions do not repeat it."""
@@ -249,9 +249,7 @@ class Compaction(Struct, frozen=True):
 
 
 Block = Text | Thinking | ToolCall | ToolResult | File | Image | References | Compaction
-BLOCKS: dict[str, type[Block]] = {
-    block.type: block for block in (Text, Thinking, ToolCall, ToolResult, File, Image, References, Compaction)
-}
+BLOCKS: dict[str, type[Block]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Block)}
 
 
 def written_text(block: Block) -> str:

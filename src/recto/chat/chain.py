@@ -89,8 +89,8 @@ def continuation(given: Sequence[ChainLink], path: Sequence[ChainLink], known: i
     """How a list goes on from a path that it is known to belong to.
 
     With one of the path's replies in it, everything up to the last one is known. Without any, or where the list holds
-    something in between that the path does not have, only the beginning that is the same is known. `known`: the last
-    of so many is the end of the path, whatever else says the same.
+    something in between that the path does not have, only the beginning that is the same is known. `known`: so
+    many are known, and the last of them is the end of the path.
     """
     anchor = (known - 1, len(path) - 1) if known and path else _anchor(given, path)
     aligned = _aligned(given, path, *anchor) if anchor else None

@@ -183,7 +183,7 @@ class MessageBuilder(Struct):
     def blocks(self) -> tuple[Block, ...]:
         for place in [*self._pieces]:
             self._join(place)
-        return tuple(block for block in self._blocks if block.type != "text" or block.text)  # type: ignore[union-attr]
+        return tuple(block for block in self._blocks if not isinstance(block, Text) or block.text)
 
     def _apply(self, step: Delta) -> None:
         kind, *rest = step

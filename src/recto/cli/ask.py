@@ -126,13 +126,13 @@ def _reply_to_json(reply: "Reply") -> dict[str, Any]:
         "message": reply.message.id,
         "request": reply.request_id,
         "text": reply.text,
-        "references": [wire.reference_to_json(each) for each in reply.references],
+        "references": wire.value_to_json(reply.references),
         "usage": {name: usage[name] for name in ("input", "output", "cache_read", "cache_write", "reasoning")},
         "tokens": {name: getattr(window, name) for name in ("total", "limit", "reserve", "exact")},
         "cost_usd": reply.cost,
         "notes": list(reply.notes),
         "branched": asdict(reply.branched) if reply.branched else None,
-        "quotes": [wire.quote_to_json(each) for each in reply.quotes],
+        "quotes": wire.value_to_json(reply.quotes),
     }
 
 

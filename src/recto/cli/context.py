@@ -91,6 +91,7 @@ def stats(id: str | None, by: str | None, as_json: bool) -> None:
 
     Example: recto context stats
     """
+    from recto import wire
     from recto.cli.drawing.requests import use_in_lines
     from recto.cli.drawing.windows import stats_in_words  # statistics: other commands do without
 
@@ -99,7 +100,7 @@ def stats(id: str | None, by: str | None, as_json: bool) -> None:
         if by:
             uses = talk.request_use()
             for each, line in zip(uses, use_in_lines(uses), strict=True):
-                show.answer(each.to_json() if as_json else line)
+                show.answer(wire.value_to_json(each) if as_json else line)
             return
         found = talk.stats()
         show.emit(found.to_json()) if as_json else show.facts(stats_in_words(talk.name, found), 14)

@@ -5,7 +5,7 @@ import sys
 import click
 
 from recto.cli import options, show
-from recto.reports.transcript import ids_in
+from recto.wire import ids_in
 
 
 @click.group()

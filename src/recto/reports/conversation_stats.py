@@ -1,15 +1,18 @@
 """Statistics over one conversation: what was said on its path, what was sent in all its branches, what that cost."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from msgspec import Struct, field
+from msgspec import Struct, to_builtins
 
+from recto import wire
 from recto.chat.blocks import Compaction
-from recto.chat.message import Message
+from recto.chat.message import Message, Usage
 from recto.reports.transcript import ArchivedPart
 from recto.store.records import SentRequest
+from recto.store.store import Store
+from recto.window.account import NO_ACCOUNT
 from recto.window.plan import Budget
 from recto.window.window import Window
 
@@ -34,21 +37,6 @@ class SaidStats(Struct, frozen=True):
     pinned: int
     priorities: Mapping[str, int]
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "messages": self.messages,
-            "roles": dict(self.roles),
-            "tokens": self.tokens,
-            "compactions": self.compactions,
-            "made_by": dict(self.made_by),
-            "actions": dict(self.actions),
-            "freed": self.freed,
-            "archived": self.archived,
-            "active": self.active,
-            "pinned": self.pinned,
-            "priorities": dict(self.priorities),
-        }
-
 
 class WindowStats(Struct, frozen=True):
     """How full the window is now, and when it is compacted."""
@@ -71,14 +59,7 @@ class WindowStats(Struct, frozen=True):
         return cls(window.total, window.limit, trigger, budget.low_water, window.plan.cut is not None)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "size": self.size,
-            "limit": self.limit,
-            "percent": self.percent,
-            "trigger": self.trigger,
-            "low_water": self.low_water,
-            "compacts": self.compacts,
-        }
+        return wire.fields_to_json(self, "size", "limit", "percent", "trigger", "low_water", "compacts")
 
 
 class ModelCost(Struct, frozen=True):
@@ -92,8 +73,7 @@ class ModelCost(Struct, frozen=True):
     """Requests whose price was not known."""
 
     def to_json(self) -> dict[str, Any]:
-        cost = {"cost_usd": self.cost_usd, "unpriced": self.unpriced}
-        return {"model": self.model, **{name: self.usage[name] for name in USAGE}, **cost}
+        return {"model": self.model, **self.usage, "cost_usd": self.cost_usd, "unpriced": self.unpriced}
 
 
 class RequestTotals(Struct, frozen=True):
@@ -116,8 +96,7 @@ class RequestTotals(Struct, frozen=True):
         return sum(each.unpriced for each in self.models)
 
     def to_json(self) -> dict[str, Any]:
-        cost = {"cost_usd": self.cost_usd, "unpriced": self.unpriced}
-        return {"requests": self.requests, "usage": self.usage, **cost}
+        return wire.fields_to_json(self, "requests", "usage", "cost_usd", "unpriced")
 
 
 class RecallStats(Struct, frozen=True):
@@ -126,9 +105,6 @@ class RecallStats(Struct, frozen=True):
     requests: int
     messages: int
     tokens: int
-
-    def to_json(self) -> dict[str, int]:
-        return {"requests": self.requests, "messages": self.messages, "tokens": self.tokens}
 
 
 class ConversationStats(Struct, frozen=True):
@@ -145,53 +121,52 @@ class ConversationStats(Struct, frozen=True):
     """Those of the requests that asked for a summary."""
 
     def to_json(self) -> dict[str, Any]:
-        window = {"window": self.window.to_json()} if self.window else {"window": None}
+        window = (
+            {"window": self.window.to_json()} if self.window else {"window": None, "window_error": self.window_error}
+        )
         return {
             "conversation": self.conversation,
-            **self.said.to_json(),
+            **to_builtins(self.said),
             "strategy": self.strategy,
-            **window,
-            **({} if self.window else {"window_error": self.window_error}),
+            **(window if self.window else window | {"window_error": self.window_error}),
             **self.totals.to_json(),
-            "recalled": self.recalled.to_json(),
+            "recalled": to_builtins(self.recalled),
             "models": [each.to_json() for each in self.totals.models],
             "summaries": self.summaries.to_json(),
         }
 
 
-class SaidCounter(Struct):
+class SaidCounter:
     """Counts the messages of a path, one at a time."""
 
-    archived_part: ArchivedPart
-    roles: Counter[str] = field(default_factory=Counter)
-    priorities: Counter[int] = field(default_factory=Counter)
-    blocks: list[Compaction] = field(default_factory=list)
-    tokens: int = 0
-    archived: int = 0
+    def __init__(self, archived: ArchivedPart) -> None:
+        self._archived_part, self._blocks = archived, list[Compaction]()
+        self._roles, self._priorities = Counter[str](), Counter[int]()
+        self._tokens = self._active = 0
 
     def count(self, message: Message) -> None:
         if message.compaction:
-            self.blocks.append(message.compaction)
+            self._blocks.append(message.compaction)
             return
-        self.roles[message.role] += 1
-        self.priorities[message.priority] += 1
-        self.tokens += message.tokens.own or 0
-        self.archived += not self.archived_part.active(message)
+        self._roles[message.role] += 1
+        self._priorities[message.priority] += 1
+        self._tokens += message.tokens.own or 0
+        self._active += self._archived_part.active(message)
 
     def total(self) -> SaidStats:
-        made = [block for block in self.blocks if block.action in MAKE_ROOM]
+        made = [block for block in self._blocks if block.action in MAKE_ROOM]
         return SaidStats(
-            messages=self.roles.total(),
-            roles=dict(sorted(self.roles.items())),
-            tokens=self.tokens,
-            compactions=len(self.blocks),
+            messages=self._roles.total(),
+            roles=dict(sorted(self._roles.items())),
+            tokens=self._tokens,
+            compactions=len(self._blocks),
             made_by=dict(Counter(block.made_by for block in made)),
-            actions=dict(Counter(block.action for block in self.blocks)),
+            actions=dict(Counter(block.action for block in self._blocks)),
             freed=sum(block.context_size_before - block.context_size_after for block in made),
-            archived=self.archived,
-            active=self.roles.total() - self.archived,
-            pinned=len(self.archived_part.pinned),
-            priorities={str(priority): self.priorities[priority] for priority in sorted(self.priorities)},
+            archived=self._roles.total() - self._active,
+            active=self._active,
+            pinned=len(self._archived_part.pinned),
+            priorities={str(priority): count for priority, count in sorted(self._priorities.items())},
         )
 
 
@@ -216,3 +191,42 @@ def recall_stats(sent: Iterable[SentRequest]) -> RecallStats:
     picks = [request.recalled for request in sent if request.recalled is not None]
     messages = {pick["name"] for some in picks for pick in some}
     return RecallStats(len(picks), len(messages), sum(pick.get("tokens", 0) for some in picks for pick in some))
+
+
+# -- request by request
+
+
+class RequestUse(Struct, frozen=True):
+    """How full the window of a request was and what it cost."""
+
+    number: int
+    """Of the reply."""
+    reply: str
+    model: str
+    created: str
+    tokens: int
+    """As they were counted before it was sent."""
+    limit: int
+    usage: Usage
+    """As the provider reported it; an estimate for a request that was not sent."""
+    compaction: int | None = None
+    """The number of the compaction that was made for it."""
+    answers: int = 0
+    """The number of the message that it answers: requests of one turn share it."""
+
+
+def recorded_use(store: Store, path: Sequence[Message]) -> Iterator[RequestUse]:
+    """Of the replies of a path, oldest first, that have a record."""
+    compaction, answers = None, 0
+    accounts = store.records.window_sizes([message.request for message in path if message.request])
+    for message in path:
+        if block := message.compaction:
+            compaction = block.compaction_number if block.action == "compact" else compaction
+        elif message.role == "user":
+            answers = message.said
+        elif message.role == "assistant" and message.request:
+            account = accounts.get(message.request, NO_ACCOUNT)
+            model, usage = message.model or account.model or "", message.usage or Usage(reported=False)
+            size = (account.total or 0, account.limit or 0)
+            yield RequestUse(message.said, message.id, model, message.created, *size, usage, compaction, answers)
+            compaction = None

@@ -71,90 +71,90 @@ def find_past_turn(store: Store, named: Message) -> AnsweredTurn:
         said += [message] if message.compaction is None else []
         end = message.parent
     if not said or said[-1].role != "user":
-        raise Invalid(f"no message of the user stands before #{named.said}", id=named.id)
+        raise Invalid(f"there is no user message before #{named.said}", id=named.id)
     return AnsweredTurn(tuple(reversed(said)), reply, request)
 
 
-class TurnPlanner:
-    """Plans a past turn of one conversation again."""
+async def plan_again(engine: Engine, session: ChatSession, named: Message, changes: PlanChanges) -> WhatIf:
+    """A past turn of a conversation, named by its reply or its message."""
+    changes, store, do = checked_changes(changes), engine.store, engine.store.do
+    past = await do(find_past_turn, store, named)
+    was = await do(store.records.compared, past.request, format_named) if past.request else None
+    options = await _options(engine, session, changes, was.account if was else NO_ACCOUNT, past.reply)
+    simulation = Simulation(engine, session, options)
+    await _go_to(past, simulation, store if changes.from_start else None)
+    last = past.said[-1].said
+    shown = WhatIf(
+        session.conversation,
+        past.current.id,
+        past.current.said,
+        past.reply.id if past.reply else None,
+        changes,
+        await do(_recorded_window, store, was, past) if was else None,
+        None,
+    )
+    try:
+        planned = await simulation.answer()
+    except DoesNotFit as why:
+        return replace(shown, error=why.message)
+    would = _compared(planned.planned, session.conversation)
+    messages = await do(_messages, store, would, simulation.compaction, last)
+    difference = await asyncio.to_thread(compare, was, would, store.records.text) if was else None
+    return replace(
+        shown,
+        would=WindowPlan(would.account, messages),
+        difference=difference,
+        compaction=planned.block,
+        is_estimate=planned.summary is not None,
+        because=planned.plan.because,
+        notes=(*planned.planned.window.notes, *_notes(planned), TODAY),
+    )
 
-    def __init__(self, engine: Engine, session: ChatSession) -> None:
-        self._engine, self._session = engine, session
-        self._store, self._do = engine.store, engine.store.do
 
-    async def plan(self, named: Message, changes: PlanChanges) -> WhatIf:
-        changes = checked_changes(changes)
-        past = await self._do(find_past_turn, self._store, named)
-        was = await self._do(self._store.records.compared, past.request, format_named) if past.request else None
-        options = await self._options(changes, was.account if was else NO_ACCOUNT, past.reply)
-        simulation = Simulation(self._engine, self._session, options)
-        await self._go_to(past, simulation, from_start=changes.from_start)
-        last = past.said[-1].said
-        shown = WhatIf(
-            self._session.conversation,
-            past.current.id,
-            past.current.said,
-            past.reply.id if past.reply else None,
-            changes,
-            await self._do(self._recorded_window, was, past) if was else None,
-            None,
-        )
-        try:
-            planned = await simulation.answer()
-        except DoesNotFit as why:
-            return replace(shown, error=why.message)
-        would = _compared(planned.planned, self._session.conversation)
-        messages = await self._do(self._messages, would, simulation.compaction, last)
-        difference = await asyncio.to_thread(compare, was, would, self._store.records.text) if was else None
-        return replace(
-            shown,
-            would=WindowPlan(would.account, messages),
-            difference=difference,
-            compaction=planned.block,
-            is_estimate=planned.summary is not None,
-            because=planned.plan.because,
-            notes=(*planned.planned.window.notes, *_notes(planned), TODAY),
-        )
-
-    async def _go_to(self, past: AnsweredTurn, simulation: Simulation, *, from_start: bool) -> None:
-        """Up to the request: on what was stored before its turn, or on what is planned again from the first message."""
-        if from_start:
-            for message in await self._do(whole_path, self._store, past.current.parent):
-                if message.role == "assistant" and simulation.current:
-                    with suppress(DoesNotFit):
-                        await simulation.answer()
-                await simulation.add(message)
-        else:
-            await simulation.begin_at(past.current)
-        for message in past.said:
+async def _go_to(past: AnsweredTurn, simulation: Simulation, store: Store | None) -> None:
+    """Up to the request: on what was stored before its turn, or with the store on what is planned again from the first
+    message."""
+    if store is None:
+        await simulation.begin_at(past.current)
+    else:
+        for message in await store.do(whole_path, store, past.current.parent):
+            if message.role == "assistant" and simulation.current:
+                with suppress(DoesNotFit):
+                    await simulation.answer()
             await simulation.add(message)
+    for message in past.said:
+        await simulation.add(message)
 
-    async def _options(self, changes: PlanChanges, was: RequestAccount, reply: Message | None) -> CallOptions:
-        """What is not changed is as the record says, as far as it says it."""
-        asked = (was.parameters or {}).get("max_tokens") if changes.model is None else None
-        options = CallOptions(
-            model=changes.model or was.model or (reply.model if reply else None),
-            strategy=changes.strategy or (was.strategy if was.strategy in STRATEGIES else None),
-            parameters=Parameters(max_tokens=asked if isinstance(asked, int) else None),
-            window=changes.window,
-            settings=changes.settings,
-        )
-        if changes.window is None and changes.model is None and MAX_PROMPT not in changes.settings and was.limit:
-            resolved = await self._engine.turns.resolve(self._session, options)
-            if resolved.limit != was.limit:
-                return replace(options, window=was.limit)
-        return options
 
-    def _recorded_window(self, was: ComparedRequest, past: AnsweredTurn) -> WindowPlan:
-        at = past.reply.parent if past.reply else past.said[-1].id
-        block = self._store.tree.compaction_block(at) if at else None
-        return WindowPlan(was.account, self._messages(was, block, past.said[-1].said))
+async def _options(
+    engine: Engine, session: ChatSession, changes: PlanChanges, was: RequestAccount, reply: Message | None
+) -> CallOptions:
+    """What is not changed is as the record says, as far as it says it."""
+    asked = (was.parameters or {}).get("max_tokens") if changes.model is None else None
+    options = CallOptions(
+        model=changes.model or was.model or (reply.model if reply else None),
+        strategy=changes.strategy or (was.strategy if was.strategy in STRATEGIES else None),
+        parameters=Parameters(max_tokens=asked if isinstance(asked, int) else None),
+        window=changes.window,
+        settings=changes.settings,
+    )
+    if changes.window is None and changes.model is None and MAX_PROMPT not in changes.settings and was.limit:
+        resolved = await engine.turns.resolve(session, options)
+        if resolved.limit != was.limit:
+            return replace(options, window=was.limit)
+    return options
 
-    def _messages(self, side: ComparedRequest, block: Compaction | None, last: int) -> WindowMessages:
-        sent = side.account.messages
-        cleared = cleared_at(block)
-        until = self._store.tree.message(cleared).said if cleared else 0
-        return window_messages(side.sent, (sent.excerpts or ()) if sent else (), block, last, until)
+
+def _recorded_window(store: Store, was: ComparedRequest, past: AnsweredTurn) -> WindowPlan:
+    at = past.reply.parent if past.reply else past.said[-1].id
+    block = store.tree.compaction_block(at) if at else None
+    return WindowPlan(was.account, _messages(store, was, block, past.said[-1].said))
+
+
+def _messages(store: Store, side: ComparedRequest, block: Compaction | None, last: int) -> WindowMessages:
+    sent, cleared = side.account.messages, cleared_at(block)
+    until = store.tree.message(cleared).said if cleared else 0
+    return window_messages(side.sent, (sent.excerpts or ()) if sent else (), block, last, until)
 
 
 def _compared(planned: PlannedRequest, conversation: str) -> ComparedRequest:

@@ -4,7 +4,7 @@ No model is asked and nothing is stored: `Simulation` plans each request, and th
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from recto.base.text import kept_text_caches
@@ -12,11 +12,12 @@ from recto.chat.blocks import Compaction
 from recto.chat.message import Message, Usage
 from recto.engine import Engine
 from recto.errors import DoesNotFit, Invalid
+from recto.reports.conversation_stats import RequestUse, recorded_use
 from recto.reports.planned_again import TODAY, checked_changes
-from recto.reports.request_use import RequestUse, recorded_use
 from recto.reports.simulation import SimulatedRequest, Simulation, whole_path
 from recto.reports.what_if import AS_IT_WAS, PlanChanges, StrategyComparison, StrategyRun
 from recto.settings.strategy import STRATEGIES
+from recto.store.store import Store
 from recto.summary.ledger import KeyStatement
 from recto.turn.context import CallOptions
 from recto.turn.planned_request import LEAST_CACHED
@@ -46,125 +47,118 @@ class SimulatedRun:
     compactions: int = 0
     blocks: Blocks = field(default_factory=list)
 
-    async def answer(self, reply: Message) -> None:
+    async def answer(self, reply: Message, current: Message) -> None:
         """Plans the request that was answered by this reply."""
-        current = self.simulation.current
-        assert current is not None
         try:
             planned = await self.simulation.answer()
         except DoesNotFit:
             self.too_large.append(reply.said)
             return
-        self.requests.append(_use(planned, reply, current))
-        self.summaries += _summary_usage(planned)
-        self.compactions += planned.block is not None
+        window, model, block = planned.planned.window, planned.planned.context.model, planned.block
+        at = (reply.said, reply.id, model.name, reply.created, window.total, window.limit)
+        usage, number = priced(model, _usage(planned, reply)), block.compaction_number if block else None
+        self.requests.append(RequestUse(*at, usage, number, current.said))
+        if summary := planned.summary:
+            repeats = summary.writer.model.name == model.name and summary.input >= LEAST_CACHED
+            read = summary.input if repeats else 0
+            usage = Usage(summary.input, summary.output, read, reported=False)
+            self.summaries.append(priced(summary.writer.model, usage))
+        self.compactions += block is not None
         self.blocks.append((reply.said, planned.planned.loaded.view.compaction))
 
-
-class StrategyPlayer:
-    """Plays the path of one conversation."""
-
-    def __init__(self, engine: Engine, session: ChatSession, changes: PlanChanges) -> None:
-        self._engine, self._session, self._changes = engine, session, checked_changes(changes)
-        self._path: list[Message] = []
-        self._facts: list[KeyStatement] = []
-
-    async def compare(self, strategies: Collection[str], progress: Progress | None = None) -> StrategyComparison:
-        """`progress` takes how many requests are planned, and of how many."""
-        unknown = [name for name in strategies if name not in STRATEGIES]
-        if unknown:
-            raise Invalid(f"there is no strategy {unknown[0]}; there are: {', '.join(STRATEGIES)}", name=unknown[0])
-        names = list(dict.fromkeys(strategies)) or list(STRATEGIES)
-        self._path = await self._engine.store.do(whole_path, self._engine.store, self._session.head)
-        with kept_text_caches(), self._engine.archive.keeping_messages():
-            return await self._compared(names, progress)
-
-    async def _compared(self, names: Sequence[str], progress: Progress | None) -> StrategyComparison:
-        replies = sum(message.role == "assistant" for message in self._path)
-        if not replies:
-            raise Invalid("nothing was answered in this conversation yet: there is no turn to plan again")
-        self._facts = await asyncio.to_thread(_facts_in, self._path)
-        runs, resolved = [], await self._engine.turns.resolve(self._session, self._options(names[0]))
-        players = [SimulatedRun(name, Simulation(self._engine, self._session, self._options(name))) for name in names]
-        await self._play(players, progress or (lambda done, of: None), len(names) * replies)
-        for player in players:
-            runs.append(await self._run_of(player))
-        recorded = await self._engine.store.do(self._recorded)
-        estimates = [STANDS_IN] if any(run.summary_tokens for run in runs) else []
-        return StrategyComparison(
-            self._session.conversation,
-            resolved.model.name,
-            resolved.limit,
-            self._changes,
-            len(self._facts),
-            tuple(runs),
-            recorded if recorded.requests else None,
-            (*resolved.notes, *estimates, *NOTES),
-        )
-
-    def _options(self, strategy: str) -> CallOptions:
-        changes = self._changes
-        return CallOptions(model=changes.model, strategy=strategy, window=changes.window, settings=changes.settings)
-
-    async def _play(self, players: Sequence[SimulatedRun], progress: Progress, total: int) -> None:
-        """Message by message, one strategy after the other: they look up the same in the archive."""
-        done = 0
-        for message in self._path:
-            for player in players:
-                if message.role == "assistant" and player.simulation.current:
-                    await player.answer(message)
-                    done += 1
-                    progress(done, total)
-                await player.simulation.add(message)
-
-    async def _run_of(self, player: SimulatedRun) -> StrategyRun:
-        costs = [usage.cost_usd for usage in player.summaries]
+    def result(self, facts: Sequence[KeyStatement], path: Sequence[Message]) -> StrategyRun:
         return StrategyRun(
-            player.name,
-            tuple(player.requests),
-            player.compactions,
-            sum(usage.input + usage.output for usage in player.summaries),
-            None if None in costs else sum(cost for cost in costs if cost is not None),
-            *await asyncio.to_thread(_facts_kept, player.blocks, self._facts, self._path),
-            too_large=tuple(player.too_large),
-        )
-
-    def _recorded(self) -> StrategyRun:
-        """What the records of the path say."""
-        store = self._engine.store
-        beside = [each for each in store.records.sent(self._session.conversation) if each.purpose != "reply"]
-        costs = [each.cost_usd for each in beside]
-        blocks: Blocks = []
-        made, block = 0, None
-        for message in self._path:
-            made += message.compaction is not None and message.compaction.action == "compact"
-            block = message.compaction or block
-            blocks += [(message.said, block)] if message.role == "assistant" else []
-        return StrategyRun(
-            AS_IT_WAS,
-            tuple(recorded_use(store, self._path)),
-            made,
-            sum(each.usage.get("input", 0) + each.usage.get("output", 0) for each in beside),
-            None if None in costs else sum(cost for cost in costs if cost is not None),
-            *_facts_kept(blocks, self._facts, self._path),
-            is_estimate=False,
+            self.name,
+            tuple(self.requests),
+            self.compactions,
+            sum(usage.input + usage.output for usage in self.summaries),
+            _sum(usage.cost_usd for usage in self.summaries),
+            *_facts_kept(self.blocks, facts, path),
+            too_large=tuple(self.too_large),
         )
 
 
-def _use(planned: SimulatedRequest, reply: Message, current: Message) -> RequestUse:
-    window, model = planned.planned.window, planned.planned.context.model
-    block = planned.block
-    return RequestUse(
-        reply.said,
-        reply.id,
-        model.name,
-        reply.created,
-        window.total,
-        window.limit,
-        priced(model, _usage(planned, reply)),
-        block.compaction_number if block else None,
-        current.said,
+async def compare_strategies(
+    engine: Engine,
+    session: ChatSession,
+    changes: PlanChanges,
+    strategies: Collection[str],
+    progress: Progress | None = None,
+) -> StrategyComparison:
+    """Over the path of one conversation. `progress` takes how many requests are planned, and of how many."""
+    changes = checked_changes(changes)
+    unknown = [name for name in strategies if name not in STRATEGIES]
+    if unknown:
+        raise Invalid(f"there is no strategy {unknown[0]}; there are: {', '.join(STRATEGIES)}", name=unknown[0])
+    names = list(dict.fromkeys(strategies)) or list(STRATEGIES)
+    path = await engine.store.do(whole_path, engine.store, session.head)
+    if all(message.role != "assistant" for message in path):
+        raise Invalid("nothing was answered in this conversation yet: there is no turn to plan again")
+    options = [
+        CallOptions(model=changes.model, strategy=name, window=changes.window, settings=changes.settings)
+        for name in names
+    ]
+    with kept_text_caches(), engine.archive.keeping_messages():
+        facts = await asyncio.to_thread(_facts_in, path)
+        resolved = await engine.turns.resolve(session, options[0])
+        played = [SimulatedRun(str(each.strategy), Simulation(engine, session, each)) for each in options]
+        await _play(played, path, progress)
+        runs = tuple([await asyncio.to_thread(each.result, facts, path) for each in played])
+        recorded = await engine.store.do(_recorded, engine.store, session.conversation, facts, path)
+    estimates = [STANDS_IN] if any(run.summary_tokens for run in runs) else []
+    return StrategyComparison(
+        session.conversation,
+        resolved.model.name,
+        resolved.limit,
+        changes,
+        len(facts),
+        runs,
+        recorded if recorded.requests else None,
+        (*resolved.notes, *estimates, *NOTES),
     )
+
+
+async def _play(runs: Sequence[SimulatedRun], path: Sequence[Message], progress: Progress | None) -> None:
+    """Message by message, one strategy after the other: they look up the same in the archive."""
+    done, total = 0, len(runs) * sum(message.role == "assistant" for message in path)
+    for message in path:
+        for run in runs:
+            if message.role == "assistant" and (current := run.simulation.current):
+                await run.answer(message, current)
+                done += 1
+                if progress:
+                    progress(done, total)
+            await run.simulation.add(message)
+
+
+def _recorded(store: Store, conversation: str, facts: Sequence[KeyStatement], path: Sequence[Message]) -> StrategyRun:
+    """What the records of the path say."""
+    beside = [each for each in store.records.sent(conversation) if each.purpose != "reply"]
+    blocks: Blocks = []
+    made, block = 0, None
+    for message in path:
+        made += message.compaction is not None and message.compaction.action == "compact"
+        block = message.compaction or block
+        blocks += [(message.said, block)] if message.role == "assistant" else []
+    return StrategyRun(
+        AS_IT_WAS,
+        tuple(recorded_use(store, path)),
+        made,
+        sum(each.usage.get("input", 0) + each.usage.get("output", 0) for each in beside),
+        _sum(each.cost_usd for each in beside),
+        *_facts_kept(blocks, facts, path),
+        is_estimate=False,
+    )
+
+
+def _sum(costs: Iterable[float | None]) -> float | None:
+    """None where one is not known."""
+    total: float = 0
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
 
 
 def _usage(planned: SimulatedRequest, reply: Message) -> Usage:
@@ -174,13 +168,6 @@ def _usage(planned: SimulatedRequest, reply: Message) -> Usage:
     writes = prices is not None and prices.cache_write is not None and planned.stable >= LEAST_CACHED
     output = reply.usage.output if reply.usage else reply.tokens.own or 0
     return Usage(total, output, read, max(0, planned.stable - read) if writes else 0, reported=False)
-
-
-def _summary_usage(planned: SimulatedRequest) -> Iterator[Usage]:
-    if summary := planned.summary:
-        same = summary.writer.model.name == planned.planned.context.model.name
-        read = summary.input if same and summary.input >= LEAST_CACHED else 0
-        yield priced(summary.writer.model, Usage(summary.input, summary.output, read, reported=False))
 
 
 def _facts_in(path: Sequence[Message]) -> list[KeyStatement]:

@@ -5,14 +5,14 @@ here plans.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 
 from recto import wire
 from recto.chat.blocks import Compaction, MessageRange
 from recto.chat.conversation import ranges_of
-from recto.reports.request_use import RequestUse
+from recto.reports.conversation_stats import RequestUse
 from recto.store.comparison import Difference, SentMessage
 from recto.window.account import RequestAccount
 
@@ -51,9 +51,7 @@ class PlanChanges(Struct, frozen=True):
 
 
 def changes_of(options: PlanOptions | TurnPlanOptions) -> PlanChanges:
-    given = cast(TurnPlanOptions, options)
-    chosen = (given.get("strategy"), given.get("window"), given.get("model"), given.get("settings") or {})
-    return PlanChanges(*chosen, from_start=given.get("from_start", False))
+    return PlanChanges(**{name: value for name, value in options.items() if value is not None})  # type: ignore[arg-type]
 
 
 class WindowMessages(Struct, frozen=True):
@@ -66,7 +64,8 @@ class WindowMessages(Struct, frozen=True):
     left_out: tuple[MessageRange, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {name: [list(each) for each in getattr(self, name)] for name in self.__struct_fields__}
+        told: dict[str, Any] = to_builtins(self)
+        return told
 
 
 def window_messages(
@@ -114,21 +113,9 @@ class WhatIf(Struct, frozen=True):
     error: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "conversation": self.conversation,
-            "message": self.message,
-            "number": self.number,
-            "reply": self.reply,
-            "changes": self.changes.to_json(),
-            "was": self.was.to_json() if self.was else None,
-            "would": self.would.to_json() if self.would else None,
-            "compaction": wire.block_to_json(self.compaction) if self.compaction else None,
-            "because": self.because,
-            "is_estimate": self.is_estimate,
-            "difference": self.difference.to_json() if self.difference else None,
-            "notes": list(self.notes),
-            "error": self.error or None,
-        }
+        names = ("conversation", "message", "number", "reply", "changes", "was", "would", "compaction", "because")
+        told = wire.fields_to_json(self, *names, "is_estimate", "difference", "notes")
+        return told | {"error": self.error or None}
 
 
 class StrategyRun(Struct, frozen=True):
@@ -168,20 +155,10 @@ class StrategyRun(Struct, frozen=True):
         return sum(known) if len(known) == len(costs) else None
 
     def to_json(self) -> dict[str, Any]:
-        cost = self.cost_usd
-        return {
-            "name": self.name,
-            "tokens": self.tokens,
-            "cost_usd": None if cost is None else round(cost, 9),
-            "cached_share": round(self.cached_share, 4),
-            "compactions": self.compactions,
-            "summary_tokens": self.summary_tokens,
-            "facts": self.facts,
-            "facts_share": round(self.facts_share, 4),
-            "too_large": list(self.too_large),
-            "is_estimate": self.is_estimate,
-            "requests": [each.to_json() for each in self.requests],
-        }
+        told = wire.fields_to_json(self, "name", "tokens", "cost_usd", "cached_share", "compactions", "summary_tokens")
+        told |= wire.fields_to_json(self, "facts", "facts_share", "too_large", "is_estimate", "requests")
+        digits = {"cost_usd": 9, "cached_share": 4, "facts_share": 4}
+        return told | {name: round(told[name], most) for name, most in digits.items() if told[name] is not None}
 
 
 class StrategyComparison(Struct, frozen=True):
@@ -197,13 +174,5 @@ class StrategyComparison(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "conversation": self.conversation,
-            "model": self.model,
-            "limit": self.limit,
-            "changes": self.changes.to_json(),
-            "facts": self.facts,
-            "recorded": self.recorded.to_json() if self.recorded else None,
-            "strategies": [each.to_json() for each in self.runs],
-            "notes": list(self.notes),
-        }
+        told = wire.fields_to_json(self, "conversation", "model", "limit", "changes", "facts", "recorded")
+        return told | {"strategies": wire.value_to_json(self.runs), "notes": list(self.notes)}

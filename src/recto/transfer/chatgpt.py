@@ -34,7 +34,7 @@ def is_chatgpt(value: Json) -> bool:
 
 def read_chatgpt(value: Json, place: str, media: FindMedia) -> ForeignConversation:
     if not isinstance(value, Mapping):
-        raise Invalid(f"{place}: it is no conversation; nothing was imported")
+        raise Invalid(f"{place}: it is not a conversation; nothing was imported")
     nodes = {key: node for key, node in object_of(value.get("mapping")).items() if isinstance(node, Mapping)}
     key = next((id for name in ("conversation_id", "id") if isinstance(id := value.get(name), str)), None)
     found = ForeignConversation(
@@ -121,7 +121,11 @@ class _NodeReader:
 def _carry_thoughts(messages: list[ForeignMessage]) -> None:
     """Thoughts have a node of their own: they become part of the reply that follows."""
     by_key = {message.key: message for message in messages}
-    thoughts = {key: each.blocks for key, each in by_key.items() if each.blocks and _are_thoughts(each.blocks)}
+    thoughts = {
+        key: each.blocks
+        for key, each in by_key.items()
+        if each.blocks and all(isinstance(block, Thinking) for block in each.blocks)
+    }
     carried: set[str] = set()
     for message in messages:
         if message.role != "assistant" or not message.blocks or message.key in thoughts:
@@ -134,10 +138,6 @@ def _carry_thoughts(messages: list[ForeignMessage]) -> None:
         carried |= seen
     for key in carried & thoughts.keys():
         by_key[key].blocks = []
-
-
-def _are_thoughts(blocks: list[Block]) -> bool:
-    return all(isinstance(block, Thinking) for block in blocks)
 
 
 def _thoughts(given: Json) -> list[Block]:

@@ -183,7 +183,7 @@ class JsonFile:
         """Where the object or list ends that starts here."""
         if data[start : start + 1] not in (b"{", b"["):
             begins = " ".join(data[start : start + SHOWN].decode("utf-8", "replace").split())
-            there = f"“{begins}”" if begins.isprintable() and REPLACEMENT not in begins else "something that is no text"
+            there = f"“{begins}”" if begins.isprintable() and REPLACEMENT not in begins else "binary data"
             raise self._error(data, start, f"there should be JSON, and there is {there}", place)
         depth, at = 1, start + 1
         while (found := _BRACKET.match(data, at)) is not None:
@@ -261,7 +261,7 @@ def _conversation_files(archive: ZipFile, path: Path) -> list[ZipInfo]:
         raise Invalid(f"{path.name} holds no conversations.json: it is not the export of a chat")
     size, packed = sum(each.file_size for each in found), sum(each.compress_size for each in found)
     if size > MAX_UNPACKED_BYTES or (size > HARMLESS_BYTES and size > MAX_RATIO * packed):
-        raise Invalid(f"{path.name} would unpack to {size:,} bytes from {packed:,}: that is no export of a chat")
+        raise Invalid(f"{path.name} would unpack to {size:,} bytes from {packed:,}: this is not the export of a chat")
     return sorted(found, key=lambda each: each.filename)
 
 

@@ -2,8 +2,7 @@
 conversations are stored, a few in a transaction."""
 
 import hashlib
-import re
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -28,7 +27,6 @@ from recto.transfer.report import (
 
 # One transaction stores this many messages, or one conversation.
 TOGETHER = 1_000
-_ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 # The part of an id that says when it was made.
 _TIME_DIGITS = 10
 
@@ -154,8 +152,4 @@ class _NewIds:
 
     def _renamed(self, value: Any) -> Any:
         """A JSON value with the new ids of what came before."""
-        if isinstance(value, str):
-            return _ID.sub(lambda found: str(self.of(found[0])) if found[0] in self._seen else found[0], value)
-        if isinstance(value, Mapping):
-            return {self._renamed(key): self._renamed(each) for key, each in value.items()}
-        return [self._renamed(each) for each in value] if isinstance(value, list) else value
+        return wire.with_ids(value, lambda known: str(self.of(known)) if known in self._seen else known)

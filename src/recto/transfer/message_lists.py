@@ -43,7 +43,7 @@ def is_claude(value: Json) -> bool:
 
 def read_claude(value: Json, place: str, media: FindMedia) -> ForeignConversation:
     if not isinstance(value, Mapping):
-        raise Invalid(f"{place}: it is no conversation; nothing was imported")
+        raise Invalid(f"{place}: it is not a conversation; nothing was imported")
     found = ForeignConversation(
         key=str(value.get("uuid") or place),
         title=text_of(value.get("name")),
@@ -54,7 +54,7 @@ def read_claude(value: Json, place: str, media: FindMedia) -> ForeignConversatio
     before: str | None = None
     for number, message in enumerate(list_of(value.get("chat_messages")), 1):
         if not isinstance(message, Mapping):
-            raise Invalid(f"{place}, message {number:,}: it is no object; nothing was imported")
+            raise Invalid(f"{place}, message {number:,}: it is not an object; nothing was imported")
         sender = text_of(message.get("sender"))
         if ROLES.get(sender) not in ("user", "assistant"):
             found.notes.append(f"the sender {sender[:40]!r} is unknown: kept as assistant")
@@ -151,7 +151,7 @@ def read_openai(value: Json, place: str, media: FindMedia) -> ForeignConversatio
     """Of a list of messages, or of an object that holds one."""
     about, messages = object_of(value), value.get("messages") if isinstance(value, Mapping) else value
     if not isinstance(messages, list) or (messages is value and not all(map(is_message, value))):
-        raise Invalid(f"{place}: it is no message and no list of messages; nothing was imported")
+        raise Invalid(f"{place}: it is neither a message nor a list of messages; nothing was imported")
     key = text_of(about.get("id")) or text_of(about.get("conversation_id"))
     digest = hashlib.sha256(json.dumps([messages, key], sort_keys=True).encode()).hexdigest()
     found = ForeignConversation(key or digest, text_of(about.get("title")))

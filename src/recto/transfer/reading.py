@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from recto import wire
 from recto.chat.blocks import (
     Block,
     Compaction,
@@ -28,8 +29,7 @@ from recto.store.store import Store
 # This many messages are read at once.
 PAGE = 200
 ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tools"}
-_ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
-# An underscore within a word is no mark.
+# An underscore within a word marks nothing.
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~]|(?<!\w)_|_(?!\w))")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
@@ -109,8 +109,7 @@ class ConversationText:
             return ReadContext(f"Its context can no longer be read: {why.message}")
         account = record.account
         notes = account.notes or ()
-        ids = {id for pick in account.picks() for id in _ID.findall(f"{pick.name} {pick.because}")}
-        ids.update(id for note in notes for id in _ID.findall(note))
+        ids = wire.ids_in([*notes, *(f"{pick.name} {pick.because}" for pick in account.picks())])
         names = {id: f"#{number}" for id, number in self._store.tree.numbers(ids, self.conversation.head).items()}
         sections = []
         for section in account.sections or ():
@@ -142,7 +141,7 @@ def _about(pick: Pick, names: dict[str, str]) -> str:
 
 
 def _numbered(text: str, names: dict[str, str]) -> str:
-    return _ID.sub(lambda found: names.get(found[0], found[0]), text)
+    return str(wire.with_ids(text, lambda known: names.get(known, known)))
 
 
 # -- words for both forms

@@ -10,19 +10,16 @@ import binascii
 import hashlib
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from functools import reduce
 from itertools import chain
-from operator import or_
 from pathlib import Path
-from types import GenericAlias
 from typing import Annotated, Any, BinaryIO
 
 import msgspec
-from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct, field
+from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, field
 
 from recto.base.ids import is_id
 from recto.base.text import clean
-from recto.chat.blocks import BLOCKS, Block, File, Image, ToolResult
+from recto.chat.blocks import Block, ToolResult
 from recto.chat.conversation import Conversation
 from recto.chat.message import ContextType, Message, Role, Status, Tokens, Usage, stored_time
 from recto.errors import Invalid, TooNew
@@ -85,31 +82,11 @@ class BlobLine(BytesLine, tag="blob", frozen=True):
     pass
 
 
-def _tagged(kind: type[Block], *fields: tuple[str, Any, Any]) -> Any:
-    """The same block with its type as a tag, so that msgspec can tell blocks apart and check them."""
-    return defstruct(
-        f"{kind.__name__}Line",
-        fields,
-        bases=(kind,),
-        tag_field="type",
-        tag=kind.type,
-        frozen=True,
-        forbid_unknown_fields=True,
-    )
-
-
-_FILES = {kind.type: _tagged(kind) for kind in (File, Image)}
-_ATTACHMENTS = GenericAlias(tuple, (reduce(or_, _FILES.values()), ...))
-_RESULT = {ToolResult.type: _tagged(ToolResult, ("attachments", _ATTACHMENTS, ()))}
-_TAGGED = {name: (_FILES | _RESULT).get(name) or _tagged(kind) for name, kind in BLOCKS.items()}
-AnyBlock = reduce(or_, _TAGGED.values())
-
-
 class MessageLine(Line, tag="message", frozen=True):
     id: Id
     role: Role
     created: str
-    blocks: tuple[AnyBlock, ...]  # type: ignore[valid-type]
+    blocks: tuple[Block, ...]
     parent: Id | None = None
     status: Status = "done"
     error: str | None = None
@@ -165,7 +142,7 @@ class WaitingLine(Line, tag="waiting", frozen=True):
 
     id: Id
     created: str
-    blocks: tuple[AnyBlock, ...]  # type: ignore[valid-type]
+    blocks: tuple[Block, ...]
 
 
 class EndLine(Line, tag="end", frozen=True):

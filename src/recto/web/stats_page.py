@@ -9,7 +9,7 @@ from nicegui import ui
 
 from recto.api.talk import AsyncTalk
 from recto.errors import Invalid
-from recto.reports.request_use import RequestUse
+from recto.reports.conversation_stats import RequestUse
 from recto.reports.what_if import PlanOptions, StrategyComparison, StrategyRun, WhatIf
 from recto.settings import settings as configuration
 from recto.settings.strategy import STRATEGIES

@@ -17,7 +17,7 @@ from recto.window.window import SECTIONS
 
 if TYPE_CHECKING:
     from recto.chat.blocks import MessageRange
-    from recto.reports.request_use import RequestUse
+    from recto.reports.conversation_stats import RequestUse
     from recto.reports.what_if import PlanChanges, StrategyComparison, StrategyRun, WhatIf, WindowPlan
     from recto.store.comparison import ComparedPick, Difference, PickChange, SentMessage, SharedPrefix
 
