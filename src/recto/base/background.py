@@ -4,13 +4,12 @@ A turn at work is known to the whole process. Background work waits for it betwe
 stopped is stopped when a turn begins.
 """
 
-import contextlib
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +35,7 @@ class Foreground:
 
     def begin(self) -> "ForegroundTurn":
         """A turn that counts from now on."""
-        turn = ForegroundTurn(self.end)
+        turn = ForegroundTurn(self)
         with self._changed:
             self._turns[turn] = time.monotonic()
             for stop in self._stops:
@@ -86,18 +85,18 @@ class Foreground:
 
 
 class ForegroundTurn:
-    def __init__(self, end: "Callable[[ForegroundTurn], None]") -> None:
-        self._end = end
-
-    def end(self) -> None:
-        """Ends it; a second call does nothing."""
-        self._end(self)
+    def __init__(self, foreground: Foreground) -> None:
+        self._foreground = foreground
 
     def __enter__(self) -> "ForegroundTurn":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+    def end(self) -> None:
+        """Ends it; a second call does nothing."""
+        self._foreground.end(self)
 
 
 FOREGROUND = Foreground()
@@ -153,7 +152,7 @@ class BackgroundWorker:
                 self._thread.start()
 
     def _run(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):  # not every system has thread priorities
+        with suppress(AttributeError, OSError):  # not every system has thread priorities
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         wakings = 0
         with in_background():
@@ -205,17 +204,18 @@ class BackgroundWorker:
 
 def release_memory() -> None:
     """Gives memory that is free back to the system: the allocator of glibc keeps it, more and more in a long life."""
-    import ctypes  # only where a process lives long
-
-    with contextlib.suppress(AttributeError, OSError):  # another system's allocator
-        ctypes.CDLL(None).malloc_trim(0)
+    _call_allocator("malloc_trim", 0)
 
 
 def share_heap() -> None:
     """Lets all threads of this process take memory from one heap. With a heap for each, glibc keeps what one thread has
     freed from the others, and a desk that is open for long grows by a third. A number that the user chose is left."""
-    import ctypes
-
     if "MALLOC_ARENA_MAX" not in os.environ:
-        with contextlib.suppress(AttributeError, OSError):  # another system's allocator
-            ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+        _call_allocator("mallopt", M_ARENA_MAX, 1)
+
+
+def _call_allocator(function: str, *args: int) -> None:
+    import ctypes  # only where a process lives long
+
+    with suppress(AttributeError, OSError):  # another system's allocator
+        getattr(ctypes.CDLL(None), function)(*args)

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -115,27 +116,31 @@ def _keyring() -> Any:
     return None if type(backend).__module__.startswith(NO_BACKENDS) else found
 
 
-def _from_keyring(variable: str) -> str | None:
-    if (keyring := _keyring()) is None:
-        return None
+@contextmanager
+def _tolerated(problem: str) -> Iterator[None]:
+    """A keyring may be locked, refuse, or be gone: that is logged, and the file or the provider says the rest."""
     try:
-        key: str | None = keyring.get_password(SERVICE, variable)
-    except Exception:  # locked, refused, or gone: the provider then says that it has no key
-        log.exception("the keyring cannot be read")
-        return None
+        yield
+    except Exception:
+        log.exception(problem)
+
+
+def _from_keyring(variable: str) -> str | None:
+    key: str | None = None
+    if keyring := _keyring():
+        with _tolerated("the keyring cannot be read"):
+            key = keyring.get_password(SERVICE, variable)
     return key
 
 
 def _to_keyring(variable: str, key: str) -> bool:
     """Whether the keyring has it now; some take a key and keep nothing."""
-    if (keyring := _keyring()) is None:
-        return False
-    try:
-        keyring.set_password(SERVICE, variable, key)
-        return bool(keyring.get_password(SERVICE, variable) == key)
-    except Exception:  # locked, or refused: the file takes it
-        log.exception("the keyring takes no key")
-        return False
+    is_kept = False
+    if keyring := _keyring():
+        with _tolerated("the keyring takes no key"):
+            keyring.set_password(SERVICE, variable, key)
+            is_kept = bool(keyring.get_password(SERVICE, variable) == key)
+    return is_kept
 
 
 def _forget(variable: str) -> None:
@@ -144,7 +149,5 @@ def _forget(variable: str) -> None:
             f"the key of {variable} is in the system's keyring, which cannot be opened; remove it there "
             f"(service {SERVICE}), and from {os.path.join('RECTO_HOME', KEYS_FILE)}"
         )
-    try:
+    with _tolerated("the keyring has not deleted a key"):
         keyring.delete_password(SERVICE, variable)
-    except Exception:  # nothing is left to delete, or the user is told by the keyring itself
-        log.exception("the keyring has not deleted a key")
