@@ -6,14 +6,7 @@ import time
 import pytest
 
 from recto.base import background
-from recto.base.background import (
-    FOREGROUND,
-    BackgroundWorker,
-    Foreground,
-    ForegroundTurn,
-    in_background,
-    is_background,
-)
+from recto.base.background import FOREGROUND, BackgroundWorker, Foreground, ForegroundTurn, in_background, is_background
 
 
 def test_a_worker_that_is_woken_again_and_again_has_one_thread() -> None:

@@ -50,8 +50,7 @@ def test_every_key_of_agent_toml_is_read(agents: Agents, yours: Write) -> None:
 
 def test_the_project_overrides_the_user_key_by_key(agents: Agents, yours: Write, theirs: Write) -> None:
     mine = yours(
-        "agent.toml",
-        'model = "a:b"\ndescription = "mine"\n[context]\nthreshold = 0.7\nuse_agent_memory = false\n',
+        "agent.toml", 'model = "a:b"\ndescription = "mine"\n[context]\nthreshold = 0.7\nuse_agent_memory = false\n'
     )
     other = theirs("agent.toml", 'model = "c:d"\n[context]\nlow_water = 0.4\nuse_facts = false\n')
     agents.trust_settings()

@@ -54,16 +54,16 @@ class Agent(Struct, frozen=True):
     """Which file sets a key: `model`, `system_prompt`, `context.strategy`, …"""
 
     @property
-    def enabled_texts(self) -> Iterator[Rule | Reference]:
-        """The enabled rules and references."""
-        return (source for source in self._texts if source.enabled)
-
-    def find(self, id: SourceId) -> Rule | Reference | None:
-        return next((source for source in self._texts if source.id == id), None)
+    def texts(self) -> tuple[Rule | Reference, ...]:
+        return (*self.rules, *self.references)
 
     @property
-    def _texts(self) -> tuple[Rule | Reference, ...]:
-        return (*self.rules, *self.references)
+    def enabled_texts(self) -> Iterator[Rule | Reference]:
+        """The enabled rules and references."""
+        return (source for source in self.texts if source.enabled)
+
+    def find(self, id: SourceId) -> Rule | Reference | None:
+        return next((source for source in self.texts if source.id == id), None)
 
     def server(self, name: str) -> ServerConfig | None:
         return next((server for server in self.servers if server.name == name), None)
@@ -92,24 +92,22 @@ def without_conflicts(settings: Settings, agent: Agent) -> Agent:
     while own and (error := _conflict(settings, agent, own)):
         key = _culprit(settings, agent, own, error)
         notes.append(_describe(settings, agent, own, key, error))
-        own = _without(own, key)
+        del own[key]
     if not notes:
         return agent
     left = {key: value for key, value in agent.context.items() if key in own or settings.origin(key) == "option"}
     return replace(agent, context=left, notes=(*agent.notes, *notes))
 
 
-def with_agent_settings(settings: Settings, agent: Agent) -> Settings:
-    """The settings with the agent's on top. Options still win. Raises Invalid where they conflict."""
-    return _merge(settings, agent, _own_settings(settings, agent))
+def with_agent_settings(settings: Settings, agent: Agent, own: Mapping[str, Any] | None = None) -> Settings:
+    """The settings with the agent's on top (`own`: these of them). Options still win. Raises Invalid where they
+    conflict."""
+    own = _own_settings(settings, agent) if own is None else own
+    return configuration.changed(settings, own, {key: _origin(agent, key) for key in own})
 
 
 def _own_settings(settings: Settings, agent: Agent) -> dict[str, Any]:
     return {key: value for key, value in agent.context.items() if settings.origin(key) != "option"}
-
-
-def _merge(settings: Settings, agent: Agent, own: Mapping[str, Any]) -> Settings:
-    return configuration.changed(settings, own, {key: _origin(agent, key) for key in own})
 
 
 def _origin(agent: Agent, key: str) -> str:
@@ -118,7 +116,7 @@ def _origin(agent: Agent, key: str) -> str:
 
 def _conflict(settings: Settings, agent: Agent, own: Mapping[str, Any]) -> Invalid | None:
     try:
-        _merge(settings, agent, own)
+        with_agent_settings(settings, agent, own)
     except Invalid as error:
         return error
     return None
@@ -132,7 +130,7 @@ def _culprit(settings: Settings, agent: Agent, own: Mapping[str, Any], error: In
     named = error.data.get("key")
     ordered = sorted(own, key=lambda key: key != named)
     for key in ordered:
-        rest = _conflict(settings, agent, _without(own, key))
+        rest = _conflict(settings, agent, {name: value for name, value in own.items() if name != key})
         if rest is None or rest.data.get("key") != named:
             return key
     return ordered[0]
@@ -142,15 +140,11 @@ def _describe(settings: Settings, agent: Agent, own: Mapping[str, Any], key: str
     named = error.data.get("key")
     if key == named or not isinstance(named, str):
         return f"{error.message}; it is ignored"
-    value, origin = (
-        (own[named], _origin(agent, named)) if named in own else (settings.get(named), settings.origin(named))
-    )
+    is_own = named in own
+    origin = _origin(agent, named) if is_own else settings.origin(named)
     set_by = "the default" if origin == "default" else f"set by {origin}"
+    value = own[named] if is_own else settings.get(named)
     return f"{_origin(agent, key)}: {key} = {own[key]!r} conflicts with {named} = {value!r} ({set_by}); it is ignored"
-
-
-def _without(own: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in own.items() if name != key}
 
 
 # -- layers
@@ -174,7 +168,11 @@ class AgentLayer(Struct, frozen=True):
 
 def merge_layers(name: str, layers: Sequence[AgentLayer]) -> Agent:
     """Merges layers into an agent; later layers override earlier ones."""
-    notes = [note for layer in layers for note in _layer_notes(layer)]
+    notes: list[str] = []
+    for layer in layers:
+        parts: list[AgentFile | AgentLayer | SourceFile] = [layer.file, layer.mcp_file, layer]
+        parts += (*layer.rules, *layer.references)
+        notes += (note for part in parts for note in part.notes)
     values, origins = _merge_values(layers)
     rules = _merge_sources(Rule, [layer.rules for layer in layers], notes)
     references = _merge_sources(Reference, [layer.references for layer in layers], notes)
@@ -197,11 +195,6 @@ def merge_layers(name: str, layers: Sequence[AgentLayer]) -> Agent:
         tuple(Path(layer.file.path) for layer in layers if layer.file.path),
         origins,
     )
-
-
-def _layer_notes(layer: AgentLayer) -> Iterable[str]:
-    source_notes = (note for file in (*layer.rules, *layer.references) for note in file.notes)
-    return (*layer.file.notes, *layer.mcp_file.notes, *layer.notes, *source_notes)
 
 
 def _shorten(note: str) -> str:

@@ -56,7 +56,8 @@ class Foreground:
         with self._changed:
             while now < until and not is_stopped():
                 quiet = self._ended + (quiet_s if now < patient else min(quiet_s, self.GAP_S))
-                if not self._is_busy(now) and now >= quiet:
+                self._turns = {turn: began for turn, began in self._turns.items() if now - began <= self.MAX_TURN_S}
+                if not self._turns and now >= quiet:
                     return
                 next_look = until if self._turns else min(until, quiet)
                 self._changed.wait((min(next_look, patient) if now < patient else next_look) - now)
@@ -66,11 +67,6 @@ class Foreground:
         """Those who wait ask whether they are stopped."""
         with self._changed:
             self._changed.notify_all()
-
-    def _is_busy(self, now: float) -> bool:
-        for turn in [turn for turn, began in self._turns.items() if now - began > self.MAX_TURN_S]:
-            del self._turns[turn]
-        return bool(self._turns)
 
     @contextmanager
     def stopping(self, stop: Callable[[], None]) -> Iterator[None]:

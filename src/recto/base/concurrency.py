@@ -21,10 +21,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-# Which of the store's threads the current task and those that it starts use.
-_LANE: ContextVar[int] = ContextVar("recto_lane", default=0)
-
-
 async def run_to_completion(future: asyncio.Future[T]) -> T:
     """Waits until the future is done. If the caller is cancelled meanwhile, the cancellation is raised after that."""
     try:

@@ -39,7 +39,7 @@ def stat_file(path: "Path | os.DirEntry[str]") -> FileEntry | None:
     try:
         found = path.stat()
     except OSError as why:
-        is_link = path.is_symlink()
+        is_link = os.path.islink(name)
         is_missing = isinstance(why, FileNotFoundError | NotADirectoryError) and not is_link
         return None if is_missing else FileEntry(name, is_link=is_link)
     return FileEntry(name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, path.is_symlink())

@@ -268,7 +268,7 @@ def config(name: str, key: str | None, value: str | None, unset: bool, edit: boo
 
 
 def _tell_settings(agents: "Agents", name: str, as_json: bool) -> None:
-    from recto.agents.agents_folder import AGENT_FILE  # as in _agents
+    from recto.agents.agents import AGENT_FILE  # as in _agents
 
     for each in agents.settings(name):
         spec, value, origin = each.spec, each.value, each.origin

@@ -107,7 +107,10 @@ class AllowedTools:
             server, path = remotes[0].tool.server, self._path(remotes[0].definition)
             try:
                 if _read(path).unpinned(remotes, allowed):
-                    self._pin(path, remotes, allowed)
+                    with self._changing(path) as known:  # another process may have been faster
+                        is_whole = known.is_whole or any(consent(each, allowed) == "server" for each in remotes)
+                        if fresh := known.unpinned(remotes, allowed):
+                            _write(path, replace(known.accept(fresh), is_whole=is_whole))
                 changes = list(self._changes(remotes))
             except (OSError, msgspec.DecodeError) as why:
                 notes.append(f"the tools of {server} ask before they run: {_problem(path, why)}")
@@ -153,12 +156,6 @@ class AllowedTools:
                     _write(path, known.accept([each]))
             except (OSError, msgspec.DecodeError) as why:
                 raise RectoError(f"{each.id} is not accepted: {_problem(path, why)}", path=str(path)) from why
-
-    def _pin(self, path: Path, remotes: Sequence[RemoteTool], allowed: Collection[str]) -> None:
-        with self._changing(path) as known:  # another process may have been faster
-            if fresh := known.unpinned(remotes, allowed):
-                is_whole = known.is_whole or any(consent(each, allowed) == "server" for each in remotes)
-                _write(path, replace(known.accept(fresh), is_whole=is_whole))
 
     def _changes(self, remotes: Sequence[RemoteTool]) -> Iterator[ToolChange]:
         known = _read(self._path(remotes[0].definition))

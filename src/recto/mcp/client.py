@@ -56,10 +56,7 @@ async def open_session(
 ) -> AsyncIterator[Client]:
     """Opens a session that offers the server nothing: no sampling, no elicitation, no roots."""
     transport = filtered_transport(target, environment, state)
-    async with (
-        Client(transport, client_info=CLIENT_INFO, cache=None) as client,
-        _listen_for_changes(client),
-    ):
+    async with Client(transport, client_info=CLIENT_INFO, cache=None) as client, _listen_for_changes(client):
         yield client
 
 

@@ -25,7 +25,6 @@ from mcp.types import (
     INTERNAL_ERROR,
     ErrorData,
     JSONRPCError,
-    JSONRPCMessage,
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
@@ -101,28 +100,27 @@ class _Incoming(_Stream):
             raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage:
-        while not self._state.violation:
+        state = self._state
+        while not state.violation:
             try:
                 item = await self._stream.receive()
             except (anyio.EndOfStream, anyio.ClosedResourceError):
                 break
-            if isinstance(item, SessionMessage) and self._passes(item.message):
-                return item
-            if isinstance(item, Exception):
-                self._state.skip_line(str(item))
-            await self._state.throttle()
-        self._state.closed.set()
+            is_passed = isinstance(item, SessionMessage)
+            match item.message if is_passed else item:
+                case JSONRPCNotification(method=method):
+                    is_passed = state.on_notification(method)
+                case JSONRPCRequest(id=id, method=method):
+                    state.on_request_received(id, method)
+                case JSONRPCResponse() as response:
+                    response.result = state.on_result(response.id, response.result)
+                case Exception() as problem:
+                    state.skip_line(str(problem))
+            if is_passed and not state.violation:
+                return item  # type: ignore[no-any-return]
+            await state.throttle()
+        state.closed.set()
         raise anyio.EndOfStream
-
-    def _passes(self, message: JSONRPCMessage) -> bool:
-        match message:
-            case JSONRPCNotification():
-                return self._state.on_notification(message.method)
-            case JSONRPCRequest():
-                self._state.on_request_received(message.id, message.method)
-            case JSONRPCResponse():
-                message.result = self._state.on_result(message.id, message.result)
-        return not self._state.violation
 
     @property
     def last_context(self) -> Any:

@@ -23,9 +23,10 @@ def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None
     """Writes a setting, checked alone and with the rest of its file: into the user's file, or the project's."""
     typed, key = settings.check(key, value, "config set"), settings.own_key(key)
     path = project_file(project) if project else home / USER_FILE
-    if key in PATHS and typed:
-        # typed paths are meant from the current folder; a file means them from where it belongs
-        typed = _rooted(typed, project)
+    if key in PATHS and typed and not typed.startswith("~"):
+        # a typed path is meant from the current folder; a file means it from where it belongs, or from anywhere
+        place = Path(typed).absolute()
+        typed = os.path.relpath(place, project) if project and place.is_relative_to(project) else str(place)
     text = toml_file.with_value(_without(settings.names_of(key)[1:], path)[0], path, key.split("."), typed)
     settings.check_text(text, str(path))
     if project:
@@ -54,11 +55,3 @@ def _without(names: Sequence[str], path: Path) -> tuple[str, bool]:
         left = toml_file.without(text, path, name.split("."))
         text = text if left is None else left
     return text, text != before
-
-
-def _rooted(value: str, root: Path | None) -> str:
-    """A path that means the same file from anywhere: relative to its project, or absolute."""
-    if value.startswith("~"):
-        return value
-    place = Path(value).absolute()
-    return os.path.relpath(place, root) if root and place.is_relative_to(root) else str(place)

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ from recto.sentences.words import word_class, words_in
 from recto.sources.source import Include, Mode, SourceId
 
 Sign = Literal["called", "quoted", "paraphrased", ""]
-SIGNS: tuple[Sign, ...] = ("called", "quoted", "paraphrased", "")
+SIGNS: tuple[Sign, ...] = get_args(Sign)
 """The strongest first. Empty means that the reply was checked and shows no use."""
 
 

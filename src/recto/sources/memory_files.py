@@ -20,7 +20,7 @@ from recto.base.file_cache import FileCache, stat_file
 from recto.base.home_files import TOLD_FILE, read_json, write_json
 from recto.base.text import clean
 from recto.errors import Invalid
-from recto.vault.decoding import decode_text
+from recto.vault.decoding import decoded
 from recto.vault.document import Document
 from recto.vault.links import mask_code
 
@@ -87,13 +87,13 @@ def untold_notes(home: Path, project: Path, files: Sequence[MemoryFile], notes: 
     """Notes that were not shown yet for these files as they are now; they count as shown from now on."""
     if not os.path.isdir(project):  # that it is gone concerns each of its conversations
         return notes
-    told = read_json(home / TOLD_FILE)
+    shown = read_json(home / TOLD_FILE)
     texts = (*notes, *(each.text for each in files))
     state = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
-    if told.pop(str(project), None) == state:
+    if shown.pop(str(project), None) == state:
         return ()
     with suppress(OSError):  # then they are shown once more
-        write_json(home / TOLD_FILE, dict([*told.items()][-MOST_TOLD:]) | {str(project): state})
+        write_json(home / TOLD_FILE, dict([*shown.items()][-MOST_TOLD:]) | {str(project): state})
     return notes
 
 
@@ -178,24 +178,13 @@ class _Reading:
 
     def _text(self, path: Path, name: str) -> str:
         entry = stat_file(path)
-        read = self._cache.get(entry, "memory", _parse) if entry else ("", "")
-        text, problem = read
+        text, problem = self._cache.get(entry, "memory", decoded) if entry else ("", "")
         if problem:
             self.notes.append(f"the memory file {name} is not read: {problem}")
-        return text
+        return text.strip()
 
     def _name(self, path: Path) -> str:
         return os.path.relpath(path, self._shown_from).replace(os.sep, "/")
-
-
-def _parse(path: str, raw: bytes | str) -> tuple[str, str]:
-    """The text, or why there is none."""
-    if isinstance(raw, str):
-        return "", raw
-    try:
-        return decode_text(raw, path).strip(), ""
-    except Invalid as why:
-        return "", why.message
 
 
 def imported_paths(text: str) -> Iterator[str]:

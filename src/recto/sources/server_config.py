@@ -68,7 +68,7 @@ class ServerConfig(Struct, frozen=True):
         if self.url:
             return f"{url} with the headers {', '.join(self.headers)}" if self.headers else url
         line = [*(f"{name}={HIDDEN}" for name in self.env), shlex.join((self.command, *args))]
-        return " ".join((*line, *(("in", self.cwd) if self.cwd else ())))
+        return " ".join([*line, "in", self.cwd] if self.cwd else line)
 
     def identity(self, project: Path | None) -> ServerIdentity:
         """Which server it is. One of a project is another one in another project, although it is written alike."""

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec import Struct, to_builtins
 
 from recto.chat.blocks import DocumentReference
 from recto.tasks.plan import TaskPlan
@@ -41,22 +40,11 @@ class RunReport(Struct, frozen=True):
         return self.outcome == "done"
 
     def to_json(self) -> dict[str, Any]:
+        said = to_builtins(self)
+        files = [{"path": each.path, "changed": each.is_changed, "certain": each.is_certain} for each in self.files]
+        usage = {name: said.pop(name) for name in ("input", "output", "cache_read")}
+        order = ("run", "conversation", "goal", "outcome", "because", "plan", "text", "references", "files")
+        said |= {"because": self.because or None, "plan": self.plan.to_json(), "files": files, "usage": usage}
         return {
-            "run": self.run,
-            "conversation": self.conversation,
-            "goal": self.goal,
-            "outcome": self.outcome,
-            "because": self.because or None,
-            "plan": self.plan.to_json(),
-            "text": self.text,
-            "references": [asdict(each) for each in self.references],
-            "files": [
-                {"path": each.path, "changed": each.is_changed, "certain": each.is_certain} for each in self.files
-            ],
-            "refused": list(self.refused),
-            "steps": self.steps,
-            "max_steps": self.max_steps,
-            "usage": {"input": self.input, "output": self.output, "cache_read": self.cache_read},
-            "cost_usd": self.cost_usd,
-            "duration_s": self.duration_s,
+            name: said[name] for name in (*order, "refused", "steps", "max_steps", "usage", "cost_usd", "duration_s")
         }

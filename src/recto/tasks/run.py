@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, Protocol, cast, get_args
 
 from msgspec import Struct, field
@@ -126,7 +127,11 @@ class TaskRun(Struct):
         if all(result.text == CANCELLED for result in results):
             return tuple(results)
         self.steps += 1
-        is_new = [self._is_new(call, result) for call, result in zip(calls, results, strict=True)]
+        is_new = []
+        for call, result in zip(calls, results, strict=True):  # whether a call has not just given the same result
+            key, gave = call_key(call), _result_key(call, result)
+            is_new.append(self._results.get(key) != gave)
+            self._results[key] = gave
         if any(is_new):
             self._repeats.clear()
         told = []
@@ -136,13 +141,6 @@ class TaskRun(Struct):
         if told and 0 < self.steps_left <= FEW:
             told[-1] = _with_remark(told[-1], self.rounds_left(0))
         return tuple(told)
-
-    def _is_new(self, call: ToolCall, result: ToolResult) -> bool:
-        """Whether this call has not just given the same result."""
-        key, gave = call_key(call), _result_key(call, result)
-        before = self._results.get(key)
-        self._results[key] = gave
-        return gave != before
 
     def _repeated(self, call: ToolCall, result: ToolResult) -> ToolResult:
         key = call_key(call)
@@ -162,33 +160,24 @@ class TaskRun(Struct):
             return
         given = _arguments(call)
         if call.name == UPDATE_PLAN:
-            self._change_plan(given)
+            with suppress(RectoError):  # the result of the call says so
+                self.plan, _ = plan_from(given)
+                for path in (path for step in self.plan.steps for path in step.files):
+                    self.files.setdefault(path, FileUse(path, is_planned=True))
             return
         is_changed = bool(_CHANGES.search(call.name.rpartition("__")[2]))
         for path in _paths(given):
-            self._use_file(path, is_changed)
-
-    def _change_plan(self, given: dict[str, Any]) -> None:
-        try:
-            self.plan = plan_from(given).plan
-        except RectoError:  # the result of the call says so
-            return
-        for path in (path for step in self.plan.steps for path in step.files):
-            self.files.setdefault(path, FileUse(path, is_planned=True))
-
-    def _use_file(self, path: str, is_changed: bool) -> None:
-        before = self.files.pop(path, None)
-        self.files[path] = FileUse(path, is_changed or bool(before and before.is_changed))
+            before = self.files.pop(path, None)
+            self.files[path] = FileUse(path, is_changed or bool(before and before.is_changed))
 
     # -- as the model reads it
 
     def text_within(self, room: int) -> str:
         """Plan and files, for a window of so many tokens that no longer holds the calls which told them."""
         plan = self.plan.text_within(int(room * OF_ROOM_FOR_PLAN * CHARACTERS_PER_TOKEN))
+        files = self._files_within(int(room * OF_ROOM_FOR_FILES * CHARACTERS_PER_TOKEN))
         told = f"The plan so far ({self.plan.in_words}):\n{plan}" if plan else ""
-        return "\n\n".join(
-            filter(None, (told, self._files_within(int(room * OF_ROOM_FOR_FILES * CHARACTERS_PER_TOKEN))))
-        )
+        return "\n\n".join(filter(None, (told, files)))
 
     def _files_within(self, characters: int) -> str:
         """The files of the work, the latest of them if they are many."""
@@ -204,8 +193,7 @@ class TaskRun(Struct):
 
     @property
     def short_goal(self) -> str:
-        cut = len(self.goal) > LONGEST_GOAL
-        return self.goal[:LONGEST_GOAL] + "…" if cut else self.goal
+        return self.goal if len(self.goal) <= LONGEST_GOAL else f"{self.goal[:LONGEST_GOAL]}…"
 
 
 def call_key(call: ToolCall) -> str:
@@ -315,23 +303,14 @@ def rebuilt_run(messages: Sequence[Message]) -> TaskRun:
             run.end(cast(RunStatus, entry["status"]), str(entry.get("because") or ""))
         if message.role == "user":
             run.begin_turn(message.id)
-            _read_limits(run, entry)
+            steps, cost = entry.get("max_steps"), entry.get("max_cost_usd")
+            run.max_steps = steps if isinstance(steps, int) and steps > 0 else DEFAULT_STEPS
+            run.max_cost = cost if isinstance(cost, int | float) and cost > 0 else None
         elif message.role == "assistant":
             calls = message.calls
         elif message.role == "tool":
-            _take(run, calls, message)
+            results = {result.call_id: result for result in message.results}
+            # a process that was killed may have left calls without a result
+            if made := [call for call in calls if call.id in results]:
+                run.take(made, [results[call.id] for call in made])
     return run.reopened()
-
-
-def _read_limits(run: TaskRun, entry: Mapping[str, Any]) -> None:
-    steps, cost = entry.get("max_steps"), entry.get("max_cost_usd")
-    run.max_steps = steps if isinstance(steps, int) and steps > 0 else DEFAULT_STEPS
-    run.max_cost = cost if isinstance(cost, int | float) and cost > 0 else None
-
-
-def _take(run: TaskRun, calls: Sequence[ToolCall], message: Message) -> None:
-    """A process that was killed may have left calls without a result."""
-    results = {result.call_id: result for result in message.results}
-    made = [call for call in calls if call.id in results]
-    if made:
-        run.take(made, [results[call.id] for call in made])
