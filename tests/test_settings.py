@@ -38,22 +38,19 @@ def test_without_files_everything_is_a_default(tmp_path: Path) -> None:
         ("context.low_water", 1.5, "a number from 0.05 to 0.95"),
         ("context.max_prompt_tokens", "many", "a whole number from 0 to 100,000,000"),
         ("context.max_prompt_tokens", 0.5, "a whole number"),
+        ("context.max_prompt_tokens", "-1", "a whole number from 0 to 100,000,000"),
         ("context.enabled", "perhaps", "true or false"),
-        ("context.strategy", "hope", "discard"),
+        ("context.confirm", "2", "true or false"),
+        ("context.strategy", "hope", "discard or summarize or hybrid"),
+        ("context.threshold", "-0.5", "a number from 0.1 to 1"),
+        ("context.min_recent_messages_to_keep", "two", "a whole number from 0 to 1,000"),
+        ("context.budgets.tools", "1.5", "a number from 0 to 1"),
         ("model", 7, "a text"),
         ("reply.max_tokens", True, "a whole number"),
         ("tools.step_limit", 0, "from 1 to 1,000"),
         ("search.embedder", 7, "a text"),
         ("search.timeout_s", 0, "a number from 0.05 to 60"),
-        ("context.recall_ratio", 1.2, "a number from 0 to 1"),
-        ("context.top_k", 0, "a whole number from 1 to 1,000"),
-        ("context.top_n", 101, "a whole number from 0 to 100"),
-        ("context.include_score", 1.1, "a number from 0 to 1"),
-        ("context.min_score", -0.1, "a number from 0 to 1"),
-        ("context.learn", "perhaps", "true or false"),
         ("tools.result_characters", 999, "a whole number from 1,000 to 10,000,000"),
-        ("tools.start_s", 0, "a number from 1 to 600"),
-        ("context.recall_tokens", -1, "a whole number from 0 to 1,000,000"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(key: str, value: Any, allowed: str) -> None:
@@ -100,15 +97,10 @@ def test_a_folder_in_place_of_the_file_is_one_sentence(tmp_path: Path) -> None:
         settings.load(tmp_path, None, {})
 
 
-def test_the_project_is_the_nearest_folder_with_a_recto_folder(tmp_path: Path) -> None:
+def test_the_project_is_the_nearest_folder_with_a_recto_folder_or_an_mcp_json(tmp_path: Path) -> None:
     (tmp_path / "a/.recto").mkdir(parents=True)
     (tmp_path / "a/b/c").mkdir(parents=True)
     assert locations.find_project(tmp_path / "a/b/c") == tmp_path / "a"
-
-
-def test_a_folder_with_an_mcp_json_is_a_project_too(tmp_path: Path) -> None:
-    (tmp_path / "a/.recto").mkdir(parents=True)
-    (tmp_path / "a/b/c").mkdir(parents=True)
     write(tmp_path / "a/b/.mcp.json", "{}")
     assert locations.find_project(tmp_path / "a/b/c") == tmp_path / "a/b"
 
@@ -145,70 +137,39 @@ def test_nested_groups_are_read_from_files_and_environment(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "allowed"),
-    [
-        ("context.strategy", "guess", "discard or summarize or hybrid"),
-        ("context.threshold", "1.2", "a number from 0.1 to 1"),
-        ("context.threshold", "-0.5", "a number from 0.1 to 1"),
-        ("context.low_water", "0.99", "a number from 0.05 to 0.95"),
-        ("context.recent_messages_to_keep", "-1", "a whole number from 0 to 1,000"),
-        ("context.min_recent_messages_to_keep", "two", "a whole number from 0 to 1,000"),
-        ("context.summary_ratio", "0.5", "a number from 0.01 to 0.3"),
-        ("context.max_prompt_tokens", "-1", "a whole number from 0 to 100,000,000"),
-        ("context.reserved_response_tokens", "x", "a whole number from 0 to 10,000,000"),
-        ("context.enabled", "maybe", "true or false"),
-        ("context.confirm", "2", "true or false"),
-        ("context.budgets.tools", "1.5", "a number from 0 to 1"),
-    ],
-)
-def test_a_wrong_value_of_the_context_is_named_with_what_is_allowed(key: str, value: str, allowed: str) -> None:
-    with pytest.raises(Invalid) as caught:
-        settings.check(key, value)
-    assert key in caught.value.message
-    assert allowed in caught.value.message
-
-
-@pytest.mark.parametrize(
     ("flags", "key", "allowed"),
     [
-        (
-            {"context.recent_messages_to_keep": 3, "context.min_recent_messages_to_keep": 4},
-            "context.min_recent_messages_to_keep",
-            "from 0 to 3",
-        ),
-        (
-            {"context.max_prompt_tokens": 1000, "context.reserved_response_tokens": 1000},
-            "context.reserved_response_tokens",
-            "from 0 to 999",
-        ),
-        ({"context.threshold": 0.4, "context.low_water": 0.5}, "context.low_water", "below 0.4"),
-        ({"context.min_score": 0.6, "context.include_score": 0.5}, "context.min_score", "from 0 to 0.5"),
-        ({"context.budgets.system": 0.5}, "context.budgets.messages", "at most 1"),
+        ({"recent_messages_to_keep": 3, "min_recent_messages_to_keep": 4}, "min_recent_messages_to_keep", "0 to 3"),
+        ({"max_prompt_tokens": 1000, "reserved_response_tokens": 1000}, "reserved_response_tokens", "from 0 to 999"),
+        ({"threshold": 0.4, "low_water": 0.5}, "low_water", "below 0.4"),
+        ({"min_score": 0.6, "include_score": 0.5}, "min_score", "from 0 to 0.5"),
+        ({"budgets.system": 0.5}, "budgets.messages", "at most 1"),
     ],
 )
 def test_values_that_do_not_suit_each_other_are_named(
     tmp_path: Path, flags: dict[str, Any], key: str, allowed: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
-        settings.load(tmp_path, None, {}, flags)
-    assert key in caught.value.message
+        settings.load(tmp_path, None, {}, {f"context.{name}": value for name, value in flags.items()})
+    assert f"context.{key}" in caught.value.message
     assert allowed in caught.value.message
 
 
-def test_where_one_of_two_was_chosen_the_default_of_the_other_gives_way(tmp_path: Path) -> None:
-    none = settings.load(tmp_path, None, {}, {"context.recent_messages_to_keep": 0})
-    assert none.context.min_recent_messages_to_keep == 0
-    low = settings.load(tmp_path, None, {}, {"context.threshold": 0.4})
-    assert low.context.low_water == 0.2
-
-
-def test_scores_give_way_to_each_other_where_one_was_chosen(tmp_path: Path) -> None:
-    low = settings.load(tmp_path, None, {}, {"context.include_score": 0.1})
-    assert (low.context.include_score, low.context.min_score) == (0.1, 0.1)
-    high = settings.load(tmp_path, None, {}, {"context.min_score": 0.9})
-    assert (high.context.include_score, high.context.min_score) == (0.9, 0.9)
-    both = settings.load(tmp_path, None, {}, {"context.min_score": 0.2, "context.include_score": 0.3})
-    assert (both.context.include_score, both.context.min_score) == (0.3, 0.2)
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"recent_messages_to_keep": 0, "min_recent_messages_to_keep": 0},
+        {"threshold": 0.4, "low_water": 0.2},
+        {"include_score": 0.1, "min_score": 0.1},
+        {"min_score": 0.9, "include_score": 0.9},
+    ],
+)
+def test_where_one_of_two_was_chosen_the_default_of_the_other_gives_way(
+    tmp_path: Path, chosen: dict[str, float]
+) -> None:
+    key, value = next(iter(chosen.items()))
+    context = settings.load(tmp_path, None, {}, {f"context.{key}": value}).context
+    assert {name: getattr(context, name) for name in chosen} == chosen
 
 
 def test_values_from_several_files_are_checked_together_and_each_keeps_its_file(tmp_path: Path) -> None:

@@ -66,8 +66,7 @@ if TYPE_CHECKING:
     )
     from recto.sources.source import Tool
     from recto.tasks.plan import TaskPlan
-    from recto.tasks.report import RunReport
-    from recto.tasks.run import TaskRun
+    from recto.tasks.run import RunReport, TaskRun
     from recto.transfer.report import ImportReport
     from recto.window.request import NamedTool, ResponseFormat
     from recto.window.window import Window
@@ -83,8 +82,7 @@ _DOOR = {
     "recto.chat.message": "Message Usage",
     "recto.sources.source": "Tool",
     "recto.tasks.plan": "TaskPlan",
-    "recto.tasks.report": "RunReport",
-    "recto.tasks.run": "TaskRun",
+    "recto.tasks.run": "RunReport TaskRun",
     "recto.transfer.report": "ImportReport",
     "recto.window.window": "Window",
     "recto.window.request": "NamedTool ResponseFormat",

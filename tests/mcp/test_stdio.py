@@ -77,8 +77,8 @@ def test_a_cancelled_start_leaves_no_process(tmp_path: Path) -> None:
     code = f"import os, time; open({str(file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
 
     async def give_up() -> None:
-        starting = transports._start_process(ServerTarget("x", command=sys.executable, args=("-S", "-c", code)), {})
-        task = asyncio.create_task(transports._complete_start(starting))
+        target = ServerTarget("x", command=sys.executable, args=("-S", "-c", code))
+        task = asyncio.create_task(transports._start_process(target, {}))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

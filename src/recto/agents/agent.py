@@ -29,7 +29,7 @@ from recto.errors import Invalid
 from recto.settings import settings as configuration
 from recto.settings.settings import Settings
 from recto.sources.server_config import ServerConfig
-from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, Include, Reference, Rule, SourceId, TextSource
+from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, Reference, Rule, SourceId, TextSource
 
 
 class Agent(Struct, frozen=True):
@@ -89,8 +89,16 @@ def with_conversation_settings(
 def without_conflicts(settings: Settings, agent: Agent) -> Agent:
     """The agent without the settings that conflict with these or with each other, and a note for each."""
     own, notes = _own_settings(settings, agent), list[str]()
+
+    def removal_helps(key: str, named: object) -> bool:
+        rest = _conflict(settings, agent, {name: value for name, value in own.items() if name != key})
+        return rest is None or rest.data.get("key") != named
+
     while own and (error := _conflict(settings, agent, own)):
-        key = _culprit(settings, agent, own, error)
+        # best the setting that the error names; where that does not help, one that it conflicts with
+        named = error.data.get("key")
+        ordered = sorted(own, key=lambda key: key != named)
+        key = next((key for key in ordered if removal_helps(key, named)), ordered[0])
         notes.append(_describe(settings, agent, own, key, error))
         del own[key]
     if not notes:
@@ -120,20 +128,6 @@ def _conflict(settings: Settings, agent: Agent, own: Mapping[str, Any]) -> Inval
     except Invalid as error:
         return error
     return None
-
-
-def _culprit(settings: Settings, agent: Agent, own: Mapping[str, Any], error: Invalid) -> str:
-    """The setting of the agent whose removal resolves this error.
-
-    Prefers the one that the error names; where that does not help, one that it conflicts with.
-    """
-    named = error.data.get("key")
-    ordered = sorted(own, key=lambda key: key != named)
-    for key in ordered:
-        rest = _conflict(settings, agent, {name: value for name, value in own.items() if name != key})
-        if rest is None or rest.data.get("key") != named:
-            return key
-    return ordered[0]
 
 
 def _describe(settings: Settings, agent: Agent, own: Mapping[str, Any], key: str, error: Invalid) -> str:
@@ -246,30 +240,22 @@ def _apply_include(
     """Applies the include modes of an agent.toml to sources; `texts` are rules and references by kind and key."""
     for key, include in file.include.items():
         id = parse_include_key(key, {BUILT_IN_SERVER, *servers})
-        if id.kind == "tool":
-            known = _include_tool(id, include, servers)
-        else:
-            own, name = texts[id.kind], name_key(id.name)
+        own, name = texts.get(id.kind, {}), name_key(id.name)
+        is_built_in, wanted = id.server == BUILT_IN_SERVER, id.name
+        if id.kind != "tool":
             known = [source.name for source in own.values()]
             if name in own:
                 own[name] = replace(own[name], include=include)
                 continue
-        if known is not None:
-            near = get_close_matches(id.name if id.server in ("", BUILT_IN_SERVER) else id.server, known, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            notes.append(f"{file.path}: include: there is no {key}{hint}")
-
-
-def _include_tool(id: SourceId, include: Include, servers: dict[str, ServerConfig]) -> list[str] | None:
-    """Returns None on success, else the names that exist."""
-    if id.server != BUILT_IN_SERVER and id.server not in servers:
-        return list(servers)
-    if id.server == BUILT_IN_SERVER and id.name and id.name not in BUILT_IN_TOOLS:
-        return [*BUILT_IN_TOOLS, *servers]
-    server = servers.get(id.server) or ServerConfig(id.server)
-    if id.name:
-        tool = replace(server.tool(id.name), include=include)
-        servers[id.server] = replace(server, tools={**server.tools, id.name: tool})
-    else:
-        servers[id.server] = replace(server, include=include)
-    return None
+        elif is_built_in and id.name and id.name not in BUILT_IN_TOOLS:
+            known = [*BUILT_IN_TOOLS, *servers]
+        elif is_built_in or id.server in servers:
+            server = servers.get(id.server) or ServerConfig(id.server)
+            tools = {**server.tools, id.name: replace(server.tool(id.name), include=include)} if id.name else None
+            servers[id.server] = replace(server, include=include) if tools is None else replace(server, tools=tools)
+            continue
+        else:
+            known, wanted = list(servers), id.server
+        near = get_close_matches(wanted, known, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        notes.append(f"{file.path}: include: there is no {key}{hint}")

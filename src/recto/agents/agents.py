@@ -6,7 +6,7 @@ Unchanged files are not read again, and a problem in a file becomes a note inste
 import os
 import re
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -49,7 +49,7 @@ from recto.vault.decoding import decoded
 AGENTS_FOLDER, AGENT_FILE, MCP_FILE = "agents", "agent.toml", ".mcp.json"
 MAX_NAME_LENGTH = 64
 NAME_RULE = f"use letters, digits, _, . and -, at most {MAX_NAME_LENGTH} characters"
-# Lines behind a # are defaults or examples: uncommented they make a valid file.
+# Lines after a # are defaults or examples: uncommented they make a valid file.
 _TOML, _RULE = (Path(__file__).with_name(name) for name in ("new_agent.toml", "new_rule.md"))
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{MAX_NAME_LENGTH - 1}}}")
 
@@ -265,15 +265,20 @@ class Agents:
         """All settings of an agent; those that it does not make itself are as the general settings have them."""
         agent = self.read(name)
         below = apply_agent(configuration.load(self.home, self.project), agent)
-        # what does not suit the other settings is written in the file, but not in force
-        said = {
-            key: row
-            for key, row in self.file_values(name).items()
-            if key in agent.context or not key.startswith("context.")
-        }
+        said = self.file_values(name)
+        for key in [key for key in said if key.startswith("context.") and key not in agent.context]:
+            del said[key]  # what does not suit the other settings is written in the file, but not in force
         own_prompt = any(key in said for key in PROMPT_KEYS)
         general = {spec.key for spec in configuration.specs()} - set(PROMPT_KEYS if own_prompt else ())
-        return [_setting(spec, said, below, general) for spec in agent_specs()]
+        if "model" in said and not said["model"][0]:  # an empty model leaves it to the general settings
+            del said["model"]
+        found = []
+        for spec in agent_specs():
+            default = (
+                (below.get(spec.key), below.origin(spec.key)) if spec.key in general else (spec.default, "default")
+            )
+            found.append(AgentSetting(spec, *said.get(spec.key, default)))
+        return found
 
     def setting(self, name: str, key: str) -> AgentSetting:
         wanted = agent_spec(key, "agent config").key
@@ -447,15 +452,6 @@ class Agents:
             or (bool(source) and self.scope_of(source) == "project")
         )
         return (last if in_project else yours).agent_folder(name) / AGENT_FILE
-
-
-def _setting(spec: Spec, said: dict[str, tuple[Any, str]], below: Settings, general: Collection[str]) -> AgentSetting:
-    # an agent's empty model leaves it to the general settings
-    if spec.key in said and not (spec.key == "model" and not said["model"][0]):
-        return AgentSetting(spec, *said[spec.key])
-    if spec.key in general:
-        return AgentSetting(spec, below.get(spec.key), below.origin(spec.key))
-    return AgentSetting(spec, spec.default, "default")
 
 
 def _project_settings(file: AgentFile, place: AgentsFolder, name: str, access: ProjectAccess) -> list[ProjectSetting]:

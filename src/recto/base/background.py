@@ -1,4 +1,4 @@
-"""Background work, which stands back from turns. Nothing here knows the purpose of the work it runs.
+"""Background work, which lets turns go first. Nothing here knows the purpose of the work it runs.
 
 A turn at work is known to the whole process. Background work waits for it between two pieces, and a piece that can be
 stopped is stopped when a turn begins.
@@ -19,12 +19,11 @@ M_ARENA_MAX = -8  # in malloc.h of glibc
 class Foreground:
     """Knows whether a turn is at work in this process, so that background work waits for it."""
 
-    # Whoever waits goes on after this, and a turn that takes longer than that is not waited for: its client may have
-    # left it where it was.
+    # Background work waits no longer than this, and for no turn longer than that: its client may have left it.
     MAX_WAIT_S, MAX_TURN_S = 0.5, 1.0
     # After a turn: its reply may be there at once, and programs send the next message right away.
     QUIET_S = 0.1
-    # Where turn follows turn, whoever has waited this long goes on in a gap between two.
+    # Where turn follows turn, work that has waited this long goes on in a gap between two.
     PATIENT_S, GAP_S = 0.25, 0.01
 
     def __init__(self) -> None:
@@ -50,7 +49,7 @@ class Foreground:
 
     def wait(self, quiet_s: float = QUIET_S, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Lets the turns go first, until none was at work for `quiet_s`; called by background work between two pieces
-        of it. Whoever stops that work calls `recheck`."""
+        of it. To stop that work, call `recheck`."""
         now = time.monotonic()
         patient, until = now + self.PATIENT_S, now + self.MAX_WAIT_S
         with self._changed:
@@ -121,7 +120,7 @@ NICE = 10
 PAUSE_S = 0.002
 # How long a worker waits for more to do before its thread ends.
 IDLE_S = 30.0
-# After so many wakings a worker gives memory that is free back to the system.
+# After this many wakings a worker gives free memory back to the system.
 RELEASE_EVERY = 100
 
 

@@ -56,7 +56,7 @@ def sync_to_disk(path: Path) -> None:
 
 
 def private(path: str, flags: int) -> int:
-    """Opens a file that only the user can read: the `opener` for whatever creates a file in the home."""
+    """Opens a file that only the user can read: the `opener` for everything that creates a file in the home."""
     return os.open(path, flags, 0o600)
 
 
@@ -85,7 +85,7 @@ def tighten_home(home: Path) -> None:
 @contextmanager
 def private_home(home: Path) -> Iterator[None]:
     """Around what opens the home: nobody else can read it meanwhile and afterwards, new or old."""
-    with suppress(OSError):  # whoever opens it says what is wrong
+    with suppress(OSError):  # opening it says what is wrong
         make_private_folder(home)
     tighten_home(home)
     yield

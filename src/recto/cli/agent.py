@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
     from recto.cli.listener import Listener
     from recto.events import Event
-    from recto.tasks.report import RunReport
+    from recto.tasks.run import RunReport
 
 STOPPED = "stopped; what was done is kept: `recto agent run --continue` continues"
 name_argument = click.argument("name", metavar="NAME")

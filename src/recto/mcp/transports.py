@@ -11,7 +11,7 @@ import os
 import re
 import signal
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Self
 
@@ -233,7 +233,7 @@ def too_large_text() -> str:
 async def _stdio_transport(
     target: ServerTarget, environment: Mapping[str, str], state: ConnectionState
 ) -> AsyncIterator[Streams]:
-    process = await _complete_start(_start_process(target, environment))
+    process = await _start_process(target, environment)
     assert process.stdin
     assert process.stdout
     assert process.stderr
@@ -257,23 +257,10 @@ async def _stdio_transport(
                 stream.close()
 
 
-async def _complete_start(starting: Coroutine[Any, Any, Process]) -> Process:
-    """Lets a start finish even when it is cancelled: it takes milliseconds, and else the process would be lost."""
-    task = asyncio.create_task(starting)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        with suppress(OSError):
-            process = await task
-            _signal(process, signal.SIGKILL)
-            await _exited(process)
-            process._transport.close()  # type: ignore[attr-defined]
-        raise
-
-
 async def _start_process(target: ServerTarget, environment: Mapping[str, str]) -> Process:
+    """A start finishes even when it is cancelled: it takes milliseconds, and else the process would be lost."""
     inherited = {name: environment[name] for name in DEFAULT_INHERITED_ENV_VARS if name in environment}
-    return await asyncio.create_subprocess_exec(
+    starting = asyncio.create_subprocess_exec(
         target.command,
         *target.args,
         stdin=PIPE,
@@ -285,6 +272,16 @@ async def _start_process(target: ServerTarget, environment: Mapping[str, str]) -
         # its own process group: Ctrl-C does not reach it, and its children end with it
         start_new_session=True,
     )
+    task = asyncio.create_task(starting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            process = await task
+            _signal(process, signal.SIGKILL)
+            await _exited(process)
+            process._transport.close()  # type: ignore[attr-defined]
+        raise
 
 
 # -- stdio: reading
@@ -333,22 +330,18 @@ async def _read_lines(stream: asyncio.StreamReader) -> AsyncIterator[bytearray |
 
 
 def _parse(line: bytearray | bytes) -> SessionMessage | None:
+    """Lone surrogates, which JavaScript's strings may hold, are replaced. A response that stays invalid is an error."""
     with suppress(ValueError):
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    return _repair(line) or error_for_long_line(LongLine.of(line), INVALID_MESSAGE)
-
-
-def _repair(line: bytearray | bytes) -> SessionMessage | None:
-    """Replaces lone surrogates, which JavaScript's strings may hold. A response that stays invalid is an error."""
-    try:
+    with suppress(ValueError, RecursionError):
         data = json.loads(clean(bytes(line))[0])
         text = clean(json.dumps(data, ensure_ascii=False))[0]
-    except (ValueError, RecursionError):
-        return None
-    with suppress(ValueError):
-        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
-    id = data.get("id") if isinstance(data, dict) and "method" not in data else None
-    return error_message(id, INVALID_MESSAGE) if isinstance(id, int | str) and not isinstance(id, bool) else None
+        with suppress(ValueError):
+            return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+        id = data.get("id") if isinstance(data, dict) and "method" not in data else None
+        if isinstance(id, int | str) and not isinstance(id, bool):
+            return error_message(id, INVALID_MESSAGE)
+    return error_for_long_line(LongLine.of(line), INVALID_MESSAGE)
 
 
 # -- stdio: writing and stopping

@@ -69,9 +69,9 @@ class KeyStore:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as why:
-            raise Invalid(f"cannot read {self._path}: it is no JSON; mend or delete it", path=str(self._path)) from why
+            raise Invalid(f"{self._path} is not valid JSON. Fix or delete it.", path=str(self._path)) from why
         if not isinstance(data, dict) or not all(key is None or isinstance(key, str) for key in data.values()):
-            raise Invalid(f"{self._path} does not hold keys; mend or delete it", path=str(self._path))
+            raise Invalid(f"{self._path} does not hold keys. Fix or delete it.", path=str(self._path))
         return data
 
     def _write(self, keys: dict[str, str | None]) -> None:

@@ -5,13 +5,16 @@ Plain dataclasses rather than a validation library: every command imports this, 
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from recto.base import toml_file
+from recto.base.home_files import private_home
 from recto.base.text import closest_key
 from recto.errors import Invalid
 from recto.settings.project_access import PATHS, USER_FILE, ProjectAccess, ProjectSetting, project_file
@@ -221,11 +224,6 @@ def own_key(key: str, where: str = "") -> str:
     return _spec(key, where).key
 
 
-def names_of(key: str) -> tuple[str, ...]:
-    """Our name of a setting, and another that it is accepted under."""
-    return _spec(key).names
-
-
 def check(key: str, value: Any, where: str = "value") -> Any:
     """The converted value. Raises Invalid when the key is unknown or the value is not allowed."""
     return _spec(key, where).read(value, where)
@@ -256,12 +254,6 @@ def _read(text: str, where: str) -> tuple[dict[str, Any], dict[str, str]]:
     return under_own_keys(flat(data), _spec, where)
 
 
-def check_text(text: str, where: str) -> None:
-    """Raises Invalid unless every setting of the text is allowed, by itself and together with the others."""
-    values = _read(text, where)[0]
-    changed(Settings(), values, where)
-
-
 def flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """The values by dotted key; a table that is not a group of settings stays whole."""
     groups = {name.rpartition(".")[0] for name in _by_name()}
@@ -278,20 +270,26 @@ def load(
     environment: Mapping[str, str] = os.environ,
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
-    user = home / USER_FILE
-    below, notes = _read(toml_file.file_text(user), str(user))
+    user = str(home / USER_FILE)
+    below, notes = _read(toml_file.file_text(home / USER_FILE), user)
     for key in PATHS:  # relative to the file's folder, not to where the command runs
         if below.get(key):
             below[key] = str(home / os.path.expanduser(below[key]))
-    theirs, refused = _of_project(home, project, below) if project else ({}, {})
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
+    values, origins = dict(below), dict.fromkeys(below, user)
+    refused: dict[str, str] = {}
+    if project:
+        access = ProjectAccess(home, project)
+        for each in project_settings(home, project):
+            if problem := access.refusal(each, below.get(each.key, _spec(each.key).default)):
+                refused[each.key] = problem
+            else:
+                values[each.key], origins[each.key] = each.place or each.value, each.file
     asked, doubled = _asked(environment, flags or {})
-    for found, origin in ((below, str(user)), (theirs, str(project_file(project)) if project else ""), *asked):
-        values.update(found)
-        origins.update(dict.fromkeys(found, origin))
+    for found, origin in asked:
+        values |= found
+        origins |= dict.fromkeys(found, origin)
     # a variable or an option says it anyway
-    notes |= {key: why for key, why in refused.items() if origins.get(key, str(user)) == str(user)}
+    notes |= {key: why for key, why in refused.items() if origins.get(key, user) == user}
     return replace(changed(Settings(), values, origins), notes=notes | doubled)
 
 
@@ -301,19 +299,6 @@ def project_settings(home: Path, project: Path) -> list[ProjectSetting]:
         return []
     path, access = project_file(project), ProjectAccess(home, project)
     return [access.setting(key, value, path, project) for key, value in read_file(path).items()]
-
-
-def _of_project(home: Path, project: Path, below: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The values that hold, and why the others do not."""
-    access = ProjectAccess(home, project)
-    values: dict[str, Any] = {}
-    refused: dict[str, str] = {}
-    for each in project_settings(home, project):
-        if problem := access.refusal(each, below.get(each.key, _spec(each.key).default)):
-            refused[each.key] = problem
-        else:
-            values[each.key] = each.place or each.value
-    return values, refused
 
 
 def _asked(
@@ -378,3 +363,51 @@ def _check_together(settings: Settings) -> Settings:
         why = f"{settings.origin(key)}: {key} = {settings.get(key)!r} is not allowed; it takes {allowed}"
         raise Invalid(why, key=key, allowed=allowed)
     return replace(settings, context=replace(context, **adapted)) if adapted else settings
+
+
+# -- changed for good, without losing a comment
+
+
+class SettingChange(Struct, frozen=True):
+    key: str
+    value: Any
+    file: Path
+
+
+def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None) -> SettingChange:
+    """Writes a setting, checked alone and with the rest of its file: into the user's file, or the project's."""
+    typed, key = check(key, value, "config set"), own_key(key)
+    path = project_file(project) if project else home / USER_FILE
+    if key in PATHS and typed and not typed.startswith("~"):
+        # a typed path is meant from the current folder; a file means it from where it belongs, or from anywhere
+        place = Path(typed).absolute()
+        typed = os.path.relpath(place, project) if project and place.is_relative_to(project) else str(place)
+    text = toml_file.with_value(_without(_spec(key).names[1:], path)[0], path, key.split("."), typed)
+    values = _read(text, str(path))[0]
+    changed(Settings(), values, str(path))
+    if project:
+        access = ProjectAccess(home, project)
+        access.accept([access.setting(key, typed, path, project)])
+    with private_home(home):
+        toml_file.write(path, text)
+    return SettingChange(key, typed, path)
+
+
+def unset_setting(key: str, *, home: Path, project: Path | None = None) -> bool:
+    """Removes a setting, under any of its names, from the user's file or the project's; returns whether it was in it."""
+    key = own_key(key, "config unset")
+    path = project_file(project) if project else home / USER_FILE
+    text, was_there = _without(_spec(key).names, path)
+    if was_there:
+        with private_home(home):
+            toml_file.write(path, text)
+    return was_there
+
+
+def _without(names: Sequence[str], path: Path) -> tuple[str, bool]:
+    """The text of a file without these settings, and whether one of them was in it."""
+    before = text = toml_file.file_text(path)
+    for name in names:
+        left = toml_file.without(text, path, name.split("."))
+        text = text if left is None else left
+    return text, text != before

@@ -37,8 +37,10 @@ class Selection(Struct, frozen=True):
 
     @property
     def pick(self) -> Pick:
-        sha256 = self.source.sha256 if self.part is None else hashlib.sha256(self.part.encode()).hexdigest()
-        because = self.because if self.part is None else f"{self.because}; the section that fits best"
+        sha256, because = self.source.sha256, self.because
+        if self.part is not None:
+            sha256 = hashlib.sha256(self.part.encode()).hexdigest()
+            because = f"{because}; the section that fits best"
         return Pick(self.id.kind, self.id.name, because, 0, self.mode, self.score, sha256, self.id.server)
 
 

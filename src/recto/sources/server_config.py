@@ -82,9 +82,9 @@ class ServerConfig(Struct, frozen=True):
         """The settings that are not empty, without the origin."""
         names = ("command", "cwd", "url", "include", "approval", "timeout_s", "args", "env", "headers")
         values: dict[str, Any] = {name: value for name in names if (value := getattr(self, name))}
-        values |= {} if self.enabled else {"enabled": False}
-        told: dict[str, Any] = to_builtins(values | ({"tools": self.tools} if self.tools else {}))
-        return told
+        values |= ({} if self.enabled else {"enabled": False}) | ({"tools": self.tools} if self.tools else {})
+        said: dict[str, Any] = to_builtins(values)
+        return said
 
     @property
     def sha256(self) -> str:

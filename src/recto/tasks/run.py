@@ -1,7 +1,6 @@
 """TaskRun: work toward one goal: its limits, its plan, the files it works on, the calls that repeat.
 
-What happens is told to it round by round, live or read back from the messages of a path: the same rounds give the same
-run. Whatever a file from elsewhere says there, the worst is no run.
+It hears of every round, live or read back from the messages of a path: the same rounds give the same run. Whatever a file from elsewhere says there, the worst is no run.
 """
 
 import hashlib
@@ -11,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Protocol, cast, get_args
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from recto.chat.blocks import ToolCall, ToolResult
+from recto.chat.blocks import DocumentReference, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.sources.tools import CANCELLED
@@ -26,7 +25,7 @@ DEFAULT_STEPS, MOST_RUN_STEPS = 20, 10_000
 NAMED_FILES = 40
 # A plan of the longest kind is whole in every window from 6k on; a smaller one has no room for it.
 OF_ROOM_FOR_PLAN, OF_ROOM_FOR_FILES, CHARACTERS_PER_TOKEN = 0.25, 0.06, 3
-# A call that repeats is told; one more is the end.
+# The model hears of a call that repeats; one more ends the run.
 REPEATS = 2
 # From here on every round says how few are left.
 FEW = 3
@@ -173,7 +172,7 @@ class TaskRun(Struct):
     # -- as the model reads it
 
     def text_within(self, room: int) -> str:
-        """Plan and files, for a window of so many tokens that no longer holds the calls which told them."""
+        """Plan and files, for a window of this many tokens that no longer holds the calls they came from."""
         plan = self.plan.text_within(int(room * OF_ROOM_FOR_PLAN * CHARACTERS_PER_TOKEN))
         files = self._files_within(int(room * OF_ROOM_FOR_FILES * CHARACTERS_PER_TOKEN))
         told = f"The plan so far ({self.plan.in_words}):\n{plan}" if plan else ""
@@ -197,7 +196,7 @@ class TaskRun(Struct):
 
 
 def call_key(call: ToolCall) -> str:
-    """The same for the same tool and arguments, in whatever order these are given."""
+    """The same for the same tool and arguments, in any order."""
     given = _arguments(call)
     arguments = json.dumps(given, sort_keys=True) if given else call.arguments.strip()
     return _hash(f"{call.name}\0{arguments}")
@@ -260,7 +259,7 @@ class StoredRun(Struct, frozen=True):
 
 class ReadPage(Protocol):
     def __call__(self, head: str, /, *, most: int) -> Sequence[Message]:
-        """At most so many messages up to a head, the newest first."""
+        """At most this many messages up to a head, the newest first."""
 
 
 def read_run(read: ReadPage, head: str | None) -> StoredRun | None:
@@ -314,3 +313,49 @@ def rebuilt_run(messages: Sequence[Message]) -> TaskRun:
             if made := [call for call in calls if call.id in results]:
                 run.take(made, [results[call.id] for call in made])
     return run.reopened()
+
+
+# -- the report
+
+
+class RunReport(Struct, frozen=True):
+    """What became of a run: outcome, plan, files, notes used, and what it took."""
+
+    run: str
+    conversation: str
+    goal: str
+    outcome: RunStatus
+    because: str
+    """Why it ended so."""
+    plan: TaskPlan
+    steps: int
+    max_steps: int
+    text: str = ""
+    """The last reply."""
+    references: tuple[DocumentReference, ...] = ()
+    """The notes that replies used."""
+    files: tuple[FileUse, ...] = ()
+    refused: tuple[str, ...] = ()
+    """Tools that did not run because nobody allowed it."""
+    input: int = 0
+    """Tokens of all replies, those before a `--continue` included."""
+    output: int = 0
+    cache_read: int = 0
+    cost_usd: float | None = None
+    """Summaries included; None where a price is unknown."""
+    duration_s: float = 0.0
+    """Of this sitting."""
+
+    @property
+    def is_done(self) -> bool:
+        return self.outcome == "done"
+
+    def to_json(self) -> dict[str, Any]:
+        said = to_builtins(self)
+        files = [{"path": each.path, "changed": each.is_changed, "certain": each.is_certain} for each in self.files]
+        usage = {name: said.pop(name) for name in ("input", "output", "cache_read")}
+        order = ("run", "conversation", "goal", "outcome", "because", "plan", "text", "references", "files")
+        said |= {"because": self.because or None, "plan": self.plan.to_json(), "files": files, "usage": usage}
+        return {
+            name: said[name] for name in (*order, "refused", "steps", "max_steps", "usage", "cost_usd", "duration_s")
+        }
