@@ -54,7 +54,7 @@ def test_a_worker_that_is_closed_as_it_begins_ends_at_once() -> None:
     worker = ClosedAsItBegins(lambda: False, "test", delay_s=0.001)
     worker.wake()
     assert begun.wait(60)
-    worker.close(timeout_s=2)
+    worker.close(timeout_s=60)
     assert not any(thread.name == "test" for thread in threading.enumerate())
 
 
@@ -78,9 +78,9 @@ def test_a_turn_that_never_ends_does_not_stop_background_work() -> None:
     worker.close()
 
 
-def test_a_worker_with_a_delay_steps_once_for_many_wakes() -> None:
+def test_a_worker_with_a_delay_steps_once_for_many_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[int] = []
-    stepped = threading.Event()
+    stepped, woken = threading.Event(), threading.Event()
 
     def step() -> bool:
         steps.append(1)
@@ -88,8 +88,10 @@ def test_a_worker_with_a_delay_steps_once_for_many_wakes() -> None:
         return False
 
     worker = BackgroundWorker(step, "test", delay_s=0.05)
+    monkeypatch.setattr(worker._stopped, "wait", lambda _: woken.wait(60) and worker._stopped.is_set())
     for _ in range(5):
         worker.wake()
+    woken.set()  # only now the delay begins to pass
     assert stepped.wait(60)
     worker.close()
     assert len(steps) == 1
@@ -239,6 +241,6 @@ def test_a_worker_goes_on_after_a_failure(caplog: pytest.LogCaptureFixture) -> N
     worker = BackgroundWorker(step, "test")
     for _ in range(3):
         worker.wake()
-        assert stepped.acquire(timeout=10)
+        assert stepped.acquire(timeout=60)
     worker.close()
     assert [record.message for record in caplog.records] == ["test failed", "test failed"]

@@ -153,7 +153,7 @@ class BackgroundWorker:
         with in_background():
             while self._should_continue():
                 self._await_quiet()
-                while not self._stopped.is_set() and self._paused_step():
+                while self._paused_step():
                     time.sleep(PAUSE_S)
                 wakings += 1
                 if wakings % RELEASE_EVERY == 0:

@@ -240,7 +240,13 @@ class LoopThread:
             raise RectoError("the MCP servers were stopped before an answer came") from None
 
     def begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="recto-servers", daemon=True)
+                self._thread.start()
+                atexit.register(self._close)
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
         self._begun.add(future)
         future.add_done_callback(self._begun.discard)
         return future
@@ -251,15 +257,6 @@ class LoopThread:
             if self._loop:
                 self._loop.call_soon_threadsafe(work)
 
-    def _started(self) -> asyncio.AbstractEventLoop:
-        with self._starting:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="recto-servers", daemon=True)
-                self._thread.start()
-                atexit.register(self._close)
-            return self._loop
-
     def close(self, farewell: Coroutine[Any, Any, None], within_s: float) -> bool:
         """Ends the loop after `farewell`, or without it after `within_s`. Returns whether `farewell` finished."""
         loop = self._loop
@@ -267,9 +264,17 @@ class LoopThread:
             farewell.close()
             return True
         atexit.unregister(self._close)
+
+        async def finish() -> None:
+            await farewell
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+
         is_done = False
         with suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(_finish(farewell), loop).result(within_s)
+            asyncio.run_coroutine_threadsafe(finish(), loop).result(within_s)
             is_done = True
         loop.call_soon_threadsafe(loop.stop)
         self._thread.join(JOIN_TIMEOUT_S)
@@ -279,14 +284,6 @@ class LoopThread:
             loop.close()
         self._loop = None
         return is_done
-
-
-async def _finish(farewell: Coroutine[Any, Any, None]) -> None:
-    await farewell
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
 
 
 class TaskSet:

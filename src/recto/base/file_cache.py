@@ -34,14 +34,15 @@ class FileEntry(NamedTuple):
 
 
 def stat_file(path: "Path | os.DirEntry[str]") -> FileEntry | None:
-    """None where there is no file. A file that `stat` refuses gets an empty entry: reading it says why."""
+    """None where there is no file. A file that `stat` refuses has an entry with the number of
+    the error: reading it says why."""
     name = os.fspath(path)
     try:
         found = path.stat()
     except OSError as why:
         is_link = os.path.islink(name)
         is_missing = isinstance(why, FileNotFoundError | NotADirectoryError) and not is_link
-        return None if is_missing else FileEntry(name, is_link=is_link)
+        return None if is_missing else FileEntry(name, inode=why.errno or 0, is_link=is_link)
     return FileEntry(name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, path.is_symlink())
 
 

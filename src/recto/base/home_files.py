@@ -164,7 +164,6 @@ class TrustFile:
         return self.trusted(project).get(name) == sha256
 
     def trusted(self, project: Path | None) -> dict[str, str]:
-        """The hashes by name."""
         found = self._read()[1].get(_project_key(project))
         return found if isinstance(found, dict) else {}
 
@@ -176,7 +175,6 @@ class TrustFile:
         self._write({name: sha for name, sha in self.trusted(project).items() if name not in names}, project)
 
     def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The file, and its section."""
         data = read_json(self._path)
         data = data if data.get("format") == TRUST_FORMAT else {"format": TRUST_FORMAT}
         section = data.get(self._section)

@@ -158,8 +158,12 @@ class ServerConnection:
     async def _session(self) -> _Session:
         if self._task and (self._task.cancelling() or (self._state and self._state.closed.is_set())):
             await asyncio.wait({self._task})
-        if self._ready is None:
-            await self._wait_before_retry()
+        if self._ready is None and self._attempts:
+            delay_s = min(MAX_RETRY_S, FIRST_RETRY_S * 2.0 ** min(self._attempts - 1, 10))
+            left_s = self._started_at + delay_s - asyncio.get_running_loop().time()
+            if left_s > FIRST_RETRY_S:
+                raise RectoError(f"{self._sentence(self._reason)}; it can start again in {left_s:.0f} s")
+            await asyncio.sleep(left_s)
         if self._is_closed:
             raise RectoError(self._sentence("was stopped"))
         if self._ready is None:
@@ -167,15 +171,6 @@ class ServerConnection:
         assert self._ready
         # several callers may wait for one start, and one that is cancelled must not cancel it for the others
         return await asyncio.shield(self._ready)
-
-    async def _wait_before_retry(self) -> None:
-        if not self._attempts:
-            return
-        delay_s = min(MAX_RETRY_S, FIRST_RETRY_S * 2.0 ** min(self._attempts - 1, 10))
-        left_s = self._started_at + delay_s - asyncio.get_running_loop().time()
-        if left_s > FIRST_RETRY_S:
-            raise RectoError(f"{self._sentence(self._reason)}; it can start again in {left_s:.0f} s")
-        await asyncio.sleep(left_s)
 
     def _start(self) -> None:
         importlib.import_module("recto.mcp.client")  # takes a second, so before the clock starts
@@ -288,8 +283,8 @@ class ServerConnection:
     async def _list_tools(self, client: "Client") -> None:
         from recto.mcp.client import list_tools  # slow to load
 
-        listing = list_tools(client, self.target.name)
-        self._set_tool_list(await asyncio.wait_for(listing, self._options.start_timeout_s))
+        async with asyncio.timeout(self._options.start_timeout_s):
+            self._set_tool_list(await list_tools(client, self.target.name))
 
     def _set_tool_list(self, tool_list: ToolList) -> None:
         self.tool_list = tool_list

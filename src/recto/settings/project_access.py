@@ -73,7 +73,6 @@ def project_file(project: Path) -> Path:
 class ProjectSetting(Struct, frozen=True):
     key: str
     value: Any
-    """As it is written."""
     file: str
     place: str = ""
     """The real path that a path leads to."""

@@ -294,7 +294,6 @@ def load(
 
 
 def project_settings(home: Path, project: Path) -> list[ProjectSetting]:
-    """What the project's file sets."""
     if os.path.realpath(project / ".recto") == os.path.realpath(home):  # it is the user's own
         return []
     path, access = project_file(project), ProjectAccess(home, project)

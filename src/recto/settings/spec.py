@@ -23,8 +23,6 @@ def setting(
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """The specification of one setting."""
-
     key: str
     default: Any
     help: str
@@ -154,5 +152,4 @@ def under_own_keys(
 
 
 def variable_of(key: str) -> str:
-    """The environment variable of a setting."""
     return "RECTO_" + key.upper().replace(".", "_")

@@ -71,10 +71,8 @@ class Advice(Struct, frozen=True):
     because: str
     """The finding and what to do about it, as one sentence."""
     mode: Include
-    """The suggested include mode."""
 
     def command(self, *, with_agent: bool) -> str:
-        """The command that follows the advice."""
         agent = f" --agent {shlex.quote(self.agent)}" if with_agent else ""
         return f"recto sources mode {shlex.quote(str(self.id))} {self.mode}{agent}"
 
@@ -103,7 +101,6 @@ def forbids(text: str) -> bool:
 
 
 def _check(stat: SourceStats, total: AgentTotals) -> tuple[str, Include] | None:
-    """The finding, and the include mode that would be better."""
     took = f"took {stat.tokens:,} tokens"
     is_unused = _is_unused(stat)
     if stat.mode == "always" and is_unused:

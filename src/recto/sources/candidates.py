@@ -64,7 +64,6 @@ class SourceChunk(Struct, frozen=True):
     texts: tuple[str, ...]
     """The texts to embed; the chunk's vector is their mean."""
     name: frozenset[str]
-    """The stems of its source's name."""
     stems: frozenset[str]
     """The stems of all its words, including the name."""
     part: str | None = None
@@ -72,7 +71,6 @@ class SourceChunk(Struct, frozen=True):
 
 
 def source_chunks(source: Source) -> tuple[SourceChunk, ...]:
-    """Splits a source into at least one chunk."""
     return (_tool_chunk(source),) if isinstance(source, Tool) else tuple(_text_chunks(source))
 
 
@@ -178,8 +176,6 @@ QueryMatches = tuple[Mapping[int, ChunkMatch], float]
 
 
 class WordOverlap(Struct, frozen=True):
-    """The words that a chunk shares with a query."""
-
     share: float
     """How much of the query the chunk contains."""
     name: float
@@ -231,7 +227,6 @@ class ChunkedSource(Struct, frozen=True):
     source: Source
     chunks: tuple[SourceChunk, ...]
     texts: tuple[HashedTexts, ...]
-    """The texts to embed, for each chunk."""
 
 
 class Candidates:

@@ -44,9 +44,7 @@ class ChoiceLimits(Struct, frozen=True):
     top_n: int = 5
     """How many sources are chosen at most, besides those that reach `include_score`."""
     include_score: float = 0.7
-    """Sources scoring at least this are always chosen."""
     min_score: float = 0.4
-    """Sources scoring less than this are never chosen."""
 
 
 DEFAULT_LIMITS = ChoiceLimits()

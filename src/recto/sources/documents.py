@@ -30,8 +30,6 @@ WHOLE_INSTEAD = ": the whole document is used"
 
 
 class NamedDocument(Struct, frozen=True):
-    """A document that a message names, or the problem with it."""
-
     wikilink: str
     document: Document | None
     problem: str | None = None
@@ -40,7 +38,6 @@ class NamedDocument(Struct, frozen=True):
     part: str | None = None
     """The text of the section or block that is named; None for the whole document."""
     root: Path | None = None
-    """The folder that `path` is relative to."""
     lacking: str = ""
     """That the document has no such section or block."""
     refused: str = ""
@@ -177,7 +174,6 @@ def read_attachment(path: str | Path) -> Image | File:
 
 
 def attachment(name: str, data: bytes) -> Image | File:
-    """Bytes of a file as a block."""
     name = "".join(letter if letter.isprintable() else " " for letter in name)
     if not data:
         raise Invalid(f"{name} is empty: there is nothing to attach", name=name)

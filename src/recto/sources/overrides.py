@@ -18,19 +18,14 @@ from recto.sources.tool_definition import ToolChange, ToolDefinition
 
 
 class SourceStatus(Struct, frozen=True):
-    """A source as a conversation sees it."""
-
     source: Source
     include: Include
-    """In force."""
     mode: Mode | None
     """How it is in the session: always or manual; None when it is not in it."""
     since: str = ""
     """When it was added or removed by hand."""
     removed: bool = False
-    """It was taken out by hand."""
     approval: Approval | None = None
-    """Of a tool."""
     change: ToolChange | None = None
     """Of a tool that asks because it is not what was allowed."""
 
@@ -112,7 +107,6 @@ class SourceOverrides(Struct, frozen=True):
         return tool.id in self.allowed and self.allowed[tool.id] == tool.sha256
 
     def to_json(self) -> dict[str, Any] | None:
-        """None when nothing was done by hand."""
         return {name: dict(value) for name, value in asdict(self).items() if value} or None
 
 

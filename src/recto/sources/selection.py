@@ -45,8 +45,6 @@ class Selection(Struct, frozen=True):
 
 
 class OfferedTool(Struct, frozen=True):
-    """A tool that the model is offered, and what runs it."""
-
     runnable: RunnableTool
     selection: Selection
     lasts: bool = True
@@ -74,7 +72,6 @@ class StablePicks(Struct, frozen=True):
         return StablePicks(*((*getattr(self, name), *getattr(other, name)) for name in names))
 
     def without_tools(self, names: Collection[str]) -> "StablePicks":
-        """Without tools that the model would call by these names."""
         return replace(self, tools=tuple(each for each in self.tools if each.runnable.tool.name not in names))
 
     @property
@@ -83,7 +80,6 @@ class StablePicks(Struct, frozen=True):
 
 
 def session_selection(status: SourceStatus) -> Selection:
-    """A source that is in the session."""
     assert status.mode is not None
     return Selection(status.source, status.mode, status.because)
 

@@ -18,7 +18,6 @@ from recto.sources.source import Approval, Include
 from recto.sources.tool_definition import ServerIdentity
 
 TARGET_FIELDS = ("command", "args", "env", "cwd", "url", "headers")
-"""How a server is reached."""
 
 
 class ToolConfig(Struct, frozen=True, omit_defaults=True):
@@ -46,7 +45,6 @@ class ServerConfig(Struct, frozen=True):
     """The timeout of a call; None uses that of the settings."""
     tools: Mapping[str, ToolConfig] = field(default_factory=dict)
     origin: str = ""
-    """The file that defines the server."""
     is_yours: bool = True
     """It is defined in the user's home. A server of a project does not start before the user trusts it."""
 

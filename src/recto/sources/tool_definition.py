@@ -42,7 +42,6 @@ class ToolDefinition(Struct, frozen=True):
 
     @property
     def sha256(self) -> str:
-        """The hash that the user allows."""
         parts = [self.server, self.name, self.description, self.schema, self.reached.sha256]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
