@@ -59,7 +59,6 @@ class Agent(Struct, frozen=True):
 
     @property
     def enabled_texts(self) -> Iterator[Rule | Reference]:
-        """The enabled rules and references."""
         return (source for source in self.texts if source.enabled)
 
     def find(self, id: SourceId) -> Rule | Reference | None:
@@ -148,13 +147,10 @@ _MAX_NOTE_CHARS = 800
 
 
 class AgentLayer(Struct, frozen=True):
-    """What one place says: the user's home, or the project."""
-
     file: AgentFile = EMPTY_FILE
     mcp_file: AgentFile = EMPTY_FILE
     """The .mcp.json of the place, which applies to all agents."""
     prompt: str | None = None
-    """The content of its system_prompt_file."""
     rules: tuple[SourceFile, ...] = ()
     references: tuple[SourceFile, ...] = ()
     notes: tuple[str, ...] = ()

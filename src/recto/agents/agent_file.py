@@ -59,14 +59,12 @@ class AgentFile(Struct, frozen=True):
 
 
 EMPTY_FILE = AgentFile()
-"""Stands for a file that does not exist."""
 
 
 # -- settings
 
 
 def agent_specs() -> Iterator[Spec]:
-    """Every setting of an agent, except its sources."""
     yield from AGENT_SPECS
     yield from (spec for spec in settings.specs() if spec.key.startswith("context."))
 
@@ -118,7 +116,6 @@ def read_agent_file(path: str, raw: bytes | str, *, is_yours: bool) -> AgentFile
 
 
 def read_mcp_file(path: str, raw: bytes | str, *, is_yours: bool) -> AgentFile:
-    """Reads a .mcp.json file, which holds servers only."""
     data, problem = _parsed(path, raw, "JSON", json.loads)
     if not problem and (not isinstance(data, dict) or "mcpServers" not in data):
         problem = f'{path} has no servers; write {{"mcpServers": {{NAME: {{…}}}}}}'
@@ -327,7 +324,6 @@ def name_key(name: str) -> str:
 
 
 def _split(path: str, text: str) -> tuple[Mapping[str, Any], str, list[str]]:
-    """Properties, body and problems of a file."""
     document, front = Document(path, text), front_matter(text)
     properties, start = document.head
     is_odd = start == 0 if front else text.startswith("---")

@@ -4,7 +4,7 @@ Unchanged files are not read again, and a problem in a file becomes a note inste
 """
 
 import os
-import re
+import string
 import threading
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -48,14 +48,14 @@ from recto.vault.decoding import decoded
 
 AGENTS_FOLDER, AGENT_FILE, MCP_FILE = "agents", "agent.toml", ".mcp.json"
 MAX_NAME_LENGTH = 64
+_NAME_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_.-")
 NAME_RULE = f"use letters, digits, _, . and -, at most {MAX_NAME_LENGTH} characters"
 # Lines after a # are defaults or examples: uncommented they make a valid file.
 _TOML, _RULE = (Path(__file__).with_name(name) for name in ("new_agent.toml", "new_rule.md"))
-_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{MAX_NAME_LENGTH - 1}}}")
 
 
 def is_agent_name(name: str) -> bool:
-    return bool(_NAME.fullmatch(name))
+    return len(name) <= MAX_NAME_LENGTH and name[:1] not in ("", *"_.-") and _NAME_CHARACTERS.issuperset(name)
 
 
 def check_agent_name(name: str) -> None:
@@ -69,7 +69,6 @@ class AgentsFolder(Struct, frozen=True):
 
     folder: Path
     root: Path
-    """Where its .mcp.json is."""
     is_yours: bool
 
     def agent_folder(self, name: str) -> Path:
@@ -83,7 +82,6 @@ class AgentsFolder(Struct, frozen=True):
             raise Invalid(f"cannot read {folder}: {why.strerror}", path=str(folder)) from why
 
     def names(self) -> list[str]:
-        """The names of all folders, valid agent names or not."""
         try:
             with os.scandir(self.folder / AGENTS_FOLDER) as found:
                 return sorted(item.name for item in found if item.is_dir())
@@ -109,8 +107,6 @@ class AgentsFolder(Struct, frozen=True):
 
 
 class AgentFiles(Struct, frozen=True):
-    """The files that one place has for an agent."""
-
     file: FileEntry | None
     mcp_file: FileEntry | None
     prompt: FileEntry | None
@@ -155,8 +151,6 @@ def make_agent(folder: Path, name: str, model: str = "", description: str = "") 
 
 
 class AgentSetting(Struct, frozen=True):
-    """A setting as it holds for an agent."""
-
     spec: Spec
     value: Any
     origin: str

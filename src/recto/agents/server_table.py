@@ -1,7 +1,6 @@
 """ServerTable: what one file says about an MCP server, in the `mcpServers` format of other tools; and tables of
 several files merged. A project may tighten what the user allows, never loosen it."""
 
-import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any
@@ -24,7 +23,6 @@ _PERMISSIONS: dict[str, tuple[Any, str]] = {
     "disabled": (bool, "true or false"),
     "timeout_s": (Annotated[float, Meta(ge=1, le=MAX_TIMEOUT_S)], f"a number from 1 to {MAX_TIMEOUT_S:,}"),
 }
-_NAME = re.compile(r"\w[\w. -]{0,63}")
 _TRANSPORTS = {"stdio": "command", "http": "url", "streamablehttp": "url"}
 # From loose to strict.
 _STRICTNESS: tuple[Approval, ...] = ("allow", "ask", "deny")
@@ -58,7 +56,8 @@ def read_server_tables(
 
 
 def _read_table(name: str, entry: Any, origin: str, is_yours: bool, strict: bool) -> ServerTable:
-    if not _NAME.fullmatch(name) or name != name.strip():
+    is_allowed = len(name) <= 64 and all(each.isalnum() or each in "_. -" for each in name)
+    if not is_allowed or name[:1] in ("", *". -") or name.endswith(" "):
         raise Invalid("use letters, digits, spaces, _, . and - in its name, at most 64 characters")
     if not isinstance(entry, Mapping):
         raise Invalid("it must be a table with a command or a url")
@@ -185,7 +184,6 @@ def merge_server_table(servers: dict[str, ServerConfig], table: ServerTable, not
 
 
 def _tighten_server(base: ServerConfig, table: ServerTable, notes: list[str]) -> dict[str, Any]:
-    """The values that a project may set on a server of the user."""
     where = f"{table.origin}: mcpServers.{table.name}"
     values = _tighten(table.values, base.approval or "ask", base.enabled, where, notes)
     if "tools" in values:

@@ -26,7 +26,6 @@ class Template(Struct, frozen=True):
     """Empty for a template of a project, which does not decide who receives the user's words."""
     defaults: Mapping[str, str] = {}
     note: str = ""
-    """What of the file is ignored."""
 
     @property
     def variables(self) -> list[str]:

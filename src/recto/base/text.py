@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
-from os.path import commonprefix
 from typing import Any, ParamSpec, TypeVar, cast
 
 _BAD = re.compile("[\x00\ud800-\udfff]")
@@ -91,7 +90,7 @@ def without_key(text: str, key: str | None, mask: str = "***") -> str:
         return text
     parts, at = [], 0
     while (start := text.find(key[:_KEY_START], at)) >= 0:
-        end = start + len(commonprefix((text[start : start + len(key)], key)))
+        end = start + _same(text[start : start + len(key)], key)
         masked = _MASKED.match(text, end)
         if end - start < SHORTEST_KEY and masked is None:
             parts.append(text[at : start + 1])
@@ -102,6 +101,11 @@ def without_key(text: str, key: str | None, mask: str = "***") -> str:
         at = rest.end() if rest else end
     text = "".join(parts) + text[at:]
     return _MASKED_START.sub(lambda found: mask if found[1] and key.endswith(found[1]) else found[0], text)
+
+
+def _same(one: str, other: str) -> int:
+    """How many characters at the beginning are the same."""
+    return next((n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
 
 
 class LazyPattern:

@@ -43,8 +43,6 @@ def file_stem(server: str) -> str:
 
 
 class Trust:
-    """Which servers of which projects the user trusts, each by the hash of its config."""
-
     def __init__(self, home: Path) -> None:
         self._file = TrustFile(home, SERVERS)
 
@@ -140,7 +138,6 @@ class AllowedTools:
             return tuple(ToolChange(None, each.definition) for each in offered)
 
     def known(self, definition: ToolDefinition, sha256: str) -> ToolDefinition | None:
-        """The accepted definition of this tool that has this hash."""
         try:
             known = _read(self._path(definition)).tools.get(definition.name, ())
         except (OSError, msgspec.DecodeError):
@@ -148,7 +145,6 @@ class AllowedTools:
         return next((each for each in known if each.sha256 == sha256), None)
 
     def accept(self, definitions: Iterable[ToolDefinition]) -> None:
-        """Raises RectoError where that cannot be kept."""
         for each in definitions:
             path = self._path(each)
             try:

@@ -139,7 +139,6 @@ async def is_alive(client: Client, timeout_s: float) -> bool:
 
 
 def error_text(why: BaseException) -> str:
-    """The error in one phrase for the user."""
     while isinstance(why, BaseExceptionGroup):
         why = why.exceptions[0]
     match why:
@@ -165,7 +164,6 @@ def _first_error(why: ValidationError) -> str:
 
 
 def tool_output(result: "CallToolResult") -> ToolOutput:
-    """Converts a result: the text of all blocks, and the media among them."""
     blocks = [_convert(block) for block in result.content]
     texts = [text for text, _ in blocks if text]
     if not texts and result.structured_content is not None:

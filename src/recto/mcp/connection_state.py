@@ -115,7 +115,6 @@ class ConnectionState:
         return notices
 
     def skip_line(self, line: str) -> None:
-        """Counts a line that is not a message."""
         self._first_invalid_line = self._first_invalid_line or line[:80]
         self._invalid_lines += 1
         self._skipped += 1
@@ -127,7 +126,6 @@ class ConnectionState:
             await asyncio.sleep(PAUSE_S)
 
     def on_notification(self, method: str) -> bool:
-        """Whether the session may see the notification."""
         if method == TOOLS_CHANGED:
             self._on_tools_changed()
         if method in _PASSED_NOTIFICATIONS:

@@ -13,7 +13,6 @@ from recto.errors import Invalid
 from recto.sources.server_config import TARGET_FIELDS, ServerConfig
 
 PROJECT_VARIABLE = "RECTO_PROJECT"
-"""A variable for the project's folder, where there is a project."""
 # `${NAME}`, `${env:NAME}` and `${NAME:-default}`
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
@@ -66,8 +65,8 @@ def server_target(
             raise Invalid(f"the MCP server {config.name} has a relative command, {command}: use an absolute path")
         command = str(Path(config.origin).absolute().parent / command)
     if config.command:
-        # Many programs run code from their working folder (`npx` looks for `node_modules`, `python -m` for modules). So
-        # the user's own servers do not start in a project, which may be copied from anywhere, unless the config says so.
+        # Many programs run code from their working folder (`npx` looks for `node_modules`, `python -m` for modules).
+        # So the user's own servers start in a project, which may be copied from anywhere, only if the config says so.
         cwd = fill_path(config.cwd)
         is_neutral = config.is_yours and not cwd
         cwd = str(neutral_folder.absolute()) if is_neutral else str(project / cwd) if project else cwd

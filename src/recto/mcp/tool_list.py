@@ -29,8 +29,6 @@ _READABLE = frozenset(string.ascii_letters + string.digits + "-")
 
 
 class ListedTool(Struct, frozen=True):
-    """A tool under its server's own name."""
-
     name: str
     description: str
     schema: Mapping[str, Any]

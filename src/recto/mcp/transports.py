@@ -12,7 +12,7 @@ import re
 import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Self
 
 import anyio
@@ -75,15 +75,12 @@ async def cancel_tasks(*tasks: asyncio.Task[None]) -> None:
             log.error("a task of an MCP connection failed", exc_info=result)
 
 
-class _Stream:
+class _Stream(AbstractAsyncContextManager["_Stream"]):
     def __init__(self, stream: Any, state: ConnectionState) -> None:
         self._stream, self._state = stream, state
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
@@ -190,8 +187,6 @@ _ID_LAST = re.compile(rb",\s*%b(?:,\s*%b)?\}\s*\Z" % (_ID, _VERSION))
 
 
 class LongLine(Struct):
-    """The two ends of a line that is too long to keep."""
-
     head: bytes
     tail: bytes
     size: int

@@ -393,7 +393,7 @@ def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None
 
 
 def unset_setting(key: str, *, home: Path, project: Path | None = None) -> bool:
-    """Removes a setting, under any of its names, from the user's file or the project's; returns whether it was in it."""
+    """Removes a setting, under any of its names, from the file of the user or project; returns whether it was there."""
     key = own_key(key, "config unset")
     path = project_file(project) if project else home / USER_FILE
     text, was_there = _without(_spec(key).names, path)

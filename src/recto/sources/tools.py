@@ -68,8 +68,6 @@ class Media(Struct, frozen=True):
 
 
 class ToolOutput(Struct, frozen=True):
-    """What a tool gave, whole."""
-
     text: str
     is_error: bool = False
     media: tuple[Media, ...] = ()
@@ -169,7 +167,6 @@ class Toolbox:
             self._runnables[name] = found or runnable
 
     def is_callers(self, call: ToolCall) -> bool:
-        """Whether the caller of the turn runs it."""
         return isinstance(self._runnables.get(call.name), CallerTool)
 
     def writes(self, call: ToolCall) -> bool:

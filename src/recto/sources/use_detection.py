@@ -53,8 +53,6 @@ _LITERAL = re.compile(r"[\"“«„]([^\"“”«»„\n]{4,80})[\"”»]|`([^`\
 
 
 class SentSource(Struct, frozen=True):
-    """A source with the text that was sent."""
-
     id: SourceId
     text: str
     call_name: str = ""
@@ -89,9 +87,7 @@ def detect_uses(reply: str, called: Collection[str], sent: Sequence[SentSource],
 class _Sentence(Struct, frozen=True):
     text: str
     terms: Mapping[str, float]
-    """The weight of each term."""
     is_joined: bool = False
-    """It consists of two neighbouring sentences."""
 
     @property
     def weight(self) -> float:
@@ -172,8 +168,6 @@ def _parse_line(line: str) -> tuple[str, frozenset[str]]:
 
 
 class _ReplyText:
-    """A reply, to be compared with one source after another."""
-
     def __init__(self, reply: str, known: _KnownText, sources: Sequence[_Traces]) -> None:
         self._reply, self._known, self._sources = reply, known, sources
         self._words = tuple(words(reply)) if sources else ()
@@ -394,7 +388,6 @@ def _word_term(word: str, is_name: bool = False) -> tuple[str, float]:
 
 
 def _phrase_weight(phrase: Sequence[str]) -> float:
-    """The weight of all different words."""
     return sum(_word_term(word)[1] for word in dict.fromkeys(phrase))
 
 

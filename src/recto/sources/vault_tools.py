@@ -51,7 +51,6 @@ def reading_tools(vault: Vault, search: VaultSearch) -> list[LocalTool]:
 
 
 def writing_tools(vault: Vault) -> list[LocalTool]:
-    """The tools that change files of the user."""
     path = {"path": "path relative to the vault, ending in .md"}
     text, new_path = path | {"text": "all of it"}, path | {"new_path": path["path"]}
     about = "Write a note. One that is there is left alone unless `replace` is true."

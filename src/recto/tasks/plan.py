@@ -47,12 +47,10 @@ class TaskPlan(Struct, frozen=True):
 
     @property
     def is_reached(self) -> bool:
-        """Whether the model says that the goal is reached, or has closed every step."""
         return self.outcome == "done" or (not self.outcome and self.done > 0 and not self.open_steps)
 
     @property
     def text(self) -> str:
-        """The plan as the model reads it."""
         return "\n".join(_line_of(number, step) for number, step in enumerate(self.steps, 1))
 
     def text_within(self, characters: int) -> str:

@@ -1,6 +1,7 @@
 """TaskRun: work toward one goal: its limits, its plan, the files it works on, the calls that repeat.
 
-It hears of every round, live or read back from the messages of a path: the same rounds give the same run. Whatever a file from elsewhere says there, the worst is no run.
+It hears of every round, live or read back from the messages of a path: the same rounds give the same run. A damaged
+file from elsewhere gives no run at worst.
 """
 
 import hashlib
@@ -48,7 +49,6 @@ class FileUse(Struct, frozen=True):
     is_changed: bool = False
     """The name of a tool that got it says that it changes files, or the file itself does."""
     is_planned: bool = False
-    """Only the plan names it."""
     is_certain: bool = False
     """Whether it was looked at, and not only guessed."""
 
@@ -66,9 +66,7 @@ class TaskRun(Struct):
     goal: str
     max_steps: int = DEFAULT_STEPS
     max_cost: float | None = None
-    """US dollars."""
     steps: int = 0
-    """Rounds of tool calls so far."""
     plan: TaskPlan = TaskPlan()
     status: RunStatus = "running"
     because: str = ""
@@ -251,8 +249,6 @@ PAGE = 256
 
 
 class StoredRun(Struct, frozen=True):
-    """A run with its messages, the oldest first."""
-
     run: TaskRun
     messages: tuple[Message, ...]
 
@@ -326,17 +322,13 @@ class RunReport(Struct, frozen=True):
     goal: str
     outcome: RunStatus
     because: str
-    """Why it ended so."""
     plan: TaskPlan
     steps: int
     max_steps: int
     text: str = ""
-    """The last reply."""
     references: tuple[DocumentReference, ...] = ()
-    """The notes that replies used."""
     files: tuple[FileUse, ...] = ()
     refused: tuple[str, ...] = ()
-    """Tools that did not run because nobody allowed it."""
     input: int = 0
     """Tokens of all replies, those before a `--continue` included."""
     output: int = 0
@@ -344,7 +336,6 @@ class RunReport(Struct, frozen=True):
     cost_usd: float | None = None
     """Summaries included; None where a price is unknown."""
     duration_s: float = 0.0
-    """Of this sitting."""
 
     @property
     def is_done(self) -> bool:
