@@ -68,7 +68,9 @@ class KeyStore:
             data: Any = json.loads(self._path.read_bytes())
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, RecursionError) as why:
+        except OSError as why:
+            raise Invalid(f"cannot read {self._path}: {why.strerror}", path=str(self._path)) from why
+        except (ValueError, RecursionError) as why:
             raise Invalid(f"{self._path} is not valid JSON. Fix or delete it.", path=str(self._path)) from why
         if not isinstance(data, dict) or not all(key is None or isinstance(key, str) for key in data.values()):
             raise Invalid(f"{self._path} does not hold keys. Fix or delete it.", path=str(self._path))
