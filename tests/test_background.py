@@ -39,7 +39,7 @@ def test_a_worker_that_is_closed_as_it_begins_ends_at_once() -> None:
     worker = ClosedAsItBegins(lambda: False, "test", delay_s=0.001)
     worker.wake()
     assert begun.wait(60)
-    worker.close(timeout_s=2)
+    worker.close(timeout_s=60)
     assert not any(thread.name == "test" for thread in threading.enumerate())
 
 
@@ -128,6 +128,6 @@ def test_a_worker_goes_on_after_a_failure(caplog: pytest.LogCaptureFixture) -> N
     worker = BackgroundWorker(step, "test")
     for _ in range(3):
         worker.wake()
-        assert stepped.acquire(timeout=10)
+        assert stepped.acquire(timeout=60)
     worker.close()
     assert [record.message for record in caplog.records] == ["test failed", "test failed"]

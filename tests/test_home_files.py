@@ -152,7 +152,7 @@ CREATES = {"mkdir", "makedirs", "touch", "write_text", "write_bytes"}
 # Modules that write files which the user named, or which belong to a project or a vault; and those that keep to the
 # mode of the folder they write to.
 WRITE_ELSEWHERE = {
-    "agents/agents_folder.py": "an agent's folder, in a project or in the home, which is tightened around it",
+    "agents/agents.py": "an agent's folder, in a project or in the home, which is tightened around it",
     "cli/agent.py": "an agent's file, by Agents.write_text",
     "cli/show.py": "--output",
     "cli/sources.py": "--output",

@@ -13,8 +13,8 @@ from recto.agents.agents import Agents
 from recto.api.blocking import open_desk
 from recto.errors import Invalid
 from recto.settings import settings
-from recto.settings.file import set_setting
 from recto.settings.project_access import CAPS, FREE, NEEDS_TRUST, ONLY_STRICTER
+from recto.settings.settings import set_setting
 
 ROOT = Path(__file__).parents[1]
 

@@ -33,6 +33,7 @@ def test_later_layers_win_and_each_value_says_where_it_came_from(tmp_path: Path)
         ("context.low_water", "0.99", "a number from 0.05 to 0.95"),
         ("context.max_prompt_tokens", "many", "a whole number from 0 to 100,000,000"),
         ("context.max_prompt_tokens", 0.5, "a whole number"),
+        ("context.max_prompt_tokens", "-1", "a whole number from 0 to 100,000,000"),
         ("context.enabled", "perhaps", "true or false"),
         ("context.strategy", "hope", "discard or summarize or hybrid"),
         ("context.budgets.tools", "1.5", "a number from 0 to 1"),
@@ -96,27 +97,19 @@ def test_nested_groups_are_read_from_files_and_environment(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("flags", "key", "allowed"),
     [
-        (
-            {"context.recent_messages_to_keep": 3, "context.min_recent_messages_to_keep": 4},
-            "context.min_recent_messages_to_keep",
-            "from 0 to 3",
-        ),
-        (
-            {"context.max_prompt_tokens": 1000, "context.reserved_response_tokens": 1000},
-            "context.reserved_response_tokens",
-            "from 0 to 999",
-        ),
-        ({"context.threshold": 0.4, "context.low_water": 0.5}, "context.low_water", "below 0.4"),
-        ({"context.min_score": 0.6, "context.include_score": 0.5}, "context.min_score", "from 0 to 0.5"),
-        ({"context.budgets.system": 0.5}, "context.budgets.messages", "at most 1"),
+        ({"recent_messages_to_keep": 3, "min_recent_messages_to_keep": 4}, "min_recent_messages_to_keep", "0 to 3"),
+        ({"max_prompt_tokens": 1000, "reserved_response_tokens": 1000}, "reserved_response_tokens", "from 0 to 999"),
+        ({"threshold": 0.4, "low_water": 0.5}, "low_water", "below 0.4"),
+        ({"min_score": 0.6, "include_score": 0.5}, "min_score", "from 0 to 0.5"),
+        ({"budgets.system": 0.5}, "budgets.messages", "at most 1"),
     ],
 )
 def test_values_that_do_not_suit_each_other_are_named(
     tmp_path: Path, flags: dict[str, Any], key: str, allowed: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
-        settings.load(tmp_path, None, {}, flags)
-    assert key in caught.value.message
+        settings.load(tmp_path, None, {}, {f"context.{name}": value for name, value in flags.items()})
+    assert f"context.{key}" in caught.value.message
     assert allowed in caught.value.message
 
 

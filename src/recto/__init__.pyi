@@ -65,7 +65,7 @@ from recto.events import ToolStarted as ToolStarted
 from recto.events import Working as Working
 from recto.sources.source import Tool as Tool
 from recto.tasks.plan import TaskPlan as TaskPlan
-from recto.tasks.report import RunReport as RunReport
+from recto.tasks.run import RunReport as RunReport
 from recto.tasks.run import TaskRun as TaskRun
 from recto.transfer.report import ImportReport as ImportReport
 from recto.window.request import NamedTool as NamedTool

@@ -17,7 +17,7 @@ from recto.chat.message import Message
 from recto.sources.source import Tool
 from recto.sources.tool_definition import ToolChange
 from recto.tasks.plan import TaskPlan
-from recto.tasks.report import RunReport
+from recto.tasks.run import RunReport
 from recto.window.window import Window
 
 T = TypeVar("T")

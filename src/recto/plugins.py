@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any, Literal, TypeVar
 
@@ -91,9 +92,8 @@ def is_plugin(kind: PluginKind, name: str) -> bool:
 
 
 def find_plugin(kind: PluginKind, name: str) -> Plugin:
-    for each in plugins_of(kind):
-        if each.name == name:
-            return each
+    if found := next((each for each in plugins_of(kind) if each.name == name), None):
+        return found
     raise NotFound(f"there is no {kind} {name}, and no package that is installed adds one", name=name)
 
 
@@ -106,14 +106,8 @@ def _is_any() -> bool:
         except OSError:
             continue
         for name in names:
-            if name.endswith((".dist-info", ".egg-info")) and _adds(os.path.join(folder, name, "entry_points.txt")):
-                return True
+            if name.endswith((".dist-info", ".egg-info")):
+                with suppress(OSError), open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:
+                    if MARK in file.read():
+                        return True
     return False
-
-
-def _adds(path: str) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return MARK in file.read()
-    except OSError:
-        return False

@@ -50,8 +50,7 @@ def test_every_key_of_agent_toml_is_read(agents: Agents, yours: Write) -> None:
 
 def test_the_project_overrides_the_user_key_by_key(agents: Agents, yours: Write, theirs: Write) -> None:
     mine = yours(
-        "agent.toml",
-        'model = "a:b"\ndescription = "mine"\n[context]\nthreshold = 0.7\nuse_agent_memory = false\n',
+        "agent.toml", 'model = "a:b"\ndescription = "mine"\n[context]\nthreshold = 0.7\nuse_agent_memory = false\n'
     )
     other = theirs("agent.toml", 'model = "c:d"\n[context]\nlow_water = 0.4\nuse_facts = false\n')
     agents.trust_settings()
@@ -78,7 +77,7 @@ def test_the_project_overrides_the_user_key_by_key(agents: Agents, yours: Write,
         ('context = "hybrid"', "context must be a table: [context]"),
         ('[context]\nuse_facts = "perhaps"', "context.use_facts = 'perhaps' is not allowed; it takes true or false"),
         ("[context]\nuse_facks = true", "did you mean context.use_facts?"),
-        ("[context]\nmax_tokens = 9000", "an agent has no setting context.max_tokens; use context.max_prompt_tokens"),
+        ("[context]\nmax_tokens = 9000", "Unknown setting context.max_tokens. Use context.max_prompt_tokens."),
         ("include = 3", "include must be a table: [include]"),
         ('[include]\n"rule:style" = "sometimes"', "it takes always or manual or agent"),
         ('[include]\n"style" = "always"', "'style' is not the name of a source; write rule:NAME"),

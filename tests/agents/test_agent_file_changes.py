@@ -175,10 +175,7 @@ def test_a_key_that_should_be_a_table_is_reported(agents: Agents, yours: Write) 
         ),
         ('# [context]\n# model = "x:y"\n', 'model = "a:b"\n\n# [context]\n# model = "x:y"\n'),
         ("[context]\nenabled = true\n", 'model = "a:b"\n\n[context]\nenabled = true\n'),
-        (
-            'system_prompt = """\n# model = 3\n"""\n',
-            'system_prompt = """\n# model = 3\n"""\nmodel = "a:b"\n',
-        ),
+        ('system_prompt = """\n# model = 3\n"""\n', 'system_prompt = """\n# model = 3\n"""\nmodel = "a:b"\n'),
     ],
 )
 def test_a_new_setting_goes_before_tables_that_are_commented_out(

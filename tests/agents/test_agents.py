@@ -49,9 +49,6 @@ def test_a_bad_name_says_what_is_allowed(agents: Agents, name: str) -> None:
     with pytest.raises(Invalid, match=r"use letters, digits, _, \. and -, at most 64 characters") as caught:
         agents.read(name)
     assert len(caught.value.message) < 200
-
-
-def test_a_name_may_be_as_long_as_is_allowed(agents: Agents) -> None:
     with pytest.raises(NotFound):
         agents.read("x" * 64)
 

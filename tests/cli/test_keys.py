@@ -149,7 +149,7 @@ def test_a_broken_file_is_told_and_left_alone(run: Run, home: Path) -> None:
     home.mkdir()
     for broken in ("{", "[1]", '{"OPENAI_API_KEY": 7}'):
         (home / "keys.json").write_text(broken)
-        assert "mend or delete it" in failure(run("keys", "set", "openai", input=KEY))
+        assert "Fix or delete it." in failure(run("keys", "set", "openai", input=KEY))
         with pytest.raises(Invalid):
             KeyStore(home).places()
         assert (home / "keys.json").read_text() == broken

@@ -8,8 +8,8 @@ from tests.cli.conftest import Run, failure, one
 from tests.conftest import Open, Script
 
 from recto.errors import Invalid
-from recto.settings.names import HINTS
 from recto.settings.settings import conversation_key, load, own_key, specs
+from recto.settings.spec import HINTS
 
 
 @pytest.mark.parametrize(

@@ -84,12 +84,14 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[Made]:
-    """Makes Servers on one home, and closes them at the end."""
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+    """Makes Servers on one home, and closes them at the end. None of them is given up because the machine is busy."""
+    for limit in ("server_connection.PING_TIMEOUT_S", "server_connection.REFRESH_TIMEOUT_S", "servers.REFRESH_WAIT_S"):
+        monkeypatch.setattr(f"recto.mcp.{limit}", 600.0)
     all: list[McpServers] = []
 
-    def make(environment: dict[str, str] | None = None, *, start_s: float = 60.0) -> McpServers:
-        servers = McpServers(tmp_path / "home", os.environ | (environment or {}), timeout_s=60.0, start_s=start_s)
+    def make(environment: dict[str, str] | None = None, *, start_s: float = 600.0) -> McpServers:
+        servers = McpServers(tmp_path / "home", os.environ | (environment or {}), timeout_s=600.0, start_s=start_s)
         all.append(servers)
         return servers
 

@@ -5,6 +5,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.mcp.conftest import Made, is_alive, odd, tools_of, until
@@ -77,35 +78,29 @@ async def test_a_server_that_always_exits_is_restarted_less_and_less_often(
     assert "it can start again in " in told
 
 
-def test_the_delay_between_two_starts_doubles_up_to_a_minute() -> None:
-    assert [server_connection._retry_delay_s(tries) for tries in (1, 2, 3, 6, 7, 8, 1_000)] == [1, 2, 4, 32, 60, 60, 60]
-
-
-async def test_a_server_that_hangs_is_stopped_and_started_again(
+async def test_a_server_that_hangs_is_started_again_before_the_time_of_the_next_call_begins(
     made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_connection, "PING_TIMEOUT_S", 0.3)
-    servers, file = made(), tmp_path / "hangs"
-    tools = await tools_of(servers, odd(timeout_s=0.5))
+    monkeypatch.setattr(server_connection, "PING_TIMEOUT_S", 0.1)
+    servers, began = made(), list[int | None]()
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(asyncio, name)
+
+        def timeout(self, after: float) -> asyncio.Timeout:
+            began.append(servers.statuses()[0].pid)
+            return asyncio.timeout(after)
+
+    tools, hasty = await tools_of(servers, odd()), await tools_of(servers, odd(timeout_s=0.1))
     pid = int((await tools["pid"].call({})).text)
-    box = Toolbox([*tools.values()])
-    ran = await box.run(ToolCall("1", "odd__hang", f'{{"path": "{file}"}}'))
-    assert (ran.result.text, ran.result.is_error) == ("no result within 0.5 s", True)
-    again = await tools["pid"].call({})
-    assert int(again.text) != pid
+    monkeypatch.setattr(server_connection, "asyncio", Watched())
+    ran = await Toolbox([*hasty.values()]).run(ToolCall("1", "odd__hang", f'{{"path": "{tmp_path / "hangs"}"}}'))
+    assert (ran.result.text, ran.result.is_error) == ("no result within 0.1 s", True)
+    again = int((await tools["pid"].call({})).text)
+    assert again != pid
     assert not is_alive(pid)
-
-
-async def test_the_timeout_of_a_call_begins_when_it_is_sent(
-    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server_connection, "PING_TIMEOUT_S", 2.0)
-    tools = await tools_of(made(), odd(timeout_s=1.0))
-    box = Toolbox([*tools.values()])
-    ran = await box.run(ToolCall("1", "odd__hang", f'{{"path": "{tmp_path / "hangs"}"}}'))
-    assert ran.result.text == "no result within 1 s"
-    again = await box.run(ToolCall("2", "odd__pid", "{}"))
-    assert not again.result.is_error
+    assert began == [pid, again]
 
 
 async def test_a_server_that_still_answers_after_a_cancelled_call_stays(tools: Tools) -> None:

@@ -51,9 +51,7 @@ def test_the_lines_are_the_same_whatever_the_chunks(lines: list[bytes], cuts: li
     assert fed(*chunks) == lines
 
 
-def test_the_ends_of_a_long_line_are_kept_and_the_next_lines_are_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_ends_of_a_long_line_are_kept_and_the_next_lines_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transports, "MAX_MESSAGE_BYTES", 10)
     long = LongLine(b"x" * 6, b"x" * 6 + b"y" * 6, 12)
     assert fed(b"short\n", b"x" * 6, b"y" * 6, b"\nmore\n") == [b"short", long, b"more"]
@@ -79,8 +77,8 @@ def test_a_cancelled_start_leaves_no_process(tmp_path: Path) -> None:
     code = f"import os, time; open({str(file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
 
     async def give_up() -> None:
-        starting = transports._start_process(ServerTarget("x", command=sys.executable, args=("-S", "-c", code)), {})
-        task = asyncio.create_task(transports._complete_start(starting))
+        target = ServerTarget("x", command=sys.executable, args=("-S", "-c", code))
+        task = asyncio.create_task(transports._start_process(target, {}))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -190,12 +190,7 @@ def test_a_name_with_spaces_is_imported_in_quotation_marks(project: Path, put: P
     for name in ("house rules.md", "old style.txt", "docs/my notes.md"):
         put(f"repo/app/web/{name}", f"text of {name}")
     found = MemoryFiles().of_project(project)
-    assert [file.name for file in found.files] == [
-        "AGENTS.md",
-        "house rules.md",
-        "old style.txt",
-        "docs/my notes.md",
-    ]
+    assert [file.name for file in found.files] == ["AGENTS.md", "house rules.md", "old style.txt", "docs/my notes.md"]
     assert found.notes == (
         "the memory file nowhere at all.md, which AGENTS.md imports, is not read: it does not exist",
     )

@@ -9,10 +9,10 @@ from recto.tasks.plan import LONGEST_PLAN, LONGEST_STEP, MOST_STEPS, plan_from
 
 
 def test_a_plan_is_read_as_it_is_given() -> None:
-    change = plan_from({"steps": [{"text": "read", "status": "done", "files": ["a.md"]}, {"text": "write"}]})
-    assert change.plan.text == "[x] 1. read (a.md)\n[ ] 2. write"
-    assert change.plan.in_words == "1 of 2 steps done, 1 pending"
-    assert not change.notes
+    plan, notes = plan_from({"steps": [{"text": "read", "status": "done", "files": ["a.md"]}, {"text": "write"}]})
+    assert plan.text == "[x] 1. read (a.md)\n[ ] 2. write"
+    assert plan.in_words == "1 of 2 steps done, 1 pending"
+    assert not notes
 
 
 def test_a_plan_of_very_many_steps_is_refused() -> None:
@@ -21,15 +21,15 @@ def test_a_plan_of_very_many_steps_is_refused() -> None:
 
 
 def test_a_very_long_step_is_cut_and_told() -> None:
-    change = plan_from({"steps": [{"text": "x" * 100_000, "status": "pending"}]})
-    assert len(change.plan.steps[0].text) == LONGEST_STEP
-    assert change.notes == ("the text of a step has at most 300 characters: what is longer was cut",)
+    plan, notes = plan_from({"steps": [{"text": "x" * 100_000, "status": "pending"}]})
+    assert len(plan.steps[0].text) == LONGEST_STEP
+    assert notes == ("the text of a step has at most 300 characters: what is longer was cut",)
 
 
 def test_control_characters_and_line_breaks_become_spaces_and_are_told() -> None:
-    change = plan_from({"steps": [{"text": "read\x1b[2J the\nnote\x00", "status": "active"}]})
-    assert change.plan.steps[0].text == "read [2J the note\N{REPLACEMENT CHARACTER}"
-    assert change.notes == ("line breaks and control characters were replaced by spaces",)
+    plan, notes = plan_from({"steps": [{"text": "read\x1b[2J the\nnote\x00", "status": "active"}]})
+    assert plan.steps[0].text == "read [2J the note\N{REPLACEMENT CHARACTER}"
+    assert notes == ("line breaks and control characters were replaced by spaces",)
 
 
 def test_a_plan_that_is_too_long_as_a_whole_is_refused() -> None:
@@ -66,7 +66,7 @@ anything = st.recursive(
 @given(st.dictionaries(st.sampled_from(["steps", "outcome", "because"]), anything, max_size=3))
 def test_whatever_a_model_gives_is_a_bounded_plan_or_a_sentence(arguments: dict[str, object]) -> None:
     try:
-        plan = plan_from(arguments).plan
+        plan = plan_from(arguments)[0]
     except RectoError:
         return
     assert len(plan.steps) <= MOST_STEPS

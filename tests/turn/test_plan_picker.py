@@ -70,7 +70,7 @@ def requests(opened: Desk, talk: Talk) -> list[Sent]:
 
 def plan_of(calls: Iterable[tuple[str, str]], before: TaskPlan) -> TaskPlan:
     """The plan after these calls, each with its arguments."""
-    told = [plan_from(json.loads(arguments)).plan for name, arguments in calls if name == "update_plan"]
+    told = [plan_from(json.loads(arguments))[0] for name, arguments in calls if name == "update_plan"]
     return told[-1] if told else before
 
 

@@ -29,7 +29,7 @@ from recto.errors import Invalid
 from recto.settings import settings as configuration
 from recto.settings.settings import Settings
 from recto.sources.server_config import ServerConfig
-from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, Include, Reference, Rule, SourceId, TextSource
+from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, Reference, Rule, SourceId, TextSource
 
 
 class Agent(Struct, frozen=True):
@@ -54,16 +54,15 @@ class Agent(Struct, frozen=True):
     """Which file sets a key: `model`, `system_prompt`, `context.strategy`, …"""
 
     @property
-    def enabled_texts(self) -> Iterator[Rule | Reference]:
-        """The enabled rules and references."""
-        return (source for source in self._texts if source.enabled)
-
-    def find(self, id: SourceId) -> Rule | Reference | None:
-        return next((source for source in self._texts if source.id == id), None)
+    def texts(self) -> tuple[Rule | Reference, ...]:
+        return (*self.rules, *self.references)
 
     @property
-    def _texts(self) -> tuple[Rule | Reference, ...]:
-        return (*self.rules, *self.references)
+    def enabled_texts(self) -> Iterator[Rule | Reference]:
+        return (source for source in self.texts if source.enabled)
+
+    def find(self, id: SourceId) -> Rule | Reference | None:
+        return next((source for source in self.texts if source.id == id), None)
 
     def server(self, name: str) -> ServerConfig | None:
         return next((server for server in self.servers if server.name == name), None)
@@ -89,27 +88,33 @@ def with_conversation_settings(
 def without_conflicts(settings: Settings, agent: Agent) -> Agent:
     """The agent without the settings that conflict with these or with each other, and a note for each."""
     own, notes = _own_settings(settings, agent), list[str]()
+
+    def removal_helps(key: str, named: object) -> bool:
+        rest = _conflict(settings, agent, {name: value for name, value in own.items() if name != key})
+        return rest is None or rest.data.get("key") != named
+
     while own and (error := _conflict(settings, agent, own)):
-        key = _culprit(settings, agent, own, error)
+        # best the setting that the error names; where that does not help, one that it conflicts with
+        named = error.data.get("key")
+        ordered = sorted(own, key=lambda key: key != named)
+        key = next((key for key in ordered if removal_helps(key, named)), ordered[0])
         notes.append(_describe(settings, agent, own, key, error))
-        own = _without(own, key)
+        del own[key]
     if not notes:
         return agent
     left = {key: value for key, value in agent.context.items() if key in own or settings.origin(key) == "option"}
     return replace(agent, context=left, notes=(*agent.notes, *notes))
 
 
-def with_agent_settings(settings: Settings, agent: Agent) -> Settings:
-    """The settings with the agent's on top. Options still win. Raises Invalid where they conflict."""
-    return _merge(settings, agent, _own_settings(settings, agent))
+def with_agent_settings(settings: Settings, agent: Agent, own: Mapping[str, Any] | None = None) -> Settings:
+    """The settings with the agent's on top (`own`: these of them). Options still win. Raises Invalid where they
+    conflict."""
+    own = _own_settings(settings, agent) if own is None else own
+    return configuration.changed(settings, own, {key: _origin(agent, key) for key in own})
 
 
 def _own_settings(settings: Settings, agent: Agent) -> dict[str, Any]:
     return {key: value for key, value in agent.context.items() if settings.origin(key) != "option"}
-
-
-def _merge(settings: Settings, agent: Agent, own: Mapping[str, Any]) -> Settings:
-    return configuration.changed(settings, own, {key: _origin(agent, key) for key in own})
 
 
 def _origin(agent: Agent, key: str) -> str:
@@ -118,39 +123,21 @@ def _origin(agent: Agent, key: str) -> str:
 
 def _conflict(settings: Settings, agent: Agent, own: Mapping[str, Any]) -> Invalid | None:
     try:
-        _merge(settings, agent, own)
+        with_agent_settings(settings, agent, own)
     except Invalid as error:
         return error
     return None
-
-
-def _culprit(settings: Settings, agent: Agent, own: Mapping[str, Any], error: Invalid) -> str:
-    """The setting of the agent whose removal resolves this error.
-
-    Prefers the one that the error names; where that does not help, one that it conflicts with.
-    """
-    named = error.data.get("key")
-    ordered = sorted(own, key=lambda key: key != named)
-    for key in ordered:
-        rest = _conflict(settings, agent, _without(own, key))
-        if rest is None or rest.data.get("key") != named:
-            return key
-    return ordered[0]
 
 
 def _describe(settings: Settings, agent: Agent, own: Mapping[str, Any], key: str, error: Invalid) -> str:
     named = error.data.get("key")
     if key == named or not isinstance(named, str):
         return f"{error.message}; it is ignored"
-    value, origin = (
-        (own[named], _origin(agent, named)) if named in own else (settings.get(named), settings.origin(named))
-    )
+    is_own = named in own
+    origin = _origin(agent, named) if is_own else settings.origin(named)
     set_by = "the default" if origin == "default" else f"set by {origin}"
+    value = own[named] if is_own else settings.get(named)
     return f"{_origin(agent, key)}: {key} = {own[key]!r} conflicts with {named} = {value!r} ({set_by}); it is ignored"
-
-
-def _without(own: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in own.items() if name != key}
 
 
 # -- layers
@@ -160,13 +147,10 @@ _MAX_NOTE_CHARS = 800
 
 
 class AgentLayer(Struct, frozen=True):
-    """What one place says: the user's home, or the project."""
-
     file: AgentFile = EMPTY_FILE
     mcp_file: AgentFile = EMPTY_FILE
     """The .mcp.json of the place, which applies to all agents."""
     prompt: str | None = None
-    """The content of its system_prompt_file."""
     rules: tuple[SourceFile, ...] = ()
     references: tuple[SourceFile, ...] = ()
     notes: tuple[str, ...] = ()
@@ -174,7 +158,11 @@ class AgentLayer(Struct, frozen=True):
 
 def merge_layers(name: str, layers: Sequence[AgentLayer]) -> Agent:
     """Merges layers into an agent; later layers override earlier ones."""
-    notes = [note for layer in layers for note in _layer_notes(layer)]
+    notes: list[str] = []
+    for layer in layers:
+        parts: list[AgentFile | AgentLayer | SourceFile] = [layer.file, layer.mcp_file, layer]
+        parts += (*layer.rules, *layer.references)
+        notes += (note for part in parts for note in part.notes)
     values, origins = _merge_values(layers)
     rules = _merge_sources(Rule, [layer.rules for layer in layers], notes)
     references = _merge_sources(Reference, [layer.references for layer in layers], notes)
@@ -197,11 +185,6 @@ def merge_layers(name: str, layers: Sequence[AgentLayer]) -> Agent:
         tuple(Path(layer.file.path) for layer in layers if layer.file.path),
         origins,
     )
-
-
-def _layer_notes(layer: AgentLayer) -> Iterable[str]:
-    source_notes = (note for file in (*layer.rules, *layer.references) for note in file.notes)
-    return (*layer.file.notes, *layer.mcp_file.notes, *layer.notes, *source_notes)
 
 
 def _shorten(note: str) -> str:
@@ -253,30 +236,22 @@ def _apply_include(
     """Applies the include modes of an agent.toml to sources; `texts` are rules and references by kind and key."""
     for key, include in file.include.items():
         id = parse_include_key(key, {BUILT_IN_SERVER, *servers})
-        if id.kind == "tool":
-            known = _include_tool(id, include, servers)
-        else:
-            own, name = texts[id.kind], name_key(id.name)
+        own, name = texts.get(id.kind, {}), name_key(id.name)
+        is_built_in, wanted = id.server == BUILT_IN_SERVER, id.name
+        if id.kind != "tool":
             known = [source.name for source in own.values()]
             if name in own:
                 own[name] = replace(own[name], include=include)
                 continue
-        if known is not None:
-            near = get_close_matches(id.name if id.server in ("", BUILT_IN_SERVER) else id.server, known, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            notes.append(f"{file.path}: include: there is no {key}{hint}")
-
-
-def _include_tool(id: SourceId, include: Include, servers: dict[str, ServerConfig]) -> list[str] | None:
-    """Returns None on success, else the names that exist."""
-    if id.server != BUILT_IN_SERVER and id.server not in servers:
-        return list(servers)
-    if id.server == BUILT_IN_SERVER and id.name and id.name not in BUILT_IN_TOOLS:
-        return [*BUILT_IN_TOOLS, *servers]
-    server = servers.get(id.server) or ServerConfig(id.server)
-    if id.name:
-        tool = replace(server.tool(id.name), include=include)
-        servers[id.server] = replace(server, tools={**server.tools, id.name: tool})
-    else:
-        servers[id.server] = replace(server, include=include)
-    return None
+        elif is_built_in and id.name and id.name not in BUILT_IN_TOOLS:
+            known = [*BUILT_IN_TOOLS, *servers]
+        elif is_built_in or id.server in servers:
+            server = servers.get(id.server) or ServerConfig(id.server)
+            tools = {**server.tools, id.name: replace(server.tool(id.name), include=include)} if id.name else None
+            servers[id.server] = replace(server, include=include) if tools is None else replace(server, tools=tools)
+            continue
+        else:
+            known, wanted = list(servers), id.server
+        near = get_close_matches(wanted, known, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        notes.append(f"{file.path}: include: there is no {key}{hint}")

@@ -8,22 +8,21 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
-from recto.agents.server_table import ServerTable, read_server_tables
+from recto.agents.server_table import ServerTable, read_server_tables, typed
 from recto.base import toml_file
 from recto.base.text import clean, closest_key
 from recto.errors import Invalid
 from recto.settings import settings
-from recto.settings.names import hint
-from recto.settings.spec import Spec
+from recto.settings.spec import Spec, hint
 from recto.sources.source import INCLUDES, MAX_PRIORITY, Include, SourceId, TextSource
-from recto.vault.decoding import decode_text
+from recto.vault.decoding import decoded
 from recto.vault.document import Document, note_name, parse_note
 from recto.vault.links import front_matter
 
@@ -60,14 +59,12 @@ class AgentFile(Struct, frozen=True):
 
 
 EMPTY_FILE = AgentFile()
-"""Stands for a file that does not exist."""
 
 
 # -- settings
 
 
 def agent_specs() -> Iterator[Spec]:
-    """Every setting of an agent, except its sources."""
     yield from AGENT_SPECS
     yield from (spec for spec in settings.specs() if spec.key.startswith("context."))
 
@@ -78,6 +75,8 @@ def agent_spec(key: str, where: str) -> Spec:
     full = STRATEGY_KEY if key == "strategy" else key
     if full in known:
         return known[full]
+    if key not in CHANGED_ELSEWHERE and (own := hint(key)) in known:
+        raise Invalid(f"{where}: Unknown setting {key}. Use {own}.", key=key)
     names = {name: spec.key for name, spec in known.items()}
     raise Invalid(f"{where}: an agent has no setting {key}{_hint(key, names)}", key=key)
 
@@ -87,8 +86,6 @@ def _hint(key: str, known: dict[str, str]) -> str:
     tables = {name: name for name in (TABLES if table not in TABLES else ())}
     if key in CHANGED_ELSEWHERE:
         return f"; {CHANGED_ELSEWHERE[key]}"
-    if (own := hint(key)) in known:
-        return f"; use {own}"
     if near := closest_key(key, known | {"strategy": "strategy"} | tables):
         return f"; did you mean {near}?"
     if table in CHANGED_ELSEWHERE:
@@ -108,12 +105,9 @@ def parse_agent_setting(key: str, value: Any, where: str) -> tuple[str, Any]:
 
 def read_agent_file(path: str, raw: bytes | str, *, is_yours: bool) -> AgentFile:
     """`raw` is the content of the file, or a sentence that says why it cannot be read."""
-    try:
-        data = tomllib.loads(_decode(path, raw))
-    except Invalid as why:
-        return AgentFile(path, notes=(why.message,))
-    except (ValueError, RecursionError) as why:
-        return AgentFile(path, notes=(f"{path} is not valid TOML: {why}",))
+    data, problem = _parsed(path, raw, "TOML", tomllib.loads)
+    if problem:
+        return AgentFile(path, notes=(problem,))
     notes: list[str] = []
     values = _read_values(path, data, notes)
     include = _read_include(path, data.get("include", {}), notes)
@@ -122,23 +116,22 @@ def read_agent_file(path: str, raw: bytes | str, *, is_yours: bool) -> AgentFile
 
 
 def read_mcp_file(path: str, raw: bytes | str, *, is_yours: bool) -> AgentFile:
-    """Reads a .mcp.json file, which holds servers only."""
-    try:
-        data = json.loads(_decode(path, raw))
-    except Invalid as why:
-        return AgentFile(path, notes=(why.message,))
-    except (ValueError, RecursionError) as why:
-        return AgentFile(path, notes=(f"{path} is not valid JSON: {why}",))
-    if not isinstance(data, dict) or "mcpServers" not in data:
-        return AgentFile(path, notes=(f'{path} has no servers; write {{"mcpServers": {{NAME: {{…}}}}}}',))
+    data, problem = _parsed(path, raw, "JSON", json.loads)
+    if not problem and (not isinstance(data, dict) or "mcpServers" not in data):
+        problem = f'{path} has no servers; write {{"mcpServers": {{NAME: {{…}}}}}}'
+    if problem:
+        return AgentFile(path, notes=(problem,))
     servers, notes = read_server_tables(data["mcpServers"], path, is_yours=is_yours, strict=False)
     return AgentFile(path, servers=servers, notes=notes)
 
 
-def _decode(path: str, raw: bytes | str) -> str:
-    if isinstance(raw, str):
-        raise Invalid(raw)
-    return decode_text(raw, path)
+def _parsed(path: str, raw: bytes | str, form: str, parse: Callable[[str], Any]) -> tuple[Any, str]:
+    """The data of a file, and the problem where it cannot be read."""
+    text, problem = decoded(path, raw)
+    try:
+        return (None, problem) if problem else (parse(text), "")
+    except (ValueError, RecursionError) as why:
+        return None, f"{path} is not valid {form}: {why}"
 
 
 def _read_values(path: str, data: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
@@ -204,22 +197,18 @@ _TABLE_HEADER = re.compile(r"^(?:#[ \t]*)?\[", re.MULTILINE)
 
 def with_setting(text: str, path: Path, key: str, value: Any) -> str:
     """Returns the text with a setting changed. Raises Invalid with the allowed values."""
-    key, typed = parse_agent_setting(key, value, str(path))
+    key, typed_value = parse_agent_setting(key, value, str(path))
     data = _parse_toml(text, path)
-    name = _name_in_file(key, data)
+    short, table = _SHORT_NAMES.get(key, ""), data.get("context")
+    # under the name that the file has; the long one where it has both
+    has_long = isinstance(table, dict) and key.removeprefix("context.") in table
+    name = short if short in data and not has_long else key
     if key in PROMPT_KEYS:
         # the two keys set the same thing, so the other one goes
         text = _remove(text, path, PROMPT_KEYS[1 - PROMPT_KEYS.index(key)])
         data = _parse_toml(text, path)
-    in_place = _insert_in_place(text, data, name, typed) if name not in data and "." not in name else None
-    return in_place or toml_file.with_value(text, path, name.split("."), typed)
-
-
-def _name_in_file(key: str, data: dict[str, Any]) -> str:
-    """The name under which the file has the setting; the long one where it has both."""
-    short, table = _SHORT_NAMES.get(key), data.get("context")
-    has_long = isinstance(table, dict) and key.removeprefix("context.") in table
-    return short if short in data and short and not has_long else key
+    in_place = _insert_in_place(text, data, name, typed_value) if name not in data and "." not in name else None
+    return in_place or toml_file.with_value(text, path, name.split("."), typed_value)
 
 
 def _insert_in_place(text: str, data: dict[str, Any], name: str, value: Any) -> str | None:
@@ -245,11 +234,10 @@ def _insert_in_place(text: str, data: dict[str, Any], name: str, value: Any) -> 
 
 def without_setting(text: str, path: Path, key: str) -> str | None:
     """Returns the text without a setting; None when the file does not set it."""
-    changed = None
+    changed = text
     for name in filter(None, (key, _SHORT_NAMES.get(key))):
-        shorter = toml_file.without(text if changed is None else changed, path, name.split("."))
-        changed = shorter if shorter is not None else changed
-    return changed
+        changed = _remove(changed, path, *name.split("."))
+    return changed if changed != text else None
 
 
 def with_include(text: str, path: Path, id: SourceId, include: Include, servers: Collection[str]) -> str:
@@ -257,11 +245,20 @@ def with_include(text: str, path: Path, id: SourceId, include: Include, servers:
 
     An `id` without a name means a whole server.
     """
+
+    def is_same(key: str) -> bool:
+        try:
+            other = parse_include_key(key, servers)
+        except Invalid:
+            return False
+        is_named_alike = other.kind == id.kind and name_key(other.name) == name_key(id.name)
+        return other == id if id.kind == "tool" else is_named_alike
+
     table = _parse_toml(text, path).get("include")
-    keys = [key for key in table if _is_same_source(key, id, servers)] if isinstance(table, dict) else []
-    for duplicate in keys[1:]:
+    first, *more = [*filter(is_same, table if isinstance(table, dict) else ()), str(id).rstrip("/")]
+    for duplicate in more[:-1]:
         text = _remove(text, path, "include", duplicate)
-    return toml_file.with_value(text, path, ["include", keys[0] if keys else str(id).rstrip("/")], include)
+    return toml_file.with_value(text, path, ["include", first], include)
 
 
 def parse_include_key(key: str, servers: Collection[str]) -> SourceId:
@@ -269,16 +266,6 @@ def parse_include_key(key: str, servers: Collection[str]) -> SourceId:
     id = SourceId.parse(key)
     name = key.partition(":")[2]
     return SourceId("tool", "", name) if id.kind == "tool" and name in servers else id
-
-
-def _is_same_source(key: str, id: SourceId, servers: Collection[str]) -> bool:
-    try:
-        other = parse_include_key(key, servers)
-    except Invalid:
-        return False
-    if id.kind == "tool":
-        return other == id
-    return other.kind == id.kind and name_key(other.name) == name_key(id.name)
 
 
 def _remove(text: str, path: Path, *keys: str) -> str:
@@ -295,7 +282,12 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
 
 # -- files of rules/ and references/
 
-FRONT_MATTER_KEYS = ("description", "include", "priority", "enabled")
+FRONT_MATTER_KEYS: dict[str, tuple[Any, str]] = {
+    "description": (str, "a text"),
+    "include": (Include, " or ".join(INCLUDES)),
+    "priority": (Annotated[int, Meta(ge=0, le=MAX_PRIORITY)], f"a whole number from 0 to {MAX_PRIORITY}"),
+    "enabled": (bool, "true or false"),
+}
 _MAX_DESCRIPTION_CHARS = 2000
 
 
@@ -308,15 +300,12 @@ class SourceFile(Struct, frozen=True):
 
 def read_source_file(kind: type[TextSource], path: str, raw: bytes | str) -> SourceFile:
     """`raw` is the content of the file, or a sentence that says why it cannot be read."""
-    if isinstance(raw, str):
-        return SourceFile(None, (raw,))
     name = source_name(path)
-    if not name or not name.isprintable():
-        return SourceFile(None, (f"{clean(path)[0]!r} has a name that cannot be printed and is ignored",))
-    try:
-        text = decode_text(raw, path)
-    except Invalid as why:
-        return SourceFile(None, (why.message,))
+    text, problem = decoded(path, raw)
+    if not isinstance(raw, str) and (not name or not name.isprintable()):
+        problem = f"{clean(path)[0]!r} has a name that cannot be printed and is ignored"
+    if problem:
+        return SourceFile(None, (problem,))
     properties, body, notes = _split(path, text)
     values = dict(_read_properties(path, properties, notes))
     if not body:
@@ -335,7 +324,6 @@ def name_key(name: str) -> str:
 
 
 def _split(path: str, text: str) -> tuple[Mapping[str, Any], str, list[str]]:
-    """Properties, body and problems of a file."""
     document, front = Document(path, text), front_matter(text)
     properties, start = document.head
     is_odd = start == 0 if front else text.startswith("---")
@@ -350,27 +338,10 @@ def _read_properties(path: str, properties: Mapping[str, Any], notes: list[str])
         if key not in FRONT_MATTER_KEYS:
             near = get_close_matches(key.lower(), FRONT_MATTER_KEYS, 1, 0.8)
             notes += [f"{path}: unknown property {key}; did you mean {near[0]}?"] if near else []
-        elif value is not None and _is_allowed(key, value):
-            yield key, _one_line(value) if key == "description" else value
+        elif value is not None and typed(value, FRONT_MATTER_KEYS[key][0]) is not None:
+            yield key, " ".join(clean(value)[0].split())[:_MAX_DESCRIPTION_CHARS] if key == "description" else value
         elif value is not None:
-            notes.append(f"{path}: {key} = {_repr(value)} is not allowed; it takes {_allowed_values(key)}")
-
-
-def _is_allowed(key: str, value: Any) -> bool:
-    if key == "priority":
-        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_PRIORITY
-    if key == "enabled":
-        return isinstance(value, bool)
-    return isinstance(value, str) and (key == "description" or value in INCLUDES)
-
-
-def _allowed_values(key: str) -> str:
-    numbers = f"a whole number from 0 to {MAX_PRIORITY}"
-    return {"include": " or ".join(INCLUDES), "priority": numbers, "enabled": "true or false"}.get(key, "a text")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(clean(text)[0].split())[:_MAX_DESCRIPTION_CHARS]
+            notes.append(f"{path}: {key} = {_repr(value)} is not allowed; it takes {FRONT_MATTER_KEYS[key][1]}")
 
 
 def _repr(value: Any) -> str:

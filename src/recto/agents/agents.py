@@ -4,8 +4,9 @@ Unchanged files are not read again, and a problem in a file becomes a note inste
 """
 
 import os
+import string
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -32,20 +33,8 @@ from recto.agents.agent_file import (
     with_setting,
     without_setting,
 )
-from recto.agents.agents_folder import (
-    AGENT_FILE,
-    AGENTS_FOLDER,
-    MCP_FILE,
-    NAME_RULE,
-    AgentFiles,
-    AgentsFolder,
-    agent_toml,
-    check_agent_name,
-    is_agent_name,
-    make_agent,
-)
 from recto.base import toml_file
-from recto.base.file_cache import FileCache, FileEntry, stat_file
+from recto.base.file_cache import FileCache, FileEntry, folder_files, stat_file
 from recto.base.home_files import TRUST_FILE, private_home
 from recto.errors import Invalid, NotFound
 from recto.settings import settings as configuration
@@ -53,12 +42,115 @@ from recto.settings.project_access import ProjectAccess, ProjectSetting
 from recto.settings.settings import Settings
 from recto.settings.spec import Spec
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Include, Reference, Rule, SourceId
-from recto.vault.decoding import decode_text
+from recto.vault.decoding import decoded
+
+# -- where agents are
+
+AGENTS_FOLDER, AGENT_FILE, MCP_FILE = "agents", "agent.toml", ".mcp.json"
+MAX_NAME_LENGTH = 64
+_NAME_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_.-")
+NAME_RULE = f"use letters, digits, _, . and -, at most {MAX_NAME_LENGTH} characters"
+# Lines after a # are defaults or examples: uncommented they make a valid file.
+_TOML, _RULE = (Path(__file__).with_name(name) for name in ("new_agent.toml", "new_rule.md"))
+
+
+def is_agent_name(name: str) -> bool:
+    return len(name) <= MAX_NAME_LENGTH and name[:1] not in ("", *"_.-") and _NAME_CHARACTERS.issuperset(name)
+
+
+def check_agent_name(name: str) -> None:
+    if not is_agent_name(name):
+        shown = repr(name if len(name) <= MAX_NAME_LENGTH else f"{name[:MAX_NAME_LENGTH]}…")
+        raise Invalid(f"{shown} is not a valid agent name: {NAME_RULE}", name=name)
+
+
+class AgentsFolder(Struct, frozen=True):
+    """A place with agents: the user's home, or a project. A project may not use files outside of it."""
+
+    folder: Path
+    root: Path
+    is_yours: bool
+
+    def agent_folder(self, name: str) -> Path:
+        return self.folder / AGENTS_FOLDER / name
+
+    def has(self, name: str) -> bool:
+        folder = self.agent_folder(name)
+        try:
+            return folder.is_dir()
+        except OSError as why:
+            raise Invalid(f"cannot read {folder}: {why.strerror}", path=str(folder)) from why
+
+    def names(self) -> list[str]:
+        try:
+            with os.scandir(self.folder / AGENTS_FOLDER) as found:
+                return sorted(item.name for item in found if item.is_dir())
+        except OSError:
+            return []
+
+    def markdown_files(self, folder: Path, notes: list[str]) -> tuple[FileEntry, ...]:
+        """The Markdown files of a folder. A copied project must not show the model files from outside of it."""
+        if self.contains(folder):
+            entries, problem = folder_files(folder, ".md")
+        else:
+            entries, problem = (), f"{folder} points outside the project and is ignored"
+        outside = [entry.path for entry in entries if entry.is_link and not self.contains(entry.path)]
+        notes += [problem] if problem else []
+        notes += [f"{path} points outside the project and is ignored" for path in outside]
+        return tuple(entry for entry in entries if entry.path not in outside)
+
+    def contains(self, path: str | Path) -> bool:
+        if self.is_yours:
+            return True
+        real = Path(os.path.realpath(path))
+        return any(real.is_relative_to(os.path.realpath(base)) for base in (self.root, self.folder))
+
+
+class AgentFiles(Struct, frozen=True):
+    file: FileEntry | None
+    mcp_file: FileEntry | None
+    prompt: FileEntry | None
+    rules: tuple[FileEntry, ...]
+    references: tuple[FileEntry, ...]
+    notes: tuple[str, ...]
+    trust: FileEntry | None = None
+    """The user's file that says which settings of a project are trusted."""
+
+    @property
+    def entries(self) -> tuple[FileEntry, ...]:
+        files = (self.file, self.mcp_file, self.prompt, self.trust)
+        return (*filter(None, files), *self.rules, *self.references)
+
+
+def agent_toml(name: str, model: str = "", description: str = "") -> str:
+    import tomlkit  # only to write a file
+
+    def line(key: str, value: str, example: str) -> str:
+        shown = tomlkit.item(value or example).as_string()
+        return f"{key} = {shown}" if value else f"# {key} = {shown}"
+
+    said = line("description", " ".join(description.split()), "What it is for, in a sentence.")
+    return _TOML.read_text("utf-8").format(name=name, description=said, model=line("model", model, "openai:gpt-4o"))
+
+
+def make_agent(folder: Path, name: str, model: str = "", description: str = "") -> None:
+    """Invalid when there is such a folder already: nothing is overwritten."""
+    try:
+        folder.mkdir(parents=True)
+        for part in ("rules", "references"):
+            (folder / part).mkdir()
+        (folder / "agent.toml").write_text(agent_toml(name, model, description), "utf-8")
+        (folder / "rules" / "example.md").write_bytes(_RULE.read_bytes())
+    except FileExistsError as why:
+        raise Invalid(f"there is an agent {name} already: {folder}", name=name) from why
+    except OSError as why:
+        raise Invalid(f"cannot write {folder}: {why.strerror}", path=str(folder)) from why
+
+
+# -- the agents of a home and a project
 
 
 class AgentSetting(Struct, frozen=True):
-    """A setting as it holds for an agent."""
-
     spec: Spec
     value: Any
     origin: str
@@ -137,21 +229,18 @@ class Agents:
         try:
             return self.read(name)
         except (Invalid, NotFound) as why:
-            cached = self._cached.get(name)
-            agent = cached[1] if cached else Agent(name)
             problem = f"the agent {name} no longer exists" if isinstance(why, NotFound) else why.message
-        return replace(agent, notes=(*agent.notes, f"{problem}: {self._fallback_text(name, bool(cached))}"))
-
-    def _fallback_text(self, name: str, is_cached: bool) -> str:
-        """How the conversation continues, and where the agent should be."""
-        expected = " or ".join(str(place.agent_folder(name)) for place in self.folders)
-        if is_cached:
-            return f"the conversation continues with the agent as it was; its folder should be {expected}"
-        return (
-            f"the conversation continues without its rules, references and tools, and {self._settings.model} answers "
-            f"unless you chose a model for it; its folder should be {expected}; if the agent belongs to another "
-            "project, run Recto there"
-        )
+        expected = "its folder should be " + " or ".join(str(place.agent_folder(name)) for place in self.folders)
+        if cached := self._cached.get(name):
+            agent, told = cached[1], f"the conversation continues with the agent as it was; {expected}"
+        else:
+            agent = Agent(name)
+            told = (
+                "the conversation continues without its rules, references and tools, and "
+                f"{self._settings.model} answers unless you chose a model for it; {expected}; if the agent belongs to "
+                "another project, run Recto there"
+            )
+        return replace(agent, notes=(*agent.notes, f"{problem}: {told}"))
 
     def file_values(self, name: str) -> dict[str, tuple[Any, str]]:
         """The values of its agent.toml files by dotted key, as written, each with the file that sets it."""
@@ -170,11 +259,20 @@ class Agents:
         """All settings of an agent; those that it does not make itself are as the general settings have them."""
         agent = self.read(name)
         below = apply_agent(configuration.load(self.home, self.project), agent)
-        # what does not suit the other settings is written in the file, but not in force
-        said = {key: row for key, row in self.file_values(name).items() if key in agent.context or not _is_context(key)}
+        said = self.file_values(name)
+        for key in [key for key in said if key.startswith("context.") and key not in agent.context]:
+            del said[key]  # what does not suit the other settings is written in the file, but not in force
         own_prompt = any(key in said for key in PROMPT_KEYS)
         general = {spec.key for spec in configuration.specs()} - set(PROMPT_KEYS if own_prompt else ())
-        return [_setting(spec, said, below, general) for spec in agent_specs()]
+        if "model" in said and not said["model"][0]:  # an empty model leaves it to the general settings
+            del said["model"]
+        found = []
+        for spec in agent_specs():
+            default = (
+                (below.get(spec.key), below.origin(spec.key)) if spec.key in general else (spec.default, "default")
+            )
+            found.append(AgentSetting(spec, *said.get(spec.key, default)))
+        return found
 
     def setting(self, name: str, key: str) -> AgentSetting:
         wanted = agent_spec(key, "agent config").key
@@ -189,35 +287,30 @@ class Agents:
     def _list_files(self, place: AgentsFolder, name: str) -> AgentFiles:
         folder, notes = place.agent_folder(name), list[str]()
         file, mcp_file = stat_file(folder / AGENT_FILE), stat_file(place.root / MCP_FILE)
-        prompt = self._prompt_file(place, folder, file, name, notes) if file else None
+        prompt = None
+        if file and (named := self._read_agent_file(place, file, name).values.get("system_prompt_file")):
+            path = folder / os.path.expanduser(named)
+            if (prompt := stat_file(path)) is None:
+                notes.append(f"{file.path}: cannot read the system prompt file {path}: there is no such file")
         rules, references = (place.markdown_files(folder / part, notes) for part in ("rules", "references"))
         trust = None if place.is_yours else stat_file(self.home / TRUST_FILE)
         return AgentFiles(file, mcp_file, prompt, rules, references, tuple(notes), trust)
 
-    def _prompt_file(
-        self, place: AgentsFolder, folder: Path, file: FileEntry, agent: str, notes: list[str]
-    ) -> FileEntry | None:
-        name = self._read_agent_file(place, file, agent).values.get("system_prompt_file")
-        if not name:
-            return None
-        path = folder / os.path.expanduser(name)
-        entry = stat_file(path)
-        if entry is None:
-            notes.append(f"{file.path}: cannot read the system prompt file {path}: there is no such file")
-        return entry
-
     def _read_layer(self, place: AgentsFolder, files: AgentFiles, name: str) -> AgentLayer:
         read = self._file_cache.get
-        notes = list(files.notes)
+        notes, prompt = files.notes, None
+        if files.prompt:
+            text, problem = read(files.prompt, "prompt", decoded)
+            prompt, notes = (text.strip(), notes) if not problem else (None, (*notes, problem))
         parse_mcp_file = partial(read_mcp_file, is_yours=place.is_yours)
         parse_rule, parse_reference = partial(read_source_file, Rule), partial(read_source_file, Reference)
         return AgentLayer(
             file=self._read_agent_file(place, files.file, name) if files.file else EMPTY_FILE,
             mcp_file=read(files.mcp_file, MCP_FILE, parse_mcp_file) if files.mcp_file else EMPTY_FILE,
-            prompt=self._read_prompt(files.prompt, notes) if files.prompt else None,
+            prompt=prompt,
             rules=tuple(read(entry, Rule.kind, parse_rule) for entry in files.rules),
             references=tuple(read(entry, Reference.kind, parse_reference) for entry in files.references),
-            notes=tuple(notes),
+            notes=notes,
         )
 
     def _read_agent_file(self, place: AgentsFolder, entry: FileEntry, name: str) -> AgentFile:
@@ -229,11 +322,6 @@ class Agents:
         refused = {each.key: access.refusal(each) for each in _project_settings(file, place, name, access)}
         values = {key: value for key, value in file.values.items() if not refused[key]}
         return replace(file, values=values, notes=(*file.notes, *filter(None, refused.values())))
-
-    def _read_prompt(self, entry: FileEntry, notes: list[str]) -> str | None:
-        text, problem = self._file_cache.get(entry, "prompt", _parse_prompt)
-        notes += [problem] if problem else []
-        return text
 
     # -- trust in what the project and its agents set
 
@@ -324,23 +412,21 @@ class Agents:
         key = agent_spec(key, f"the agent {name}").key
         for place in reversed(self.folders):
             path = place.agent_folder(name) / AGENT_FILE
-            text = without_setting(toml_file.file_text(path), path, key)
-            if text is not None:
+            if (text := without_setting(toml_file.file_text(path), path, key)) is not None:
                 self._write(path, text)
                 return path
         raise NotFound(f"the agent {name} does not set {key}: there is nothing to unset", key=key)
 
     def _source_file(self, agent: Agent, id: SourceId) -> str:
         """The file that a source comes from. Raises NotFound when the agent has no such source."""
-        noun = id.kind if id.kind != "tool" or _is_built_in(id) else "server"
-        if _is_built_in(id):
-            built_in = agent.server(BUILT_IN_SERVER)
-            files, name = dict.fromkeys(BUILT_IN_TOOLS, built_in.origin if built_in else ""), id.name
+        noun, name = ("server", id.server) if id.kind == "tool" else (id.kind, id.name)
+        servers = {BUILT_IN_SERVER: "", **{server.name: server.origin for server in agent.servers}}
+        if id.kind == "tool" and id.server == BUILT_IN_SERVER and id.name:
+            noun, name, files = "tool", id.name, dict.fromkeys(BUILT_IN_TOOLS, servers[BUILT_IN_SERVER])
         elif id.kind == "tool":
-            files = {BUILT_IN_SERVER: "", **{server.name: server.origin for server in agent.servers}}
-            name = id.server
+            files = servers
         else:
-            files = {source.name: source.path for source in (*agent.rules, *agent.references) if source.kind == id.kind}
+            files = {source.name: source.path for source in agent.texts if source.kind == id.kind}
             name = next((known for known in files if name_key(known) == name_key(id.name)), id.name)
         if name not in files:
             near = get_close_matches(name, files, 1)
@@ -353,40 +439,15 @@ class Agents:
 
         The project's, if it exists, or the source is in the project, or the agent is only there; else the user's.
         """
-        user, project = self.folders[0].agent_folder(name), self.folders[-1].agent_folder(name)
-        is_project_only = self.folders[-1].has(name) and not self.folders[0].has(name)
-        is_project_source = bool(source) and self.scope_of(source) == "project"
-        in_project = os.path.isfile(project / AGENT_FILE) or is_project_only or is_project_source
-        return (project if in_project else user) / AGENT_FILE
-
-
-def _is_context(key: str) -> bool:
-    return key.startswith("context.")
-
-
-def _setting(spec: Spec, said: dict[str, tuple[Any, str]], below: Settings, general: Collection[str]) -> AgentSetting:
-    # an agent's empty model leaves it to the general settings
-    if spec.key in said and not (spec.key == "model" and not said["model"][0]):
-        return AgentSetting(spec, *said[spec.key])
-    if spec.key in general:
-        return AgentSetting(spec, below.get(spec.key), below.origin(spec.key))
-    return AgentSetting(spec, spec.default, "default")
+        yours, last = self.folders[0], self.folders[-1]
+        in_project = (
+            os.path.isfile(last.agent_folder(name) / AGENT_FILE)
+            or (last.has(name) and not yours.has(name))
+            or (bool(source) and self.scope_of(source) == "project")
+        )
+        return (last if in_project else yours).agent_folder(name) / AGENT_FILE
 
 
 def _project_settings(file: AgentFile, place: AgentsFolder, name: str, access: ProjectAccess) -> list[ProjectSetting]:
     folder = place.agent_folder(name)
     return [access.setting(key, value, file.path, folder, name) for key, value in file.values.items()]
-
-
-def _is_built_in(id: SourceId) -> bool:
-    return id.kind == "tool" and id.server == BUILT_IN_SERVER and bool(id.name)
-
-
-def _parse_prompt(path: str, raw: bytes | str) -> tuple[str | None, str]:
-    """The text, and the problem where it cannot be read."""
-    if isinstance(raw, str):
-        return None, raw
-    try:
-        return decode_text(raw, path).strip(), ""
-    except Invalid as why:
-        return None, why.message

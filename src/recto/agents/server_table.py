@@ -1,23 +1,28 @@
 """ServerTable: what one file says about an MCP server, in the `mcpServers` format of other tools; and tables of
 several files merged. A project may tighten what the user allows, never loosen it."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from recto.base.text import clean
 from recto.errors import Invalid
-from recto.sources.server_config import TARGET_FIELDS, ServerConfig, ToolConfig
-from recto.sources.source import APPROVALS, BUILT_IN_SERVER, INCLUDES, Approval
+from recto.sources.server_config import TARGET_FIELDS, ServerConfig
+from recto.sources.source import APPROVALS, BUILT_IN_SERVER, INCLUDES, Approval, Include
 
 SERVER_KEYS = (*TARGET_FIELDS, "type", "disabled", "enabled", "include", "approval", "timeout_s", "tools")
 TOOL_KEYS = ("include", "approval", "enabled")
 MAX_TIMEOUT_S = 3600
-_NAME = re.compile(r"\w[\w. -]{0,63}")
+_PERMISSIONS: dict[str, tuple[Any, str]] = {
+    "include": (Include, " or ".join(INCLUDES)),
+    "approval": (Approval, " or ".join(APPROVALS)),
+    "enabled": (bool, "true or false"),
+    "disabled": (bool, "true or false"),
+    "timeout_s": (Annotated[float, Meta(ge=1, le=MAX_TIMEOUT_S)], f"a number from 1 to {MAX_TIMEOUT_S:,}"),
+}
 _TRANSPORTS = {"stdio": "command", "http": "url", "streamablehttp": "url"}
 # From loose to strict.
 _STRICTNESS: tuple[Approval, ...] = ("allow", "ask", "deny")
@@ -30,11 +35,6 @@ class ServerTable(Struct, frozen=True):
     origin: str
     is_yours: bool
     notes: tuple[str, ...] = ()
-
-    @property
-    def has_target(self) -> bool:
-        """It says how the server is reached, and so replaces what earlier files say about the server."""
-        return bool(self.values.get("command") or self.values.get("url"))
 
 
 # -- reading
@@ -56,14 +56,13 @@ def read_server_tables(
 
 
 def _read_table(name: str, entry: Any, origin: str, is_yours: bool, strict: bool) -> ServerTable:
-    if not _NAME.fullmatch(name) or name != name.strip():
+    is_allowed = len(name) <= 64 and all(each.isalnum() or each in "_. -" for each in name)
+    if not is_allowed or name[:1] in ("", *". -") or name.endswith(" "):
         raise Invalid("use letters, digits, spaces, _, . and - in its name, at most 64 characters")
     if not isinstance(entry, Mapping):
         raise Invalid("it must be a table with a command or a url")
-    notes: list[str] = []
     where = f"{origin}: mcpServers.{name}"
-    if strict:
-        notes += _unknown_keys(entry, SERVER_KEYS, where)
+    notes = _unknown_keys(entry, SERVER_KEYS, where) if strict else []
     values = {**_read_target(name, entry), **_read_permissions(entry, where, notes)}
     if "tools" in entry:
         values["tools"] = _read_tools(entry["tools"], where, notes)
@@ -80,41 +79,29 @@ def _unknown_keys(entry: Mapping[str, Any], known: tuple[str, ...], where: str) 
 
 
 def _read_target(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """How the server is reached. Any problem here is an error: the server would not start as intended."""
-    values: dict[str, Any] = {key: _string(key, entry[key]) for key in ("command", "cwd", "url") if entry.get(key)}
+    """How the server is reached. Any problem here is an error: the server would not start as intended. No error quotes
+    a value, which may be a secret."""
+    values: dict[str, Any] = {key: entry[key] for key in ("command", "cwd", "url") if entry.get(key)}
+    if wrong := next((key for key, value in values.items() if not isinstance(value, str)), None):
+        raise Invalid(f"its {wrong} must be a string")
+    values = {key: clean(value)[0] for key, value in values.items()}
     if "args" in entry:
-        values["args"] = _args(entry["args"])
+        if typed(entry["args"], list[str]) is None:
+            raise Invalid("its args must be a list of strings")
+        values["args"] = tuple(clean(arg)[0] for arg in entry["args"])
     values |= {key: _string_table(key, entry[key]) for key in ("env", "headers") if key in entry}
     targets = [key for key in ("command", "url") if key in values]
     if name == BUILT_IN_SERVER and values:
         raise Invalid(f"{BUILT_IN_SERVER} is the name of the built-in tools; choose another name")
     if len(targets) == 2:
         raise Invalid("it has both a command and a url; remove one of them")
-    _check_type(entry.get("type"), targets)
+    if (kind := entry.get("type")) is not None:
+        needed = _TRANSPORTS.get(str(kind).lower().replace("-", "").replace("_", ""))
+        if needed is None:
+            raise Invalid(f"type = {kind!r} is not allowed; it takes stdio or http (streamable)")
+        if targets and needed not in targets:
+            raise Invalid(f"type = {kind!r} needs a {needed}")
     return values
-
-
-def _check_type(type: Any, targets: Sequence[str]) -> None:
-    if type is None:
-        return
-    needed = _TRANSPORTS.get(str(type).lower().replace("-", "").replace("_", ""))
-    if needed is None:
-        raise Invalid(f"type = {type!r} is not allowed; it takes stdio or http (streamable)")
-    if targets and needed not in targets:
-        raise Invalid(f"type = {type!r} needs a {needed}")
-
-
-def _string(key: str, value: Any) -> str:
-    """Errors here and below do not quote the value: it may be a secret."""
-    if not isinstance(value, str):
-        raise Invalid(f"its {key} must be a string")
-    return clean(value)[0]
-
-
-def _args(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(arg, str) for arg in value):
-        raise Invalid("its args must be a list of strings")
-    return tuple(clean(arg)[0] for arg in value)
 
 
 def _string_table(key: str, value: Any) -> dict[str, str]:
@@ -122,50 +109,36 @@ def _string_table(key: str, value: Any) -> dict[str, str]:
         raise Invalid(f"{key} must be a table of strings by name")
     table: dict[str, str] = {}
     for name, item in value.items():
-        # people write ports as numbers; the environment takes strings
-        text = str(item) if type(item) is int else item
-        if not isinstance(text, str):
+        if typed(item, str | int) is None:  # people write ports as numbers; the environment takes strings
             raise Invalid(f"{key}.{clean(str(name))[0]} must be a string")
-        table[clean(str(name))[0]] = clean(text)[0]
+        table[clean(str(name))[0]] = clean(str(item))[0]
     return table
+
+
+def typed(value: Any, kind: Any) -> Any:
+    """A value from a file as this type, with its limits; None where it is something else."""
+    try:
+        return convert(value, kind)
+    except ValidationError:
+        return None
 
 
 def _read_permissions(entry: Mapping[str, Any], where: str, notes: list[str]) -> dict[str, Any]:
     """What the server or tool may do. A wrong value becomes a note, and the default applies."""
     values: dict[str, Any] = {}
-    for key, allowed in (("include", INCLUDES), ("approval", APPROVALS)):
-        if key in entry and entry[key] in allowed:
-            values[key] = entry[key]
+    for key, (kind, allowed) in _PERMISSIONS.items():
+        if key in entry and (value := typed(entry[key], kind)) is not None:
+            values[key] = value
         elif key in entry:
-            notes.append(_wrong_value(where, key, entry[key], " or ".join(allowed)))
+            notes.append(f"{where}: {key} = {entry[key]!r} is not allowed; it takes {allowed}")
             # a typo must not fall back to an `allow` of the server
             values |= {"approval": "ask"} if key == "approval" else {}
-    values |= _read_enabled(entry, where, notes)
-    if "timeout_s" in entry:
-        values |= _read_timeout(entry["timeout_s"], where, notes)
+    if "disabled" in values:
+        is_disabled = values.pop("disabled")
+        if is_disabled and values.get("enabled"):
+            notes.append(f"{where}: it is both enabled and disabled; it stays disabled")
+        values["enabled"] = not is_disabled and values.get("enabled", True)
     return values
-
-
-def _read_enabled(entry: Mapping[str, Any], where: str, notes: list[str]) -> dict[str, bool]:
-    found = {key: entry[key] for key in ("enabled", "disabled") if key in entry}
-    for key, value in found.items():
-        if not isinstance(value, bool):
-            notes.append(_wrong_value(where, key, value, "true or false"))
-    valid = {key: value for key, value in found.items() if isinstance(value, bool)}
-    if valid.get("disabled") and valid.get("enabled"):
-        notes.append(f"{where}: it is both enabled and disabled; it stays disabled")
-    return {"enabled": not valid.get("disabled", False) and valid.get("enabled", True)} if valid else {}
-
-
-def _read_timeout(value: Any, where: str, notes: list[str]) -> dict[str, float]:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= MAX_TIMEOUT_S:
-        return {"timeout_s": float(value)}
-    notes.append(_wrong_value(where, "timeout_s", value, f"a number from 1 to {MAX_TIMEOUT_S:,}"))
-    return {}
-
-
-def _wrong_value(where: str, key: str, value: Any, allowed: str) -> str:
-    return f"{where}: {key} = {value!r} is not allowed; it takes {allowed}"
 
 
 def _read_tools(data: Any, where: str, notes: list[str]) -> dict[str, dict[str, Any]]:
@@ -192,31 +165,25 @@ def merge_server_table(servers: dict[str, ServerConfig], table: ServerTable, not
     """Merges a table into the servers of earlier files: a table with a target replaces a server, any other
     overrides it key by key."""
     notes += table.notes
-    base = servers.get(table.name)
-    if table.has_target:
+    base, values = servers.get(table.name), table.values
+    if values.get("command") or values.get("url"):
         base = ServerConfig(table.name, origin=table.origin, is_yours=table.is_yours)
     elif base is None and table.name == BUILT_IN_SERVER:
         base = ServerConfig(BUILT_IN_SERVER, origin=table.origin)
     elif base is None:
         notes.append(f"{table.origin}: the server {table.name} is ignored: it has neither a command nor a url")
         return
-    values = table.values if table.is_yours or not base.is_yours else _tighten_server(base, table, notes)
-    servers[table.name] = _override(base, values, table)
-
-
-def _override(base: ServerConfig, values: Mapping[str, Any], table: ServerTable) -> ServerConfig:
-    plain = {key: value for key, value in values.items() if key not in ("env", "headers", "tools")}
-    merged: dict[str, Any] = {key: {**getattr(base, key), **values[key]} for key in ("env", "headers") if key in values}
-    tools = dict(base.tools)
-    for name, tool in values.get("tools", {}).items():
-        tools[name] = replace(tools.get(name, ToolConfig()), **tool)
+    if base.is_yours and not table.is_yours:
+        values = _tighten_server(base, table, notes)
+    changed = {key: value for key, value in values.items() if key != "tools"}
+    changed |= {key: {**getattr(base, key), **values[key]} for key in ("env", "headers") if key in values}
     if any(key in values for key in TARGET_FIELDS) and not table.is_yours:
-        plain |= {"origin": table.origin, "is_yours": False}
-    return replace(base, **plain, **merged, tools=tools)
+        changed |= {"origin": table.origin, "is_yours": False}
+    tools = {name: replace(base.tool(name), **tool) for name, tool in values.get("tools", {}).items()}
+    servers[table.name] = replace(base, **changed, tools={**base.tools, **tools})
 
 
 def _tighten_server(base: ServerConfig, table: ServerTable, notes: list[str]) -> dict[str, Any]:
-    """The values that a project may set on a server of the user."""
     where = f"{table.origin}: mcpServers.{table.name}"
     values = _tighten(table.values, base.approval or "ask", base.enabled, where, notes)
     if "tools" in values:

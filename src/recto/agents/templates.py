@@ -4,7 +4,6 @@ project."""
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template as Pattern
-from typing import Any
 
 from msgspec import Struct
 
@@ -27,7 +26,6 @@ class Template(Struct, frozen=True):
     """Empty for a template of a project, which does not decide who receives the user's words."""
     defaults: Mapping[str, str] = {}
     note: str = ""
-    """What of the file is ignored."""
 
     @property
     def variables(self) -> list[str]:
@@ -82,18 +80,16 @@ def _read(name: str, path: Path, *, is_users: bool) -> Template:
     text = document.text[document.parsed.body_start :].strip()
     if not Pattern(text).is_valid():
         raise Invalid(f"the template {name} has a lone $: write $$ for a dollar sign", path=str(path))
-    defaults = said.get("defaults")
+    defaults, values = (
+        said.get("defaults"),
+        {key: str(value).strip() for key, value in said.items() if value is not None},
+    )
     return Template(
         name,
         text,
-        _text(said, "description"),
-        _text(said, "system"),
-        _text(said, "model") if is_users else "",
+        values.get("description", ""),
+        values.get("system", ""),
+        values.get("model", "") if is_users else "",
         {str(key): str(value) for key, value in defaults.items()} if isinstance(defaults, dict) else {},
         "" if is_users or "model" not in said else f"the template {name} is the project's: its model is ignored",
     )
-
-
-def _text(said: Mapping[str, Any], key: str) -> str:
-    value = said.get(key)
-    return "" if value is None else str(value).strip()

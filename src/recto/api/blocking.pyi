@@ -45,8 +45,7 @@ from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
 from recto.store.trash import PruneOptions, PruneReport
 from recto.store.waiting import WaitingMessage
-from recto.tasks.report import RunReport
-from recto.tasks.run import TaskRun
+from recto.tasks.run import RunReport, TaskRun
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession

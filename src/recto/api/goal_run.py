@@ -24,8 +24,7 @@ from recto.chat.blocks import unique_references
 from recto.engine import Engine
 from recto.errors import Invalid, RectoError, SpendLimit
 from recto.events import Event, Noticed, PlanChanged, RunEnded
-from recto.tasks.report import RunReport
-from recto.tasks.run import DEFAULT_STEPS, PAGE, FileUse, RunStatus, StoredRun, TaskRun, read_run, run_entry
+from recto.tasks.run import DEFAULT_STEPS, PAGE, FileUse, RunReport, RunStatus, StoredRun, TaskRun, read_run, run_entry
 from recto.turn.context import CallOptions
 from recto.turn.emitting import Emit
 from recto.turn.session import ChatSession

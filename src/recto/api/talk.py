@@ -38,8 +38,7 @@ from recto.settings import settings as configuration
 from recto.sources.memory_files import add_note
 from recto.sources.overrides import SourceStatus
 from recto.store.waiting import WaitingMessage
-from recto.tasks.report import RunReport
-from recto.tasks.run import StoredRun, TaskRun, read_run
+from recto.tasks.run import RunReport, StoredRun, TaskRun, read_run
 from recto.turn.context import STRATEGY, CallOptions
 from recto.turn.emitting import Emit, events_of, log_event
 from recto.turn.messages import AnswerAgain, Given, TurnStart, edited_message, queue_message, user_message

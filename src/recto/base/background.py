@@ -1,16 +1,15 @@
-"""Background work, which stands back from turns. Nothing here knows the purpose of the work it runs.
+"""Background work, which lets turns go first. Nothing here knows the purpose of the work it runs.
 
 A turn at work is known to the whole process. Background work waits for it between two pieces, and a piece that can be
 stopped is stopped when a turn begins.
 """
 
-import contextlib
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 log = logging.getLogger(__name__)
 
@@ -20,12 +19,11 @@ M_ARENA_MAX = -8  # in malloc.h of glibc
 class Foreground:
     """Knows whether a turn is at work in this process, so that background work waits for it."""
 
-    # Whoever waits goes on after this, and a turn that takes longer than that is not waited for: its client may have
-    # left it where it was.
+    # Background work waits no longer than this, and for no turn longer than that: its client may have left it.
     MAX_WAIT_S, MAX_TURN_S = 0.5, 1.0
     # After a turn: its reply may be there at once, and programs send the next message right away.
     QUIET_S = 0.1
-    # Where turn follows turn, whoever has waited this long goes on in a gap between two.
+    # Where turn follows turn, work that has waited this long goes on in a gap between two.
     PATIENT_S, GAP_S = 0.25, 0.01
 
     def __init__(self) -> None:
@@ -36,7 +34,7 @@ class Foreground:
 
     def begin(self) -> "ForegroundTurn":
         """A turn that counts from now on."""
-        turn = ForegroundTurn(self.end)
+        turn = ForegroundTurn(self)
         with self._changed:
             self._turns[turn] = time.monotonic()
             for stop in self._stops:
@@ -51,13 +49,14 @@ class Foreground:
 
     def wait(self, quiet_s: float = QUIET_S, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Lets the turns go first, until none was at work for `quiet_s`; called by background work between two pieces
-        of it. Whoever stops that work calls `recheck`."""
+        of it. To stop that work, call `recheck`."""
         now = time.monotonic()
         patient, until = now + self.PATIENT_S, now + self.MAX_WAIT_S
         with self._changed:
             while now < until and not is_stopped():
                 quiet = self._ended + (quiet_s if now < patient else min(quiet_s, self.GAP_S))
-                if not self._is_busy(now) and now >= quiet:
+                self._turns = {turn: began for turn, began in self._turns.items() if now - began <= self.MAX_TURN_S}
+                if not self._turns and now >= quiet:
                     return
                 next_look = until if self._turns else min(until, quiet)
                 self._changed.wait((min(next_look, patient) if now < patient else next_look) - now)
@@ -67,11 +66,6 @@ class Foreground:
         """Those who wait ask whether they are stopped."""
         with self._changed:
             self._changed.notify_all()
-
-    def _is_busy(self, now: float) -> bool:
-        for turn in [turn for turn, began in self._turns.items() if now - began > self.MAX_TURN_S]:
-            del self._turns[turn]
-        return bool(self._turns)
 
     @contextmanager
     def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
@@ -86,18 +80,18 @@ class Foreground:
 
 
 class ForegroundTurn:
-    def __init__(self, end: "Callable[[ForegroundTurn], None]") -> None:
-        self._end = end
-
-    def end(self) -> None:
-        """Ends it; a second call does nothing."""
-        self._end(self)
+    def __init__(self, foreground: Foreground) -> None:
+        self._foreground = foreground
 
     def __enter__(self) -> "ForegroundTurn":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+    def end(self) -> None:
+        """Ends it; a second call does nothing."""
+        self._foreground.end(self)
 
 
 FOREGROUND = Foreground()
@@ -126,7 +120,7 @@ NICE = 10
 PAUSE_S = 0.002
 # How long a worker waits for more to do before its thread ends.
 IDLE_S = 30.0
-# After so many wakings a worker gives memory that is free back to the system.
+# After this many wakings a worker gives free memory back to the system.
 RELEASE_EVERY = 100
 
 
@@ -153,13 +147,13 @@ class BackgroundWorker:
                 self._thread.start()
 
     def _run(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):  # not every system has thread priorities
+        with suppress(AttributeError, OSError):  # not every system has thread priorities
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         wakings = 0
         with in_background():
             while self._should_continue():
                 self._await_quiet()
-                while not self._stopped.is_set() and self._paused_step():
+                while self._paused_step():
                     time.sleep(PAUSE_S)
                 wakings += 1
                 if wakings % RELEASE_EVERY == 0:
@@ -205,17 +199,18 @@ class BackgroundWorker:
 
 def release_memory() -> None:
     """Gives memory that is free back to the system: the allocator of glibc keeps it, more and more in a long life."""
-    import ctypes  # only where a process lives long
-
-    with contextlib.suppress(AttributeError, OSError):  # another system's allocator
-        ctypes.CDLL(None).malloc_trim(0)
+    _call_allocator("malloc_trim", 0)
 
 
 def share_heap() -> None:
     """Lets all threads of this process take memory from one heap. With a heap for each, glibc keeps what one thread has
     freed from the others, and a desk that is open for long grows by a third. A number that the user chose is left."""
-    import ctypes
-
     if "MALLOC_ARENA_MAX" not in os.environ:
-        with contextlib.suppress(AttributeError, OSError):  # another system's allocator
-            ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+        _call_allocator("mallopt", M_ARENA_MAX, 1)
+
+
+def _call_allocator(function: str, *args: int) -> None:
+    import ctypes  # only where a process lives long
+
+    with suppress(AttributeError, OSError):  # another system's allocator
+        getattr(ctypes.CDLL(None), function)(*args)

@@ -21,94 +21,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-Work = tuple[asyncio.Future[Any] | None, Callable[[], Any]] | None
-# Which of the store's threads the current task and those that it starts use.
-_LANE: ContextVar[int] = ContextVar("recto_lane", default=0)
-
-
-class StoreThread:
-    """The thread that uses the store; runs work in the order it was submitted. With a database server there are several
-    (`lanes`): tasks that called `use_own_lane` each have the order of their own work, and do not wait for others.
-
-    By hand: a turn comes here ten times, and an executor would take half of the way for itself.
-    """
-
-    def __init__(self, lanes: int = 1) -> None:
-        self._work: list[SimpleQueue[Work]] = [SimpleQueue() for _ in range(lanes)]
-        self._threads: dict[int, threading.Thread] = {}
-        self._lock = threading.Lock()
-        self._numbers = count(1)
-        self._is_closed = False
-
-    def use_own_lane(self) -> None:
-        """From now on the current task, and those that it starts, work beside the others."""
-        if len(self._work) > 1:
-            _LANE.set(next(self._numbers))
-
-    async def do(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Runs the work after all earlier work. Cancelling the caller does not cancel it."""
-        return await run_to_completion(self.submit(work, *args, **named))
-
-    def submit(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> asyncio.Future[T]:
-        """The same for a caller that does something else before it waits."""
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        if not self._put(future, partial(work, *args, **named)):
-            raise RectoError("the desk is closed: open another one")
-        return future
-
-    def begin(self, work: Callable[[], None]) -> None:
-        """Runs the work after all earlier work, without waiting for it; it must not raise."""
-        self._put(None, work)
-
-    def _put(self, future: asyncio.Future[Any] | None, work: Callable[[], Any]) -> bool:
-        lane = _LANE.get() % len(self._work)
-        with self._lock:
-            if self._is_closed:
-                return False
-            if not self._threads:
-                atexit.register(self.close)  # whoever forgets to close a desk loses nothing
-            if lane not in self._threads:
-                thread = threading.Thread(target=self._run, args=[self._work[lane]], name="recto-store", daemon=True)
-                self._threads[lane] = thread
-                thread.start()
-            self._work[lane].put((future, work))
-            return True
-
-    def _run(self, queue: "SimpleQueue[Work]") -> None:
-        while (item := queue.get()) is not None:
-            future, work = item
-            try:
-                result, error = work(), None
-            except BaseException as why:  # not swallowed: raised where it is awaited
-                result, error = None, why
-            if future is None and error is not None:
-                log.error("work in the store's thread failed", exc_info=error)
-            if future is not None:
-                with suppress(RuntimeError):  # the loop of the caller is closed
-                    future.get_loop().call_soon_threadsafe(_settle, future, result, error)
-            del item, future, work, result, error  # not kept alive until the next piece of work
-
-    def close(self) -> None:
-        """Ends the threads after the work in their queues."""
-        with self._lock:
-            threads, self._is_closed = list(self._threads.values()), True
-            for queue in self._work:
-                queue.put(None)
-        for thread in threads:
-            thread.join()
-        if threads:
-            atexit.unregister(self.close)
-
-
-def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)
-
-
 async def run_to_completion(future: asyncio.Future[T]) -> T:
     """Waits until the future is done. If the caller is cancelled meanwhile, the cancellation is raised after that."""
     try:
@@ -131,35 +43,123 @@ async def entered(context: AbstractContextManager[T]) -> AsyncIterator[T]:
 
 
 class WorkerThread:
-    """A daemon thread that runs submitted work in order; it starts with the first piece of work."""
+    """A daemon thread that runs work in order; it starts with the first piece of work.
+
+    By hand, because a turn comes to the store's ten times, and an executor would take half of the way for itself.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def submit(self, work: Callable[[], T]) -> Future[T]:
-        future: Future[T] = Future()
-        self._work.put((future, work))
+    def begin(self, work: Callable[[], None]) -> None:
+        """Does not wait for the work, which must not raise."""
+        self._work.put(work)
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        future: Future[T] = Future()
+        self.begin(partial(_fulfil, future, work))
         return future
 
     def _run(self) -> None:
-        while (item := self._work.get()) is not None:
-            future, work = item
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(work())
-                except BaseException as why:  # not swallowed: raised where the future is awaited
-                    future.set_exception(why)
+        while (work := self._work.get()) is not None:
+            work()
+            del work  # not kept alive until the next piece of work
+
+    def close(self, *, wait: bool = False) -> None:
+        """Ends the thread after the work in its queue."""
+        self._work.put(None)
+        if wait and self._thread:
+            self._thread.join()
+
+
+def _fulfil(future: Future[T], work: Callable[[], T]) -> None:
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(work())
+        except BaseException as why:  # not swallowed: raised where the future is awaited
+            future.set_exception(why)
+
+
+# Which of the store's threads the current task and those that it starts use.
+_LANE: ContextVar[int] = ContextVar("recto_lane", default=0)
+
+
+class StoreThread:
+    """The thread that uses the store; runs work in the order it was submitted. With a database server there are several
+    (`lanes`): tasks that called `use_own_lane` each have the order of their own work, and do not wait for others."""
+
+    def __init__(self, lanes: int = 1) -> None:
+        self._threads = [WorkerThread("recto-store") for _ in range(lanes)]
+        self._lock = threading.Lock()
+        self._numbers = count(1)
+        self._is_used = self._is_closed = False
+
+    def use_own_lane(self) -> None:
+        """From now on the current task, and those that it starts, work beside the others."""
+        if len(self._threads) > 1:
+            _LANE.set(next(self._numbers))
+
+    async def do(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """Runs the work after all earlier work. Cancelling the caller does not cancel it."""
+        return await run_to_completion(self.submit(work, *args, **named))
+
+    def submit(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> asyncio.Future[T]:
+        """The same for a caller that does something else before it waits."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        if not self._put(partial(_answer, future, partial(work, *args, **named))):
+            raise RectoError("the desk is closed: open another one")
+        return future
+
+    def begin(self, work: Callable[[], None]) -> None:
+        """Runs the work after all earlier work, without waiting for it; an error is logged."""
+        self._put(partial(_logged, work))
+
+    def _put(self, work: Callable[[], None]) -> bool:
+        with self._lock:
+            if self._is_closed:
+                return False
+            if not self._is_used:
+                self._is_used = True
+                atexit.register(self.close)  # nothing is lost where a desk is not closed
+            self._threads[_LANE.get() % len(self._threads)].begin(work)
+            return True
 
     def close(self) -> None:
-        """Ends the thread after the work in its queue, without waiting for it."""
-        self._work.put(None)
+        """Ends the threads after the work in their queues."""
+        with self._lock:
+            self._is_closed = True
+        for thread in self._threads:
+            thread.close(wait=True)
+        atexit.unregister(self.close)
+
+
+def _answer(future: asyncio.Future[T], work: Callable[[], T]) -> None:
+    """Runs the work, and settles the future in the loop of its caller."""
+
+    def settle(set_outcome: Callable[[Any], None], outcome: object) -> None:
+        if not future.done():
+            set_outcome(outcome)
+
+    try:
+        outcome = partial(settle, future.set_result, work())
+    except BaseException as why:  # not swallowed: raised where it is awaited
+        outcome = partial(settle, future.set_exception, why)
+    with suppress(RuntimeError):  # the loop of the caller is closed
+        future.get_loop().call_soon_threadsafe(outcome)
+
+
+def _logged(work: Callable[[], None]) -> None:
+    try:
+        work()
+    except BaseException:
+        log.exception("work in the store's thread failed")
 
 
 class FileLock:
@@ -229,10 +229,6 @@ class LoopThread:
         self._starting = threading.Lock()
         self._begun = set[Future[Any]]()
 
-    @property
-    def is_running(self) -> bool:
-        return self._loop is not None
-
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs the work in the thread and waits in the caller's loop; cancelling the caller cancels the work."""
         try:
@@ -244,7 +240,13 @@ class LoopThread:
             raise RectoError("the MCP servers were stopped before an answer came") from None
 
     def begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="recto-servers", daemon=True)
+                self._thread.start()
+                atexit.register(self._close)
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
         self._begun.add(future)
         future.add_done_callback(self._begun.discard)
         return future
@@ -255,15 +257,6 @@ class LoopThread:
             if self._loop:
                 self._loop.call_soon_threadsafe(work)
 
-    def _started(self) -> asyncio.AbstractEventLoop:
-        with self._starting:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="recto-servers", daemon=True)
-                self._thread.start()
-                atexit.register(self._close)
-            return self._loop
-
     def close(self, farewell: Coroutine[Any, Any, None], within_s: float) -> bool:
         """Ends the loop after `farewell`, or without it after `within_s`. Returns whether `farewell` finished."""
         loop = self._loop
@@ -271,9 +264,17 @@ class LoopThread:
             farewell.close()
             return True
         atexit.unregister(self._close)
+
+        async def finish() -> None:
+            await farewell
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+
         is_done = False
         with suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(_finish(farewell), loop).result(within_s)
+            asyncio.run_coroutine_threadsafe(finish(), loop).result(within_s)
             is_done = True
         loop.call_soon_threadsafe(loop.stop)
         self._thread.join(JOIN_TIMEOUT_S)
@@ -283,14 +284,6 @@ class LoopThread:
             loop.close()
         self._loop = None
         return is_done
-
-
-async def _finish(farewell: Coroutine[Any, Any, None]) -> None:
-    await farewell
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
 
 
 class TaskSet:

@@ -18,11 +18,11 @@ class FileEntry(NamedTuple):
     """What `stat` says about a file: equal entries mean equal content."""
 
     path: str
-    size: int
-    mtime_ns: int
-    changed_ns: int
+    size: int = 0
+    mtime_ns: int = 0
+    changed_ns: int = 0
     """Also changes with permissions: an unreadable file may be readable now."""
-    inode: int
+    inode: int = 0
     is_link: bool = False
 
     @property
@@ -33,22 +33,17 @@ class FileEntry(NamedTuple):
         return now - latest > _CLOCK_TICK_NS
 
 
-def stat_file(path: Path) -> FileEntry | None:
-    """None where there is no file. A file that `stat` refuses gets an empty entry: reading it says why."""
+def stat_file(path: "Path | os.DirEntry[str]") -> FileEntry | None:
+    """None where there is no file. A file that `stat` refuses has an entry with the number of
+    the error: reading it says why."""
+    name = os.fspath(path)
     try:
-        return _entry(str(path), path.stat(), path.is_symlink())
-    except (FileNotFoundError, NotADirectoryError):
-        return _empty_entry(str(path), True) if path.is_symlink() else None
-    except OSError:
-        return _empty_entry(str(path), False)
-
-
-def _entry(path: str, result: os.stat_result, is_link: bool) -> FileEntry:
-    return FileEntry(path, result.st_size, result.st_mtime_ns, result.st_ctime_ns, result.st_ino, is_link)
-
-
-def _empty_entry(path: str, is_link: bool) -> FileEntry:
-    return FileEntry(path, 0, 0, 0, 0, is_link)
+        found = path.stat()
+    except OSError as why:
+        is_link = os.path.islink(name)
+        is_missing = isinstance(why, FileNotFoundError | NotADirectoryError) and not is_link
+        return None if is_missing else FileEntry(name, inode=why.errno or 0, is_link=is_link)
+    return FileEntry(name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, path.is_symlink())
 
 
 def folder_files(folder: Path, suffix: str) -> tuple[tuple[FileEntry, ...], str]:
@@ -56,7 +51,7 @@ def folder_files(folder: Path, suffix: str) -> tuple[tuple[FileEntry, ...], str]
     try:
         with os.scandir(folder) as found:
             matching = [item for item in found if _matches(item, suffix)]
-        return tuple(sorted(_stat_item(item) for item in matching)), ""
+        return tuple(sorted(entry for item in matching if (entry := stat_file(item)))), ""
     except FileNotFoundError:
         return (), ""
     except NotADirectoryError:
@@ -70,13 +65,6 @@ def _matches(item: "os.DirEntry[str]", suffix: str) -> bool:
     if name.startswith(".") or not name.lower().endswith(suffix):
         return False
     return item.is_file() or (item.is_symlink() and not item.is_dir())
-
-
-def _stat_item(item: "os.DirEntry[str]") -> FileEntry:
-    try:
-        return _entry(item.path, item.stat(), item.is_symlink())
-    except OSError:  # a broken link
-        return _empty_entry(item.path, item.is_symlink())
 
 
 class FileCache:
@@ -99,18 +87,11 @@ class FileCache:
 
 
 def _read_bytes(entry: FileEntry) -> bytes | str:
-    if stat.S_ISFIFO(_mode(entry.path)):
-        return f"{entry.path} is not a regular file and is ignored"
     try:
+        if stat.S_ISFIFO(os.stat(entry.path).st_mode):
+            return f"{entry.path} is not a regular file and is ignored"
         with open(entry.path, "rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
     except OSError as why:
         return f"cannot read {entry.path}: {why.strerror}"
     return raw if len(raw) <= MAX_FILE_BYTES else f"{entry.path} is larger than 2 MB, the limit, and is ignored"
-
-
-def _mode(path: str) -> int:
-    try:
-        return os.stat(path).st_mode
-    except OSError:
-        return 0

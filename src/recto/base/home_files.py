@@ -7,7 +7,7 @@ TrustFile: what of which projects the user trusts, each thing by the hash of wha
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ HISTORY_FILE, CRASH_FILE, KEYS_FILE = "history", "crash.log", "keys.json"
 TOLD_FILE, PAGE_FILE = "told.json", "page.json"
 ALLOWED_FOLDER, PARKED_FOLDER = "allowed", "attachments"
 
-_FILES = {TRUST_FILE, TOLD_FILE, HISTORY_FILE, CRASH_FILE, KEYS_FILE, PAGE_FILE}
-_FILES |= {"config.toml", "models.toml", ".mcp.json"}
-_FOLDERS = (ALLOWED_FOLDER, PARKED_FOLDER, "agents", "backups", "models", RUNS_FOLDER, "servers", "vaults")
+_OWN_NAMES = {
+    *(TRUST_FILE, TOLD_FILE, HISTORY_FILE, CRASH_FILE, KEYS_FILE, PAGE_FILE, "config.toml", "models.toml", ".mcp.json"),
+    *(ALLOWED_FOLDER, PARKED_FOLDER, "agents", "backups", "models", RUNS_FOLDER, "servers", "vaults"),
+}
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -55,7 +56,7 @@ def sync_to_disk(path: Path) -> None:
 
 
 def private(path: str, flags: int) -> int:
-    """Opens a file that only the user can read: the `opener` for whatever creates a file in the home."""
+    """Opens a file that only the user can read: the `opener` for everything that creates a file in the home."""
     return os.open(path, flags, 0o600)
 
 
@@ -70,29 +71,25 @@ def tighten_home(home: Path) -> None:
 
     Looks at Recto's own names alone: someone may have chosen a folder that holds other things too.
     """
+    databases = (STORE_FILE, SEARCH_FILE, SOURCES_FILE, FACTS_FILE)
     with suppress(OSError):
         about = os.stat(home)
         # a folder for everybody, such as /tmp, and the user's own are not Recto's to close
         if not about.st_mode & stat.S_ISVTX and not os.path.samefile(home, os.path.expanduser("~")):
             _tighten(home, about)
         with os.scandir(home) as found:
-            own = [each for each in found if _is_own(each.name)]
+            own = [each for each in found if each.name in _OWN_NAMES or each.name.startswith(databases)]
         _tighten_all(own)
 
 
 @contextmanager
 def private_home(home: Path) -> Iterator[None]:
     """Around what opens the home: nobody else can read it meanwhile and afterwards, new or old."""
-    with suppress(OSError):  # whoever opens it says what is wrong
+    with suppress(OSError):  # opening it says what is wrong
         make_private_folder(home)
     tighten_home(home)
     yield
     tighten_home(home)
-
-
-def _is_own(name: str) -> bool:
-    databases = (STORE_FILE, SEARCH_FILE, SOURCES_FILE, FACTS_FILE)
-    return name in _FILES or name in _FOLDERS or name.startswith(databases)
 
 
 def _tighten_all(entries: Iterable[os.DirEntry[str]]) -> None:
@@ -167,32 +164,27 @@ class TrustFile:
         return self.trusted(project).get(name) == sha256
 
     def trusted(self, project: Path | None) -> dict[str, str]:
-        """The hashes by name."""
-        found = self._projects(self._read()).get(_project_key(project))
+        found = self._read()[1].get(_project_key(project))
         return found if isinstance(found, dict) else {}
 
     def trust(self, hashes: Mapping[str, str], project: Path | None) -> None:
         self._write(self.trusted(project) | dict(hashes), project)
 
-    def distrust(self, names: Iterable[str], project: Path | None) -> None:
+    def distrust(self, names: Collection[str], project: Path | None) -> None:
         """Does nothing for a name that was not trusted."""
-        gone = set(names)
-        self._write({name: sha for name, sha in self.trusted(project).items() if name not in gone}, project)
+        self._write({name: sha for name, sha in self.trusted(project).items() if name not in names}, project)
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
         data = read_json(self._path)
-        return data if data.get("format") == TRUST_FORMAT else {}
-
-    def _projects(self, data: dict[str, Any]) -> dict[str, Any]:
-        projects = data.get(self._section)
-        return projects if isinstance(projects, dict) else {}
+        data = data if data.get("format") == TRUST_FORMAT else {"format": TRUST_FORMAT}
+        section = data.get(self._section)
+        return data, section if isinstance(section, dict) else {}
 
     def _write(self, hashes: dict[str, str], project: Path | None) -> None:
-        data, key = self._read(), _project_key(project)
-        others = {each: known for each, known in self._projects(data).items() if each != key}
-        changed = data | {"format": TRUST_FORMAT, self._section: others | ({key: hashes} if hashes else {})}
+        (data, section), key = self._read(), _project_key(project)
+        section.pop(key, None)
         try:
-            write_json(self._path, changed)
+            write_json(self._path, data | {self._section: section | ({key: hashes} if hashes else {})})
         except OSError as why:
             raise RectoError(f"cannot write {self._path}: {why.strerror or why}", path=str(self._path)) from why
 

@@ -8,7 +8,7 @@ import threading
 import time
 
 ID_LENGTH = 26
-# An id can be named by so many of its first characters.
+# An id can be named by this many of its first characters.
 SHORTEST_START = 4
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _DIGIT_SET = frozenset(_DIGITS)

@@ -55,7 +55,6 @@ def vault_folder(home: Path, root: Path) -> Path:
 
 
 def folder_of(package: str) -> Path | None:
-    """The folder of an installed package."""
     try:
         spec = find_spec(package)
     except ValueError:  # a name that is in sys.modules and came from nowhere

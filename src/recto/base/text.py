@@ -155,16 +155,15 @@ _ALIKE_IN_GROUP, _ALIKE = 0.65, 0.8
 
 
 def closest_key(name: str, known: Mapping[str, str]) -> str:
-    """What a mistyped dotted name may mean, of `known` names and what each stands for; empty where nothing is near.
+    """What a mistyped dotted name may mean, of `known` names and what each means; empty where nothing is near.
 
     Near are names that differ by a few letters, and those that have most words in common: `reply.enabled` shares only
     a word with `context.enabled`, and means something else.
     """
     if any(key.startswith(f"{name}.") for key in known):  # a group of settings, and no slip
         return ""
-    nearness = {key: _nearness(name.lower(), key.lower()) for key in known}
-    best = max(nearness, key=lambda key: nearness[key], default="")
-    return known[best] if best and nearness[best] else ""
+    best = max(known, key=lambda key: _nearness(name.lower(), key.lower()), default="")
+    return known[best] if best and _nearness(name.lower(), best.lower()) else ""
 
 
 def _nearness(name: str, key: str) -> float:

@@ -7,6 +7,7 @@ import errno
 import os
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +54,14 @@ def with_value(text: str, path: Path, names: Sequence[str], value: Any) -> str:
             raise Invalid(f"{path}: {group} must be a table; fix it first", file=str(path))
     table[name] = value
     changed = str(tomlkit.dumps(document))
-    if not _holds(changed, names, value):
-        raise Invalid(f"{path} is written in a way that cannot be edited from here; edit it by hand", file=str(path))
-    return changed
-
-
-def _holds(text: str, names: Sequence[str], value: Any) -> bool:
-    """Reads the text back with another parser, so that an unusual layout is never damaged."""
-    try:
-        found: Any = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return False
+    found: Any = None
+    with suppress(tomllib.TOMLDecodeError):  # read back by another parser, so that an unusual layout is never damaged
+        found = tomllib.loads(changed)
     for name in names:
         found = found.get(name) if isinstance(found, dict) else None
-    return bool(found == value)
+    if found != value:
+        raise Invalid(f"{path} is written in a way that cannot be edited from here; edit it by hand", file=str(path))
+    return changed
 
 
 def without(text: str, path: Path, names: Sequence[str]) -> str | None:
@@ -103,7 +98,10 @@ def write(path: Path, text: str) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         handle, beside = tempfile.mkstemp(dir=place.parent, prefix=".", suffix=".toml")
         try:
-            _write(handle, text)
+            with open(handle, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
             os.chmod(beside, place.stat().st_mode if place.exists() else 0o644 & place.parent.stat().st_mode)
             os.replace(beside, place)
         except OSError:
@@ -111,10 +109,3 @@ def write(path: Path, text: str) -> None:
             raise
     except OSError as why:
         raise Invalid(f"cannot write {path}: {why.strerror}; nothing was changed", file=str(path)) from why
-
-
-def _write(handle: int, text: str) -> None:
-    with open(handle, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
     from recto.cli.listener import Listener
     from recto.events import Event
-    from recto.tasks.report import RunReport
+    from recto.tasks.run import RunReport
 
 STOPPED = "stopped; what was done is kept: `recto agent run --continue` continues"
 name_argument = click.argument("name", metavar="NAME")
@@ -268,7 +268,7 @@ def config(name: str, key: str | None, value: str | None, unset: bool, edit: boo
 
 
 def _tell_settings(agents: "Agents", name: str, as_json: bool) -> None:
-    from recto.agents.agents_folder import AGENT_FILE  # as in _agents
+    from recto.agents.agents import AGENT_FILE  # as in _agents
 
     for each in agents.settings(name):
         spec, value, origin = each.spec, each.value, each.origin

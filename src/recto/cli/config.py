@@ -111,7 +111,7 @@ def set_value(key: str, value: str, project: bool, as_json: bool) -> None:
 
     Example: recto config set model openai:gpt-4o
     """
-    from recto.settings.file import set_setting  # only to write a file
+    from recto.settings.settings import set_setting  # only to write a file
 
     root, own = _root(project), settings.own_key(key, "config set")
     if own in MODELS and (value or own == "model"):
@@ -136,7 +136,7 @@ def unset(key: str, project: bool, as_json: bool) -> None:
 
     Example: recto config unset model
     """
-    from recto.settings.file import unset_setting  # only to write a file
+    from recto.settings.settings import unset_setting  # only to write a file
 
     was_there = unset_setting(key, home=locations.find_home(), project=_root(project))
     own, loaded = settings.own_key(key), _loaded()

@@ -43,8 +43,6 @@ def file_stem(server: str) -> str:
 
 
 class Trust:
-    """Which servers of which projects the user trusts, each by the hash of its config."""
-
     def __init__(self, home: Path) -> None:
         self._file = TrustFile(home, SERVERS)
 
@@ -107,7 +105,10 @@ class AllowedTools:
             server, path = remotes[0].tool.server, self._path(remotes[0].definition)
             try:
                 if _read(path).unpinned(remotes, allowed):
-                    self._pin(path, remotes, allowed)
+                    with self._changing(path) as known:  # another process may have been faster
+                        is_whole = known.is_whole or any(consent(each, allowed) == "server" for each in remotes)
+                        if fresh := known.unpinned(remotes, allowed):
+                            _write(path, replace(known.accept(fresh), is_whole=is_whole))
                 changes = list(self._changes(remotes))
             except (OSError, msgspec.DecodeError) as why:
                 notes.append(f"the tools of {server} ask before they run: {_problem(path, why)}")
@@ -137,7 +138,6 @@ class AllowedTools:
             return tuple(ToolChange(None, each.definition) for each in offered)
 
     def known(self, definition: ToolDefinition, sha256: str) -> ToolDefinition | None:
-        """The accepted definition of this tool that has this hash."""
         try:
             known = _read(self._path(definition)).tools.get(definition.name, ())
         except (OSError, msgspec.DecodeError):
@@ -145,7 +145,6 @@ class AllowedTools:
         return next((each for each in known if each.sha256 == sha256), None)
 
     def accept(self, definitions: Iterable[ToolDefinition]) -> None:
-        """Raises RectoError where that cannot be kept."""
         for each in definitions:
             path = self._path(each)
             try:
@@ -153,12 +152,6 @@ class AllowedTools:
                     _write(path, known.accept([each]))
             except (OSError, msgspec.DecodeError) as why:
                 raise RectoError(f"{each.id} is not accepted: {_problem(path, why)}", path=str(path)) from why
-
-    def _pin(self, path: Path, remotes: Sequence[RemoteTool], allowed: Collection[str]) -> None:
-        with self._changing(path) as known:  # another process may have been faster
-            if fresh := known.unpinned(remotes, allowed):
-                is_whole = known.is_whole or any(consent(each, allowed) == "server" for each in remotes)
-                _write(path, replace(known.accept(fresh), is_whole=is_whole))
 
     def _changes(self, remotes: Sequence[RemoteTool]) -> Iterator[ToolChange]:
         known = _read(self._path(remotes[0].definition))

@@ -55,33 +55,23 @@ async def open_session(
     target: ServerTarget, environment: Mapping[str, str], state: ConnectionState
 ) -> AsyncIterator[Client]:
     """Opens a session that offers the server nothing: no sampling, no elicitation, no roots."""
-    transport = filtered_transport(target, environment, state)
-    async with (
-        Client(transport, client_info=CLIENT_INFO, cache=None) as client,
-        _listen_for_changes(client),
-    ):
-        yield client
-
-
-@asynccontextmanager
-async def _listen_for_changes(client: Client) -> AsyncIterator[None]:
-    """Subscribes to changes of the tool list, which servers of protocol 2026 require; ConnectionState sees them."""
 
     async def listen() -> None:
         with suppress(MCPError, SubscriptionLost, ListenNotSupportedError, TimeoutError):
             async with client.listen(tools_list_changed=True) as changes:
-                async for _ in changes:
+                async for _ in changes:  # ConnectionState sees them
                     continue
 
-    tools = client.server_capabilities.tools
-    if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
-        yield
-        return
-    task = asyncio.create_task(listen())
-    try:
-        yield
-    finally:
-        await cancel_tasks(task)
+    transport = filtered_transport(target, environment, state)
+    async with Client(transport, client_info=CLIENT_INFO, cache=None) as client:
+        tools, tasks = client.server_capabilities.tools, list[asyncio.Task[None]]()
+        # servers of protocol 2026 tell of changes of the tool list only to those who ask for it
+        if client.protocol_version in MODERN_PROTOCOL_VERSIONS and tools and tools.list_changed:
+            tasks.append(asyncio.create_task(listen()))
+        try:
+            yield client
+        finally:
+            await cancel_tasks(*tasks)
 
 
 async def list_tools(client: Client, name: str) -> ToolList:
@@ -104,30 +94,26 @@ async def list_tools(client: Client, name: str) -> ToolList:
 async def call_tool(client: Client, state: ConnectionState, tool: str, arguments: Arguments) -> ToolOutput:
     """Calls a tool. Raises ServerGone where the server ended; any other failure is a result that the model reads."""
     name = state.name
-    if not _is_sendable(arguments):
+    try:  # arguments that JSON cannot carry, such as lone surrogates, would end the connection and other calls with it
+        to_json(dict(arguments))
+    except (ValueError, RecursionError):
         return ToolOutput(f"the call was not sent to the MCP server {name}: {INVALID_ARGUMENTS}", is_error=True)
     try:
         return tool_output(await client.call_tool(tool, dict(arguments)))
     except MCPError as why:
-        if why.error.data == OWN_ERROR:
-            return ToolOutput(f"the call failed on the MCP server {name}: {why.error.message}", is_error=True)
         # before 2026 a failed call has HTTP status 200: an error status means that the server forgot the session
-        if is_disconnect(why) or (state.http_error and client.protocol_version not in MODERN_PROTOCOL_VERSIONS):
+        is_forgotten = state.http_error and client.protocol_version not in MODERN_PROTOCOL_VERSIONS
+        if why.error.data == OWN_ERROR:
+            problem = f"the call failed on the MCP server {name}: {why.error.message}"
+        elif is_disconnect(why) or is_forgotten:
             raise ServerGone from why
-        return ToolOutput(f"the MCP server {name} answered with an error: {why.error.message}", is_error=True)
+        else:
+            problem = f"the MCP server {name} answered with an error: {why.error.message}"
     except ValidationError as why:
-        return ToolOutput(f"the MCP server {name} sent a result that is not valid: {_first_error(why)}", is_error=True)
+        problem = f"the MCP server {name} sent a result that is not valid: {_first_error(why)}"
     except RuntimeError as why:
-        return ToolOutput(f"the call failed on the MCP server {name}: {why}", is_error=True)
-
-
-def _is_sendable(arguments: Arguments) -> bool:
-    """Arguments that JSON cannot carry, such as lone surrogates, would end the connection and other calls with it."""
-    try:
-        to_json(dict(arguments))
-    except (ValueError, RecursionError):
-        return False
-    return True
+        problem = f"the call failed on the MCP server {name}: {why}"
+    return ToolOutput(problem, is_error=True)
 
 
 def is_disconnect(why: MCPError) -> bool:
@@ -153,7 +139,6 @@ async def is_alive(client: Client, timeout_s: float) -> bool:
 
 
 def error_text(why: BaseException) -> str:
-    """The error in one phrase for the user."""
     while isinstance(why, BaseExceptionGroup):
         why = why.exceptions[0]
     match why:
@@ -179,7 +164,6 @@ def _first_error(why: ValidationError) -> str:
 
 
 def tool_output(result: "CallToolResult") -> ToolOutput:
-    """Converts a result: the text of all blocks, and the media among them."""
     blocks = [_convert(block) for block in result.content]
     texts = [text for text, _ in blocks if text]
     if not texts and result.structured_content is not None:

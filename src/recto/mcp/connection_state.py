@@ -64,18 +64,13 @@ class StderrLog:
             return open(os.devnull, "ab", buffering=0)  # a server starts even if its log cannot be written
 
     def _add(self, chunk: bytes) -> None:
-        first, *more = chunk.split(b"\n")
-        self._rest = (self._rest + first)[: 4 * MAX_LINE_CHARS]
-        if not more:
-            return
-        for raw in (self._rest, *more[:-1][-MAX_LINES:]):
-            if line := _clean_line(raw):
-                self._lines.append(line)
-        self._rest = more[-1][: 4 * MAX_LINE_CHARS]
+        *whole, rest = (self._rest + chunk).split(b"\n")
+        self._lines.extend(filter(None, map(_clean_line, whole[-MAX_LINES - 1 :])))
+        self._rest = rest[: 4 * MAX_LINE_CHARS]
 
 
 def _clean_line(raw: bytes) -> str:
-    text = clean(raw)[0].strip()
+    text = clean(raw[: 4 * MAX_LINE_CHARS])[0].strip()
     return text if len(text) <= MAX_LINE_CHARS else text[: MAX_LINE_CHARS - 1] + "…"
 
 
@@ -120,7 +115,6 @@ class ConnectionState:
         return notices
 
     def skip_line(self, line: str) -> None:
-        """Counts a line that is not a message."""
         self._first_invalid_line = self._first_invalid_line or line[:80]
         self._invalid_lines += 1
         self._skipped += 1
@@ -132,7 +126,6 @@ class ConnectionState:
             await asyncio.sleep(PAUSE_S)
 
     def on_notification(self, method: str) -> bool:
-        """Whether the session may see the notification."""
         if method == TOOLS_CHANGED:
             self._on_tools_changed()
         if method in _PASSED_NOTIFICATIONS:

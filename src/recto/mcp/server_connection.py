@@ -158,8 +158,12 @@ class ServerConnection:
     async def _session(self) -> _Session:
         if self._task and (self._task.cancelling() or (self._state and self._state.closed.is_set())):
             await asyncio.wait({self._task})
-        if self._ready is None:
-            await self._wait_before_retry()
+        if self._ready is None and self._attempts:
+            delay_s = min(MAX_RETRY_S, FIRST_RETRY_S * 2.0 ** min(self._attempts - 1, 10))
+            left_s = self._started_at + delay_s - asyncio.get_running_loop().time()
+            if left_s > FIRST_RETRY_S:
+                raise RectoError(f"{self._sentence(self._reason)}; it can start again in {left_s:.0f} s")
+            await asyncio.sleep(left_s)
         if self._is_closed:
             raise RectoError(self._sentence("was stopped"))
         if self._ready is None:
@@ -167,13 +171,6 @@ class ServerConnection:
         assert self._ready
         # several callers may wait for one start, and one that is cancelled must not cancel it for the others
         return await asyncio.shield(self._ready)
-
-    async def _wait_before_retry(self) -> None:
-        loop = asyncio.get_running_loop()
-        delay = self._started_at + _retry_delay_s(self._attempts) - loop.time() if self._attempts else 0.0
-        if delay > FIRST_RETRY_S:
-            raise RectoError(f"{self._sentence(self._reason)}; it can start again in {delay:.0f} s")
-        await asyncio.sleep(delay)
 
     def _start(self) -> None:
         importlib.import_module("recto.mcp.client")  # takes a second, so before the clock starts
@@ -214,8 +211,7 @@ class ServerConnection:
     def _on_start_timeout(self, ready: "asyncio.Future[_Session]") -> None:
         """Tells the callers at once; the process may take a moment longer to end."""
         if not ready.done():
-            stderr = _stderr_text(self._state) if self._state else ""
-            self._stop_reason = f"did not start within {self._options.start_timeout_s:g} s{stderr}"
+            self._stop_reason = f"did not start within {self._options.start_timeout_s:g} s{_stderr_text(self._state)}"
             self._fail(ready, self._stop_reason)
             if self._task:
                 _cancel_once(self._task)
@@ -287,16 +283,12 @@ class ServerConnection:
     async def _list_tools(self, client: "Client") -> None:
         from recto.mcp.client import list_tools  # slow to load
 
-        listing = list_tools(client, self.target.name)
-        self._set_tool_list(await asyncio.wait_for(listing, self._options.start_timeout_s))
+        async with asyncio.timeout(self._options.start_timeout_s):
+            self._set_tool_list(await list_tools(client, self.target.name))
 
     def _set_tool_list(self, tool_list: ToolList) -> None:
         self.tool_list = tool_list
         self._options.cache.write(self._options.cache_key, tool_list)
-
-
-def _retry_delay_s(attempts: int) -> float:
-    return min(MAX_RETRY_S, FIRST_RETRY_S * 2.0 ** min(attempts - 1, 10))
 
 
 def _cancel_once(task: asyncio.Task[str]) -> None:
@@ -317,5 +309,5 @@ def _end_reason(state: ConnectionState, error: str, *, was_running: bool) -> str
     return f"is gone: {error}" if was_running else f"did not start: {error}{_stderr_text(state)}"
 
 
-def _stderr_text(state: ConnectionState) -> str:
-    return f" (stderr: {state.stderr.last_lines})" if state.stderr.last_lines else ""
+def _stderr_text(state: ConnectionState | None) -> str:
+    return f" (stderr: {state.stderr.last_lines})" if state and state.stderr.last_lines else ""

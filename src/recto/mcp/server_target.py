@@ -13,7 +13,6 @@ from recto.errors import Invalid
 from recto.sources.server_config import TARGET_FIELDS, ServerConfig
 
 PROJECT_VARIABLE = "RECTO_PROJECT"
-"""A variable for the project's folder, where there is a project."""
 # `${NAME}`, `${env:NAME}` and `${NAME:-default}`
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
@@ -59,12 +58,24 @@ def server_target(
         is_in_home = path == "~" or path.startswith("~/")
         return (known.get("HOME") or str(Path.home())) + path[1:] if is_in_home else path
 
+    command, cwd = fill_path(config.command), ""
+    if config.is_yours and "/" in command and not command.startswith("/"):
+        # relative to the file that sets it, never to the current folder
+        if not config.origin:
+            raise Invalid(f"the MCP server {config.name} has a relative command, {command}: use an absolute path")
+        command = str(Path(config.origin).absolute().parent / command)
+    if config.command:
+        # Many programs run code from their working folder (`npx` looks for `node_modules`, `python -m` for modules).
+        # So the user's own servers start in a project, which may be copied from anywhere, only if the config says so.
+        cwd = fill_path(config.cwd)
+        is_neutral = config.is_yours and not cwd
+        cwd = str(neutral_folder.absolute()) if is_neutral else str(project / cwd) if project else cwd
     target = ServerTarget(
         name=config.name,
-        command=_program(fill_path(config.command), config),
+        command=command,
         args=tuple(map(fill, config.args)),
         env={name: fill(text) for name, text in config.env.items()},
-        cwd=_folder(fill_path(config.cwd), config, project, neutral_folder) if config.command else "",
+        cwd=cwd,
         url=fill(config.url),
         headers={name: fill(text) for name, text in config.headers.items()},
     )
@@ -77,26 +88,6 @@ def server_target(
         if not (name + text).isascii() or not (name + text).isprintable():
             raise Invalid(f"the header {name!r} of the MCP server {target.name} has a character that is not allowed")
     return target
-
-
-def _folder(cwd: str, config: ServerConfig, project: Path | None, neutral_folder: Path) -> str:
-    """The folder to start in. A relative one is relative to the project.
-
-    Many programs run code from their working folder (`npx` looks for `node_modules`, `python -m` for modules). So the
-    user's own servers do not start in a project, which may be copied from anywhere, unless the config says so.
-    """
-    if config.is_yours and not cwd:
-        return str(neutral_folder.absolute())
-    return str(project / cwd) if project else cwd
-
-
-def _program(command: str, config: ServerConfig) -> str:
-    """A relative command of the user is relative to the file that sets it, never to the current folder."""
-    if not config.is_yours or "/" not in command or command.startswith("/"):
-        return command
-    if not config.origin:
-        raise Invalid(f"the MCP server {config.name} has a relative command, {command}: use an absolute path")
-    return str(Path(config.origin).absolute().parent / command)
 
 
 def cache_key(config: ServerConfig, project: Path | None) -> str:

@@ -57,8 +57,13 @@ class McpServers:
     async def offer(self, configs: Sequence[ServerConfig], project: Path | None, *, fresh: bool = False) -> ToolOffer:
         """The tools of all servers. Servers that do not run are answered from the cache; `fresh` asks every server."""
         offers = await asyncio.gather(*(self._offer(config, project, fresh) for config in _distinct(configs)))
+        names = [config.name for config in configs]
+        notes = [note for offer in offers for note in offer.notes]
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            notes.append(f"there are two MCP servers named {name}: the first is used")
+        if any(config.name == BUILT_IN_SERVER and (config.command or config.url) for config in configs):
+            notes.append(f"an MCP server cannot be named {BUILT_IN_SERVER}: that is the name of the built-in tools")
         tools: dict[str, RemoteTool] = {}
-        notes = [note for offer in offers for note in offer.notes] + _name_conflicts(configs)
         for remote in (remote for offer in offers for remote in offer.tools):
             tools.setdefault(remote.tool.name, remote)
         return ToolOffer(tuple(tools.values()), tuple(dict.fromkeys(notes)))
@@ -100,18 +105,23 @@ class McpServers:
             for pid in pids:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
-        self._connections.clear()
-        self._closing.clear()
-        self._keys.clear()
+        for known in (self._connections, self._closing, self._keys):
+            known.clear()
 
     # -- offering
 
     async def _offer(self, config: ServerConfig, project: Path | None, fresh: bool) -> ToolOffer:
+        tool_list: ToolList | None = None
         try:
             target = self._target(config, project)
         except RectoError as why:
             return ToolOffer(notes=(why.message,) if config.enabled else ())
-        tool_list = None if fresh else self._cached_list(config, target, project)
+        connection = self._connections.get(target.key)
+        # a server that runs or has failed is asked
+        if not fresh and not (connection and (connection.failure or connection.status.state == "running")):
+            tool_list = self._cache.read(cache_key(config, project))
+            if tool_list and not connection:
+                self._statuses[config.name] = ServerStatus(config.name, "stopped", tools=len(tool_list.tools))
         if tool_list is None:
             connection = self._connection(config, project, target)
             if connection.failure and not fresh:
@@ -127,26 +137,14 @@ class McpServers:
                 error = ": ".join(filter(None, (type(why).__name__, str(why))))
                 note = f"the MCP server {config.name} did not list its tools ({error}): they are missing"
                 return ToolOffer(notes=(note,))
-        return ToolOffer(self._remote_tools(config, tool_list, project), tool_list.notes)
-
-    def _cached_list(self, config: ServerConfig, target: ServerTarget, project: Path | None) -> ToolList | None:
-        """None where the server runs or has failed: then it is asked."""
-        connection = self._connections.get(target.key)
-        if connection and (connection.failure or connection.status.state == "running"):
-            return None
-        cached = self._cache.read(cache_key(config, project))
-        if cached and not connection:
-            self._statuses[config.name] = ServerStatus(config.name, "stopped", tools=len(cached.tools))
-        return cached
-
-    def _remote_tools(self, config: ServerConfig, tool_list: ToolList, project: Path | None) -> tuple[RemoteTool, ...]:
-        """Without denied tools: a model would waste tokens on calls that never run."""
         reached = config.identity(project)
-        return tuple(
+        # without denied tools: a model would waste tokens on calls that never run
+        remotes = (
             self._remote_tool(config, tool, project, reached)
             for tool in tool_list.tools
             if config.tool(tool.name).enabled and config.approval_of(tool.name) != "deny"
         )
+        return ToolOffer(tuple(remotes), tool_list.notes)
 
     def _remote_tool(
         self, config: ServerConfig, listed: ListedTool, project: Path | None, reached: ServerIdentity
@@ -171,8 +169,7 @@ class McpServers:
         )
 
     async def _current(self, config: ServerConfig, tool: str, project: Path | None) -> RemoteTool | None:
-        connection = self._connection(config, project)
-        listed = (await self._loop_thread.run(connection.tools())).tool(tool)
+        listed = (await self._loop_thread.run(self._connection(config, project).tools())).tool(tool)
         return self._remote_tool(config, listed, project, config.identity(project)) if listed else None
 
     async def _call(
@@ -247,12 +244,3 @@ class McpServers:
 def _distinct(configs: Sequence[ServerConfig]) -> list[ServerConfig]:
     """The first config of each name, without the one that configures the built-in tools."""
     return list({config.name: config for config in reversed(configs) if config.name != BUILT_IN_SERVER}.values())[::-1]
-
-
-def _name_conflicts(configs: Sequence[ServerConfig]) -> list[str]:
-    names = [config.name for config in configs]
-    duplicates = dict.fromkeys(name for name in names if names.count(name) > 1)
-    notes = [f"there are two MCP servers named {name}: the first is used" for name in duplicates]
-    if any(config.name == BUILT_IN_SERVER and (config.command or config.url) for config in configs):
-        notes.append(f"an MCP server cannot be named {BUILT_IN_SERVER}: that is the name of the built-in tools")
-    return notes

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from recto.base.home_files import write_json
 from recto.base.text import clean
+from recto.errors import Invalid
 
 MAX_DESCRIPTION_CHARS = 8_000
 MAX_SCHEMA_BYTES = 100_000
@@ -28,8 +29,6 @@ _READABLE = frozenset(string.ascii_letters + string.digits + "-")
 
 
 class ListedTool(Struct, frozen=True):
-    """A tool under its server's own name."""
-
     name: str
     description: str
     schema: Mapping[str, Any]
@@ -51,11 +50,12 @@ def check_tools(server: str, raw: Sequence[object]) -> ToolList:
     tools: dict[str, ListedTool] = {}
     notes: list[str] = []
     for number, item in enumerate(raw[:MAX_LISTED_TOOLS], 1):
-        tool, problem = _check_tool(item, number)
-        if tool and tools.setdefault(tool.name, tool) is not tool:
-            problem = f"{tool.name} is listed twice, and the first is used"
-        if problem:
-            notes.append(f"MCP server {server}: tool {problem}")
+        try:
+            tool = _checked(item, number)
+            if tools.setdefault(tool.name, tool) is not tool:
+                raise Invalid(f"{tool.name} is listed twice, and the first is used")
+        except Invalid as why:
+            notes.append(f"MCP server {server}: tool {why.message}")
     if len(raw) > MAX_LISTED_TOOLS:
         notes.append(f"the MCP server {server} has {len(raw):,} tools: the first {MAX_LISTED_TOOLS:,} are offered")
     if (more := len(notes) - _MAX_NOTES) > 0:
@@ -64,26 +64,27 @@ def check_tools(server: str, raw: Sequence[object]) -> ToolList:
     return ToolList(tuple(tools.values()), tuple(notes))
 
 
-def _check_tool(raw: object, number: int) -> tuple[ListedTool | None, str]:
-    """The tool, if it is valid, and the problem, if there is one."""
+def _checked(raw: object, number: int) -> ListedTool:
+    """Raises Invalid."""
+    named = f"number {number}"
     if not isinstance(raw, dict):
-        return None, f"number {number} is ignored: it is not an object"
+        raise Invalid(f"{named} is ignored: it is not an object")
     name = raw.get("name")
     if not isinstance(name, str) or not name.strip():
-        return None, f"number {number} is ignored: it has no name"
+        raise Invalid(f"{named} is ignored: it has no name")
     name, replaced = clean(name)
     if replaced or len(name) > _MAX_NAME_CHARS:
-        return None, f"number {number} is ignored: its name has invalid characters or is too long"
+        raise Invalid(f"{named} is ignored: its name has invalid characters or is too long")
     schema = raw.get("inputSchema")
     if not isinstance(schema, dict):
-        return None, f"{name} is ignored: its schema is not an object"
+        raise Invalid(f"{name} is ignored: its schema is not an object")
     if problem := _schema_problem(schema):
-        return None, f"{name} is ignored: its schema {problem}"
+        raise Invalid(f"{name} is ignored: its schema {problem}")
     given = raw.get("description") or raw.get("title") or ""
     text = clean(given)[0].strip() if isinstance(given, str) else ""
     if len(text) > MAX_DESCRIPTION_CHARS:
         text = text[: MAX_DESCRIPTION_CHARS - 1] + "…"
-    return ListedTool(name, text, schema), ""
+    return ListedTool(name, text, schema)
 
 
 def _schema_problem(schema: dict[str, Any]) -> str:

@@ -11,8 +11,8 @@ import os
 import re
 import signal
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Self
 
 import anyio
@@ -25,7 +25,6 @@ from mcp.types import (
     INTERNAL_ERROR,
     ErrorData,
     JSONRPCError,
-    JSONRPCMessage,
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
@@ -76,15 +75,12 @@ async def cancel_tasks(*tasks: asyncio.Task[None]) -> None:
             log.error("a task of an MCP connection failed", exc_info=result)
 
 
-class _Stream:
+class _Stream(AbstractAsyncContextManager["_Stream"]):
     def __init__(self, stream: Any, state: ConnectionState) -> None:
         self._stream, self._state = stream, state
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
@@ -101,28 +97,27 @@ class _Incoming(_Stream):
             raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage:
-        while not self._state.violation:
+        state = self._state
+        while not state.violation:
             try:
                 item = await self._stream.receive()
             except (anyio.EndOfStream, anyio.ClosedResourceError):
                 break
-            if isinstance(item, SessionMessage) and self._passes(item.message):
-                return item
-            if isinstance(item, Exception):
-                self._state.skip_line(str(item))
-            await self._state.throttle()
-        self._state.closed.set()
+            is_passed = isinstance(item, SessionMessage)
+            match item.message if is_passed else item:
+                case JSONRPCNotification(method=method):
+                    is_passed = state.on_notification(method)
+                case JSONRPCRequest(id=id, method=method):
+                    state.on_request_received(id, method)
+                case JSONRPCResponse() as response:
+                    response.result = state.on_result(response.id, response.result)
+                case Exception() as problem:
+                    state.skip_line(str(problem))
+            if is_passed and not state.violation:
+                return item  # type: ignore[no-any-return]
+            await state.throttle()
+        state.closed.set()
         raise anyio.EndOfStream
-
-    def _passes(self, message: JSONRPCMessage) -> bool:
-        match message:
-            case JSONRPCNotification():
-                return self._state.on_notification(message.method)
-            case JSONRPCRequest():
-                self._state.on_request_received(message.id, message.method)
-            case JSONRPCResponse():
-                message.result = self._state.on_result(message.id, message.result)
-        return not self._state.violation
 
     @property
     def last_context(self) -> Any:
@@ -192,8 +187,6 @@ _ID_LAST = re.compile(rb",\s*%b(?:,\s*%b)?\}\s*\Z" % (_ID, _VERSION))
 
 
 class LongLine(Struct):
-    """The two ends of a line that is too long to keep."""
-
     head: bytes
     tail: bytes
     size: int
@@ -235,7 +228,7 @@ def too_large_text() -> str:
 async def _stdio_transport(
     target: ServerTarget, environment: Mapping[str, str], state: ConnectionState
 ) -> AsyncIterator[Streams]:
-    process = await _complete_start(_start_process(target, environment))
+    process = await _start_process(target, environment)
     assert process.stdin
     assert process.stdout
     assert process.stderr
@@ -259,23 +252,10 @@ async def _stdio_transport(
                 stream.close()
 
 
-async def _complete_start(starting: Coroutine[Any, Any, Process]) -> Process:
-    """Lets a start finish even when it is cancelled: it takes milliseconds, and else the process would be lost."""
-    task = asyncio.create_task(starting)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        with suppress(OSError):
-            process = await task
-            _signal(process, signal.SIGKILL)
-            await _exited(process)
-            process._transport.close()  # type: ignore[attr-defined]
-        raise
-
-
 async def _start_process(target: ServerTarget, environment: Mapping[str, str]) -> Process:
+    """A start finishes even when it is cancelled: it takes milliseconds, and else the process would be lost."""
     inherited = {name: environment[name] for name in DEFAULT_INHERITED_ENV_VARS if name in environment}
-    return await asyncio.create_subprocess_exec(
+    starting = asyncio.create_subprocess_exec(
         target.command,
         *target.args,
         stdin=PIPE,
@@ -287,6 +267,16 @@ async def _start_process(target: ServerTarget, environment: Mapping[str, str]) -
         # its own process group: Ctrl-C does not reach it, and its children end with it
         start_new_session=True,
     )
+    task = asyncio.create_task(starting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            process = await task
+            _signal(process, signal.SIGKILL)
+            await _exited(process)
+            process._transport.close()  # type: ignore[attr-defined]
+        raise
 
 
 # -- stdio: reading
@@ -335,22 +325,18 @@ async def _read_lines(stream: asyncio.StreamReader) -> AsyncIterator[bytearray |
 
 
 def _parse(line: bytearray | bytes) -> SessionMessage | None:
+    """Lone surrogates, which JavaScript's strings may hold, are replaced. A response that stays invalid is an error."""
     with suppress(ValueError):
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    return _repair(line) or error_for_long_line(LongLine.of(line), INVALID_MESSAGE)
-
-
-def _repair(line: bytearray | bytes) -> SessionMessage | None:
-    """Replaces lone surrogates, which JavaScript's strings may hold. A response that stays invalid is an error."""
-    try:
+    with suppress(ValueError, RecursionError):
         data = json.loads(clean(bytes(line))[0])
         text = clean(json.dumps(data, ensure_ascii=False))[0]
-    except (ValueError, RecursionError):
-        return None
-    with suppress(ValueError):
-        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
-    id = data.get("id") if isinstance(data, dict) and "method" not in data else None
-    return error_message(id, INVALID_MESSAGE) if isinstance(id, int | str) and not isinstance(id, bool) else None
+        with suppress(ValueError):
+            return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+        id = data.get("id") if isinstance(data, dict) and "method" not in data else None
+        if isinstance(id, int | str) and not isinstance(id, bool):
+            return error_message(id, INVALID_MESSAGE)
+    return error_for_long_line(LongLine.of(line), INVALID_MESSAGE)
 
 
 # -- stdio: writing and stopping

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -67,10 +68,12 @@ class KeyStore:
             data: Any = json.loads(self._path.read_bytes())
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, RecursionError) as why:
-            raise Invalid(f"cannot read {self._path}: it is no JSON; mend or delete it", path=str(self._path)) from why
+        except OSError as why:
+            raise Invalid(f"cannot read {self._path}: {why.strerror}", path=str(self._path)) from why
+        except (ValueError, RecursionError) as why:
+            raise Invalid(f"{self._path} is not valid JSON. Fix or delete it.", path=str(self._path)) from why
         if not isinstance(data, dict) or not all(key is None or isinstance(key, str) for key in data.values()):
-            raise Invalid(f"{self._path} does not hold keys; mend or delete it", path=str(self._path))
+            raise Invalid(f"{self._path} does not hold keys. Fix or delete it.", path=str(self._path))
         return data
 
     def _write(self, keys: dict[str, str | None]) -> None:
@@ -115,27 +118,31 @@ def _keyring() -> Any:
     return None if type(backend).__module__.startswith(NO_BACKENDS) else found
 
 
-def _from_keyring(variable: str) -> str | None:
-    if (keyring := _keyring()) is None:
-        return None
+@contextmanager
+def _tolerated(problem: str) -> Iterator[None]:
+    """A keyring may be locked, refuse, or be gone: that is logged, and the file or the provider says the rest."""
     try:
-        key: str | None = keyring.get_password(SERVICE, variable)
-    except Exception:  # locked, refused, or gone: the provider then says that it has no key
-        log.exception("the keyring cannot be read")
-        return None
+        yield
+    except Exception:
+        log.exception(problem)
+
+
+def _from_keyring(variable: str) -> str | None:
+    key: str | None = None
+    if keyring := _keyring():
+        with _tolerated("the keyring cannot be read"):
+            key = keyring.get_password(SERVICE, variable)
     return key
 
 
 def _to_keyring(variable: str, key: str) -> bool:
     """Whether the keyring has it now; some take a key and keep nothing."""
-    if (keyring := _keyring()) is None:
-        return False
-    try:
-        keyring.set_password(SERVICE, variable, key)
-        return bool(keyring.get_password(SERVICE, variable) == key)
-    except Exception:  # locked, or refused: the file takes it
-        log.exception("the keyring takes no key")
-        return False
+    is_kept = False
+    if keyring := _keyring():
+        with _tolerated("the keyring takes no key"):
+            keyring.set_password(SERVICE, variable, key)
+            is_kept = bool(keyring.get_password(SERVICE, variable) == key)
+    return is_kept
 
 
 def _forget(variable: str) -> None:
@@ -144,7 +151,5 @@ def _forget(variable: str) -> None:
             f"the key of {variable} is in the system's keyring, which cannot be opened; remove it there "
             f"(service {SERVICE}), and from {os.path.join('RECTO_HOME', KEYS_FILE)}"
         )
-    try:
+    with _tolerated("the keyring has not deleted a key"):
         keyring.delete_password(SERVICE, variable)
-    except Exception:  # nothing is left to delete, or the user is told by the keyring itself
-        log.exception("the keyring has not deleted a key")

@@ -73,7 +73,6 @@ def project_file(project: Path) -> Path:
 class ProjectSetting(Struct, frozen=True):
     key: str
     value: Any
-    """As it is written."""
     file: str
     place: str = ""
     """The real path that a path leads to."""
@@ -98,12 +97,8 @@ class ProjectSetting(Struct, frozen=True):
 
     @property
     def told(self) -> str:
-        return f"{self.file}: {self.key} = {_as_toml(self.value)}"
-
-
-def _as_toml(value: Any) -> str:
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+        text = str(self.value).lower() if isinstance(self.value, bool) else repr(self.value)
+        return f"{self.file}: {self.key} = {text if len(text) <= LONGEST_SHOWN else f'{text[:LONGEST_SHOWN]}…'}"
 
 
 class ProjectAccess:
@@ -131,10 +126,9 @@ class ProjectAccess:
 
     def refusal(self, setting: ProjectSetting, below: Any = None) -> str:
         """Why this is not used now; empty where it is."""
-        if problem := self.forbidden(setting, below):
+        problem = self.forbidden(setting, below)
+        if problem or not setting.asks or setting.value == below or self.is_trusted(setting):
             return problem
-        if not setting.asks or setting.value == below or self.is_trusted(setting):
-            return ""
         decides = NEEDS_TRUST[setting.key]
         return f"{setting.told} is ignored, because it decides {decides}: `recto config trust` accepts it"
 

@@ -5,18 +5,20 @@ Plain dataclasses rather than a validation library: every command imports this, 
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from recto.base import toml_file
+from recto.base.home_files import private_home
 from recto.base.text import closest_key
 from recto.errors import Invalid
-from recto.settings.names import ACCEPTED, HINTS, hint, under_own_keys, variable_of
 from recto.settings.project_access import PATHS, USER_FILE, ProjectAccess, ProjectSetting, project_file
-from recto.settings.spec import Spec
+from recto.settings.spec import ACCEPTED, HINTS, Spec, hint, under_own_keys, variable_of
 from recto.settings.spec import setting as _setting
 from recto.settings.strategy import STRATEGY_NAMES, SUMMARIZE
 
@@ -207,24 +209,19 @@ def _by_name() -> dict[str, Spec]:
 
 def _spec(key: str, where: str = "") -> Spec:
     known = _by_name()
-    if key not in known:
-        place = f"{where}: " if where else ""
-        if own := hint(key):
-            raise Invalid(f"{place}Unknown setting {key}. Use {own}.", key=key)
-        near = closest_key(key, HINTS | {name: spec.key for name, spec in known.items()})
-        more = f"did you mean {near}?" if near else "`recto config show` lists them all"
-        raise Invalid(f"{place}there is no setting {key}; {more}", key=key)
-    return known[key]
+    if key in known:
+        return known[key]
+    place = f"{where}: " if where else ""
+    if own := hint(key):
+        raise Invalid(f"{place}Unknown setting {key}. Use {own}.", key=key)
+    near = closest_key(key, HINTS | {name: spec.key for name, spec in known.items()})
+    more = f"did you mean {near}?" if near else "`recto config show` lists them all"
+    raise Invalid(f"{place}there is no setting {key}; {more}", key=key)
 
 
 def own_key(key: str, where: str = "") -> str:
     """Our name of a setting that is given under ours or another. Raises Invalid for an unknown one."""
     return _spec(key, where).key
-
-
-def names_of(key: str) -> tuple[str, ...]:
-    """Our name of a setting, and another that it is accepted under."""
-    return _spec(key).names
 
 
 def check(key: str, value: Any, where: str = "value") -> Any:
@@ -245,25 +242,16 @@ def conversation_key(key: str, where: str) -> str:
 
 def read_file(path: Path) -> dict[str, Any]:
     """The checked settings of one TOML file by dotted key; empty when the file does not exist."""
-    return read_text(toml_file.file_text(path), str(path))
+    return _read(toml_file.file_text(path), str(path))[0]
 
 
-def read_text(text: str, where: str) -> dict[str, Any]:
-    """The settings of a TOML text by dotted key, each one checked."""
-    return under_own_keys(flat(_parsed(text, where)), _spec, where)[0]
-
-
-def check_text(text: str, where: str) -> None:
-    """Raises Invalid unless every setting of the text is allowed, by itself and together with the others."""
-    values = read_text(text, where)
-    _build(values, dict.fromkeys(values, where))
-
-
-def _parsed(text: str, where: str) -> dict[str, Any]:
+def _read(text: str, where: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The settings of a TOML text by dotted key, each one checked; and what of them is not used."""
     try:
-        return tomllib.loads(text)
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as why:
         raise Invalid(f"{where} is not valid TOML: {why}", file=where) from why
+    return under_own_keys(flat(data), _spec, where)
 
 
 def flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -282,40 +270,34 @@ def load(
     environment: Mapping[str, str] = os.environ,
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
-    user = home / USER_FILE
-    below, notes = under_own_keys(flat(_parsed(toml_file.file_text(user), str(user))), _spec, str(user))
-    below = _resolve_paths(below, home)
-    theirs, refused = _of_project(home, project, below) if project else ({}, {})
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
+    user = str(home / USER_FILE)
+    below, notes = _read(toml_file.file_text(home / USER_FILE), user)
+    for key in PATHS:  # relative to the file's folder, not to where the command runs
+        if below.get(key):
+            below[key] = str(home / os.path.expanduser(below[key]))
+    values, origins = dict(below), dict.fromkeys(below, user)
+    refused: dict[str, str] = {}
+    if project:
+        access = ProjectAccess(home, project)
+        for each in project_settings(home, project):
+            if problem := access.refusal(each, below.get(each.key, _spec(each.key).default)):
+                refused[each.key] = problem
+            else:
+                values[each.key], origins[each.key] = each.place or each.value, each.file
     asked, doubled = _asked(environment, flags or {})
-    for found, origin in ((below, str(user)), (theirs, str(project_file(project)) if project else ""), *asked):
-        values.update(found)
-        origins.update(dict.fromkeys(found, origin))
+    for found, origin in asked:
+        values |= found
+        origins |= dict.fromkeys(found, origin)
     # a variable or an option says it anyway
-    notes |= {key: why for key, why in refused.items() if origins.get(key, str(user)) == str(user)}
-    return replace(_build(values, origins), notes=notes | doubled)
+    notes |= {key: why for key, why in refused.items() if origins.get(key, user) == user}
+    return replace(changed(Settings(), values, origins), notes=notes | doubled)
 
 
 def project_settings(home: Path, project: Path) -> list[ProjectSetting]:
-    """What the project's file sets."""
     if os.path.realpath(project / ".recto") == os.path.realpath(home):  # it is the user's own
         return []
     path, access = project_file(project), ProjectAccess(home, project)
     return [access.setting(key, value, path, project) for key, value in read_file(path).items()]
-
-
-def _of_project(home: Path, project: Path, below: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The values that hold, and why the others do not."""
-    access = ProjectAccess(home, project)
-    values: dict[str, Any] = {}
-    refused: dict[str, str] = {}
-    for each in project_settings(home, project):
-        if problem := access.refusal(each, below.get(each.key, _spec(each.key).default)):
-            refused[each.key] = problem
-        else:
-            values[each.key] = each.place or each.value
-    return values, refused
 
 
 def _asked(
@@ -334,21 +316,6 @@ def _asked(
     return [*found, (options, "option")], notes | doubled
 
 
-def _resolve_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Resolves paths in a settings file relative to its folder, not to where the command runs."""
-    for key in PATHS:
-        if values.get(key):
-            values[key] = str(folder / os.path.expanduser(values[key]))
-    return values
-
-
-def _build(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
-    settings = Settings(origins=dict(origins))
-    for key, value in values.items():
-        settings = _with(settings, key.split("."), value)
-    return _check_together(settings)
-
-
 def _with(group: Any, names: list[str], value: Any) -> Any:
     first, *rest = names
     return replace(group, **{first: _with(getattr(group, first), rest, value) if rest else value})
@@ -365,42 +332,81 @@ def changed(settings: Settings, values: Mapping[str, Any], origin: str | Mapping
 
 def _check_together(settings: Settings) -> Settings:
     """Checks settings that depend on each other. Where only one of two was set, the default of the other adapts."""
-    context = settings.context
-    recent, min_recent = context.recent_messages_to_keep, context.min_recent_messages_to_keep
-    if min_recent > recent:
-        if recent and "context.min_recent_messages_to_keep" in settings.origins:
-            raise _not_allowed(settings, "context.min_recent_messages_to_keep", f"a whole number from 0 to {recent}")
-        settings = replace(settings, context=replace(context, min_recent_messages_to_keep=recent))
-    max_prompt, reserved = context.max_prompt_tokens, context.reserved_response_tokens
-    if max_prompt and reserved >= max_prompt:
-        raise _not_allowed(settings, "context.reserved_response_tokens", f"a whole number from 0 to {max_prompt - 1:,}")
+    context, own = settings.context, settings.origins
+    recent, reserved, shares = context.recent_messages_to_keep, context.reserved_response_tokens, context.budgets
+    adapted: dict[str, Any] = {}
+    wrong: dict[str, str] = {}
+    if context.min_recent_messages_to_keep > recent:
+        if recent and "context.min_recent_messages_to_keep" in own:
+            wrong["context.min_recent_messages_to_keep"] = f"a whole number from 0 to {recent}"
+        adapted["min_recent_messages_to_keep"] = recent
+    if context.max_prompt_tokens and reserved >= context.max_prompt_tokens:
+        wrong["context.reserved_response_tokens"] = f"a whole number from 0 to {context.max_prompt_tokens - 1:,}"
     if context.low_water >= context.threshold:
-        if "context.low_water" in settings.origins:
-            raise _not_allowed(settings, "context.low_water", f"a number from 0.05 to below {context.threshold:g}")
-        settings = replace(settings, context=replace(settings.context, low_water=context.threshold / 2))
-    settings = _check_scores(settings)
+        if "context.low_water" in own:
+            wrong["context.low_water"] = f"a number from 0.05 to below {context.threshold:g}"
+        adapted["low_water"] = context.threshold / 2
+    if context.min_score > context.include_score:
+        if "context.min_score" not in own:
+            adapted["min_score"] = context.include_score
+        elif "context.include_score" not in own:
+            adapted["include_score"] = context.min_score
+        else:
+            wrong["context.min_score"] = f"a number from 0 to {context.include_score:g}"
     if 0 < context.summary_tokens < MIN_SUMMARY_TOKENS:
-        allowed = f"0, or a whole number from {MIN_SUMMARY_TOKENS} to 100,000"
-        raise _not_allowed(settings, "context.summary_tokens", allowed)
-    shares = context.budgets
+        wrong["context.summary_tokens"] = f"0, or a whole number from {MIN_SUMMARY_TOKENS} to 100,000"
     if shares.system + shares.tools + shares.messages > 1 + 1e-9:
-        allowed = f"a number from 0 to {max(0.0, 1 - shares.system - shares.tools):g}, so that all three are at most 1"
-        raise _not_allowed(settings, "context.budgets.messages", allowed)
-    return settings
+        left = max(0.0, 1 - shares.system - shares.tools)
+        wrong["context.budgets.messages"] = f"a number from 0 to {left:g}, so that all three are at most 1"
+    for key, allowed in wrong.items():
+        why = f"{settings.origin(key)}: {key} = {settings.get(key)!r} is not allowed; it takes {allowed}"
+        raise Invalid(why, key=key, allowed=allowed)
+    return replace(settings, context=replace(context, **adapted)) if adapted else settings
 
 
-def _check_scores(settings: Settings) -> Settings:
-    """Checks that include_score is at least min_score."""
-    context = settings.context
-    if context.min_score <= context.include_score:
-        return settings
-    if "context.min_score" not in settings.origins:
-        return replace(settings, context=replace(context, min_score=context.include_score))
-    if "context.include_score" not in settings.origins:
-        return replace(settings, context=replace(context, include_score=context.min_score))
-    raise _not_allowed(settings, "context.min_score", f"a number from 0 to {context.include_score:g}")
+# -- changed for good, without losing a comment
 
 
-def _not_allowed(settings: Settings, key: str, allowed: str) -> Invalid:
-    why = f"{settings.origin(key)}: {key} = {settings.get(key)!r} is not allowed; it takes {allowed}"
-    return Invalid(why, key=key, allowed=allowed)
+class SettingChange(Struct, frozen=True):
+    key: str
+    value: Any
+    file: Path
+
+
+def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None) -> SettingChange:
+    """Writes a setting, checked alone and with the rest of its file: into the user's file, or the project's."""
+    typed, key = check(key, value, "config set"), own_key(key)
+    path = project_file(project) if project else home / USER_FILE
+    if key in PATHS and typed and not typed.startswith("~"):
+        # a typed path is meant from the current folder; a file means it from where it belongs, or from anywhere
+        place = Path(typed).absolute()
+        typed = os.path.relpath(place, project) if project and place.is_relative_to(project) else str(place)
+    text = toml_file.with_value(_without(_spec(key).names[1:], path)[0], path, key.split("."), typed)
+    values = _read(text, str(path))[0]
+    changed(Settings(), values, str(path))
+    if project:
+        access = ProjectAccess(home, project)
+        access.accept([access.setting(key, typed, path, project)])
+    with private_home(home):
+        toml_file.write(path, text)
+    return SettingChange(key, typed, path)
+
+
+def unset_setting(key: str, *, home: Path, project: Path | None = None) -> bool:
+    """Removes a setting, under any of its names, from the file of the user or project; returns whether it was there."""
+    key = own_key(key, "config unset")
+    path = project_file(project) if project else home / USER_FILE
+    text, was_there = _without(_spec(key).names, path)
+    if was_there:
+        with private_home(home):
+            toml_file.write(path, text)
+    return was_there
+
+
+def _without(names: Sequence[str], path: Path) -> tuple[str, bool]:
+    """The text of a file without these settings, and whether one of them was in it."""
+    before = text = toml_file.file_text(path)
+    for name in names:
+        left = toml_file.without(text, path, name.split("."))
+        text = text if left is None else left
+    return text, text != before

@@ -1,5 +1,11 @@
-"""Spec: what one setting may be, and how its value is read. Knows no setting itself."""
+"""Spec: what one setting may be, and how its value is read. Knows no setting itself, but the names that settings have:
 
+second names, which are accepted wherever a setting is and shown under ours; and what other programs call settings,
+which only leads to ours. A name that means different things to different programs is none: `top_k` is mostly about
+sampling, `max_retries` does not count the first attempt.
+"""
+
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +23,6 @@ def setting(
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """The specification of one setting."""
-
     key: str
     default: Any
     help: str
@@ -74,3 +78,78 @@ class Spec:
 
 def _refuse() -> Any:
     raise TypeError
+
+
+# -- names
+
+ACCEPTED = {
+    "context.recent_messages_to_keep": "recent_messages_to_keep",
+    "context.min_recent_messages_to_keep": "min_recent_messages_to_keep",
+    "context.memory_integration": "memory_integration",
+    "context.use_project_memory": "use_project_memory",
+    "context.use_agent_memory": "use_agent_memory",
+    "context.use_user_memory": "use_user_memory",
+    "context.max_prompt_tokens": "max_prompt_tokens",
+    "context.reserved_response_tokens": "reserved_response_tokens",
+    "context.budgets.system": "system_budget_ratio",
+    "context.budgets.tools": "tool_budget_ratio",
+    "context.budgets.messages": "message_budget_ratio",
+}
+"""Our key -> the other name."""
+_ELSEWHERE = {
+    "model": ("model_name", "default_model"),
+    "vault": ("vault_path",),
+    "system_prompt": ("system_message", "instructions"),
+    "context.enabled": ("context_management_enabled", "auto_compact"),
+    "context.threshold": ("compaction_threshold", "trigger"),
+    "context.recent_messages_to_keep": ("messages_to_keep", "keep", "keep_last"),
+    "context.min_recent_messages_to_keep": ("min_keep",),
+    "context.summary_model": ("summarizer_model",),
+    "context.summary_tokens": ("max_summary_tokens",),
+    "context.min_score": ("score_threshold", "similarity_threshold"),
+    "context.max_prompt_tokens": (
+        "context.max_tokens",
+        "max_context_tokens",
+        "context_limit",
+        "context_window",
+        "context_length",
+        "max_input_tokens",
+        "num_ctx",
+    ),
+    "context.reserved_response_tokens": ("reserve", "reserved_tokens", "response_reserve"),
+    "reply.max_tokens": ("max_output_tokens", "max_completion_tokens", "max_new_tokens", "num_predict"),
+    "reply.thinking_budget": ("budget_tokens", "max_thinking_tokens"),
+    "tools.step_limit": ("max_iterations", "max_steps"),
+    "search.embedder": ("embedding_model",),
+    "spend.conversation": ("max_cost",),
+}
+HINTS = {name: key for key, names in _ELSEWHERE.items() for name in names}
+"""What other programs call a setting, in any group -> our key."""
+
+
+def hint(name: str) -> str:
+    """Our name of a setting that other programs call so; empty where none does."""
+    return HINTS.get(name) or HINTS.get(name.rpartition(".")[2], "")
+
+
+def under_own_keys(
+    values: Iterable[tuple[str, Any]], spec_of: Callable[[str, str], Spec], where: str
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The values by our keys, checked, and what is not used of those that are given under two names."""
+    found: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    notes: dict[str, str] = {}
+    for name, value in values:
+        spec = spec_of(name, where)
+        typed, known = spec.read(value, where), names.get(spec.key)
+        wins = known is None or name == spec.key
+        if wins:
+            found[spec.key], names[spec.key] = typed, name
+        if known is not None:
+            unused = known if wins else name
+            notes[spec.key] = f"{where}: {unused} is ignored: {names[spec.key]} is the same setting, and given too"
+    return found, notes
+
+
+def variable_of(key: str) -> str:
+    return "RECTO_" + key.upper().replace(".", "_")

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ from recto.sentences.words import word_class, words_in
 from recto.sources.source import Include, Mode, SourceId
 
 Sign = Literal["called", "quoted", "paraphrased", ""]
-SIGNS: tuple[Sign, ...] = ("called", "quoted", "paraphrased", "")
+SIGNS: tuple[Sign, ...] = get_args(Sign)
 """The strongest first. Empty means that the reply was checked and shows no use."""
 
 
@@ -71,10 +71,8 @@ class Advice(Struct, frozen=True):
     because: str
     """The finding and what to do about it, as one sentence."""
     mode: Include
-    """The suggested include mode."""
 
     def command(self, *, with_agent: bool) -> str:
-        """The command that follows the advice."""
         agent = f" --agent {shlex.quote(self.agent)}" if with_agent else ""
         return f"recto sources mode {shlex.quote(str(self.id))} {self.mode}{agent}"
 
@@ -103,7 +101,6 @@ def forbids(text: str) -> bool:
 
 
 def _check(stat: SourceStats, total: AgentTotals) -> tuple[str, Include] | None:
-    """The finding, and the include mode that would be better."""
     took = f"took {stat.tokens:,} tokens"
     is_unused = _is_unused(stat)
     if stat.mode == "always" and is_unused:

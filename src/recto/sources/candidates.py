@@ -64,7 +64,6 @@ class SourceChunk(Struct, frozen=True):
     texts: tuple[str, ...]
     """The texts to embed; the chunk's vector is their mean."""
     name: frozenset[str]
-    """The stems of its source's name."""
     stems: frozenset[str]
     """The stems of all its words, including the name."""
     part: str | None = None
@@ -72,7 +71,6 @@ class SourceChunk(Struct, frozen=True):
 
 
 def source_chunks(source: Source) -> tuple[SourceChunk, ...]:
-    """Splits a source into at least one chunk."""
     return (_tool_chunk(source),) if isinstance(source, Tool) else tuple(_text_chunks(source))
 
 
@@ -178,8 +176,6 @@ QueryMatches = tuple[Mapping[int, ChunkMatch], float]
 
 
 class WordOverlap(Struct, frozen=True):
-    """The words that a chunk shares with a query."""
-
     share: float
     """How much of the query the chunk contains."""
     name: float
@@ -231,7 +227,6 @@ class ChunkedSource(Struct, frozen=True):
     source: Source
     chunks: tuple[SourceChunk, ...]
     texts: tuple[HashedTexts, ...]
-    """The texts to embed, for each chunk."""
 
 
 class Candidates:
@@ -240,18 +235,15 @@ class Candidates:
     def __init__(self, entries: Sequence[ChunkedSource]) -> None:
         self.chunks = [(entry.source, chunk) for entry in entries for chunk in entry.chunks]
         self._postings: dict[str, set[int]] = {}
-        self._by_source: dict[SourceId, list[int]] = {}
+        self.by_source: dict[SourceId, list[int]] = {}
         for position, (source, chunk) in enumerate(self.chunks):
-            self._by_source.setdefault(source.id, []).append(position)
+            self.by_source.setdefault(source.id, []).append(position)
             for stem in chunk.stems:
                 self._postings.setdefault(stem, set()).add(position)
         texts = [each for entry in entries for each in entry.texts]
         self.texts = HashedTexts.join(texts)
         self.sizes = [len(each) for each in texts]
         self.starts = [0, *accumulate(self.sizes)][:-1]
-
-    def positions_of(self, source: Source) -> list[int]:
-        return self._by_source[source.id]
 
     def match(self, query: str) -> QueryMatches:
         by_word: dict[str, list[str]] = {}
@@ -356,20 +348,16 @@ class ChunkScores:
         return self._candidates.chunks[position][0]
 
     def chunk_score(self, position: int) -> ChunkScore:
-        source, chunk = self._candidates.chunks[position]
-        query = self._best_query[position]
+        chunks, query = self._candidates.chunks, self._best_query[position]
+        source, chunk = chunks[position]
         match = self._matches[query][0].get(position)
-        words = tuple(match.words) if match else ()
-        part = chunk.part or self._best_part(source)
-        similarity = self._similarity.get(position)
+        part = chunk.part
+        if part is None:  # it fits by its name: the best section, the first one of equals
+            parts = [each for each in self._candidates.by_source[source.id] if chunks[each][1].part]
+            best = max(parts, key=lambda each: (self.scores.get(each, 0.0), -each), default=position)
+            part = chunks[best][1].part
+        words, similarity = tuple(match.words) if match else (), self._similarity.get(position)
         return ChunkScore(source, part, self.scores[position], self._queries[query], similarity, words)
-
-    def _best_part(self, source: Source) -> str | None:
-        """The best section of a source that fits by its name; the first one of equals."""
-        chunks = self._candidates.chunks
-        positions = [position for position in self._candidates.positions_of(source) if chunks[position][1].part]
-        best = max(positions, key=lambda position: (self.scores.get(position, 0.0), -position), default=None)
-        return None if best is None else chunks[best][1].part
 
     def score_by_words(self, only: Container[int] | None = None) -> None:
         best: dict[int, float] = {}
@@ -390,7 +378,12 @@ class ChunkScores:
         unknown = np.isnan(mean[:, 0])
         mean = np.where(unknown[:, None], np.float32(0), mean)
         similarity, rows = np.maximum(mean, 0.0).astype(np.float64), np.arange(len(mean))
-        evidence = self._combined_evidence(similarity)
+        evidence: Rows = COMBINED_WEIGHTS.similarity * similarity
+        for query, (matches, query_weight) in enumerate(self._matches):
+            evidence[[*matches], query] += [
+                COMBINED_WEIGHTS.of_words(word_overlap(match, query_weight, candidates.chunks[position][1]))
+                for position, match in matches.items()
+            ]
         best, nearest = evidence.argmax(1), similarity.argmax(1)
         combined = COMBINED_WEIGHTS.scores(evidence[rows, best])
         alone = SIMILARITY_WEIGHTS.scores(SIMILARITY_WEIGHTS.similarity * similarity[rows, nearest])
@@ -403,13 +396,3 @@ class ChunkScores:
             for position in without_vectors:
                 del self.scores[position], self._best_query[position], self._similarity[position]
             self.score_by_words(without_vectors)
-
-    def _combined_evidence(self, similarity: "Rows") -> "Rows":
-        """The evidence for each chunk by each query."""
-        evidence: Rows = COMBINED_WEIGHTS.similarity * similarity
-        for query, (matches, query_weight) in enumerate(self._matches):
-            evidence[[*matches], query] += [
-                COMBINED_WEIGHTS.of_words(word_overlap(match, query_weight, self._candidates.chunks[position][1]))
-                for position, match in matches.items()
-            ]
-        return evidence

@@ -44,9 +44,7 @@ class ChoiceLimits(Struct, frozen=True):
     top_n: int = 5
     """How many sources are chosen at most, besides those that reach `include_score`."""
     include_score: float = 0.7
-    """Sources scoring at least this are always chosen."""
     min_score: float = 0.4
-    """Sources scoring less than this are never chosen."""
 
 
 DEFAULT_LIMITS = ChoiceLimits()
@@ -74,11 +72,8 @@ class SourceChoice(Struct, frozen=True):
     note: str = ""
 
 
-class LearnedBoost(Struct, frozen=True):
-    """How much the use of a source in similar turns raises its score."""
-
-    boost: float
-    times: int
+Learned = Mapping[SourceId, tuple[float, int]]
+"""The sources that similar turns used: how much that raises their scores, and how often it was."""
 
 
 class Chooser:
@@ -99,8 +94,14 @@ class Chooser:
     ) -> SourceChoice:
         """Chooses among sources. Where there are no vectors it goes by words, and `note` says so; it never raises."""
         chunks, learned, note = self._score(message, candidates, past)
-        best = _best_chunks(chunks, limits.top_k, learned)
-        scored = [_boosted(chunk, learned.get(chunk.source.id)) for chunk in best]
+        # the best chunk of each source among the top k, and of each source that similar turns used
+        best: dict[SourceId, int] = {}
+        for rank, position in enumerate(chunks.ranked(None if learned else limits.top_k)):
+            id = chunks.source(position).id
+            is_candidate = rank < limits.top_k and chunks.scores[position] >= MIN_RECORDED_SCORE
+            if is_candidate or (limits.top_k and id in learned):
+                best.setdefault(id, position)
+        scored = [_boosted(chunks.chunk_score(position), learned.get(id)) for id, position in best.items()]
         scored.sort(key=lambda each: (-each.score, each.source.id))
         return replace(_apply_limits(scored, limits), note=note)
 
@@ -115,7 +116,7 @@ class Chooser:
 
     def _score(
         self, message: str, sources: Sequence[Source], past: Sequence[PastTurn]
-    ) -> tuple[ChunkScores, Mapping[SourceId, LearnedBoost], str]:
+    ) -> tuple[ChunkScores, Learned, str]:
         message = shorten_message(message)
         with self._lock:
             candidates = self._candidates.get(sources)
@@ -162,24 +163,13 @@ class Chooser:
 # -- deciding
 
 
-def _best_chunks(chunks: ChunkScores, top_k: int, learned: Mapping[SourceId, LearnedBoost]) -> list[ChunkScore]:
-    """The best chunk of each source among the top k, and of each source that similar turns used."""
-    found: dict[SourceId, int] = {}
-    for rank, position in enumerate(chunks.ranked(None if learned else top_k)):
-        id = chunks.source(position).id
-        is_candidate = rank < top_k and chunks.scores[position] >= MIN_RECORDED_SCORE
-        if is_candidate or (top_k and id in learned):
-            found.setdefault(id, position)
-    return [chunks.chunk_score(position) for position in found.values()]
-
-
-def _boosted(chunk: ChunkScore, learned: LearnedBoost | None) -> ScoredSource:
-    because = chunk.because
+def _boosted(chunk: ChunkScore, learned: tuple[float, int] | None) -> ScoredSource:
     if learned is None:
-        return ScoredSource(chunk.source, chunk.score, because, chunk.part)
-    times = {1: "once", 2: "twice"}.get(learned.times, f"{learned.times} times")
-    score = round(min(1.0, chunk.score + learned.boost), 4)
-    return ScoredSource(chunk.source, score, f"{because}; similar messages used it {times}", chunk.part)
+        return ScoredSource(chunk.source, chunk.score, chunk.because, chunk.part)
+    boost, times = learned
+    often = {1: "once", 2: "twice"}.get(times, f"{times} times")
+    score = round(min(1.0, chunk.score + boost), 4)
+    return ScoredSource(chunk.source, score, f"{chunk.because}; similar messages used it {often}", chunk.part)
 
 
 def _apply_limits(scored: Sequence[ScoredSource], limits: ChoiceLimits) -> SourceChoice:
@@ -201,21 +191,17 @@ def _apply_limits(scored: Sequence[ScoredSource], limits: ChoiceLimits) -> Sourc
 # -- learning
 
 
-def _learn(
-    message: str, past: Sequence[PastTurn], similarities: Sequence[float] | None
-) -> dict[SourceId, LearnedBoost]:
-    """The sources that similar turns used, and how much that raises their scores. It never lowers one."""
+def _learn(message: str, past: Sequence[PastTurn], similarities: Sequence[float] | None) -> Learned:
+    """It never lowers a score."""
     if not past:
         return {}
     stems = question_stems(message)
-    found: dict[SourceId, LearnedBoost] = {}
+    found: dict[SourceId, tuple[float, int]] = {}
     for index, turn in enumerate(past):
         likeness = _likeness(stems, turn.question, similarities[index] if similarities is not None else None)
-        if likeness <= 0:
-            continue
-        for id in turn.used:
-            before = found.get(id, LearnedBoost(0.0, 0))
-            found[id] = LearnedBoost(min(MAX_BOOST, before.boost + BOOST_PER_USE * likeness), before.times + 1)
+        for id in turn.used if likeness > 0 else ():
+            boost, times = found.get(id, (0.0, 0))
+            found[id] = min(MAX_BOOST, boost + BOOST_PER_USE * likeness), times + 1
     return found
 
 

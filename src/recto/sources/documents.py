@@ -30,8 +30,6 @@ WHOLE_INSTEAD = ": the whole document is used"
 
 
 class NamedDocument(Struct, frozen=True):
-    """A document that a message names, or the problem with it."""
-
     wikilink: str
     document: Document | None
     problem: str | None = None
@@ -40,7 +38,6 @@ class NamedDocument(Struct, frozen=True):
     part: str | None = None
     """The text of the section or block that is named; None for the whole document."""
     root: Path | None = None
-    """The folder that `path` is relative to."""
     lacking: str = ""
     """That the document has no such section or block."""
     refused: str = ""
@@ -76,8 +73,11 @@ def may_name_documents(text: str) -> bool:
 
 def resolve_documents(text: str, vault: Vault | None, roots: ImportRoots = ImportRoots()) -> list[NamedDocument]:  # noqa: B008  frozen
     """The named documents and parts, each once, in order of appearance. Broken names have a `problem`."""
+    names: list[Link | Import] = [*find_links(text)] if vault else []
+    if roots.folders or roots.outside:
+        names += find_imports(text, exists_under(roots.folders, roots.outside))
     found: dict[tuple[str, str | None], NamedDocument] = {}
-    for name in _find_names(text, vault, roots):
+    for name in sorted(names, key=lambda name: name.start):
         named = _resolve_link(vault, name) if isinstance(name, Link) and vault else _resolve_import(name, roots)
         key = (named.path or named.wikilink, named.part)
         if named.lacking:  # it stands for the whole document only where nothing else of it was named before
@@ -88,13 +88,6 @@ def resolve_documents(text: str, vault: Vault | None, roots: ImportRoots = Impor
             found[key] = replace(first, problem=named.problem)
     whole = {path for path, part in found if part is None}
     return [named for (path, part), named in found.items() if part is None or path not in whole]
-
-
-def _find_names(text: str, vault: Vault | None, roots: ImportRoots) -> list[Link | Import]:
-    names: list[Link | Import] = [*find_links(text)] if vault else []
-    if roots.folders or roots.outside:
-        names += find_imports(text, exists_under(roots.folders, roots.outside))
-    return sorted(names, key=lambda name: name.start)
 
 
 def _resolve_link(vault: Vault, link: Link) -> NamedDocument:
@@ -115,9 +108,8 @@ def _resolve_link(vault: Vault, link: Link) -> NamedDocument:
 
 def _select_part(name: str, document: Document, heading: str | None, block: str | None, root: Path) -> NamedDocument:
     part = block_text(document, block) if block else section_text(document, heading) if heading else None
-    lacking = ""
-    if part is None and (heading or block):
-        lacking = f"{document.path} has no {'block' if block else 'heading'} {block or heading}"
+    is_lacking = part is None and bool(heading or block)
+    lacking = f"{document.path} has no {'block' if block else 'heading'} {block or heading}" if is_lacking else ""
     return NamedDocument(name, document, None, document.path, part, root, lacking)
 
 
@@ -182,7 +174,6 @@ def read_attachment(path: str | Path) -> Image | File:
 
 
 def attachment(name: str, data: bytes) -> Image | File:
-    """Bytes of a file as a block."""
     name = "".join(letter if letter.isprintable() else " " for letter in name)
     if not data:
         raise Invalid(f"{name} is empty: there is nothing to attach", name=name)

@@ -1,4 +1,4 @@
-"""MemoryFile: instructions that are kept in a file and read anew at every turn: the user's, the agent's, the project's.
+"""MemoryFile: instructions in a file that is read at every turn: the user's, the agent's, the project's.
 
 A project's files are found from its folder upwards to the root of its repository. A file may import others with
 `@path`. Nothing is read outside of the place that a file belongs to, and nothing that another user of the machine could
@@ -20,7 +20,7 @@ from recto.base.file_cache import FileCache, stat_file
 from recto.base.home_files import TOLD_FILE, read_json, write_json
 from recto.base.text import clean
 from recto.errors import Invalid
-from recto.vault.decoding import decode_text
+from recto.vault.decoding import decoded
 from recto.vault.document import Document
 from recto.vault.links import mask_code
 
@@ -33,7 +33,7 @@ MAX_DEPTH = 5
 MAX_FILES = 50
 _IMPORT = re.compile(
     r"(?<![\w@/.`\\])@(?:(?P<path>(?:~|\.{1,2})?/?[\w.-](?:[\w./-]|\\ )*?\.\w{1,8}|(?:~|\.{1,2})?/(?:[\w./-]|\\ )+)"
-    # a name with spaces stands in quotation marks, or with a backslash before each
+    # a name with spaces is in quotation marks, or has a backslash before each
     r"(?=[.,;:!?)\]'\"]*(?:\s|$))|(?P<mark>[\"'])(?P<quoted>[^\"'\n\0]{1,200})(?P=mark))"
 )
 # What else has an @ and a dot, such as a decorator, is meant as an import only if there is such a file.
@@ -60,13 +60,10 @@ class MemoryFile(Struct, frozen=True):
     @property
     def sections(self) -> tuple[tuple[str, str], ...]:
         """Its parts by heading, each with its own text alone, for files that are too long to be sent whole."""
-        document = Document(self.path, self.text)
-        starts = [section.start for section in document.parsed.sections]
-        found = []
-        for section, end in zip(document.parsed.sections, (*starts[1:], len(self.text)), strict=True):
-            if text := self.text[section.start : end].strip():
-                found.append((" › ".join(section.heading_path), text))
-        return tuple(found)
+        sections = Document(self.path, self.text).parsed.sections
+        ends = [*(section.start for section in sections[1:]), len(self.text)]
+        parts = [(each, self.text[each.start : end].strip()) for each, end in zip(sections, ends, strict=False)]
+        return tuple((" › ".join(section.heading_path), text) for section, text in parts if text)
 
 
 class FoundMemory(Struct, frozen=True):
@@ -87,13 +84,13 @@ def untold_notes(home: Path, project: Path, files: Sequence[MemoryFile], notes: 
     """Notes that were not shown yet for these files as they are now; they count as shown from now on."""
     if not os.path.isdir(project):  # that it is gone concerns each of its conversations
         return notes
-    told = read_json(home / TOLD_FILE)
+    shown = read_json(home / TOLD_FILE)
     texts = (*notes, *(each.text for each in files))
     state = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
-    if told.pop(str(project), None) == state:
+    if shown.pop(str(project), None) == state:
         return ()
     with suppress(OSError):  # then they are shown once more
-        write_json(home / TOLD_FILE, dict([*told.items()][-MOST_TOLD:]) | {str(project): state})
+        write_json(home / TOLD_FILE, dict([*shown.items()][-MOST_TOLD:]) | {str(project): state})
     return notes
 
 
@@ -127,9 +124,8 @@ class MemoryFiles:
         self, scope: MemoryScope, root: Path, paths: Sequence[Path], shown_from: Path | None = None
     ) -> FoundMemory:
         reading = _Reading(self._cache, scope, Path(os.path.realpath(root)), shown_from or root)
-        for path in paths:
-            if os.path.lexists(path):
-                reading.add(path)
+        for path in filter(os.path.lexists, paths):
+            reading.add(path)
         return FoundMemory(tuple(reading.files), tuple(reading.notes))
 
 
@@ -143,7 +139,7 @@ class _Reading:
         self.notes: list[str] = []
 
     def add(self, path: Path, imported_by: str = "", depth: int = 0) -> None:
-        real, name = os.path.realpath(path), self._name(path)
+        real, name = os.path.realpath(path), os.path.relpath(path, self._shown_from).replace(os.sep, "/")
         if real in self._seen or (imported_by and not os.path.lexists(path) and path.suffix not in _TEXT_SUFFIXES):
             return
         self._seen.add(real)
@@ -151,12 +147,14 @@ class _Reading:
             by = f", which {imported_by} imports," if imported_by else ""
             self.notes.append(f"the memory file {name}{by} is not read: {problem}")
             return
-        text = self._text(Path(real), name)
-        if not text:
-            return
-        self.files.append(MemoryFile(self._scope, str(path), name, text, imported_by))
-        for target in imported_paths(text):
-            self.add(Path(os.path.normpath(path.parent / os.path.expanduser(target))), name, depth + 1)
+        entry = stat_file(Path(real))
+        text, problem = self._cache.get(entry, "memory", decoded) if entry else ("", "")
+        if problem:
+            self.notes.append(f"the memory file {name} is not read: {problem}")
+        if text := text.strip():
+            self.files.append(MemoryFile(self._scope, str(path), name, text, imported_by))
+            for target in imported_paths(text):
+                self.add(Path(os.path.normpath(path.parent / os.path.expanduser(target))), name, depth + 1)
 
     def _problem(self, path: Path, real: str, depth: int) -> str:
         if not Path(real).is_relative_to(self._root):
@@ -173,29 +171,8 @@ class _Reading:
             return "it does not exist" if isinstance(why, FileNotFoundError) else (why.strerror or str(why))
         if not stat.S_ISREG(found.st_mode):
             return "it is not a file"
-        # whoever may write there could put instructions into the chats of others
+        # anyone who may write there could put instructions into the chats of others
         return "it belongs to another user" if hasattr(os, "geteuid") and found.st_uid != os.geteuid() else ""
-
-    def _text(self, path: Path, name: str) -> str:
-        entry = stat_file(path)
-        read = self._cache.get(entry, "memory", _parse) if entry else ("", "")
-        text, problem = read
-        if problem:
-            self.notes.append(f"the memory file {name} is not read: {problem}")
-        return text
-
-    def _name(self, path: Path) -> str:
-        return os.path.relpath(path, self._shown_from).replace(os.sep, "/")
-
-
-def _parse(path: str, raw: bytes | str) -> tuple[str, str]:
-    """The text, or why there is none."""
-    if isinstance(raw, str):
-        return "", raw
-    try:
-        return decode_text(raw, path).strip(), ""
-    except Invalid as why:
-        return "", why.message
 
 
 def imported_paths(text: str) -> Iterator[str]:
@@ -236,7 +213,7 @@ def add_note(project: Path, text: str) -> Path:
     try:
         before = path.read_bytes() if path.exists() else b""
         end = b"\r\n" if b"\r\n" in before else b"\n"
-        with path.open("ab") as file:  # whoever writes at the same time loses nothing
+        with path.open("ab") as file:  # nothing that is written at the same time is lost
             file.write((b"" if not before or before.endswith(b"\n") else end) + f"- {line}".encode() + end)
     except OSError as why:
         raise Invalid(f"cannot write {path}: {why.strerror}", path=str(path)) from why

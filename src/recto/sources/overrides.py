@@ -1,4 +1,5 @@
-"""Session: which sources a conversation has by hand, and since when. The others are in it because their agent says so.
+"""SourceOverrides: which sources a conversation has by hand, and since when. The others are in it because their agent
+says so.
 
 A value, kept with the conversation; what an agent includes `always` is not copied into it, so that a changed agent
 holds from the next message on.
@@ -9,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from recto.errors import Invalid, NotFound
 from recto.sources.source import BUILT_IN_SERVER, Approval, Include, Mode, Source, SourceId
@@ -17,19 +18,14 @@ from recto.sources.tool_definition import ToolChange, ToolDefinition
 
 
 class SourceStatus(Struct, frozen=True):
-    """A source as a conversation sees it."""
-
     source: Source
     include: Include
-    """In force."""
     mode: Mode | None
     """How it is in the session: always or manual; None when it is not in it."""
     since: str = ""
     """When it was added or removed by hand."""
     removed: bool = False
-    """It was taken out by hand."""
     approval: Approval | None = None
-    """Of a tool."""
     change: ToolChange | None = None
     """Of a tool that asks because it is not what was allowed."""
 
@@ -111,9 +107,7 @@ class SourceOverrides(Struct, frozen=True):
         return tool.id in self.allowed and self.allowed[tool.id] == tool.sha256
 
     def to_json(self) -> dict[str, Any] | None:
-        """None when nothing was done by hand."""
-        out = {"added": dict(self.added), "removed": dict(self.removed), "allowed": dict(self.allowed)}
-        return {name: value for name, value in out.items() if value} or None
+        return {name: dict(value) for name, value in asdict(self).items() if value} or None
 
 
 SourceState = tuple[SourceOverrides, int | None]
@@ -137,12 +131,9 @@ def find_source(listing: SourceList, named: str) -> SourceStatus:
 def overrides_from_json(data: Any) -> SourceOverrides:
     """What a conversation keeps; what cannot be read in it counts as not said."""
     known = data if isinstance(data, dict) else {}
-    added, removed, allowed = (known.get(name) for name in ("added", "removed", "allowed"))
-    return SourceOverrides(_texts(added), _texts(removed), _texts(allowed))
-
-
-def _texts(data: Any) -> dict[str, str]:
-    return {str(key): str(value) for key, value in data.items()} if isinstance(data, dict) else {}
+    parts = (known.get(name) for name in SourceOverrides.__struct_fields__)
+    texts = ({str(key): str(value) for key, value in part.items()} if isinstance(part, dict) else {} for part in parts)
+    return SourceOverrides(*texts)
 
 
 def _without(known: Mapping[str, str], key: str) -> dict[str, str]:

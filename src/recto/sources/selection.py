@@ -37,14 +37,14 @@ class Selection(Struct, frozen=True):
 
     @property
     def pick(self) -> Pick:
-        sha256 = self.source.sha256 if self.part is None else hashlib.sha256(self.part.encode()).hexdigest()
-        because = self.because if self.part is None else f"{self.because}; the section that fits best"
+        sha256, because = self.source.sha256, self.because
+        if self.part is not None:
+            sha256 = hashlib.sha256(self.part.encode()).hexdigest()
+            because = f"{because}; the section that fits best"
         return Pick(self.id.kind, self.id.name, because, 0, self.mode, self.score, sha256, self.id.server)
 
 
 class OfferedTool(Struct, frozen=True):
-    """A tool that the model is offered, and what runs it."""
-
     runnable: RunnableTool
     selection: Selection
     lasts: bool = True
@@ -72,7 +72,6 @@ class StablePicks(Struct, frozen=True):
         return StablePicks(*((*getattr(self, name), *getattr(other, name)) for name in names))
 
     def without_tools(self, names: Collection[str]) -> "StablePicks":
-        """Without tools that the model would call by these names."""
         return replace(self, tools=tuple(each for each in self.tools if each.runnable.tool.name not in names))
 
     @property
@@ -81,7 +80,6 @@ class StablePicks(Struct, frozen=True):
 
 
 def session_selection(status: SourceStatus) -> Selection:
-    """A source that is in the session."""
     assert status.mode is not None
     return Selection(status.source, status.mode, status.because)
 

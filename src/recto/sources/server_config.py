@@ -18,7 +18,6 @@ from recto.sources.source import Approval, Include
 from recto.sources.tool_definition import ServerIdentity
 
 TARGET_FIELDS = ("command", "args", "env", "cwd", "url", "headers")
-"""How a server is reached."""
 
 
 class ToolConfig(Struct, frozen=True, omit_defaults=True):
@@ -46,7 +45,6 @@ class ServerConfig(Struct, frozen=True):
     """The timeout of a call; None uses that of the settings."""
     tools: Mapping[str, ToolConfig] = field(default_factory=dict)
     origin: str = ""
-    """The file that defines the server."""
     is_yours: bool = True
     """It is defined in the user's home. A server of a project does not start before the user trusts it."""
 
@@ -68,7 +66,7 @@ class ServerConfig(Struct, frozen=True):
         if self.url:
             return f"{url} with the headers {', '.join(self.headers)}" if self.headers else url
         line = [*(f"{name}={HIDDEN}" for name in self.env), shlex.join((self.command, *args))]
-        return " ".join((*line, *(("in", self.cwd) if self.cwd else ())))
+        return " ".join([*line, "in", self.cwd] if self.cwd else line)
 
     def identity(self, project: Path | None) -> ServerIdentity:
         """Which server it is. One of a project is another one in another project, although it is written alike."""
@@ -82,9 +80,9 @@ class ServerConfig(Struct, frozen=True):
         """The settings that are not empty, without the origin."""
         names = ("command", "cwd", "url", "include", "approval", "timeout_s", "args", "env", "headers")
         values: dict[str, Any] = {name: value for name in names if (value := getattr(self, name))}
-        values |= {} if self.enabled else {"enabled": False}
-        told: dict[str, Any] = to_builtins(values | ({"tools": self.tools} if self.tools else {}))
-        return told
+        values |= ({} if self.enabled else {"enabled": False}) | ({"tools": self.tools} if self.tools else {})
+        said: dict[str, Any] = to_builtins(values)
+        return said
 
     @property
     def sha256(self) -> str:

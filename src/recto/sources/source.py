@@ -26,7 +26,6 @@ APPROVALS: tuple[Approval, ...] = ("ask", "allow", "deny")
 DEFAULT_AGENT = "default"
 """The built-in agent, which needs no files."""
 BUILT_IN_SERVER = "recto"
-"""The server name of the built-in tools."""
 DEFAULT_PRIORITY, MAX_PRIORITY = 500, 999
 _KIND_PREFIXES: dict[str, SourceKind] = {"rule": "rule", "ref": "reference", "reference": "reference", "tool": "tool"}
 
@@ -35,7 +34,6 @@ class SourceId(Struct, frozen=True, order=True):
     kind: SourceKind
     name: str
     server: str = ""
-    """Of a tool: its server."""
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.server}/{self.name}" if self.server else f"{self.kind}:{self.name}"
@@ -103,7 +101,6 @@ class Tool(Struct, frozen=True):
     """The name for the model: letters, digits, `_` and `-`, unique among all servers."""
     description: str
     schema: Mapping[str, Any]
-    """JSON Schema of the arguments."""
     include: Include = "always"
     server: str = BUILT_IN_SERVER
     own_name: str = ""
@@ -154,7 +151,6 @@ class Pick(Struct, frozen=True):
 
     @property
     def source(self) -> SourceId:
-        """The rule, reference or tool."""
         return SourceId(cast(SourceKind, self.kind), self.name, self.server)
 
     def to_json(self) -> dict[str, Any]:

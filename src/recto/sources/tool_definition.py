@@ -42,7 +42,6 @@ class ToolDefinition(Struct, frozen=True):
 
     @property
     def sha256(self) -> str:
-        """The hash that the user allows."""
         parts = [self.server, self.name, self.description, self.schema, self.reached.sha256]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -71,8 +70,8 @@ class ToolChange(Struct, frozen=True):
     def _parts(self) -> Iterator[tuple[str, list[str]]]:
         before, after = self.before or ToolDefinition(self.after.server, self.after.name), self.after
         if before.reached.sha256 != after.reached.sha256:
-            hidden = ["  the same, with other values that are not shown here"]
-            yield "server", _diff(_one(before.reached.runs), _one(after.reached.runs)) or hidden
+            runs = [[each.reached.runs] if each.reached.runs else [] for each in (before, after)]
+            yield "server", _diff(*runs) or ["  the same, with other values that are not shown here"]
         if before.description != after.description:
             yield "description", _diff(_sentences(before.description), _sentences(after.description))
         if before.schema != after.schema:
@@ -82,10 +81,6 @@ class ToolChange(Struct, frozen=True):
 def _visible(line: str) -> str:
     """With escapes for characters that nobody sees: a change must not hide in them."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
-
-
-def _one(line: str) -> list[str]:
-    return [line] if line else []
 
 
 def _sentences(text: str) -> list[str]:

@@ -68,8 +68,6 @@ class Media(Struct, frozen=True):
 
 
 class ToolOutput(Struct, frozen=True):
-    """What a tool gave, whole."""
-
     text: str
     is_error: bool = False
     media: tuple[Media, ...] = ()
@@ -169,48 +167,41 @@ class Toolbox:
             self._runnables[name] = found or runnable
 
     def is_callers(self, call: ToolCall) -> bool:
-        """Whether the caller of the turn runs it."""
         return isinstance(self._runnables.get(call.name), CallerTool)
 
     def writes(self, call: ToolCall) -> bool:
         return call.name in self._runnables and self._runnables[call.name].writes
 
     async def run(self, call: ToolCall) -> ToolRun:
+        runnable = self._runnables.get(call.name)
+        patience = (runnable.timeout_s if isinstance(runnable, RemoteTool) else None) or self._timeout_s
         try:
-            outcome = await self._outcome(call)
+            outcome = await self._outcome(call, runnable, patience)
         except RectoError as why:
             outcome = ToolOutput(why.message, is_error=True)
         except TimeoutError:
-            outcome = ToolOutput(f"no result within {self._patience(call):g} s", is_error=True)
+            outcome = ToolOutput(f"no result within {patience:g} s", is_error=True)
         except Exception as why:  # a broken tool must not end the chat
             log.exception("the tool %s failed", call.name)
             outcome = ToolOutput(f"the tool failed: {type(why).__name__}: {why}", is_error=True)
-        return self._ran(call, outcome)
+        text, whole = clean(outcome.text)[0], None
+        if self._longest is not None and len(text) > self._longest:
+            whole = text
+            text = f"{text[: self._longest]}\n[cut here: {len(text):,} characters in all, which are kept]"
+        return ToolRun(ToolResult(call.id, call.name, text, outcome.is_error), whole, outcome.media)
 
-    async def _outcome(self, call: ToolCall) -> ToolOutput:
-        runnable = self._runnables.get(call.name)
+    async def _outcome(self, call: ToolCall, runnable: RunnableTool | None, patience: float) -> ToolOutput:
         if runnable is None:
             name = call.name or "without a name"
             raise RectoError(f"there is no tool {name}; there are: {', '.join(self._runnables) or 'none'}")
         assert not isinstance(runnable, CallerTool)
         given = arguments_of(call, runnable.tool)
         if isinstance(runnable, RemoteTool):
-            return await asyncio.wait_for(runnable.call(given), self._patience(call) + runnable.before_s)
+            return await asyncio.wait_for(runnable.call(given), patience + runnable.before_s)
         if runnable.writes:
             async with self._writing:
                 return ToolOutput(await asyncio.to_thread(runnable.run, given))
-        return ToolOutput(await asyncio.wait_for(asyncio.to_thread(runnable.run, given), self._timeout_s))
-
-    def _patience(self, call: ToolCall) -> float:
-        runnable = self._runnables.get(call.name)
-        return (runnable.timeout_s if isinstance(runnable, RemoteTool) else None) or self._timeout_s
-
-    def _ran(self, call: ToolCall, outcome: ToolOutput) -> ToolRun:
-        text, whole = clean(outcome.text)[0], None
-        if self._longest is not None and len(text) > self._longest:
-            whole = text
-            text = f"{text[: self._longest]}\n[cut here: {len(text):,} characters in all, which are kept]"
-        return ToolRun(ToolResult(call.id, call.name, text, outcome.is_error), whole, outcome.media)
+        return ToolOutput(await asyncio.wait_for(asyncio.to_thread(runnable.run, given), patience))
 
 
 def arguments_of(call: ToolCall, tool: Tool) -> Arguments:
@@ -225,20 +216,13 @@ def arguments_of(call: ToolCall, tool: Tool) -> Arguments:
     names = [name for name in required if isinstance(name, str)] if isinstance(required, list | tuple) else []
     if missing := [name for name in names if name not in given]:
         raise RectoError(f"missing argument: {', '.join(missing)}")
-    return _mended(given)
-
-
-def _mended(given: dict[str, Any]) -> Arguments:
-    """Without halves of characters, which no server can be sent."""
     try:
         text = json.dumps(given, ensure_ascii=False)
-        text.encode()
-    except UnicodeEncodeError:
-        mended: dict[str, Any] = json.loads(clean(text)[0])
-        return mended
     except RecursionError as why:
         raise RectoError("the arguments are nested too deeply; send an object as the schema says") from why
-    return given
+    whole, halves = clean(text)  # no server can be sent half a character
+    fixed: Arguments = json.loads(whole) if halves else given
+    return fixed
 
 
 # -- short forms
@@ -258,22 +242,20 @@ def short_form(tool: Tool) -> Tool:
     return replace(tool, description=description, schema=_short_schema(tool.schema))
 
 
-def _short_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _short_value(key, value) for key, value in schema.items() if key not in _LEFT_OUT}
-
-
-def _short_value(key: str, value: Any) -> Any:
-    if key == "description" and isinstance(value, str):
-        return _shortened(value, LONGEST_FIELD)
-    if key in _BY_NAME and isinstance(value, Mapping):
-        return {name: _short_item(item) for name, item in value.items()}
-    if key in _DATA:
-        return value
-    return [_short_item(item) for item in value] if isinstance(value, list) else _short_item(value)
-
-
-def _short_item(value: Any) -> Any:
-    return _short_schema(value) if isinstance(value, Mapping) else value
+def _short_schema(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    short: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "description" and isinstance(value, str):
+            short[key] = _shortened(value, LONGEST_FIELD)
+        elif key in _BY_NAME and isinstance(value, Mapping):
+            short[key] = {name: _short_schema(item) for name, item in value.items()}
+        elif key in _DATA:
+            short[key] = value
+        elif key not in _LEFT_OUT:
+            short[key] = [_short_schema(item) for item in value] if isinstance(value, list) else _short_schema(value)
+    return short
 
 
 def _shortened(text: str, longest: int) -> str:

@@ -8,7 +8,6 @@ number or a special spelling more than a word, and a word that everybody uses ne
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -54,8 +53,6 @@ _LITERAL = re.compile(r"[\"“«„]([^\"“”«»„\n]{4,80})[\"”»]|`([^`\
 
 
 class SentSource(Struct, frozen=True):
-    """A source with the text that was sent."""
-
     id: SourceId
     text: str
     call_name: str = ""
@@ -74,12 +71,12 @@ class UseEvidence(Struct, frozen=True):
 
 def detect_uses(reply: str, called: Collection[str], sent: Sequence[SentSource], known: str) -> list[UseEvidence]:
     """The evidence for each source, in their order. `known` is what the conversation contained before."""
-    traces = [_traces(source.text) if source.id.kind != "tool" else None for source in sent]
-    text = _ReplyText(reply, _KnownText(known), [each for each in traces if each is not None])
+    traces = {index: _traces(source.text) for index, source in enumerate(sent) if source.id.kind != "tool"}
+    text = _ReplyText(reply, _KnownText(known), list(traces.values()))
     found = []
-    for source, each in zip(sent, traces, strict=True):
-        if each is not None:
-            found.append(UseEvidence(source.id, *text.use_of(each)))
+    for index, source in enumerate(sent):
+        if index in traces:
+            found.append(UseEvidence(source.id, *text.use_of(traces[index])))
         elif source.call_name and source.call_name in called:
             found.append(UseEvidence(source.id, "called", source.call_name))
         else:
@@ -87,17 +84,18 @@ def detect_uses(reply: str, called: Collection[str], sent: Sequence[SentSource],
     return found
 
 
-class _TracedSentence(Struct, frozen=True):
+class _Sentence(Struct, frozen=True):
     text: str
     terms: Mapping[str, float]
-    """The weight of each term."""
-    weight: float
     is_joined: bool = False
-    """It consists of two neighbouring sentences."""
+
+    @property
+    def weight(self) -> float:
+        return sum(self.terms.values())
 
 
 class _Traces(Struct, frozen=True):
-    sentences: tuple[_TracedSentence, ...]
+    sentences: tuple[_Sentence, ...]
     occurrences: Mapping[str, Sequence[int]]
     """The indexes of the sentences that contain a term."""
     ngrams: frozenset[str]
@@ -121,15 +119,14 @@ def _ngrams(text_words: Sequence[str]) -> list[str]:
     return [" ".join(text_words[start : start + NGRAM_SIZE]) for start in range(len(text_words) - NGRAM_SIZE + 1)]
 
 
-def _sentences(text: str) -> Iterator[_TracedSentence]:
+def _sentences(text: str) -> Iterator[_Sentence]:
     for part in _SENTENCE_END.split(text):
         if part and (terms := _weigh_terms(part)):
-            yield _TracedSentence(part.strip(), terms, sum(terms.values()))
+            yield _Sentence(part.strip(), terms)
 
 
-def _joined(first: _TracedSentence, second: _TracedSentence) -> _TracedSentence:
-    terms = {**first.terms, **second.terms}
-    return _TracedSentence(f"{first.text} {second.text}", terms, sum(terms.values()), is_joined=True)
+def _joined(first: _Sentence, second: _Sentence) -> _Sentence:
+    return _Sentence(f"{first.text} {second.text}", {**first.terms, **second.terms}, is_joined=True)
 
 
 class _KnownText:
@@ -171,8 +168,6 @@ def _parse_line(line: str) -> tuple[str, frozenset[str]]:
 
 
 class _ReplyText:
-    """A reply, to be compared with one source after another."""
-
     def __init__(self, reply: str, known: _KnownText, sources: Sequence[_Traces]) -> None:
         self._reply, self._known, self._sources = reply, known, sources
         self._words = tuple(words(reply)) if sources else ()
@@ -241,7 +236,7 @@ class _ReplyText:
 
     def close_pairs(
         self, source: _Traces, novelty: Mapping[str, float]
-    ) -> Iterator[tuple[_TracedSentence, _TracedSentence, float]]:
+    ) -> Iterator[tuple[_Sentence, _Sentence, float]]:
         """Sentences of reply and source with common terms, and the new weight that they share."""
         for sentence in self._sentences:
             weights: dict[int, float] = {}
@@ -262,9 +257,7 @@ class _ReplyText:
         return self._novelty_cache[term]
 
 
-def _enough_in_common(
-    sentence: _TracedSentence, other: _TracedSentence, novelty: Mapping[str, float]
-) -> dict[str, float]:
+def _enough_in_common(sentence: _Sentence, other: _Sentence, novelty: Mapping[str, float]) -> dict[str, float]:
     """The new terms that two sentences share, by weight, if they are enough evidence."""
     shared = {term: min(weight, other.terms[term]) for term, weight in sentence.terms.items() if term in other.terms}
     new = {term: weight * novelty[term] for term, weight in shared.items() if term in novelty}
@@ -285,39 +278,32 @@ def _shortened(text: str) -> str:
 # -- by meaning
 
 
-class _CloseSentences(NamedTuple):
-    shared: float
-    source: int
-    """The index of the source."""
-    sentence: str
-    other: str
-
-
 def detect_by_meaning(reply: str, sent: Sequence[SentSource], known: str, embedder: Embedder) -> list[UseEvidence]:
     """The paraphrases of each source, in their order. Raises NoVectors from an embedder that cannot be used."""
-    pairs = sorted(_close_sentences(reply, sent, known), key=lambda pair: (-pair.shared, pair.source))[:MAX_PAIRS]
-    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.sentence, pair.other)))
+    close = sorted(_close_sentences(reply, sent, known), key=lambda each: (-each[0], each[1]))[:MAX_PAIRS]
+    texts = list(dict.fromkeys(text for _, _, *pair in close for text in pair))
     vectors = dict(zip(texts, embedder.embed(texts), strict=True)) if texts else {}
     best: dict[int, tuple[float, str]] = {}
-    for pair in pairs:
-        cosine = float(vectors[pair.sentence] @ vectors[pair.other])
+    for _, index, sentence, other in close:
+        cosine = float(vectors[sentence] @ vectors[other])
         if cosine >= MIN_COSINE:
-            best[pair.source] = max(best.get(pair.source, (0.0, "")), (cosine, pair.sentence))
+            best[index] = max(best.get(index, (0.0, "")), (cosine, sentence))
     return [
         UseEvidence(source.id, "paraphrased" if index in best else "", _shortened(best.get(index, (0.0, ""))[1]))
         for index, source in enumerate(sent)
     ]
 
 
-def _close_sentences(reply: str, sent: Sequence[SentSource], known: str) -> Iterator[_CloseSentences]:
-    """Pairs of sentences with common terms. ASCII terms only: the model hardly knows other scripts."""
+def _close_sentences(reply: str, sent: Sequence[SentSource], known: str) -> Iterator[tuple[float, int, str, str]]:
+    """Sentences of the reply and of a source with common terms: their weight, the source, and both sentences. ASCII
+    terms only: the model hardly knows other scripts."""
     traces = {index: _traces(source.text) for index, source in enumerate(sent) if source.id.kind != "tool"}
     text = _ReplyText(reply, _KnownText(known), list(traces.values()))
     for index, source in traces.items():
         novelty = {term: value for term, value in text.new_terms(source).items() if term.isascii()}
         for sentence, other, shared in text.close_pairs(source, novelty):
             if shared >= MIN_SHARED_WEIGHT and not sentence.is_joined:
-                yield _CloseSentences(shared, index, sentence.text, other.text)
+                yield shared, index, sentence.text, other.text
 
 
 # -- terms and their weights
@@ -351,9 +337,19 @@ def _token_terms(token: str, is_name: bool) -> tuple[tuple[str, float], ...]:
     return tuple(special.items()) or tuple(_word_term(word, is_name) for word in words(bare))
 
 
+@cache
+def _common() -> tuple[frozenset[str], frozenset[str], Mapping[str, str], frozenset[str]]:
+    """Words that any two texts share, and their stems; numbers as words; names that are in many texts."""
+    table, values = tables(COMMON), (*range(21), *range(30, 110, 10))
+    listed = frozenset(word for name in ("everyday", "measures") for row in table[name].values() for word in row)
+    common = listed - STOP_WORDS
+    numbers = dict(zip((*tables()["numbers"]["en"], *table["tens"]["en"]), map(str, values), strict=True))
+    return common, frozenset(map(_rough_stem, common)), numbers, frozenset(table["famous"]["names"])
+
+
 def _special_weight(token: str) -> float:
     """The weight of an address, a number or an unusual spelling; 0 for a word."""
-    is_famous = token.casefold() in _famous()
+    is_famous = token.casefold() in _common()[3]
     if "://" in token or _ADDRESS.fullmatch(token):
         return ADDRESS_WEIGHT if len(token) > 12 and not is_famous else WORD_WEIGHT
     if _NUMBER.fullmatch(token):
@@ -381,38 +377,18 @@ def _word_term(word: str, is_name: bool = False) -> tuple[str, float]:
         return word, weight
     if word in STOP_WORDS or (len(word) == 1 and word.isascii()):
         return word, 0.0
-    number = _number_words().get(word, word)  # "thirty seconds" matches "30 seconds"
+    common, stems, numbers, _ = _common()
+    number = numbers.get(word, word)  # "thirty seconds" matches "30 seconds"
     if number.isdigit():
         return number, _number_weight(number)
     stem = _rough_stem(word)
-    common, stems = _common_words()
     if word in common or stem in stems:
         return stem, COMMON_WORD_WEIGHT
     return stem, NAME_WEIGHT if is_name else WORD_WEIGHT
 
 
 def _phrase_weight(phrase: Sequence[str]) -> float:
-    """The weight of all different words."""
     return sum(_word_term(word)[1] for word in dict.fromkeys(phrase))
-
-
-@cache
-def _common_words() -> tuple[frozenset[str], frozenset[str]]:
-    """Words that any two texts share, and their stems."""
-    listed = (word for name in ("everyday", "measures") for row in tables(COMMON)[name].values() for word in row)
-    common = frozenset(listed) - STOP_WORDS
-    return common, frozenset(map(_rough_stem, common))
-
-
-@cache
-def _number_words() -> dict[str, str]:
-    values = (*range(21), *range(30, 110, 10))
-    return dict(zip((*tables()["numbers"]["en"], *tables(COMMON)["tens"]["en"]), map(str, values), strict=True))
-
-
-@cache
-def _famous() -> frozenset[str]:
-    return frozenset(tables(COMMON)["famous"]["names"])
 
 
 def _unspaced_weight(pair: str) -> float:
@@ -432,19 +408,8 @@ def _unspaced_weight(pair: str) -> float:
 
 # Ending, what takes its place, and how long the rest of the word is at least.
 _ENDINGS = (
-    ("ies", "y", 3),
-    ("ied", "y", 3),
-    ("sses", "ss", 2),
-    ("ingly", "", 4),
-    ("ings", "", 3),
-    ("ing", "", 3),
-    ("edly", "", 4),
-    ("ed", "", 3),
-    ("ss", "ss", 1),
-    ("us", "us", 1),
-    ("is", "is", 1),
-    ("es", "", 3),
-    ("s", "", 3),
+    *(("ies", "y", 3), ("ied", "y", 3), ("sses", "ss", 2), ("ingly", "", 4), ("ings", "", 3), ("ing", "", 3)),
+    *(("edly", "", 4), ("ed", "", 3), ("ss", "ss", 1), ("us", "us", 1), ("is", "is", 1), ("es", "", 3), ("s", "", 3)),
     ("ly", "", 4),
 )
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from recto.errors import NotFound, RectoError
 from recto.sources.source import Tool
 from recto.sources.tools import Arguments, LocalTool
+from recto.vault.catalog import ResolvedLink
 from recto.vault.document import section_text
 from recto.vault.links import find_links, link_to_json
 from recto.vault.vault import Vault
@@ -36,20 +37,20 @@ def reading_tools(vault: Vault, search: VaultSearch) -> list[LocalTool]:
     section, folder, tag = "only what stands under this heading", "only below this folder", "only with this tag"
     links, note = "Find the links of a note, broken ones included.", "the note that it stands in"
     excerpts, documents = partial(_excerpts, search), partial(_documents, search)
+    backlinks, forward_links = partial(_links, vault.backlinks, "source"), partial(_links, vault.outgoing_links, "path")
     listed = partial(_list, vault)
     return [
         _tool(READ_DOCUMENT, "Read a note of the vault.", partial(_read, vault), path, section=section, offset=0),
         _tool(FIND_EXCERPTS, "Find passages of notes, verbatim.", excerpts, query, limit=DEFAULT_EXCERPTS),
         _tool(FIND_DOCUMENTS, "Find the notes that bear on something.", documents, query, limit=DEFAULT_DOCUMENTS),
         _tool("list_documents", "List notes of the vault.", listed, {}, folder=folder, tag=tag, offset=0),
-        _tool("find_backlinks", "Find the links that lead to a note.", partial(_backlinks, vault), path, offset=0),
-        _tool("find_forward_links", links, partial(_forward_links, vault), path, offset=0),
+        _tool("find_backlinks", "Find the links that lead to a note.", backlinks, path, offset=0),
+        _tool("find_forward_links", links, forward_links, path, offset=0),
         _tool(RESOLVE_WIKILINK, "Say which file a [[link]] means.", partial(_resolve, vault), link, source=note),
     ]
 
 
 def writing_tools(vault: Vault) -> list[LocalTool]:
-    """The tools that change files of the user."""
     path = {"path": "path relative to the vault, ending in .md"}
     text, new_path = path | {"text": "all of it"}, path | {"new_path": path["path"]}
     about = "Write a note. One that is there is left alone unless `replace` is true."
@@ -67,17 +68,12 @@ def _tool(
     name: str, about: str, run: Callable[[Arguments], JsonObject], required: Mapping[str, str], **optional: str | int
 ) -> LocalTool:
     """`required` texts have a description, `optional` ones too; numbers have their default."""
-    properties = {name: _property(about) for name, about in (*required.items(), *optional.items())}
-    schema: JsonObject = {"type": "object", "properties": properties}
-    if required:
-        schema["required"] = list(required)
+    properties: JsonObject = {}
+    for each, kind in (*required.items(), *optional.items()):
+        number = {"type": "boolean"} if kind is True else {"type": "integer", "description": f"default {kind}"}
+        properties[each] = {"type": "string", "description": kind} if isinstance(kind, str) else number
+    schema: JsonObject = {"type": "object", "properties": properties} | ({"required": [*required]} if required else {})
     return LocalTool(Tool(name, about, schema), lambda arguments: json.dumps(run(arguments), ensure_ascii=False))
-
-
-def _property(about: str | int) -> JsonObject:
-    if isinstance(about, str):
-        return {"type": "string", "description": about}
-    return {"type": "boolean"} if about is True else {"type": "integer", "description": f"default {about}"}
 
 
 # -- arguments and pages
@@ -166,20 +162,16 @@ def _hits(kind: str, hits: Sequence[object], warning: str | None, *names: str) -
     return {kind: [_fields(hit, *names) for hit in hits]} | ({"note": warning} if warning else {})
 
 
-def _backlinks(vault: Vault, arguments: Arguments) -> JsonObject:
-    found = vault.backlinks(_text(arguments, "path"))
+def _links(find: Callable[[str], Sequence[ResolvedLink]], end: str, arguments: Arguments) -> JsonObject:
+    """`end` is the end of each link that is listed, `source` or `path`; the other end is the note that is named."""
+    named, other = _text(arguments, "path"), "path" if end == "source" else "source"
+    found = find(named)
     page, more = _page(found, arguments, MAX_LINKS)
-    links = [{"wikilink": each.link.wikilink, "path": each.source, **_fields(each, "line", "context")} for each in page]
-    own = found[0].path if found else None
-    return {"path": own or _text(arguments, "path"), "links": links, "total": len(found)} | more
-
-
-def _forward_links(vault: Vault, arguments: Arguments) -> JsonObject:
-    found = vault.outgoing_links(_text(arguments, "path"))
-    page, more = _page(found, arguments, MAX_LINKS)
-    links = [{"wikilink": each.link.wikilink, **_fields(each, "path", "line", "context")} for each in page]
-    own = found[0].source if found else _text(arguments, "path")
-    return {"path": own, "links": links, "total": len(found)} | more
+    links = [
+        {"wikilink": each.link.wikilink, "path": getattr(each, end), **_fields(each, "line", "context")}
+        for each in page
+    ]
+    return {"path": (getattr(found[0], other) if found else "") or named, "links": links, "total": len(found)} | more
 
 
 def _resolve(vault: Vault, arguments: Arguments) -> JsonObject:

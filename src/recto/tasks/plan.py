@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, cast, get_args
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from recto.base.text import clean
 from recto.errors import RectoError
@@ -47,12 +47,10 @@ class TaskPlan(Struct, frozen=True):
 
     @property
     def is_reached(self) -> bool:
-        """Whether the model says that the goal is reached, or has closed every step."""
         return self.outcome == "done" or (not self.outcome and self.done > 0 and not self.open_steps)
 
     @property
     def text(self) -> str:
-        """The plan as the model reads it."""
         return "\n".join(_line_of(number, step) for number, step in enumerate(self.steps, 1))
 
     def text_within(self, characters: int) -> str:
@@ -73,7 +71,7 @@ class TaskPlan(Struct, frozen=True):
         return ", ".join([f"{self.done} of {len(self.steps)} steps done", *told])
 
     def to_json(self) -> dict[str, Any]:
-        steps = [{"text": step.text, "status": step.status, "files": list(step.files)} for step in self.steps]
+        steps: list[dict[str, Any]] = to_builtins(self.steps)
         return {"steps": steps, "outcome": self.outcome or None, "because": self.because or None}
 
 
@@ -82,14 +80,9 @@ def _line_of(number: int, step: PlanStep) -> str:
     return f"{_MARKS[step.status]} {number}. {step.text}{files}"
 
 
-class PlanChange(Struct, frozen=True):
-    plan: TaskPlan
-    notes: tuple[str, ...] = ()
-    """What is kept in another form than it was given."""
-
-
-def plan_from(arguments: Mapping[str, Any]) -> PlanChange:
-    """The plan that a call gives. What is too long is cut and noted; RectoError for what cannot be kept at all."""
+def plan_from(arguments: Mapping[str, Any]) -> tuple[TaskPlan, tuple[str, ...]]:
+    """The plan that a call gives, and what of it is kept in another form. What is too long is cut; RectoError for what
+    cannot be kept at all."""
     given = arguments.get("steps")
     if not isinstance(given, list):
         raise RectoError('steps must be a list of objects such as {"text": "read the notes", "status": "active"}')
@@ -100,13 +93,17 @@ def plan_from(arguments: Mapping[str, Any]) -> PlanChange:
         )
     notes: list[str] = []
     steps = tuple(_step(number, each, notes) for number, each in enumerate(given, 1))
-    plan = TaskPlan(steps, _outcome(arguments.get("outcome")), _because(arguments.get("because"), notes))
+    outcome, because = arguments.get("outcome"), arguments.get("because")
+    if outcome not in (None, "", "active", "running", "done", "blocked"):
+        raise RectoError("outcome must be done or blocked, or be left out while you work; nothing was changed")
+    why = _line(because, LONGEST_REASON, "because", notes) if isinstance(because, str) else ""
+    plan = TaskPlan(steps, cast(PlanOutcome, outcome if outcome in ("done", "blocked") else ""), why)
     if len(plan.text) > LONGEST_PLAN:
         raise RectoError(
             f"a plan has at most {LONGEST_PLAN:,} characters, and this one has {len(plan.text):,}: shorten its steps; "
             "nothing was changed"
         )
-    return PlanChange(plan, tuple(dict.fromkeys(notes)))
+    return plan, tuple(dict.fromkeys(notes))
 
 
 def _step(number: int, given: object, notes: list[str]) -> PlanStep:
@@ -125,18 +122,6 @@ def _step(number: int, given: object, notes: list[str]) -> PlanStep:
         notes.append(f"of each step the first {MOST_FILES} files are kept")
     line = _line(text, LONGEST_STEP, "the text of a step", notes)
     return PlanStep(line, cast(StepStatus, status), tuple(named[:MOST_FILES]))
-
-
-def _outcome(given: object) -> PlanOutcome:
-    if given in (None, "", "active", "running"):
-        return ""
-    if given == "done" or given == "blocked":
-        return given
-    raise RectoError("outcome must be done or blocked, or be left out while you work; nothing was changed")
-
-
-def _because(given: object, notes: list[str]) -> str:
-    return _line(given, LONGEST_REASON, "because", notes) if isinstance(given, str) else ""
 
 
 def _line(text: str, most: int, what: str, notes: list[str]) -> str:
@@ -199,10 +184,8 @@ def plan_tool(rounds_left: Callable[[], str]) -> LocalTool:
     """`rounds_left` says how much work is left, for the model."""
 
     def run(arguments: Mapping[str, Any]) -> str:
-        change = plan_from(arguments)
-        told = f"The plan is kept: {change.plan.in_words}. {rounds_left()}"
-        if not change.notes:
-            return told
-        return f"{told}\nNote: {'; '.join(change.notes)}. It is kept as:\n{change.plan.text}"
+        plan, notes = plan_from(arguments)
+        said = f"The plan is kept: {plan.in_words}. {rounds_left()}"
+        return f"{said}\nNote: {'; '.join(notes)}. It is kept as:\n{plan.text}" if notes else said
 
     return LocalTool(PLAN_TOOL, run)

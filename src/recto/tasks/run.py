@@ -1,19 +1,20 @@
 """TaskRun: work toward one goal: its limits, its plan, the files it works on, the calls that repeat.
 
-What happens is told to it round by round, live or read back from the messages of a path: the same rounds give the same
-run. Whatever a file from elsewhere says there, the worst is no run.
+It hears of every round, live or read back from the messages of a path: the same rounds give the same run. A damaged
+file from elsewhere gives no run at worst.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, Protocol, cast, get_args
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from recto.chat.blocks import ToolCall, ToolResult
+from recto.chat.blocks import DocumentReference, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.sources.tools import CANCELLED
@@ -25,7 +26,7 @@ DEFAULT_STEPS, MOST_RUN_STEPS = 20, 10_000
 NAMED_FILES = 40
 # A plan of the longest kind is whole in every window from 6k on; a smaller one has no room for it.
 OF_ROOM_FOR_PLAN, OF_ROOM_FOR_FILES, CHARACTERS_PER_TOKEN = 0.25, 0.06, 3
-# A call that repeats is told; one more is the end.
+# The model hears of a call that repeats; one more ends the run.
 REPEATS = 2
 # From here on every round says how few are left.
 FEW = 3
@@ -48,7 +49,6 @@ class FileUse(Struct, frozen=True):
     is_changed: bool = False
     """The name of a tool that got it says that it changes files, or the file itself does."""
     is_planned: bool = False
-    """Only the plan names it."""
     is_certain: bool = False
     """Whether it was looked at, and not only guessed."""
 
@@ -66,9 +66,7 @@ class TaskRun(Struct):
     goal: str
     max_steps: int = DEFAULT_STEPS
     max_cost: float | None = None
-    """US dollars."""
     steps: int = 0
-    """Rounds of tool calls so far."""
     plan: TaskPlan = TaskPlan()
     status: RunStatus = "running"
     because: str = ""
@@ -126,7 +124,11 @@ class TaskRun(Struct):
         if all(result.text == CANCELLED for result in results):
             return tuple(results)
         self.steps += 1
-        is_new = [self._is_new(call, result) for call, result in zip(calls, results, strict=True)]
+        is_new = []
+        for call, result in zip(calls, results, strict=True):  # whether a call has not just given the same result
+            key, gave = call_key(call), _result_key(call, result)
+            is_new.append(self._results.get(key) != gave)
+            self._results[key] = gave
         if any(is_new):
             self._repeats.clear()
         told = []
@@ -136,13 +138,6 @@ class TaskRun(Struct):
         if told and 0 < self.steps_left <= FEW:
             told[-1] = _with_remark(told[-1], self.rounds_left(0))
         return tuple(told)
-
-    def _is_new(self, call: ToolCall, result: ToolResult) -> bool:
-        """Whether this call has not just given the same result."""
-        key, gave = call_key(call), _result_key(call, result)
-        before = self._results.get(key)
-        self._results[key] = gave
-        return gave != before
 
     def _repeated(self, call: ToolCall, result: ToolResult) -> ToolResult:
         key = call_key(call)
@@ -162,33 +157,24 @@ class TaskRun(Struct):
             return
         given = _arguments(call)
         if call.name == UPDATE_PLAN:
-            self._change_plan(given)
+            with suppress(RectoError):  # the result of the call says so
+                self.plan, _ = plan_from(given)
+                for path in (path for step in self.plan.steps for path in step.files):
+                    self.files.setdefault(path, FileUse(path, is_planned=True))
             return
         is_changed = bool(_CHANGES.search(call.name.rpartition("__")[2]))
         for path in _paths(given):
-            self._use_file(path, is_changed)
-
-    def _change_plan(self, given: dict[str, Any]) -> None:
-        try:
-            self.plan = plan_from(given).plan
-        except RectoError:  # the result of the call says so
-            return
-        for path in (path for step in self.plan.steps for path in step.files):
-            self.files.setdefault(path, FileUse(path, is_planned=True))
-
-    def _use_file(self, path: str, is_changed: bool) -> None:
-        before = self.files.pop(path, None)
-        self.files[path] = FileUse(path, is_changed or bool(before and before.is_changed))
+            before = self.files.pop(path, None)
+            self.files[path] = FileUse(path, is_changed or bool(before and before.is_changed))
 
     # -- as the model reads it
 
     def text_within(self, room: int) -> str:
-        """Plan and files, for a window of so many tokens that no longer holds the calls which told them."""
+        """Plan and files, for a window of this many tokens that no longer holds the calls they came from."""
         plan = self.plan.text_within(int(room * OF_ROOM_FOR_PLAN * CHARACTERS_PER_TOKEN))
+        files = self._files_within(int(room * OF_ROOM_FOR_FILES * CHARACTERS_PER_TOKEN))
         told = f"The plan so far ({self.plan.in_words}):\n{plan}" if plan else ""
-        return "\n\n".join(
-            filter(None, (told, self._files_within(int(room * OF_ROOM_FOR_FILES * CHARACTERS_PER_TOKEN))))
-        )
+        return "\n\n".join(filter(None, (told, files)))
 
     def _files_within(self, characters: int) -> str:
         """The files of the work, the latest of them if they are many."""
@@ -204,12 +190,11 @@ class TaskRun(Struct):
 
     @property
     def short_goal(self) -> str:
-        cut = len(self.goal) > LONGEST_GOAL
-        return self.goal[:LONGEST_GOAL] + "…" if cut else self.goal
+        return self.goal if len(self.goal) <= LONGEST_GOAL else f"{self.goal[:LONGEST_GOAL]}…"
 
 
 def call_key(call: ToolCall) -> str:
-    """The same for the same tool and arguments, in whatever order these are given."""
+    """The same for the same tool and arguments, in any order."""
     given = _arguments(call)
     arguments = json.dumps(given, sort_keys=True) if given else call.arguments.strip()
     return _hash(f"{call.name}\0{arguments}")
@@ -264,15 +249,13 @@ PAGE = 256
 
 
 class StoredRun(Struct, frozen=True):
-    """A run with its messages, the oldest first."""
-
     run: TaskRun
     messages: tuple[Message, ...]
 
 
 class ReadPage(Protocol):
     def __call__(self, head: str, /, *, most: int) -> Sequence[Message]:
-        """At most so many messages up to a head, the newest first."""
+        """At most this many messages up to a head, the newest first."""
 
 
 def read_run(read: ReadPage, head: str | None) -> StoredRun | None:
@@ -315,23 +298,55 @@ def rebuilt_run(messages: Sequence[Message]) -> TaskRun:
             run.end(cast(RunStatus, entry["status"]), str(entry.get("because") or ""))
         if message.role == "user":
             run.begin_turn(message.id)
-            _read_limits(run, entry)
+            steps, cost = entry.get("max_steps"), entry.get("max_cost_usd")
+            run.max_steps = steps if isinstance(steps, int) and steps > 0 else DEFAULT_STEPS
+            run.max_cost = cost if isinstance(cost, int | float) and cost > 0 else None
         elif message.role == "assistant":
             calls = message.calls
         elif message.role == "tool":
-            _take(run, calls, message)
+            results = {result.call_id: result for result in message.results}
+            # a process that was killed may have left calls without a result
+            if made := [call for call in calls if call.id in results]:
+                run.take(made, [results[call.id] for call in made])
     return run.reopened()
 
 
-def _read_limits(run: TaskRun, entry: Mapping[str, Any]) -> None:
-    steps, cost = entry.get("max_steps"), entry.get("max_cost_usd")
-    run.max_steps = steps if isinstance(steps, int) and steps > 0 else DEFAULT_STEPS
-    run.max_cost = cost if isinstance(cost, int | float) and cost > 0 else None
+# -- the report
 
 
-def _take(run: TaskRun, calls: Sequence[ToolCall], message: Message) -> None:
-    """A process that was killed may have left calls without a result."""
-    results = {result.call_id: result for result in message.results}
-    made = [call for call in calls if call.id in results]
-    if made:
-        run.take(made, [results[call.id] for call in made])
+class RunReport(Struct, frozen=True):
+    """What became of a run: outcome, plan, files, notes used, and what it took."""
+
+    run: str
+    conversation: str
+    goal: str
+    outcome: RunStatus
+    because: str
+    plan: TaskPlan
+    steps: int
+    max_steps: int
+    text: str = ""
+    references: tuple[DocumentReference, ...] = ()
+    files: tuple[FileUse, ...] = ()
+    refused: tuple[str, ...] = ()
+    input: int = 0
+    """Tokens of all replies, those before a `--continue` included."""
+    output: int = 0
+    cache_read: int = 0
+    cost_usd: float | None = None
+    """Summaries included; None where a price is unknown."""
+    duration_s: float = 0.0
+
+    @property
+    def is_done(self) -> bool:
+        return self.outcome == "done"
+
+    def to_json(self) -> dict[str, Any]:
+        said = to_builtins(self)
+        files = [{"path": each.path, "changed": each.is_changed, "certain": each.is_certain} for each in self.files]
+        usage = {name: said.pop(name) for name in ("input", "output", "cache_read")}
+        order = ("run", "conversation", "goal", "outcome", "because", "plan", "text", "references", "files")
+        said |= {"because": self.because or None, "plan": self.plan.to_json(), "files": files, "usage": usage}
+        return {
+            name: said[name] for name in (*order, "refused", "steps", "max_steps", "usage", "cost_usd", "duration_s")
+        }

@@ -30,6 +30,16 @@ def decode_text(raw: bytes, path: str) -> str:
     return text
 
 
+def decoded(path: str, raw: bytes | str) -> tuple[str, str]:
+    """The text of a file, and the problem where there is none; `raw` may itself say why it cannot be read."""
+    if isinstance(raw, str):
+        return "", raw
+    try:
+        return decode_text(raw, path), ""
+    except Invalid as why:
+        return "", why.message
+
+
 def why_not_text(head: bytes) -> str:
     """Why a file that begins like this is not text; empty if it is."""
     return _decode(head)[1]

@@ -15,8 +15,8 @@ from recto.base.text import counted
 from recto.errors import Invalid, RectoError
 from recto.providers.embedded import NAME as EMBEDDED
 from recto.providers.registry import key_variables, model_overview
-from recto.settings.file import set_setting
 from recto.settings.keys import KeyStore
+from recto.settings.settings import set_setting
 from recto.vault.folder import NoteFolder, folders_like, look_at_folder
 from recto.vault.vault import Vault
 from recto.web.components import Handler

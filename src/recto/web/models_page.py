@@ -21,8 +21,8 @@ from recto.providers.embedded import ENGINE
 from recto.providers.embedded import NAME as EMBEDDED
 from recto.providers.model import Model
 from recto.providers.registry import ModelOverview, key_variables, model_overview
-from recto.settings.file import set_setting
 from recto.settings.keys import KeyStore
+from recto.settings.settings import set_setting
 from recto.web.components import Fragment
 from recto.web.live import LiveConversations, failure_of
 from recto.web.page import FullView

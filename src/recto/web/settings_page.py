@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from recto.errors import Invalid, RectoError
 from recto.settings import settings as configuration
-from recto.settings.file import set_setting, unset_setting
+from recto.settings.settings import set_setting, unset_setting
 from recto.settings.spec import Spec
 from recto.web.page import FullView
 

@@ -34,7 +34,7 @@ from recto.errors import RectoError
 from recto.events import ContextCompacted, SummaryProgress, SummaryRequested, Working
 from recto.reports.transcript import TranscriptEntry
 from recto.tasks.plan import PlanStep, TaskPlan
-from recto.tasks.report import RunReport
+from recto.tasks.run import RunReport
 
 if TYPE_CHECKING:
     from recto.api.blocking import Talk
