@@ -4,7 +4,7 @@ The walk is that of `engine.py`; nothing is sent here, and no tool is run. `Prep
 `talk.extend`, `talk.prepare` and `talk.record`; the endpoint uses the rest.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from recto.api.ask_options import AskOptions
 from recto.base.ids import new_id
 from recto.base.text import clean, shown
-from recto.chat.blocks import Block
 from recto.chat.chain import ChainLink, Continuation, continuation, print_of
 from recto.chat.message import Message, Status
 from recto.compaction.revisions import fork_to
@@ -25,13 +24,16 @@ from recto.providers.client_formats import client_format_of, read_client_reply
 from recto.providers.model import Done, Model, Provider, ReplyPart, TextPart
 from recto.sentences.priority import priority_of
 from recto.store.store import Store
+from recto.turn.approvals import Approvals
 from recto.turn.context import CallOptions, Summarizer
 from recto.turn.emitting import Emit
 from recto.turn.exchange import Exchange
 from recto.turn.messages import TurnStart, stored_blocks
+from recto.turn.planned_request import PlannedRequest
 from recto.turn.session import ChatSession, SessionChanges, moved
+from recto.turn.turn import Turn
 from recto.window.count import TokenCounter
-from recto.window.request import Entry, Format, Purpose
+from recto.window.request import Entry, Format, Purpose, Request
 from recto.window.window import Window
 from recto.wire import Json, loads
 
@@ -113,7 +115,7 @@ def _extend(
     parent = last
     while new < len(links) and (child := _child(store, session.conversation, parent, links[new])):
         parent, new = child, new + 1
-    notes = [*_reworded(given[same:], path, found.reworded), *_cut(found.cut)]
+    notes = tuple(_notes(given[same:], path, found))
     changes: SessionChanges = {"suspended": None, "pending": None}
     is_ahead = new == len(links) and (parent == last or any(message.id == parent for message in path))
     leaves = parent != _last_said(store, session.head) and not (is_ahead and not goes_back)
@@ -130,7 +132,7 @@ def _extend(
         changes |= moved(placed)
         head = message.id
         added.append(head)
-    return ExtendedPath(len(added), leaves and bool(path or same), tuple(notes), tuple(added)), changes
+    return ExtendedPath(len(added), leaves and bool(path or same), notes, tuple(added)), changes
 
 
 def _last_said(store: Store, head: str | None) -> str | None:
@@ -173,24 +175,15 @@ def _status(given: Sequence[Entry], number: int) -> Status:
     return "pending" if is_open else "done"
 
 
-def _reworded(given: Sequence[Entry], path: Sequence[Message], places: Sequence[tuple[int, int]]) -> list[str]:
-    return [
-        f"message #{path[place].said} came back in other words, and the stored ones are sent: "
-        + _difference(path[place].text, _text(given[at].blocks))
-        for at, place in places
-    ]
-
-
-def _cut(number: int) -> list[str]:
-    return [f"the client no longer sends {number} earlier messages: they stay in reach"] if number > 0 else []
-
-
-def _text(blocks: Sequence[Block]) -> str:
-    return "".join(getattr(block, "text", "") for block in blocks)
-
-
-def _difference(stored: str, given: str) -> str:
-    return " → ".join(f"“{clean(part[:SHOWN])[0]}”" for part in differing_parts(stored, given))
+def _notes(given: Sequence[Entry], path: Sequence[Message], found: Continuation) -> Iterator[str]:
+    """What came back in other words, and what is no longer sent."""
+    for at, place in found.reworded:
+        said = "".join(getattr(block, "text", "") for block in given[at].blocks)
+        parts = (f"“{clean(part[:SHOWN])[0]}”" for part in differing_parts(path[place].text, said))
+        told = f"message #{path[place].said} came back in other words, and the stored ones are sent"
+        yield f"{told}: {' → '.join(parts)}"
+    if found.cut > 0:
+        yield f"the client no longer sends {found.cut} earlier messages: they stay in reach"
 
 
 def differing_parts(one: str, other: str) -> tuple[str, str]:
@@ -245,26 +238,33 @@ class GivenReply:
         return None
 
 
-async def answer_turn(engine: Engine, session: ChatSession, exchange: Exchange, provider: Provider, emit: Emit) -> None:
+class ClientTurn(Struct):
+    """A request that is recorded and waits for its reply."""
+
+    turn: Turn
+    planned: PlannedRequest
+    request: Request
+    approvals: Approvals
+    head: str | None
+    """The message that the reply follows."""
+    is_answered: bool = False
+
+
+async def answer_turn(
+    engine: Engine, session: ChatSession, waiting: ClientTurn, provider: Provider, emit: Emit
+) -> None:
     """Stores the reply to a prepared request, which comes from `provider`; where the session has gone on, the reply is
     a branch beside that."""
-    if exchange.is_answered:
-        raise Invalid("the reply to this request is recorded already", id=exchange.request.id)
-    exchange.is_answered = True
-    if session.head != exchange.head:
-        beside = ChatSession(session.conversation, exchange.head, session.model, agent=session.agent)
-        exchange.turn = exchange.turn.beside(beside)
-    exchange.planned = replace(exchange.planned, context=replace(exchange.context, provider=provider))
+    if waiting.is_answered:
+        raise Invalid("the reply to this request is recorded already", id=waiting.request.id)
+    waiting.is_answered = True
+    turn, planned = waiting.turn, waiting.planned
+    if session.head != waiting.head:
+        turn = turn.beside(ChatSession(session.conversation, waiting.head, session.model, agent=session.agent))
+    planned = replace(planned, context=replace(planned.context, provider=provider))
+    exchange = Exchange(turn, planned, waiting.request, engine.use_tracker, engine.streams)
     await exchange.run(emit)
     engine.after_reply(exchange)
-
-
-def plain_reply(reply: Any) -> Any:
-    """A reply of an SDK as plain JSON."""
-    for name in ("model_dump", "to_dict"):
-        if callable(dump := getattr(reply, name, None)):
-            return dump()
-    return reply
 
 
 class PreparedRequest(Struct, frozen=True):
@@ -278,7 +278,7 @@ class PreparedRequest(Struct, frozen=True):
     window: Window
     """What is in it, section by section, with reasons."""
     notes: tuple[str, ...]
-    exchange: Exchange
+    turn: ClientTurn
 
     @property
     def tokens(self) -> int:
@@ -287,13 +287,13 @@ class PreparedRequest(Struct, frozen=True):
     @property
     def because(self) -> str:
         """Why messages are left out, or that all are there."""
-        block = self.exchange.planned.loaded.view.compaction
+        block = self.turn.planned.loaded.view.compaction
         return block.because if block else self.window.plan.because
 
     @property
     def archived(self) -> int:
         """How many earlier messages are not sent word for word."""
-        block = self.exchange.planned.loaded.view.compaction
+        block = self.turn.planned.loaded.view.compaction
         return block.messages_archived if block else 0
 
 
@@ -324,15 +324,16 @@ def read_given(messages: Sequence[Json]) -> tuple[str | None, list[Entry]]:
 
 
 def prepared_request(exchange: Exchange, notes: Sequence[str]) -> PreparedRequest:
-    body, window = loads(exchange.request.body), exchange.planned.window
+    turn, planned, request = exchange.turn, exchange.planned, exchange.request
+    body, window = loads(request.body), planned.window
     return PreparedRequest(
-        exchange.request.id,
+        request.id,
         body["messages"],
         body.get("tools") or [],
         body.get("system"),
         window,
         tuple(dict.fromkeys((*notes, *window.notes))),
-        exchange,
+        ClientTurn(turn, planned, request, turn.approvals, turn.session.head),
     )
 
 
@@ -340,7 +341,8 @@ def reply_parts(reply: Any) -> list[ReplyPart]:
     """A reply as the parts that its stream would yield."""
     if isinstance(reply, str):
         return [TextPart(reply), Done("stop")]
-    plain = plain_reply(reply)
+    dumps = [dump for name in ("model_dump", "to_dict") if callable(dump := getattr(reply, name, None))]
+    plain = dumps[0]() if dumps else reply  # a reply of an SDK
     if not isinstance(plain, Mapping):
         raise Invalid(f"a reply is a text, or what the provider's API gave, not {shown(reply)}", argument="reply")
     return read_client_reply(dict(plain))

@@ -460,8 +460,8 @@ class AsyncTalk(AsyncTalkReader):
             raise Invalid(f"prepared is what prepare gave, not {shown(prepared)}", argument="prepared")
         parts, session = reply_parts(reply), await self._stored()
         async with session.turn_lock():
-            provider = GivenReply(prepared.exchange.context.provider, parts)
-            answering = partial(answer_turn, self._engine, session, prepared.exchange, provider)
+            provider = GivenReply(prepared.turn.planned.context.provider, parts)
+            answering = partial(answer_turn, self._engine, session, prepared.turn, provider)
             answered = await reply_of(events_of(answering))
         pending = tuple(call for call in answered.message.calls if answered.message.status == "pending")
         return replace(answered, pending_calls=pending)

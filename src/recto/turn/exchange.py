@@ -113,8 +113,6 @@ class Exchange:
     """Recorded; both are replaced where the provider finds the request too long."""
     use_tracker: UseTracker
     streams: OpenStreams
-    head: str | None = field(init=False)
-    """The message that the reply follows."""
     calls: tuple[ToolCall, ...] = ()
     """What the reply asks for, once it is complete."""
     handed_back: tuple[ToolCall, ...] = ()
@@ -125,16 +123,11 @@ class Exchange:
     """Writes more about the reply, which it is given by its id and its blocks, when that is stored whole."""
     finish: str = ""
     """Why the reply ended, as the provider says."""
-    is_answered: bool = False
-    """Its reply came from the caller."""
     _attempts: list[dict[str, Any]] = field(init=False)
     _notes: list[str] = field(init=False)
     _reply: Message | None = None
     _sent_ids: frozenset[str] | None = None
     """Of the calls that the request tells; None before they are asked for."""
-
-    def __post_init__(self) -> None:
-        self.head = self.session.head
 
     @property
     def context(self) -> TurnContext:
