@@ -18,9 +18,6 @@ def test_variables_are_filled_in_everywhere() -> None:
     reach = server_target(config, Path("/project"), GIVEN, NEUTRAL)
     assert (reach.command, reach.args, reach.env) == ("/t0k/run", ("--key=t0k",), {"A": "b"})
     assert reach.cwd == "/project/t0k"
-
-
-def test_variables_are_filled_in_url_and_headers() -> None:
     config = ServerConfig("x", url="https://${HOST:-example.org}/mcp", headers={"Authorization": "Bearer ${TOKEN}"})
     reach = server_target(config, None, GIVEN, NEUTRAL)
     assert (reach.url, reach.headers) == ("https://example.org/mcp", {"Authorization": "Bearer t0k"})
@@ -72,18 +69,24 @@ def test_permissions_do_not_change_the_key_of_a_target() -> None:
     assert server_target(replace(config, env={"A": "b"}), None, {}, NEUTRAL).key != one.key
 
 
-@pytest.mark.parametrize("project", [Path("/project"), None])
-def test_your_server_does_not_start_in_the_project(project: Path | None) -> None:
-    assert server_target(ServerConfig("x", command="npx"), project, GIVEN, NEUTRAL).cwd == str(NEUTRAL)
-    assert server_target(ServerConfig("x", command="npx", cwd="${EMPTY}"), project, GIVEN, NEUTRAL).cwd == str(NEUTRAL)
-
-
-def test_your_server_starts_in_the_project_when_its_cwd_says_so() -> None:
-    config = ServerConfig("x", command="npx", cwd=".")
-    assert server_target(config, Path("/project"), GIVEN, NEUTRAL).cwd == "/project"
-    assert server_target(replace(config, cwd="sub"), Path("/project"), GIVEN, NEUTRAL).cwd == "/project/sub"
-    assert server_target(config, None, GIVEN, NEUTRAL).cwd == "."
-    assert server_target(replace(config, cwd="/srv"), Path("/project"), GIVEN, NEUTRAL).cwd == "/srv"
+@pytest.mark.parametrize(
+    ("cwd", "project", "starts_in"),
+    [
+        ("", "/project", str(NEUTRAL)),
+        ("", None, str(NEUTRAL)),
+        ("${EMPTY}", "/project", str(NEUTRAL)),
+        ("${EMPTY}", None, str(NEUTRAL)),
+        (".", "/project", "/project"),
+        ("sub", "/project", "/project/sub"),
+        (".", None, "."),
+        ("/srv", "/project", "/srv"),
+    ],
+)
+def test_your_server_starts_in_the_project_only_when_its_cwd_says_so(
+    cwd: str, project: str | None, starts_in: str
+) -> None:
+    config = ServerConfig("x", command="npx", cwd=cwd)
+    assert server_target(config, Path(project) if project else None, GIVEN, NEUTRAL).cwd == starts_in
 
 
 def test_a_server_of_a_project_starts_in_it() -> None:
@@ -105,11 +108,6 @@ def test_the_cache_key_depends_on_the_target_only() -> None:
     config = ServerConfig("x", command="run")
     assert cache_key(config, None) == cache_key(replace(config, approval="deny", timeout_s=3.0), Path("/p"))
     assert cache_key(config, None) != cache_key(replace(config, args=("a",)), None)
-
-
-def test_a_server_of_a_project_has_a_list_of_its_own() -> None:
-    config = ServerConfig("x", command="./run", is_yours=False)
-    assert cache_key(config, Path("/one")) != cache_key(config, Path("/two"))
 
 
 def test_a_server_that_runs_in_a_project_has_a_list_for_each_project() -> None:

@@ -64,13 +64,10 @@ def test_a_tool_without_a_description_is_described_by_its_title() -> None:
     assert check_tools("x", [{"name": "a", "inputSchema": {}, "title": "Adds"}]).tools[0].description == "Adds"
 
 
-def test_the_number_of_tools_is_limited() -> None:
+def test_the_numbers_of_tools_and_notes_are_limited() -> None:
     listing = check_tools("x", [{"name": str(number), "inputSchema": {}} for number in range(MAX_LISTED_TOOLS + 1)])
     assert len(listing.tools) == MAX_LISTED_TOOLS
     assert listing.notes == ("the MCP server x has 2,001 tools: the first 2,000 are offered",)
-
-
-def test_the_number_of_notes_is_limited() -> None:
     notes = check_tools("x", ["not a tool"] * 50).notes
     assert len(notes) == 6
     assert notes[-1] == "MCP server x: 45 more problems with its tools"

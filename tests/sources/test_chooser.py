@@ -149,12 +149,9 @@ def test_small_talk_needs_nothing(minilm: Chooser, words: Chooser, message: str)
         assert chooser.choose(message, FIFTY).chosen == ()
 
 
-def test_no_candidates_no_choice(words: Chooser) -> None:
+def test_without_candidates_or_with_stop_words_alone_nothing_is_chosen(words: Chooser) -> None:
     assert words.choose("read a file", ()).chosen == ()
     assert words.scores("read a file", ()) == ({}, "")
-
-
-def test_stop_words_choose_nothing(words: Chooser) -> None:
     assert words.choose("what is it to the of and a", FEW).chosen == ()
     assert words.choose("how do you do it with all of them", FEW).chosen == ()
 
@@ -303,19 +300,18 @@ def test_a_paraphrase_of_an_earlier_message_counts(opened: Open) -> None:
     assert told[MAIL.id].endswith("similar messages used it once")
 
 
-def test_other_messages_teach_nothing(words: Chooser) -> None:
-    past = [PastTurn("What is the weather in Oslo?", frozenset({MAIL.id}))] * 9
+@pytest.mark.parametrize(
+    ("question", "used"),
+    [("What is the weather in Oslo?", MAIL.id), ("read the file", SourceId("tool", "gone", "nowhere"))],
+)
+def test_other_messages_and_sources_that_are_gone_teach_nothing(words: Chooser, question: str, used: SourceId) -> None:
+    past = [PastTurn(question, frozenset({used}))] * 9
     assert words.choose("read the file", FEW, ChoiceLimits(), past) == words.choose("read the file", FEW)
 
 
 def test_the_reason_counts_earlier_uses(words: Chooser) -> None:
     past = [PastTurn("read the file", frozenset({READ.id}))] * 3
     assert words.choose("read the file", FEW, ChoiceLimits(), past).chosen[0].because.endswith("used it 3 times")
-
-
-def test_a_source_that_is_gone_is_not_learned(words: Chooser) -> None:
-    past = [PastTurn("read the file", frozenset({SourceId("tool", "gone", "nowhere")}))]
-    assert words.choose("read the file", FEW, ChoiceLimits(), past) == words.choose("read the file", FEW)
 
 
 # -- what changes, and what fails

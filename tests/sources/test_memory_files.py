@@ -56,23 +56,14 @@ def test_a_folder_of_that_name_is_passed_over(project: Path, put: Put) -> None:
     assert read(project) == [("AGENTS.md", "text")]
 
 
-def test_outside_of_a_repository_and_the_home_only_the_project_is_read(
-    tmp_path: Path, put: Put, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    put("work/AGENTS.md", "above")
-    put("work/app/AGENTS.md", "here")
-    assert read(tmp_path / "work/app") == [("AGENTS.md", "here")]
-
-
 def test_without_a_repository_folders_up_to_the_home_are_read(
     tmp_path: Path, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    put("AGENTS.md", "above the home")
-    put("home/AGENTS.md", "home")
-    put("home/work/app/AGENTS.md", "app")
-    assert [text for _, text in read(tmp_path / "home/work/app")] == ["home", "app"]
+    for folder in (".", "work/app", "home", "home/work/app"):
+        put(f"{folder}/AGENTS.md", folder)
+    assert [text for _, text in read(tmp_path / "home/work/app")] == ["home", "home/work/app"]
+    assert read(tmp_path / "work/app") == [("AGENTS.md", "work/app")], "outside of the home the project alone"
 
 
 def test_the_folders_of_a_project_begin_at_its_repository(project: Path, tmp_path: Path) -> None:

@@ -57,25 +57,16 @@ def test_detection_holds_for_texts_that_were_not_used_for_tuning(among_all: bool
     assert recall >= 0.8
 
 
-def test_a_tool_is_used_when_it_was_called() -> None:
+def test_a_tool_is_used_when_it_was_called_and_not_when_a_reply_talks_of_it() -> None:
+    about = "Opens a new issue in a repository with title, body and labels of your choice"
     tools = [
-        SentSource(ISSUE, '{"name":"create_issue"}', "github_create_issue"),
+        SentSource(ISSUE, about, "github_create_issue"),
         SentSource(SourceId("tool", "x", "y"), "{}", "x"),
+        SentSource(SourceId("tool", "unnamed", "y"), "{}"),
     ]
-    assert detect_uses("Done.", ["github_create_issue"], tools, "") == [
-        UseEvidence(ISSUE, "called", "github_create_issue"),
-        UseEvidence(SourceId("tool", "x", "y"), ""),
-    ]
-
-
-def test_talking_about_a_tool_is_not_calling_it() -> None:
-    told = "Opens a new issue in a repository with title, body and labels of your choice"
-    (use,) = detect_uses(told, ["other"], [SentSource(ISSUE, told, "create_issue")], "")
-    assert use.sign == ""
-
-
-def test_a_tool_without_a_name_to_call_was_not_called() -> None:
-    assert detect_uses("Hm.", [""], [SentSource(ISSUE, "{}")], "")[0].sign == ""
+    signs = [use.sign for use in detect_uses(about, ["github_create_issue", ""], tools, "")]
+    assert signs == ["called", "", ""]
+    assert detect_uses(about, ["other"], tools[:1], "") == [UseEvidence(ISSUE, "")]
 
 
 def test_a_quote_is_shown_as_the_reply_writes_it() -> None:
@@ -83,12 +74,9 @@ def test_a_quote_is_shown_as_the_reply_writes_it() -> None:
     assert (use.sign, use.detail) == ("quoted", "Receipts** are due _within_ 30 days of the purchase")
 
 
-def test_case_punctuation_and_markdown_make_no_difference() -> None:
+def test_case_punctuation_markdown_and_accents_make_no_difference() -> None:
     text = "Visitors tie up at the eastern pontoon and pay at the kiosk."
     assert only("> VISITORS, tie up at the *eastern* `pontoon`!", text).sign == "quoted"
-
-
-def test_accents_make_no_difference() -> None:
     assert only("les articles soldes ne sont ni repris ni echanges", CASES.sources["french"]).sign == "quoted"
 
 
