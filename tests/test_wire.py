@@ -1,60 +1,27 @@
+from typing import Any, get_type_hints
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recto import wire
-from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import BLOCKS, Block, Compaction, DocumentReference, Made, MessageRange, Quote, References, Text
 from recto.errors import Invalid
 
-made = st.none() | st.builds(Made, st.text(), st.text(), st.none() | st.floats(0, 1e6))
-attachments = st.one_of(
-    st.builds(File, st.text(), st.text(), st.text(), made, st.text(), st.text()),
-    st.builds(Image, st.text(), st.text(), made, st.text()),
-)
-blocks = st.one_of(
-    attachments,
-    st.builds(Text, st.text(), made),
-    st.builds(Thinking, st.text(), st.none() | st.text(), st.none() | st.text(), made),
-    st.builds(ToolCall, st.text(), st.text(), st.text(), made),
-    st.builds(
-        ToolResult,
-        st.text(),
-        st.text(),
-        st.text(),
-        st.booleans(),
-        st.text(),
-        st.text(),
-        st.lists(st.text()).map(tuple),
-        made,
-        st.lists(attachments, max_size=2).map(tuple),
-    ),
-    st.builds(
-        Compaction,
-        st.integers(),
-        st.text(),
-        st.none() | st.text(),
-        st.text(),
-        st.integers(),
-        st.integers(),
-        st.integers(),
-        st.text(),
-        st.text(),
-        st.lists(st.text()).map(tuple),
-        st.dictionaries(st.text(), st.text()),
-        st.dictionaries(st.text(), st.integers()),
-        st.lists(st.text()).map(tuple),
-        st.text(),
-        st.integers(0),
-        st.lists(st.text()).map(tuple),
-        ledger=st.lists(st.text()).map(tuple),
-        places=st.dictionaries(st.text(), st.integers()),
-        cleared=st.none() | st.text(),
-        made=made,
-    ),
-)
+
+def built(kind: type) -> st.SearchStrategy[Any]:
+    """Any value of a kind, by the types of its fields."""
+    fields = get_type_hints(kind)
+    return st.builds(kind, **{name: st.from_type(fields[name]) for name in getattr(kind, "__struct_fields__", fields)})
 
 
-@given(st.lists(blocks).map(tuple))
+st.register_type_strategy(MessageRange, st.builds(MessageRange, st.integers(1, 99), st.integers(1, 99)))
+st.register_type_strategy(Made, st.builds(Made, st.text(), st.text(), st.none() | st.floats(0, 1e6)))
+for kind in (DocumentReference, Quote, *BLOCKS.values()):
+    st.register_type_strategy(kind, built)
+
+
+@given(st.lists(st.one_of(*map(st.from_type, BLOCKS.values())), max_size=4).map(tuple))
 def test_blocks_come_back_from_json_as_they_went(said: tuple[Block, ...]) -> None:
     assert wire.blocks_from_json(wire.blocks_to_json(said)) == said
 

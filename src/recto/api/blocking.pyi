@@ -332,8 +332,8 @@ class Desk:
     def restore(self, conversation: str) -> Conversation:
         """Brings a conversation back from the trash, also by its title."""
     def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
-        """Removes for good what has been in the trash for this many days: messages, records, entries of the search index,
-        texts that no other conversation needs. Returns how many conversations were removed."""
+        """Removes for good what has been in the trash for this many days: messages, records, entries of the search
+        index, texts that no other conversation needs. Returns how many conversations were removed."""
     def prune(self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]) -> PruneReport:
         """Removes for good the conversations that nobody has used for so long (`90d`, `12h`, `6w`, `2y`), as
         `empty_trash` does. The report says what went and what stays."""

@@ -171,8 +171,8 @@ class AsyncDesk:
 
     @in_thread
     def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
-        """Removes for good what has been in the trash for this many days: messages, records, entries of the search index,
-        texts that no other conversation needs. Returns how many conversations were removed."""
+        """Removes for good what has been in the trash for this many days: messages, records, entries of the search
+        index, texts that no other conversation needs. Returns how many conversations were removed."""
         removed = self.store.trash.empty(now(days_ago=older_than), progress)
         self.engine.archive.forget_removed()
         return removed

@@ -121,11 +121,7 @@ class _NodeReader:
 def _carry_thoughts(messages: list[ForeignMessage]) -> None:
     """Thoughts have a node of their own: they become part of the reply that follows."""
     by_key = {message.key: message for message in messages}
-    thoughts = {
-        key: each.blocks
-        for key, each in by_key.items()
-        if each.blocks and all(isinstance(block, Thinking) for block in each.blocks)
-    }
+    thoughts = {key: each.blocks for key, each in by_key.items() if {*map(type, each.blocks)} == {Thinking}}
     carried: set[str] = set()
     for message in messages:
         if message.role != "assistant" or not message.blocks or message.key in thoughts:
