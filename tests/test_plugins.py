@@ -167,3 +167,9 @@ def test_help_looks_for_no_plugin() -> None:
     check = f"import atexit, sys; atexit.register(lambda: print('recto.plugins' in sys.modules)); exec({code!r})"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_a_provider_that_is_none_is_told(add: Add, desk: Open) -> None:
+    add("provider", "odd", "def it(home, environment): return 3")
+    with pytest.raises(BrokenPlugin, match="is no provider: it has no name, format"):
+        desk("odd:one").conversation().ask("Hello")

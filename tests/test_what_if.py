@@ -21,8 +21,6 @@ pytestmark = pytest.mark.untraced
 
 TURNS = 40
 SMALL: dict[str, Any] = {"context.reserved_response_tokens": 100, "context.prepare_at": 0.0}
-# the surroundings of a single test do not reach a desk that all of them share
-QUIET = {"search.embedder": "none", "store.backup": "off", "context.count_at_provider": "off"}
 
 
 def said(talk: Talk, turns: int = TURNS) -> Talk:
@@ -36,13 +34,24 @@ def replies(talk: Talk) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, Talk]]:
-    """A long conversation for all tests: planning again stores nothing, as the first of them shows."""
-    folder = tmp_path_factory.mktemp("what_if")
-    (folder / "script.json").write_text(json.dumps({"limit": 1200, "steps": [REPLY, SUMMARY]}))
-    model = f"scripted:{folder / 'script.json'}"
-    with open_desk(home=folder / "home", project=folder, model=model, settings=SMALL | QUIET) as at:
-        yield at, said(at.conversation())
+def opened() -> Iterator[list[tuple[Desk, Talk]]]:
+    found: list[tuple[Desk, Talk]] = []
+    yield found
+    for at, _ in found:
+        at.close()
+
+
+@pytest.fixture
+def shared(opened: list[tuple[Desk, Talk]], tmp_path: Path) -> tuple[Desk, Talk]:
+    """A long conversation for all tests: planning again stores nothing, as one of them shows.
+
+    Opened by the first test that needs it, in the quiet surroundings of a test.
+    """
+    if not opened:
+        (tmp_path / "script.json").write_text(json.dumps({"limit": 1200, "steps": [REPLY, SUMMARY]}))
+        at = open_desk(home=tmp_path / "home", model=f"scripted:{tmp_path / 'script.json'}", settings=SMALL)
+        opened.append((at, said(at.conversation())))
+    return opened[0]
 
 
 @pytest.fixture

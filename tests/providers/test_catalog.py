@@ -306,3 +306,21 @@ def test_the_shipped_table_is_valid_and_uses_allowed_keys_only() -> None:
     assert all(set(table) <= set(CHECKS) for table in tables.values())
     # no file of a project may give a model instructions
     assert all(set(each.facts) <= {*CHECKS, "system_prompt"} for each in chat_models())
+
+
+def test_a_broken_file_is_named_with_its_line(home: Path, project: Path) -> None:
+    path = write(project / ".recto", '["a:b"]\nwindow = 3000\ntools = = true\n')
+    with pytest.raises(Invalid, match="line 3") as caught:
+        ModelCatalog(home, project).find("a", "b")
+    assert str(path) in caught.value.message
+
+
+def test_a_file_that_is_not_text_or_cannot_be_read_is_named(home: Path) -> None:
+    path = home / "models.toml"
+    path.write_bytes(b'["a:b"]\n# \xff\n')
+    with pytest.raises(Invalid, match="not UTF-8"):
+        ModelCatalog(home, None).find("a", "b")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(Invalid, match="cannot be read"):
+        ModelCatalog(home, None).find("a", "b")

@@ -444,3 +444,17 @@ def test_each_event_loop_gets_connections_of_its_own(speaker: Speaker) -> None:
 
     assert asyncio.run(go()) == REPLY
     assert asyncio.run(go()) == REPLY
+
+
+def test_garbage_after_the_finish_loses_nothing(ask: Ask, speaker: Speaker) -> None:
+    assert ask(Loopback.events(*speaker.reply[:-1], {"type": "message_delta", "choices": [5]})).parts == REPLY
+
+
+def test_an_error_that_comes_with_status_200_is_the_error_it_says(ask: Ask) -> None:
+    talk = ask(Loopback.error(200, {"error": {"message": "prompt is too long", "code": 400}}))
+    assert isinstance(talk.error, Overflow)
+
+
+def test_a_last_event_without_its_blank_line_counts(ask: Ask, speaker: Speaker) -> None:
+    *chunks, last = Loopback.events(*speaker.reply).chunks
+    assert ask(Loopback.stream(*chunks, last.rstrip(b"\n"))).parts == REPLY

@@ -301,3 +301,8 @@ async def test_an_error_that_llama_cpp_reports_in_its_own_field_is_raised() -> N
             [part async for part in provider.stream(b'{"model":"m"}', "reply")]
         assert caught.value.partial
         await provider.close()
+
+
+def test_thinking_inside_a_list_of_parts_is_read() -> None:
+    content = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Yes."}]
+    assert read(delta(content=content)) == [ThinkingPart("Hm."), TextPart("Yes.")]

@@ -70,3 +70,9 @@ def test_a_reply_that_says_each_thing_once_passes_unchanged(sentences: list[str]
 def test_what_is_shown_is_the_beginning_of_what_came(text: str, step: int) -> None:
     shown, _ = played(f"Yes. {text}", step=step)
     assert f"Yes. {text}".startswith(shown.removesuffix("…"))
+
+
+def test_words_that_go_round_without_a_full_stop_end() -> None:
+    shown, is_over = played("the plan of the boat and the crew and " * 40)
+    assert is_over
+    assert len(shown) < 600

@@ -3,7 +3,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, select, text
 from tests.conftest import examples
 from tests.store.conftest import execute
 
@@ -12,7 +12,9 @@ from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
 from recto.sources.source import Pick
+from recto.store.rebuild import LruCache, Rebuilder
 from recto.store.records import LONGEST_CHAIN
+from recto.store.schema import requests
 from recto.store.store import Store
 from recto.window.account import NO_ACCOUNT, PrefixReuse, RequestAccount, Section
 from recto.window.request import Piece, Purpose, Request
@@ -302,6 +304,21 @@ def test_a_damaged_request_does_not_stop_the_next_from_being_saved(store: Store)
     second = request(first.conversation, b"{", b"more", b"}")
     store.records.save(second, first.id)
     assert store.records.rebuild(second.id) == second.body
+
+
+def test_what_is_held_while_verifying_is_bounded(store: Store) -> None:
+    sent = chain(store, 20)
+    small = Rebuilder(max_bytes=300, max_numbers=10)
+    with store.database.read() as connection:
+        rows = connection.execute(select(requests).order_by(requests.c.n)).all()
+        assert [small.body(connection, row) for row in rows] == [each.body for each in sent]
+    held = LruCache[bytes](10)
+    for number in range(100):
+        held.put(number, b"1234", 4)
+    assert [held.get(number) for number in (97, 98, 99)] == [None, b"1234", b"1234"]
+    held.get(98)
+    held.put(100, b"12", 4)
+    assert (held.get(99), held.get(98)) == (None, b"1234"), "what was used last stays"
 
 
 def test_an_unknown_request_is_not_found(store: Store) -> None:

@@ -177,3 +177,12 @@ def test_parts_fit_and_are_in_order_disjoint_and_verbatim(text: str, question: s
     assert count(parts_text(document, parts)) <= room
     assert all(0 <= part.start < part.end <= len(text) for part in parts)
     assert all(before.end < after.start for before, after in pairwise(parts))
+
+
+def test_a_section_that_does_not_fit_is_shortened_around_the_match() -> None:
+    long = Document(
+        "a.md", "# A\n\n" + "Nothing is said here. " * 20 + "The key is under the stone. " + "No more. " * 20
+    )
+    text = parts_text(long, relevant_parts(long, "where is the key", room=50, count=count))
+    assert text.startswith("# A")
+    assert "under the stone" in text
