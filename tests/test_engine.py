@@ -517,7 +517,7 @@ def test_counts_are_made_once_and_then_come_from_the_store(
 ) -> None:
     model = script({"text": "a reply"})
     talk = desk(model).conversation()
-    for number in range(5):
+    for number in range(12):
         talk.ask(f"question {number}")
     again = desk(model)
     from recto.providers.model import VocabularyCounter
@@ -531,7 +531,7 @@ def test_counts_are_made_once_and_then_come_from_the_store(
 
     monkeypatch.setattr(VocabularyCounter, "count", watched)
     again.conversation(talk.id).window("something new")
-    assert sum(measured) < 5, "a few new pieces are counted at once; the ten messages of the history are not"
+    assert sum(measured) < 5, "a few new pieces are counted at once; the messages of the history are not"
 
 
 def test_waking_a_talk_stores_and_sends_nothing(desk: Open, script: Script, log: Path) -> None:
