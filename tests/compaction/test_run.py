@@ -24,7 +24,7 @@ from recto.events import (
     Sent,
     SummaryRequested,
 )
-from recto.summary.marks import strip_marks
+from recto.summary.verification import strip_marks
 
 pytestmark = pytest.mark.untraced
 

@@ -13,7 +13,8 @@ from tests.said import user_sentences
 from recto import wire
 from recto.api.blocking import Desk, Talk, open_desk
 from recto.chat.blocks import Compaction
-from recto.summary.set_aside import RETURNED, parse_set_aside
+from recto.summary.ledger import parse_ledger
+from recto.summary.set_aside import RETURNED
 
 pytestmark = pytest.mark.untraced
 
@@ -181,8 +182,8 @@ def test_nothing_is_both_told_and_set_aside_and_each_thing_is_set_aside_once(com
     _, _, blocks = compacted(8)
     assert sum(bool(block.set_aside) for block in blocks) >= 5
     for block in blocks:
-        assert not [item for item in parse_set_aside(block.set_aside) if item.text in told(block)]
-    items = [item for block in blocks for item in parse_set_aside(block.set_aside)]
+        assert not [item for item in parse_ledger(block.set_aside) if item.text in told(block)]
+    items = [item for block in blocks for item in parse_ledger(block.set_aside)]
     assert len(items) == len(set(items))
 
 

@@ -60,7 +60,7 @@ def test_what_a_model_made_up_is_marked_and_what_it_lost_is_in_the_ledger(desk: 
     assert block.checks["kept"] >= 1
     assert block.checks["ledger"] > 3
     said = {message.said: message.text for message in talk.messages(limit=None)}
-    for number, item in ledger_items(block.ledger):
+    for number, item in (each.key for each in ledger_items(block.ledger)):
         assert " ".join(item.removesuffix("…").split()) in " ".join(said[number].split())
     body = sent(at, events)
     assert "Grace Hopper [unverified]" in body

@@ -8,16 +8,14 @@ from hypothesis import strategies as st
 from tests.summary.samples import counters, quarter
 
 from recto.summary.extractive_summary import former_messages
-from recto.summary.ledger import SEPARATOR, KeyStatement
+from recto.summary.ledger import SEPARATOR, KeyStatement, parse_ledger
 from recto.summary.set_aside import (
     RETURNED,
-    SetAsideItem,
     add_to_contents,
     find_dropped,
     find_returning,
     find_topic,
     parse_contents,
-    parse_set_aside,
     split_returned,
     with_returned,
 )
@@ -82,7 +80,7 @@ def test_what_new_messages_lose_is_set_aside_the_most_needed_first() -> None:
         for at in range(90)
     ]
     lines = dropped(FORMER.summary + "\n".join(FORMER.ledger), *lost)
-    numbers = [item.number for item in parse_set_aside(lines)]
+    numbers = [item.number for item in parse_ledger(lines)]
     assert numbers == list(range(110 - len(numbers), 110))
     assert sum(map(len, lines)) <= 2000
 
@@ -118,7 +116,7 @@ def test_what_is_set_aside_was_told_before_and_is_not_told_now(former: list[str]
     summary, told = ("\n".join(f"User: {text}" for text in texts) for texts in (former, now))
     lines = find_dropped(summary, statements, told, [], by_sentence=whole)
     before = [segment.text for message in former_messages(summary) for segment in message.segments]
-    items = parse_set_aside(lines)
+    items = parse_ledger(lines)
     assert len({(item.number, item.text) for item in items}) == len(items)
     for line in lines:
         for text in line.partition(": ")[2].split(SEPARATOR):
@@ -128,7 +126,7 @@ def test_what_is_set_aside_was_told_before_and_is_not_told_now(former: list[str]
 
 def test_a_dot_between_words_makes_no_two_items() -> None:
     (line,) = find_dropped("User (#3): Pay Ben only · never pay Ada.", [], "Hello.", [], by_sentence=True)
-    assert len(parse_set_aside([line])) == 1
+    assert len(parse_ledger([line])) == 1
 
 
 # -- what returns
@@ -183,12 +181,12 @@ def test_what_returns_was_set_aside_in_order_and_fits(said: list[str], message: 
     lines = [f"#{number}: {text}" for number, text in enumerate(said, 1)]
     items = find_returning(lines, find_topic(message), (), limit, count)
     assert [item.number for item in items] == sorted(item.number for item in items)
-    assert set(items) <= set(parse_set_aside(lines))
+    assert set(items) <= set(parse_ledger(lines))
     assert sum(count(item.spoken) + 1 for item in items) <= max(0, limit - count(RETURNED) - 1)
 
 
 def test_what_returned_is_split_off_again() -> None:
-    items = [SetAsideItem(3, "user", "The boat is red"), SetAsideItem(0, "tool", "3 passed")]
+    items = [KeyStatement(3, "user", "The boat is red"), KeyStatement(0, "tool", "3 passed")]
     summary = with_returned("User: Hello.", items)
     assert split_returned(summary) == ("User: Hello.", ["User (#3): The boat is red", "Tool: 3 passed"])
     assert split_returned("User: Hello.") == ("User: Hello.", [])

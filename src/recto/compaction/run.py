@@ -19,8 +19,16 @@ from recto.compaction.summary_ahead import (
     find_running,
     summary_lease,
 )
-from recto.compaction.summary_check import as_sent, fitting_ledger, instructions_text
-from recto.compaction.summary_input import SummaryInput, UnreadMessages, summary_input, unread_ranges, unsummarized
+from recto.compaction.summary_input import (
+    SummaryInput,
+    UnreadMessages,
+    as_sent,
+    fitting_ledger,
+    instructions_text,
+    summary_input,
+    unread_ranges,
+    unsummarized,
+)
 from recto.compaction.summary_writer import SummaryWriter
 from recto.errors import Invalid, ProviderError, RectoError, Unreachable
 from recto.events import CompactionProposed, ContextCompacted, Noticed, SummaryProgress, Unanswered
@@ -214,7 +222,7 @@ class CompactionRun:
                     "a summary that was written ahead is not used: a cut behind it would free too little"
                 )
             if self._ahead_problem:
-                work.note(self._ahead_problem)
+                work.notes.append(self._ahead_problem)
             written = await work.run(emit)
         block, loaded = await self._draft(cut, before, written)
         if block.context_size_after >= block.context_size_before:
@@ -406,7 +414,7 @@ class CompactionRun:
             SummaryOptions(max(16, most - frame), keep, settings.summary_style),
             self.planned.loaded.view.current,
             settings.summary_timeout_s,
-            _notes=notes,
+            notes=notes,
         )
 
     async def _writers(self) -> Writers:

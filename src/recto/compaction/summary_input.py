@@ -20,19 +20,21 @@ from recto.chat.message import Message
 from recto.sources.tools import RECALL
 from recto.store.store import Store
 from recto.summary.agent_steps import continue_work_log
-from recto.summary.extractive_summary import Extraction, PlainMessage, truncate
-from recto.summary.ledger import ledger_quotations
-from recto.summary.plain_messages import plain_messages
+from recto.summary.extractive_summary import Extraction, PlainMessage, plain_messages, truncate
+from recto.summary.ledger import KeyStatement, ledger_items
 from recto.summary.prompt import transcribe
 from recto.summary.relative_dates import add_dates, day_of
-from recto.summary.set_aside import SetAsideItem, Topic, find_returning, find_topic, split_returned
+from recto.summary.set_aside import Topic, find_returning, find_topic, split_returned
 from recto.summary.verification import CoveredMessages, FormerSummary, former_summary
 from recto.summary.work_log import WorkLog, split_work_log
 from recto.turn.loaded_view import LoadedView
 from recto.turn.planned_request import PlannedRequest
+from recto.turn.preamble import Preamble
 from recto.turn.token_cache import Counted, TokenCache
+from recto.window.compaction_block import WrittenSummary, next_block
 from recto.window.count import SUMMARY
 from recto.window.plan import Cut
+from recto.window.window import summary_entry
 
 # How many characters one compaction reads: about half a second of work. A budget of work, not of time, so that the same
 # conversation gives the same window on every machine.
@@ -244,13 +246,12 @@ class SummaryInput:
     @property
     def _ledger_spoken(self) -> list[str]:
         """What the former ledger quotes, as lines of a summary: beside chosen sentences there is no ledger."""
-        quoted = ledger_quotations(self.before.ledger)
-        return [SetAsideItem(number, role, item).spoken for number, role, item in quoted]
+        return [each.spoken for each in ledger_items(self.before.ledger)]
 
     async def truncate(self, most: int) -> str:
         return truncate(self._said(has_log=False), most, self.count, split_returned(self.former)[0])
 
-    async def returning(self, most: int) -> list[SetAsideItem]:
+    async def returning(self, most: int) -> list[KeyStatement]:
         """What was set aside and bears on the latest messages, within `most` tokens."""
         if not self.set_aside:
             return []
@@ -355,6 +356,11 @@ def unsummarized(view: View, cut: Cut) -> tuple[str, ...]:
     return tuple(id for id in cut.lifted if id in before or id in newly)
 
 
+def instructions_text(preamble: Preamble) -> str:
+    """What the summariser has read besides the conversation: a summary may draw on it."""
+    return "\n".join([*(tool.text for tool, _ in preamble.tools), preamble.instructed.text]).replace("\\n", " ")
+
+
 def unread_ranges(loaded: LoadedView) -> tuple[MessageRange, ...]:
     """What earlier summaries could not read in time, and what is newly covered but not loaded."""
     before, tail = loaded.view.compaction, loaded.view.tail
@@ -377,3 +383,25 @@ def _prefix(planned: PlannedRequest, covered: Sequence[Message]) -> tuple[Counte
 def _recalls(message: Message) -> bool:
     """Whether it holds recalled messages, which are not summarised again: a transcript leaves them out."""
     return any(result.name == RECALL for result in message.results)
+
+
+# -- sizes
+
+
+async def as_sent(
+    token_cache: TokenCache, text: str, archived: int, lines: Sequence[str] = (), contents: Sequence[str] = ()
+) -> int:
+    """Tokens of a summary in the conversation's window, with frame, ledger and contents."""
+    written = WrittenSummary(text, ledger=tuple(lines), contents=tuple(contents))
+    entry = summary_entry(next_block(None, written, messages_archived=archived))
+    return (await token_cache.count([entry]))[0].count.tokens if entry else 0
+
+
+async def fitting_ledger(
+    token_cache: TokenCache, text: str, lines: Sequence[str], archived: int, most: int
+) -> tuple[str, ...]:
+    """As many of the latest ledger lines as fit beside a given summary."""
+    kept = list(lines)
+    while kept and await as_sent(token_cache, text, archived, kept) > most:
+        del kept[: max(1, len(kept) // 4)]
+    return tuple(kept)
