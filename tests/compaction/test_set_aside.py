@@ -7,6 +7,7 @@ from shutil import copytree
 from typing import Any
 
 import pytest
+from tests.compaction.test_run import said_in
 from tests.conftest import Open, Script
 from tests.said import user_sentences
 
@@ -235,7 +236,7 @@ def test_pins_and_edits_do_not_repeat_what_was_set_aside(compacted: Compacted) -
 
 def test_what_was_set_aside_follows_a_fork(compacted: Compacted) -> None:
     at, talk, _ = compacted(3)
-    head = [message for message in talk.messages(limit=None) if not message.compaction][-1].id
+    head = said_in(talk)[-1].id
     before = at.store.tree.set_aside(talk.head or "")
     compact(talk, 1, 300)
     talk.fork(head)

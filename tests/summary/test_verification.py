@@ -131,6 +131,7 @@ def test_a_range_is_the_same_with_any_dash(said: str, summary: str) -> None:
         ("Es dauert 90 Minuten.", "Dauer: 90 min."),
         ("It weighs: 3 to 4 kg.", "Weight: 3–4 kg."),
         ("It takes two hours.", "Duration: 2 hours."),
+        ("Der Kurs dauert zwei Stunden.", "Dauer: 2 Std."),
         ("Prix : 12 000 €.", "Price: 12,000 €."),
         ("Preis: 1.250.000 €.", "Price: 1,250,000 €."),
         ("Beginn: 14:30 Uhr.", "Start: 14.30 Uhr."),

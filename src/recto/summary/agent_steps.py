@@ -42,7 +42,6 @@ _BORDER = re.compile(
 _PASTED = re.compile(r"(?m)(?:^[^\W\d_][\w.]{0,20}: \S[^\n]*\n){3,}")
 _OWN_WORDS = ("prose", "heading", "item")
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\s]{12,400}\)")
-_OBSERVED = re.compile(r"\s*\W?(?:observation|output|result|stdout|returncode|execution)\b", re.IGNORECASE)
 _PROMPTS, _LONGEST_PROMPT = tuple("$#>❯%"), 81
 _CLOSING_TAGS = ("bash", "shell", "command", "function", "execute_")
 _STOPS, _MAX_SHORT = tuple(".!。！?？؟"), 800
@@ -52,6 +51,7 @@ def _words(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
+_LABELS = _words("observation output result stdout returncode execution")
 # The arguments of a call: keys, the last word of keys that hold a path, parts of verbs.
 _COMMAND_KEYS = _words("command commands cmd script shell bash input_command commandline command_line")
 _PATH_WORDS, _MOVE_KEYS = (
@@ -72,12 +72,13 @@ _RUN = re.compile(
     r"|run|do)\s+)*(?:[^\s;&|>]{0,200}[/\\])?([\w.-]+)([^;&|\n>]*)"
 )
 _SHOWS = _words("cat head tail less more nl bat open view type sed Get-Content")
-_LOOKING = _SHOWS | _words(
-    "cd for done fi export source set echo printf sleep true pwd which mkdir ls grep rg awk wc file stat du df ps diff"
-    " sort cut uniq tr jq dir Select-String Test-Path"
+_GIT_LOOKS = ("git status", "git diff", "git log", "git show", "git branch")
+_LOOKING = _SHOWS.union(_GIT_LOOKS) | _words(
+    "cd for done fi export source set echo printf sleep true pwd which mkdir ls grep rg awk wc file stat du df ps"
+    " diff sort cut uniq tr jq dir Select-String Test-Path"
 )
 _EDITING = _words("rm touch tee mv cp copy black isort patch Set-Content Add-Content Out-File")
-_GIT_LOOKING, _GIT_EDITING = _words("status diff log show branch"), _words("rm mv apply")
+_EDITING |= {"git rm", "git mv", "git apply"}
 _WITH_VERB = _words(
     "git npm yarn pnpm cargo go docker docker-compose kubectl make pip pip3 apt apt-get brew gh terraform dotnet mvn"
     " gradle gradlew systemctl helm aws gcloud az just tox nox rake composer mix python python3 py node ruby perl php"
@@ -313,8 +314,15 @@ def is_command_output(text: str) -> bool:
     half = sum(len(each.text) for each in found) / 2
     prose = sum(len(each.text) for each in found if each.kind in ("prose", "item") and each.text.endswith(_STOPS))
     machine = sum(len(each.text) for each in found if each.kind in ("output", "code", "row"))
-    is_labelled = _ends_in_prompt(text[-200:]) or _OBSERVED.match(text) is not None
+    is_labelled = _ends_in_prompt(text[-200:]) or _label_of(text) in _LABELS
     return (is_labelled and (prose < half or len(text) < _MAX_SHORT)) or machine > half
+
+
+def _label_of(text: str) -> str:
+    """The word that a text begins with, after one sign at most."""
+    start = text.lstrip()[:16].lower()
+    start = start if _is_word(start[:1]) else start[1:]
+    return start[: next((at for at, char in enumerate(start) if not _is_word(char)), len(start))]
 
 
 def _ends_in_prompt(text: str) -> bool:
@@ -335,7 +343,7 @@ def _action(name: str, arguments: str, result: str, *, is_error: bool = False) -
         return _shell_action(wrapped[1].strip("'\" ") if wrapped else command, result, is_error=is_error)
     verb, told = editor or name, "\n".join(value for _, value in values)
     lower = verb.lower()
-    changes, lists = (any(word in lower for word in words) for words in (_CHANGES, _LISTS))
+    changes, lists, looks = (any(word in lower for word in words) for words in (_CHANGES, _LISTS, _LOOKS))
     named = _NAMED_FILE.findall(result)[:1] if lower.startswith(_CHANGES) else []
     files = files or [word for word in edited.partition("\n")[0].split() if _is_path(word)][:1]
     files = files or _PATCHED.findall(told.replace("\\n", "\n")) or named
@@ -344,7 +352,7 @@ def _action(name: str, arguments: str, result: str, *, is_error: bool = False) -
         step, families = replace(step, command=f"{verb} {files[0]}"), frozenset(f"{verb} {path}" for path in files)
         read, changed = ((), ()) if step.is_failed else ((), files) if changes else (files, ())
         return families, step if step.is_failed else None, read, changed
-    is_looking = not changes and any(word in lower for word in _LOOKS)
+    is_looking = looks and not changes
     step = replace(step, command=cut_text(" ".join(f"{name} {told}".split()), _MAX_CALL), is_looking=is_looking)
     changed = [] if step.is_failed or is_looking else [*_written_by_code(told), *_PATCHED.findall(result)]
     return frozenset([name]), step, (), changed
@@ -376,7 +384,7 @@ def _shell_action(command: str, result: str, *, is_error: bool) -> _Action:
     for family, words in programs:
         given = [word for word in words[family.count(" ") :] if _may_be_file(word)]
         is_in_place = any(map(_edits_in_place, words)) and not family.startswith(_LISTS)
-        if _is_editing(family):
+        if family in _EDITING:
             changed += given[-1:] if family in ("cp", "copy") else given
         elif is_in_place or family in _SHOWS:
             (changed if is_in_place else read).extend(path for path in given if is_in_place or _is_path(path))
@@ -408,17 +416,12 @@ def _programs(command: str) -> tuple[frozenset[str], list[tuple[str, list[str]]]
         found.append((module[0] if module else program + verb, words))
     every = frozenset(family for family, _ in found)
     ran = frozenset(family for family in every if not _is_looking(family))
-    families = frozenset(family for family in ran if not _is_editing(family)) or ran or every
+    families = frozenset(family for family in ran if family not in _EDITING) or ran or every
     return families, found, re.findall(r"(?<!>)>++\|? ?(?!/dev/)([^\s;&|<>()]+)", command)
 
 
 def _is_looking(family: str) -> bool:
-    is_known = family in _LOOKING or (family.startswith("git ") and family[4:] in _GIT_LOOKING)
-    return is_known or (family.startswith(_LOOKS) and _is_word(family))
-
-
-def _is_editing(family: str) -> bool:
-    return family in _EDITING or (family.startswith("git ") and family[4:] in _GIT_EDITING)
+    return family in _LOOKING or (family.startswith(_LOOKS) and _is_word(family))
 
 
 def _edits_in_place(word: str) -> bool:

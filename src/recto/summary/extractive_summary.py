@@ -187,10 +187,7 @@ class Extraction:
 
     def _repeats(self, at: int, by_term: dict[str, list[int]]) -> bool:
         sentence = self._said[at]
-        shared: dict[int, int] = {}
-        for term in sentence.terms:
-            for other in by_term.get(term, ()):
-                shared[other] = shared.get(other, 0) + 1
+        shared = Counter(other for term in sentence.terms for other in by_term.get(term, ()))
         return any(
             count >= _REPEATS * len(sentence.terms) and sentence.figures <= self._said[other].figures
             for other, count in shared.items()

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.search.ranking import idf
@@ -85,22 +84,21 @@ _ROLE_WEIGHTS, _SERIES, _ALIKE = {"user": 1.0, "assistant": 0.6, "tool": 0.4}, 3
 _ANSWER_DISTANCE = 2
 
 
-class Topic(Struct, frozen=True):
-    """What is talked about now: terms, each with its weight."""
+Topic = dict[str, float]
+"""What is talked about now: terms, each with its weight."""
 
-    terms: dict[str, float]
 
-    def about(self, lines: Sequence[str]) -> list[int]:
-        """The places of lines that share rare terms with it, the best first."""
-        held = [terms_of(line) for line in lines]
-        times = Counter(term for terms in held for term in terms & self.terms.keys())
-        most = max(_FEW, len(lines) // _COMMON)
-        scores: dict[int, float] = {}
-        for at, terms in enumerate(held):
-            shared = [term for term in terms & self.terms.keys() if times[term] <= most]
-            if sum(map(self.terms.__getitem__, shared)) >= _ENOUGH:
-                scores[at] = sum(self.terms[term] * idf(times[term], len(lines)) for term in shared)
-        return sorted(scores, key=lambda at: (-scores[at], -at))[:_MAX_FOUND]
+def _about(lines: Sequence[str], topic: Topic) -> list[int]:
+    """The places of lines that share rare terms with a topic, the best first."""
+    held = [terms_of(line) & topic.keys() for line in lines]
+    times = Counter(term for terms in held for term in terms)
+    most = max(_FEW, len(lines) // _COMMON)
+    scores: dict[int, float] = {}
+    for at, terms in enumerate(held):
+        shared = [term for term in terms if times[term] <= most]
+        if sum(map(topic.__getitem__, shared)) >= _ENOUGH:
+            scores[at] = sum(topic[term] * idf(times[term], len(lines)) for term in shared)
+    return sorted(scores, key=lambda at: (-scores[at], -at))[:_MAX_FOUND]
 
 
 def find_topic(message: str, latest: Iterable[str] = ()) -> Topic:
@@ -109,7 +107,7 @@ def find_topic(message: str, latest: Iterable[str] = ()) -> Topic:
     for term, times in sorted(Counter(term for text in latest for term in terms_of(text)).items()):
         terms[term] = terms.get(term, 0.0) + (_NEARBY if term in terms or times > 1 else _NEARBY / 2)
     heaviest = sorted(terms, key=lambda term: (-terms[term], -len(term), term))[:_MAX_TERMS]
-    return Topic({term: terms[term] for term in heaviest})
+    return {term: terms[term] for term in heaviest}
 
 
 def find_returning(
@@ -117,7 +115,7 @@ def find_returning(
 ) -> list[KeyStatement]:
     """What was set aside and bears on the topic, in order of time, within `limit` tokens. What `current` statements say
     with other figures does not return."""
-    order = topic.about(lines)
+    order = _about(lines, topic)
     alike = _series(lines, order)
     parsed = {at: parse_ledger([lines[at]]) for at in order if at not in alike}
     chosen: dict[KeyStatement, None] = {}

@@ -112,4 +112,4 @@ def trailing_lines(text: str, size: int) -> str:
         return text[line_end + 1 :].rstrip().lstrip("\r\n")
     if end := _SENTENCE_END.search(text, start, middle):
         return text[end.end() :].strip()
-    return text[next((at for at in range(start, middle) if text[at].isspace()), start) :].strip()
+    return text[next((at for at in range(max(start, 0), middle) if text[at].isspace()), start) :].strip()
