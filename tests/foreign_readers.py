@@ -43,10 +43,8 @@ from recto.sources.server_config import without_secret_address, without_secrets
 from recto.sources.source import Rule, SourceId
 from recto.sources.use_detection import SentSource, detect_uses
 from recto.summary.evidence import Evidence
-from recto.summary.extractive_summary import Extraction, truncate
+from recto.summary.extractive_summary import Extraction, plain_messages, truncate
 from recto.summary.ledger import ledger_lines, ledger_rows, parse_ledger, parse_place
-from recto.summary.marks import MARK, mark_unsupported, quote_marks, verified_part
-from recto.summary.plain_messages import plain_messages
 from recto.summary.relative_dates import add_dates
 from recto.summary.set_aside import (
     add_to_contents,
@@ -54,11 +52,18 @@ from recto.summary.set_aside import (
     find_returning,
     find_topic,
     parse_contents,
-    parse_set_aside,
     split_returned,
 )
 from recto.summary.values import find_values
-from recto.summary.verification import CoveredMessages, FormerSummary, split_stated
+from recto.summary.verification import (
+    MARK,
+    CoveredMessages,
+    FormerSummary,
+    mark_unsupported,
+    quote_marks,
+    split_stated,
+    verified_part,
+)
 from recto.transfer.formats import open_source
 from recto.vault.answers import found_terms, rated_statements, term_weights
 from recto.vault.document import Document, block_text, section_text
@@ -185,7 +190,6 @@ def _set_aside(text: str) -> None:
     find_dropped(text, said, "Nothing of this.", said, ["#1: nothing"], by_sentence=True)
     find_returning(lines, find_topic(text, [text]), said[:9], 400, estimate_text)
     add_to_contents((), lines, lambda ranges: len(ranges) < 3)
-    parse_set_aside([text])
     parse_contents([text, f"#1: {text}"])
     split_returned(text)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto import wire
-from recto.chat.blocks import BLOCKS, Block, Compaction, DocumentReference, Made, MessageRange, Quote, References, Text
+from recto.chat.blocks import BLOCKS, Block, DocumentReference, Made, MessageRange, Quote, Text
 from recto.errors import Invalid
 
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import Open, Script
 
-from recto.api.blocking import Desk, Talk
-from recto.chat.blocks import Compaction
+from recto.api.blocking import Desk
 from recto.compaction.condensed import LongText, divide, extract_middle, question_in, sentences_about
 from recto.events import ContextCompacted, Event, Replied, Sent, SummaryRequested
 
@@ -29,12 +28,6 @@ def quarter(text: str) -> int:
 
 def of(kind: type, events: list[Event]) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
-
-
-def block_of(talk: Talk) -> Compaction:
-    block = talk.compaction()
-    assert block is not None
-    return block
 
 
 def sent_text(at: Desk, events: list[Event]) -> str:
@@ -193,4 +186,4 @@ def test_a_condensed_message_is_found_by_its_number_until_it_is_archived(desk: O
     talk.ask(report())
     [result] = [result for message in talk.messages() for result in message.results]
     assert report()[20_100:20_200] in result.text
-    assert block_of(talk).messages_archived == 0
+    assert talk.summary_block().messages_archived == 0

@@ -49,19 +49,16 @@ def test_the_message_that_is_answered_is_sent_once_and_not_summed_up(desk: Open,
 
 
 def test_it_is_summed_up_when_it_is_no_longer_sent(desk: Open, script: Script, vault: Path) -> None:
-    at = desk(script(*[CALL] * 14, {"text": "done"}, BROKEN, limit=2048), vault=vault)
-    talk = at.conversation()
+    talk = desk(script(*[CALL] * 14, {"text": "done"}, BROKEN, limit=2048), vault=vault).conversation()
     talk.ask(QUESTION)
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     (first,) = block.unsummarized
     assert first == talk.messages()[0].id
     talk.pin(first)
     assert first in talk.unpin(first).lifted, "unpinning loses nothing"
     for number in range(40):
         talk.ask(f"Message number {number} has some words to take up room in the window, and then a few more.")
-    last = talk.compaction()
-    assert last is not None
+    last = talk.summary_block()
     assert not last.lifted
     assert not last.unsummarized
     assert "Solheim" in " ".join(" ".join((each.summary, *each.ledger)) for each in talk.compactions())

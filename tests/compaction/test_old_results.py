@@ -88,8 +88,7 @@ def test_old_results_shrink_to_lines_and_nothing_is_covered(desk: Open, script: 
 
 
 def test_lines_are_short_whatever_the_result(desk: Open, script: Script, vault: Path) -> None:
-    at = desk(script(*steps(), limit=LIMIT), vault=vault)
-    talk = at.conversation()
+    talk = desk(script(*steps(), limit=LIMIT), vault=vault).conversation()
     read_logs(talk)
     block = talk.compaction()
     assert block is not None

@@ -24,7 +24,7 @@ from recto.events import (
     Sent,
     SummaryRequested,
 )
-from recto.summary.marks import strip_marks
+from recto.summary.verification import strip_marks
 
 pytestmark = pytest.mark.untraced
 
@@ -50,6 +50,23 @@ def fill(talk: Talk, turns: int = 60, said: str = SAID) -> list[Event]:
         if any(isinstance(event, ContextCompacted) for event in events):
             return events
     raise AssertionError("no compaction came")
+
+
+def say(talk: Talk, turns: int) -> None:
+    for number in range(turns):
+        talk.ask(SAID.format(number))
+
+
+def said_in(talk: Talk) -> list[Message]:
+    return [message for message in talk.messages(limit=None) if not message.compaction]
+
+
+def page(folder: Path, text: str) -> tuple[Path, dict[str, Any]]:
+    """A vault with one note, and a step that reads it."""
+    vault = folder / "vault"
+    vault.mkdir()
+    (vault / "Page.md").write_text(text)
+    return vault, {"tool_calls": [{"name": "read_document", "arguments": {"path": "Page.md"}}]}
 
 
 def of(kind: type, events: list[Event]) -> list[Any]:
@@ -78,8 +95,7 @@ def test_at_the_threshold_the_beginning_becomes_a_summary_and_the_latest_message
     assert compacted.made_by == "model"
     assert compacted.summary == SUMMARY["text"]
     assert compacted.context_size_after < compacted.context_size_before
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert (block.made_by, block.made and block.made.model) == ("model", talk.model)
     assert block.because.endswith("of 1200")
     assert block.checks["seen"] == block.checks["covered"] == block.messages_archived
@@ -101,8 +117,7 @@ def test_at_the_threshold_the_beginning_becomes_a_summary_and_the_latest_message
 def test_the_summary_call_rides_on_the_prefix_of_the_conversation(desk: Open, script: Script, log: Path) -> None:
     vault = log.parent / "vault"
     vault.mkdir()
-    at = desk(script(REPLY, SUMMARY, limit=1400), vault=vault)
-    talk = at.conversation()
+    talk = desk(script(REPLY, SUMMARY, limit=1400), vault=vault).conversation()
     fill(talk)
     bodies = log.read_bytes().splitlines()
     (place,) = [n for n, body in enumerate(bodies) if b"Answer with the summary alone" in body]
@@ -122,18 +137,16 @@ def test_a_second_compaction_is_asked_about_the_first_summary_and_what_came_afte
     at = desk(script(REPLY, SUMMARY, second, limit=1200))
     talk = at.conversation()
     fill(talk)
-    first = talk.compaction()
-    assert first is not None
+    first = talk.summary_block()
     fill(talk, said="Another message, number {}, with other words than those that came before it in this chat.")
     _, two = summary_requests(at, talk)
     contents = [str(message["content"]) for message in two["messages"]]
     assert "14 boats" in contents[1]
-    said = [message for message in talk.messages(limit=None) if not message.compaction]
+    said = said_in(talk)
     covered = [message.id for message in said].index(first.last or "") + 1
     assert contents[2] == said[covered].text
     assert not any(SAID.format(0) in content for content in contents)
-    newest = talk.compaction()
-    assert newest is not None
+    newest = talk.summary_block()
     assert newest.compaction_number == 2
     assert strip_marks(newest.summary) == second["text"]
     assert newest.messages_archived > first.messages_archived
@@ -147,12 +160,11 @@ def test_every_message_is_covered_or_verbatim_after_many_compactions(desk: Open,
         window = of(Sent, events)[-1].window
         assert window.total <= window.limit - window.reserve
     assert talk.compaction() is not None
-    said = [message for message in talk.messages(limit=None) if not message.compaction]
+    said = said_in(talk)
     assert len(said) == 120
     covered = talk.archived()
     active = [message for message in said if covered.active(message)]
-    newest = talk.compaction()
-    assert newest is not None
+    newest = talk.summary_block()
     assert len(active) + newest.messages_archived == 120
     broken = [at.record(id).account.broken_by for id in at.store.records.ids(talk.id)]
     assert {why for why in broken if why} <= {f"compaction {n}" for n in range(1, 99)}
@@ -188,8 +200,7 @@ def test_a_summariser_that_fails_is_asked_twice_and_then_sentences_of_the_origin
     assert len(compacted.notes) == 2
     assert compacted.notes[0].startswith("attempt 1 by")
     assert of(Replied, events)[-1].message.text == REPLY["text"]
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     originals = " ".join(message.text for message in talk.messages())
     lines = [line.partition(": ")[2] for line in block.summary.splitlines() if line]
     assert lines
@@ -212,8 +223,7 @@ def test_a_first_attempt_that_fails_is_made_good_by_the_second(desk: Open, scrip
 
 def test_a_summariser_that_hangs_is_given_up(desk: Open, script: Script) -> None:
     slow = {"text": "late", "hang_s": 30, "when": "summary"}
-    at = desk(script(REPLY, slow, limit=1200), context__summary_timeout_s=1)
-    talk = at.conversation()
+    talk = desk(script(REPLY, slow, limit=1200), context__summary_timeout_s=1).conversation()
     (compacted,) = of(ContextCompacted, fill(talk))
     assert compacted.made_by == "extractive"
     assert "did not answer within 1 s" in compacted.notes[0]
@@ -223,8 +233,7 @@ def test_a_summary_model_of_its_own_gets_a_transcript_in_slices_that_fit_its_win
     desk: Open, script: Script, log: Path
 ) -> None:
     small = script({"text": "Facts: part of it.", "when": "summary"}, limit=700)
-    at = desk(script(REPLY, limit=4000), context__summary_model=small, context__summary_tokens=120)
-    talk = at.conversation()
+    talk = desk(script(REPLY, limit=4000), context__summary_model=small, context__summary_tokens=120).conversation()
     events = fill(talk, said=SAID.replace("{}", "{0}") * 3)
     requested = of(SummaryRequested, events)
     assert len(requested) > 3
@@ -234,9 +243,8 @@ def test_a_summary_model_of_its_own_gets_a_transcript_in_slices_that_fit_its_win
     assert compacted.made_by == "model"
     asked = [json.loads(line) for line in log.read_bytes().splitlines()]
     transcripts = " ".join(body["messages"][1]["content"] for body in asked if body["model"] in small)
-    block = talk.compaction()
-    assert block is not None
-    covered = [message for message in talk.messages(limit=None) if not message.compaction][: block.messages_archived]
+    block = talk.summary_block()
+    covered = said_in(talk)[: block.messages_archived]
     flat = " ".join(transcripts.split())
     assert all(" ".join(message.text.split())[:60] in flat for message in covered)
     assert block.checks["covered"] == block.checks["seen"] == len(covered)
@@ -278,10 +286,7 @@ def test_a_first_message_larger_than_the_window_is_sent_as_an_excerpt_and_kept_w
 
 
 def test_a_tool_result_many_times_the_window_is_sent_as_an_excerpt(desk: Open, script: Script, tmp_path: Path) -> None:
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    (vault / "Huge.md").write_text("A line of a huge document, again and again.\n" * 3000)
-    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Huge.md"}}]}
+    vault, call = page(tmp_path, "A line of a huge document, again and again.\n" * 3000)
     at = desk(script(call, {"text": "read"}, limit=2000), vault=vault)
     talk = at.conversation()
     events = list(talk.stream("What is in it?"))
@@ -295,25 +300,21 @@ def test_a_tool_result_many_times_the_window_is_sent_as_an_excerpt(desk: Open, s
 
 
 def test_recent_messages_that_are_huge_are_covered_and_all_are_accounted_for(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "word " * 150}, SUMMARY, limit=1100))
-    talk = at.conversation()
+    talk = desk(script({"text": "word " * 150}, SUMMARY, limit=1100)).conversation()
     for number in range(4):
         events = list(talk.stream(f"{number} " + "word " * 150))
         window = of(Sent, events)[-1].window
         assert window.total <= window.limit - window.reserve
     covered = talk.archived()
-    said = [message for message in talk.messages(limit=None) if not message.compaction]
-    block = talk.compaction()
-    assert block is not None
+    said = said_in(talk)
+    block = talk.summary_block()
     assert sum(covered.active(message) for message in said) + block.messages_archived == 8
 
 
 def test_the_provider_says_too_long_and_the_window_is_made_smaller(desk: Open, script: Script) -> None:
     steps = [REPLY] * 12 + [{"error": "overflow"}, REPLY]
-    at = desk(script(*steps, SUMMARY, limit=4000))
-    talk = at.conversation()
-    for number in range(12):
-        talk.ask(SAID.format(number))
+    talk = desk(script(*steps, SUMMARY, limit=4000)).conversation()
+    say(talk, 12)
     events = list(talk.stream("and now?"))
     assert of(Replied, events)
     assert sum("too long" in event.text for event in of(Noticed, events)) == 1
@@ -326,10 +327,7 @@ def test_the_provider_says_too_long_and_the_window_is_made_smaller(desk: Open, s
 def test_an_overflow_first_shrinks_the_largest_tool_results_of_the_turn(
     desk: Open, script: Script, tmp_path: Path
 ) -> None:
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    (vault / "Page.md").write_text("A line of the page.\n" * 150)
-    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Page.md"}}]}
+    vault, call = page(tmp_path, "A line of the page.\n" * 150)
     at = desk(script(call, {"error": "overflow"}, {"text": "read"}, limit=4000), vault=vault)
     talk = at.conversation()
     events = list(talk.stream("What is in it?"))
@@ -340,8 +338,7 @@ def test_an_overflow_first_shrinks_the_largest_tool_results_of_the_turn(
 
 
 def test_an_overflow_that_does_not_end_is_told(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, {"error": "overflow"}))
-    talk = at.conversation()
+    talk = desk(script(REPLY, {"error": "overflow"})).conversation()
     talk.ask("hello")
     with pytest.raises(Overflow):
         talk.ask("hello?")
@@ -354,8 +351,7 @@ def test_an_overflow_that_does_not_end_is_told(desk: Open, script: Script) -> No
 def test_a_compaction_by_hand_keeps_the_latest_and_follows_instructions(desk: Open, script: Script) -> None:
     at = desk(script(REPLY, SUMMARY))
     talk = at.conversation()
-    for number in range(6):
-        talk.ask(SAID.format(number))
+    say(talk, 6)
     block = talk.compact("the names of the boats")
     assert block.summary == SUMMARY["text"]
     assert block.because == "the user asked for it"
@@ -366,8 +362,7 @@ def test_a_compaction_by_hand_keeps_the_latest_and_follows_instructions(desk: Op
 
 
 def test_there_must_be_something_to_compact(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, SUMMARY))
-    talk = at.conversation()
+    talk = desk(script(REPLY, SUMMARY)).conversation()
     talk.ask("hello")
     with pytest.raises(Invalid, match="nothing to compact"):
         talk.compact()
@@ -396,8 +391,7 @@ def test_a_summary_can_be_edited_and_the_old_text_is_kept(desk: Open, script: Sc
 def test_a_compaction_can_be_taken_back_and_later_turns_stay(desk: Open, script: Script) -> None:
     at = desk(script(REPLY, SUMMARY), context__recall_ratio=0)
     talk = at.conversation()
-    for number in range(6):
-        talk.ask(SAID.format(number))
+    say(talk, 6)
     whole = talk.window("next").total
     talk.compact()
     talk.ask("one more")
@@ -412,13 +406,10 @@ def test_a_compaction_can_be_taken_back_and_later_turns_stay(desk: Open, script:
 
 
 def test_taking_back_the_second_compaction_gives_the_first_again(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, SUMMARY, {"text": "Second summary.", "when": "summary"}))
-    talk = at.conversation()
-    for number in range(6):
-        talk.ask(SAID.format(number))
+    talk = desk(script(REPLY, SUMMARY, {"text": "Second summary.", "when": "summary"})).conversation()
+    say(talk, 6)
     first = talk.compact()
-    for number in range(6):
-        talk.ask(SAID.format(number))
+    say(talk, 6)
     talk.compact()
     talk.edit_summary("Edited second summary.")
     back = talk.uncompact()
@@ -461,10 +452,7 @@ def test_pinning_what_is_in_the_window_breaks_no_prefix(desk: Open, script: Scri
 
 
 def test_a_pinned_tool_result_keeps_its_call(desk: Open, script: Script, tmp_path: Path) -> None:
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    (vault / "Page.md").write_text("The mast is 9 m tall.")
-    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Page.md"}}]}
+    vault, call = page(tmp_path, "The mast is 9 m tall.")
     at = desk(script(call, REPLY, SUMMARY, limit=1400), vault=vault)
     talk = at.conversation()
     talk.ask("How tall?")
@@ -476,8 +464,7 @@ def test_a_pinned_tool_result_keeps_its_call(desk: Open, script: Script, tmp_pat
 
 
 def test_pins_that_do_not_fit_are_named(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, limit=8000))
-    talk = at.conversation()
+    talk = desk(script(REPLY, limit=8000)).conversation()
     talk.ask("word " * 1500)
     talk.pin(talk.messages()[0].id)
     smaller = desk(script(REPLY, limit=1200)).conversation(talk.id)
@@ -496,8 +483,7 @@ def test_hybrid_still_sends_what_matters_most(desk: Open, script: Script) -> Non
     events = fill(talk)
     contents = [str(m["content"]) for m in sent(at, events)]
     assert "Please plan a trip around the lake for five people." in contents
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     lifted = [talk.messages()[0].id]
     assert block.lifted[: len(lifted)] == tuple(lifted)
     window = of(Sent, events)[-1].window
@@ -555,17 +541,26 @@ def test_when_what_must_stay_fills_the_window_compaction_stops_and_says_so(desk:
     assert len(summary_requests(at, talk)) <= 10
 
 
-def test_a_line_comes_at_80_percent_once(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, SUMMARY, limit=2000), context__threshold=0.95, context__reserved_response_tokens=60)
-    talk = at.conversation()
+@pytest.mark.parametrize(
+    ("limit", "settings", "told"),
+    [
+        (2000, {"context__threshold": 0.95, "context__reserved_response_tokens": 60}, "the context is 8"),
+        (1200, {}, "it is compacted at 688"),
+    ],
+    ids=["large", "small"],
+)
+def test_a_line_comes_once_before_the_compaction(
+    desk: Open, script: Script, limit: int, settings: dict[str, Any], told: str
+) -> None:
+    talk = desk(script(REPLY, SUMMARY, limit=limit), **settings).conversation()
     notes: list[str] = []
     for number in range(60):
         events = list(talk.stream(SAID.format(number)))
         notes += [event.text for event in of(Noticed, events) if "% full" in event.text]
         if of(ContextCompacted, events):
             break
-    assert len(notes) == 1
-    assert notes[0].startswith("the context is 8")
+    (note,) = notes
+    assert told in note
 
 
 # -- ask first
@@ -600,8 +595,7 @@ def test_asked_first_the_user_may_accept_edit_or_refuse(desk: Open, script: Scri
 
 
 def test_asked_first_with_nobody_there_nothing_is_compacted_and_the_chat_goes_on(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, SUMMARY, limit=1200), context__confirm=True)
-    talk = at.conversation()
+    talk = desk(script(REPLY, SUMMARY, limit=1200), context__confirm=True).conversation()
     notes: list[str] = []
     for number in range(30):
         reply = talk.ask(SAID.format(number))
@@ -629,16 +623,14 @@ def test_what_was_never_loaded_is_seen_by_the_summariser_too(desk: Open, script:
     (compacted,) = of(ContextCompacted, events)
     assert compacted.made_by == "model"
     told = " ".join(log.read_text().split())
-    block = again.compaction()
-    assert block is not None
+    block = again.summary_block()
     assert all(f"says number {number} of" in told for number in range(300))
     assert block.checks["seen"] == block.checks["covered"]
 
 
 def test_a_model_with_a_smaller_window_compacts_first(desk: Open, script: Script) -> None:
     talk = desk(script(REPLY, limit=30_000)).conversation()
-    for number in range(30):
-        talk.ask(SAID.format(number))
+    say(talk, 30)
     small = desk(script(REPLY, SUMMARY, limit=1000)).conversation(talk.id)
     events = list(small.stream("still there?"))
     assert of(ContextCompacted, events)
@@ -649,15 +641,13 @@ def test_a_model_with_a_smaller_window_compacts_first(desk: Open, script: Script
 def test_a_summary_that_became_too_long_for_a_smaller_window_is_written_anew(desk: Open, script: Script) -> None:
     long = {"text": "Fact number one of many. " * 60, "when": "summary"}
     talk = desk(script(REPLY, long, limit=30_000)).conversation()
-    for number in range(10):
-        talk.ask(SAID.format(number))
+    say(talk, 10)
     talk.compact()
     small = desk(script(REPLY, SUMMARY, limit=900)).conversation(talk.id)
     events = list(small.stream("still there?"))
     window = of(Sent, events)[-1].window
     assert window.total <= window.limit - window.reserve
-    block = small.compaction()
-    assert block is not None
+    block = small.summary_block()
     assert len(block.summary) < len(long["text"])
 
 
@@ -665,7 +655,7 @@ def test_a_fork_between_what_is_covered_and_the_compaction_keeps_it(desk: Open, 
     at = desk(script(REPLY, SUMMARY, limit=1200))
     talk = at.conversation()
     fill(talk)
-    said = [message for message in talk.messages(limit=None) if not message.compaction]
+    said = said_in(talk)
     talk.fork(said[-3].id)
     block = talk.compaction()
     assert isinstance(block, Compaction)
@@ -685,8 +675,7 @@ def test_a_message_that_leaves_no_room_for_a_summary_does_not_throw_it_away(desk
     assert of(Sent, events)[-1].window.total <= 2000 - 512
     assert not of(ContextCompacted, events), "nothing is stored that tells less"
     assert any("a summary has no room" in event.text for event in of(Noticed, events))
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert block.summary == SUMMARY["text"]
     after = list(talk.stream("and now?"))
     former = summary_requests(at, talk)[-1]
@@ -695,8 +684,7 @@ def test_a_message_that_leaves_no_room_for_a_summary_does_not_throw_it_away(desk
 
 
 def test_what_is_pinned_while_a_summary_is_written_stays_pinned(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, SUMMARY, limit=1200))
-    talk = at.conversation()
+    talk = desk(script(REPLY, SUMMARY, limit=1200)).conversation()
     pinned = ""
     for number in range(40):
         for event in talk.stream(SAID.format(number)):
@@ -705,8 +693,7 @@ def test_what_is_pinned_while_a_summary_is_written_stays_pinned(desk: Open, scri
                 talk.pin(pinned)
         if pinned:
             break
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert block.pinned == (pinned,)
     numbers = [each.compaction_number for each in talk.compactions()]
     assert len(numbers) == len(set(numbers))
@@ -715,10 +702,7 @@ def test_what_is_pinned_while_a_summary_is_written_stays_pinned(desk: Open, scri
 def test_a_second_compaction_in_one_tool_loop_still_has_the_question(
     desk: Open, script: Script, tmp_path: Path
 ) -> None:
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    (vault / "Page.md").write_text("some words of a page " * 30)
-    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Page.md"}}]}
+    vault, call = page(tmp_path, "some words of a page " * 30)
     at = desk(script(*[call] * 14, {"text": "done"}, SUMMARY, limit=2048), vault=vault)
     talk = at.conversation()
     events = list(talk.stream("The question to answer"))
@@ -735,8 +719,7 @@ def test_a_second_compaction_in_one_tool_loop_still_has_the_question(
 
 
 def test_taking_back_a_clear_gives_the_pins_back(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY))
-    talk = at.conversation()
+    talk = desk(script(REPLY)).conversation()
     talk.ask("The password is swordfish.")
     pinned = talk.messages()[0].id
     talk.pin(pinned)
@@ -760,8 +743,7 @@ def test_an_excerpt_can_be_taken_back_once_there_is_room(desk: Open, script: Scr
 
 
 def test_a_refusal_is_forgotten_after_a_compaction_by_hand(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, SUMMARY, limit=1200), context__confirm=True)
-    talk = at.conversation()
+    talk = desk(script(REPLY, SUMMARY, limit=1200), context__confirm=True).conversation()
     answered(talk, "no")
     talk.compact()
     heard = answered(talk, "yes")
@@ -776,35 +758,25 @@ def test_an_overflow_with_nothing_to_make_smaller_is_told_at_once(desk: Open, sc
 
 
 def test_an_overflow_by_the_message_alone_sends_an_excerpt_of_it(desk: Open, script: Script) -> None:
-    at = desk(script({"error": "overflow"}, {"text": "read"}))
-    talk = at.conversation()
+    talk = desk(script({"error": "overflow"}, {"text": "read"})).conversation()
     events = list(talk.stream("A sentence of a long letter. " * 300))
     assert of(Replied, events)[-1].message.text == "read"
     first, second = (event.size for event in of(ContextUsage, events))
     assert second < 0.7 * first
-    block = talk.compaction()
-    assert block is not None
+    block = talk.compactions()[0]
     assert block.because.startswith("the provider says")
 
 
-def test_in_a_small_window_the_line_comes_before_the_compaction_too(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, SUMMARY, limit=1200))
-    talk = at.conversation()
-    notes: list[str] = []
-    for number in range(60):
-        events = list(talk.stream(SAID.format(number)))
-        notes += [event.text for event in of(Noticed, events) if "% full" in event.text]
-        if of(ContextCompacted, events):
-            break
-    assert len(notes) == 1
-    assert "it is compacted at 688" in notes[0]
-
-
-def test_a_compaction_by_hand_that_would_make_the_window_larger_is_refused(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "ok"}, SUMMARY), context__recent_messages_to_keep=1)
-    talk = at.conversation()
-    talk.ask("hi")
-    with pytest.raises(Invalid, match="and a summary of it would take as many"):
+@pytest.mark.parametrize(
+    ("said", "settings"), [(["hi"], {"context__recent_messages_to_keep": 1}), (["hi", "and?"], {})]
+)
+def test_a_compaction_by_hand_that_would_make_the_window_larger_is_refused(
+    desk: Open, script: Script, said: list[str], settings: dict[str, Any]
+) -> None:
+    talk = desk(script({"text": "ok"}, SUMMARY), **settings).conversation()
+    for text in said:
+        talk.ask(text)
+    with pytest.raises(Invalid, match="and a summary of it would take"):
         talk.compact()
     assert talk.compaction() is None
 
@@ -820,18 +792,6 @@ def test_of_a_short_chat_half_is_compacted_where_that_gains_something(desk: Open
     single = at.conversation()
     single.ask("How does the mast stand? " * 40)
     assert single.compact().messages_archived == 1
-
-
-def test_of_a_chat_with_little_to_gain_one_is_told_how_much_there_is(desk: Open, script: Script) -> None:
-    talk = desk(script({"text": "ok"}, SUMMARY)).conversation()
-    for text in ("hi", "and?"):
-        talk.ask(text)
-    little = (
-        r"nothing to compact: what stands before the last messages takes \d+ tokens, and a summary of it would take"
-    )
-    with pytest.raises(Invalid, match=little):
-        talk.compact()
-    assert talk.compaction() is None
 
 
 def test_summary_and_ledger_together_are_shorter_than_what_they_stand_for(desk: Open, script: Script) -> None:
@@ -880,8 +840,7 @@ def test_a_compaction_that_covers_little_keeps_what_the_former_one_told(desk: Op
     for _ in range(4):
         talk.ask("Go on, please.")
         talk.compact()
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert block.compaction_number == first.compaction_number + 4
 
     def told(block: Compaction) -> list[str]:
@@ -896,22 +855,18 @@ def test_a_compaction_that_was_taken_back_is_not_made_again_by_the_next_message(
     talk = desk(script({"text": "ok"}, SUMMARY, limit=4000)).conversation()
     while talk.compaction() is None:
         talk.ask("How does the mast stand? " * 16)
-    first = talk.compaction()
-    assert first
+    first = talk.compactions()[0]
     talk.uncompact()
     talk.ask("hi")
-    now = talk.compaction()
-    assert now
+    now = talk.compactions()[0]
     assert (now.action, now.last) == ("undo", None)
     assert talk.window().plan.cut is None
     while now.action == "undo":
         talk.ask("And the boom, how does that stand? " * 10)
-        now = talk.compaction()
-        assert now
+        now = talk.compactions()[0]
     assert now.context_size_before >= first.context_size_before * 1.1 or now.context_size_before > 4000 * 0.87
     talk.pin("#1")
-    block = talk.compaction()
-    assert block
+    block = talk.compactions()[0]
     assert block.restored_size == 0
 
 
@@ -921,7 +876,6 @@ def test_a_window_that_is_slightly_too_full_after_an_undo_leaves_messages_out_on
         talk.ask("How does the mast stand? " * 16)
     talk.uncompact()
     talk.ask("And the boom, how does that stand? " * 12)
-    block = talk.compaction()
-    assert block
+    block = talk.compactions()[0]
     assert block.action == "undo"
     assert talk.window("What now? " * 30).total <= 4000 - 512

@@ -7,13 +7,15 @@ from shutil import copytree
 from typing import Any
 
 import pytest
+from tests.compaction.test_run import said_in
 from tests.conftest import Open, Script
 from tests.said import user_sentences
 
 from recto import wire
 from recto.api.blocking import Desk, Talk, open_desk
 from recto.chat.blocks import Compaction
-from recto.summary.set_aside import RETURNED, parse_set_aside
+from recto.summary.ledger import parse_ledger
+from recto.summary.set_aside import RETURNED
 
 pytestmark = pytest.mark.untraced
 
@@ -181,8 +183,8 @@ def test_nothing_is_both_told_and_set_aside_and_each_thing_is_set_aside_once(com
     _, _, blocks = compacted(8)
     assert sum(bool(block.set_aside) for block in blocks) >= 5
     for block in blocks:
-        assert not [item for item in parse_set_aside(block.set_aside) if item.text in told(block)]
-    items = [item for block in blocks for item in parse_set_aside(block.set_aside)]
+        assert not [item for item in parse_ledger(block.set_aside) if item.text in told(block)]
+    items = [item for block in blocks for item in parse_ledger(block.set_aside)]
     assert len(items) == len(set(items))
 
 
@@ -234,7 +236,7 @@ def test_pins_and_edits_do_not_repeat_what_was_set_aside(compacted: Compacted) -
 
 def test_what_was_set_aside_follows_a_fork(compacted: Compacted) -> None:
     at, talk, _ = compacted(3)
-    head = [message for message in talk.messages(limit=None) if not message.compaction][-1].id
+    head = said_in(talk)[-1].id
     before = at.store.tree.set_aside(talk.head or "")
     compact(talk, 1, 300)
     talk.fork(head)

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
-from tests.compaction.test_run import REPLY, SAID, SUMMARY, fill, of
+from tests.compaction.test_run import REPLY, SAID, SUMMARY, fill, of, say
 from tests.conftest import Open, Script
 
 from recto.api.blocking import Desk, Talk
@@ -47,8 +47,7 @@ def test_a_compaction_takes_the_summary_that_was_written_ahead(desk: Open, scrip
     assert not of(SummaryRequested, events), "nobody waits for a summary"
     (compacted,) = of(ContextCompacted, events)
     assert "written ahead" in compacted.summary
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert block.last == record.account.ahead
     assert block.made is not None
     assert block.made.model == record.account.model
@@ -155,8 +154,7 @@ def test_one_of_another_branch_is_not_used(desk: Open, script: Script) -> None:
     until_asked(at, talk)
     talk.fork(talk.messages(limit=None)[3].id)
     fill(talk)
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     path = [message.id for message in talk.messages(limit=None)]
     assert block.last in path
     assert all(difference is None for _, difference in at.verify())
@@ -175,7 +173,6 @@ def test_a_message_stops_it_on_a_server_with_one_slot(desk: Open, script: Script
 def test_nothing_is_written_ahead_where_that_is_off(desk: Open, script: Script, settings: dict[str, Any]) -> None:
     at = desk(script(REPLY, AHEAD, SUMMARY, limit=LIMIT), **settings)
     talk = at.conversation()
-    for number in range(60):
-        talk.ask(SAID.format(number))
+    say(talk, 60)
     settle(at)
     assert not asked_ahead(at, talk)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.compaction.test_run import page
 from tests.conftest import Open, Script
 from tests.said import user_sentences
 
@@ -52,15 +53,14 @@ def test_what_a_model_made_up_is_marked_and_what_it_lost_is_in_the_ledger(desk: 
     at = desk(script(REPLY, summary(told), limit=2400))
     talk = at.conversation()
     events = fill(talk)
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     marked = told.replace("Hopper", "Hopper [unverified]").replace("77", "77 [unverified]")
     assert block.summary == marked
     assert block.checks["invented"] == 2
     assert block.checks["kept"] >= 1
     assert block.checks["ledger"] > 3
     said = {message.said: message.text for message in talk.messages(limit=None)}
-    for number, item in ledger_items(block.ledger):
+    for number, item in (each.key for each in ledger_items(block.ledger)):
         assert " ".join(item.removesuffix("…").split()) in " ".join(said[number].split())
     body = sent(at, events)
     assert "Grace Hopper [unverified]" in body
@@ -77,8 +77,7 @@ def test_summary_and_ledger_never_take_more_than_the_summarys_room(desk: Open, s
         (request,) = [event for event in events if isinstance(event, Sent)]
         (section,) = [section for section in request.window.sections if section.name == "summary"]
         assert section.tokens <= most
-        block = talk.compaction()
-        assert block is not None
+        block = talk.summary_block()
         assert block.ledger or section.tokens > 80
 
 
@@ -87,34 +86,28 @@ def test_what_a_later_summary_drops_comes_back_in_its_ledger(desk: Open, script:
     at = desk(script(REPLY, summary(kept), summary(TELLS_LITTLE), limit=2400), context__summary_tokens=400)
     talk = at.conversation()
     fill(talk)
-    before = talk.compaction()
-    assert before is not None
+    before = talk.summary_block()
     assert any("0041–0086" in place for place in before.places)
     fill(talk, 200)
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert block.checks["facts"] > before.checks["facts"]
     assert "0041–0086" in "\n".join((*block.ledger, *block.set_aside))
     assert block.checks["facts"] == block.checks["kept"] + block.checks["ledger"] + block.checks["archive"]
 
 
 def test_an_edited_summary_keeps_the_ledger_and_a_clear_ends_it(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, summary("There are boats."), limit=2400))
-    talk = at.conversation()
+    talk = desk(script(REPLY, summary("There are boats."), limit=2400)).conversation()
     fill(talk)
-    before = talk.compaction()
-    assert before is not None
+    before = talk.summary_block()
     assert talk.edit_summary("My own words.").ledger == before.ledger
     assert talk.clear().ledger == ()
     assert talk.uncompact().ledger == before.ledger
 
 
 def test_sentences_of_the_originals_are_checked_but_never_marked(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, {"error": "unreachable", "when": "summary"}, limit=2400))
-    talk = at.conversation()
+    talk = desk(script(REPLY, {"error": "unreachable", "when": "summary"}, limit=2400)).conversation()
     fill(talk)
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert block.made_by == "extractive"
     assert block.checks["invented"] == 0
     assert block.checks["kept"] > 0
@@ -128,11 +121,9 @@ def test_a_check_that_fails_is_noted_and_the_summary_goes_in(
         raise ZeroDivisionError("of all things")
 
     monkeypatch.setattr(verification, "count_marks", fails)
-    at = desk(script(REPLY, summary("There are boats."), limit=2400))
-    talk = at.conversation()
+    talk = desk(script(REPLY, summary("There are boats."), limit=2400)).conversation()
     fill(talk)
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert block.summary == "There are boats."
     assert any("was not checked" in note for note in block.notes)
 
@@ -152,8 +143,7 @@ def test_a_summary_that_tells_too_little_is_asked_for_again_with_what_it_lacks(d
     at = desk(script(REPLY, summary(TELLS_LITTLE), summary("\n".join(WITH_FIGURES)), limit=2400))
     talk = at.conversation()
     fill(talk)
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert block.made_by == "model"
     assert WITH_FIGURES[0] in block.summary
     assert any("the summary tells 0 of the" in note for note in block.notes)
@@ -167,8 +157,7 @@ def test_of_two_that_tell_too_little_the_better_goes_in_and_the_rest_is_quoted(d
     at = desk(script(REPLY, better, summary(TELLS_LITTLE), limit=2400))
     talk = at.conversation()
     fill(talk)
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert block.made_by == "model"
     assert WITH_FIGURES[0] in block.summary
     assert len("".join(block.ledger)) > len(block.summary)
@@ -182,16 +171,12 @@ def test_a_date_that_somebody_meant_is_no_invention(desk: Open, script: Script) 
     talk = at.conversation()
     talk.ask("Ada Lovelace comes tomorrow.")
     fill(talk)
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert block.summary == f"Ada Lovelace comes on {tomorrow}. The crane comes on 2031-03-09 [unverified]."
 
 
 def test_a_work_log_stands_before_a_models_summary_and_goes_on(desk: Open, script: Script, tmp_path: Path) -> None:
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    (vault / "Page.md").write_text("A page with some words about 14 boats. " * 8)
-    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Page.md"}}]}
+    vault, call = page(tmp_path, "A page with some words about 14 boats. " * 8)
     rounds = [call, {"text": "The page says that there are 14 boats in the harbour of Lund."}] * 40
     at = desk(script(*rounds, summary("Facts: 14 boats."), limit=3200), vault=vault)
     talk = at.conversation()
@@ -230,12 +215,10 @@ def test_a_work_log_that_had_no_room_comes_back_and_an_edit_of_other_lines_keeps
     names = [f"Page of the harbour number {number}.md" for number in range(30)]
     calls = [{"tool_calls": [{"name": "read_document", "arguments": {"path": name}}]} for name in names]
     rounds = [step for call in calls for step in (call, {"text": "The page says that there are boats in Lund."})]
-    at = desk(script(*rounds, {"error": "unreachable", "when": "summary"}, limit=2400), vault=vault)
-    talk = at.conversation()
+    talk = desk(script(*rounds, {"error": "unreachable", "when": "summary"}, limit=2400), vault=vault).conversation()
     for number in range(30):
         talk.ask(f"Please read the page for the report number {number} about our boats.")
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     hidden = [name for name in names[:12] if name not in block.summary]
     assert hidden
     assert all(name in block.work_log for name in hidden)
@@ -249,8 +232,7 @@ def test_a_summary_of_sentences_may_be_edited_as_long_as_it_is(desk: Open, scrip
     talk = at.conversation()
     for number in range(130):
         talk.ask(f"Supplier {number} from Town {number} delivers {number * 7 + 3} crates for {number * 31 + 19} euros.")
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert talk.edit_summary(f"{block.summary} Mine.").summary.endswith("Mine.")
     with pytest.raises(Invalid, match=r"at most 1200 are allowed, 34 % of the window's room"):
         talk.edit_summary("Every word of it. " * 400)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.compaction.test_run import said_in
 from tests.conftest import Open, Script
 from tests.said import user_sentences
 
@@ -59,9 +60,7 @@ def next_compaction(talk: Talk) -> Compaction:
     for number in range(200):
         lines = "".join(f"Line {number}-{n} tells of the weather at sea, as every day.\n" for n in range(5))
         if compacted(talk.stream(lines)):
-            block = talk.compaction()
-            assert block is not None
-            return block
+            return talk.summary_block()
     raise AssertionError("no compaction came")
 
 
@@ -71,8 +70,7 @@ def numbers(ranges: Iterable[MessageRange]) -> set[int]:
 
 def first_block(talk: Talk) -> Compaction:
     (event,) = compacted(talk.stream("Where were we?"))
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     assert event.notes == block.notes
     return block
 
@@ -95,7 +93,7 @@ def test_a_summary_reads_the_beginning_the_end_and_places_between_and_records_th
 
 
 def said(talk: Talk) -> list[Message]:
-    return [message for message in talk.messages(limit=None) if not message.compaction]
+    return said_in(talk)
 
 
 @pytest.mark.untraced

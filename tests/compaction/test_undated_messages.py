@@ -45,8 +45,7 @@ def test_only_a_message_that_was_said_here_gets_a_day(
     talk = brought(at, tmp_path / "history.json")
     for start in range(100, 200, 10):
         talk.ask(" ".join(user_sentences()[start : start + 10]))
-    block = talk.compaction()
-    assert block is not None
+    block = talk.summary_block()
     told = f"{block.summary}\n{block.ledger}"
     assert "last Friday that Ada Lovelace" in told
     assert "decided yesterday [20" in told

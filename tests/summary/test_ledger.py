@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from tests.summary.samples import counters, quarter, roles
 
 from recto.summary.ledger import (
-    AnsweredQuestion,
     KeyStatement,
     ledger_items,
     ledger_lines,
-    ledger_quotations,
     ledger_rows,
     parse_ledger,
     parse_place,
@@ -27,7 +25,7 @@ words = st.sampled_from(
 sayings = st.lists(words, min_size=1, max_size=9).map(" ".join).map(str.strip) | st.text(min_size=1, max_size=60)
 edges = re.compile(r"(?:^|[·→])\s*[·→]|[·→]\s*$|^\s*$")  # see the test that is expected to fail
 plain = sayings.filter(lambda text: not edges.search(text))
-questions = st.none() | st.builds(AnsweredQuestion, st.just(0), plain, st.just("assistant"))
+questions = st.none() | st.builds(KeyStatement, st.just(30), st.just("assistant"), plain)
 statements = st.builds(KeyStatement, st.integers(1, 30), roles, plain, st.floats(0, 1), st.floats(0, 1), questions)
 
 
@@ -42,7 +40,7 @@ def test_a_ledger_stays_within_its_limit_in_order_of_time(
     lines = ledger_lines(found, limit, count)
     assert sum(count(line) for line in lines) <= limit
     assert all(line == " ".join(line.split()) for line in lines)
-    numbers = [number for number, _ in ledger_items(lines) if number]
+    numbers = [each.number for each in parse_ledger(lines)]
     assert numbers == sorted(numbers)
 
 
@@ -51,7 +49,6 @@ def test_a_statement_is_read_as_it_was_written(one: KeyStatement) -> None:
     lines = ledger_lines([one], 10_000, quarter)
     (back,) = parse_ledger(lines)
     assert (back.number, back.role, back.text) == (one.number, one.role, one.item)
-    assert list(ledger_quotations(lines))[-1] == (one.number, one.role, one.item)
     if one.role == "user" and one.question:
         assert back.question is not None
         assert flat(one.question.text).replace(" → ", " -> ").replace(" · ", "; ") == back.question.text
@@ -61,7 +58,7 @@ def test_a_statement_is_read_as_it_was_written(one: KeyStatement) -> None:
 def test_what_looks_like_a_separator_is_never_read_as_one(said: list[str]) -> None:
     lines = ledger_lines([KeyStatement(3, "user", text, 1 - at / 9) for at, text in enumerate(said)], 400, quarter)
     assert len(ledger_items(lines)) == len(said)
-    assert {number for number, _ in ledger_items(lines)} == {3}
+    assert {each.number for each in ledger_items(lines)} == {3}
 
 
 @given(
@@ -75,7 +72,9 @@ def test_what_looks_like_a_separator_is_never_read_as_one(said: list[str]) -> No
 def test_all_statements_of_one_message_share_a_line(found: list[KeyStatement]) -> None:  # fmt: skip
     lines = ledger_lines(found, 10_000, quarter)
     assert len(lines) == len({(each.number, each.role) for each in found})
-    assert sorted(ledger_quotations(lines)) == sorted((each.number, each.role, each.item) for each in found)
+    assert sorted((each.number, each.role, each.text) for each in ledger_items(lines)) == sorted(
+        (each.number, each.role, each.item) for each in found
+    )
 
 
 def test_what_is_needed_and_binds_goes_first() -> None:
@@ -99,7 +98,7 @@ def test_only_the_end_of_a_long_statement_is_cut() -> None:
 
 
 def test_an_answer_has_its_question_before_it() -> None:
-    answer = KeyStatement(3, "user", "640 m²", 0.9, 0, AnsweredQuestion(2, "Wie groß ist die Halle?"))
+    answer = KeyStatement(3, "user", "640 m²", 0.9, 0, KeyStatement(2, "assistant", "Wie groß ist die Halle?"))
     more = KeyStatement(3, "user", "and it has no heating", 0.5)
     lines = ledger_lines([answer, more], 200, quarter)
     assert lines == ("#2 assistant: Wie groß ist die Halle? → #3: 640 m² · and it has no heating",)
@@ -121,4 +120,4 @@ def test_a_place_is_read_as_it_was_written() -> None:
 
 
 def test_lines_that_nobody_wrote_as_a_ledger_give_nothing() -> None:
-    assert parse_ledger(["", "#: x", "# 3: x", "User: hello", "#3 nobody: x"]) == []
+    assert parse_ledger(["", "#: x", "# 3: x", "Nobody: hello", "#3 nobody: x"]) == []

@@ -1,5 +1,6 @@
 """Set aside: what a new summary drops is listed once by number, returns with its topic, and stands in the contents."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -8,16 +9,14 @@ from hypothesis import strategies as st
 from tests.summary.samples import counters, quarter
 
 from recto.summary.extractive_summary import former_messages
-from recto.summary.ledger import SEPARATOR, KeyStatement
+from recto.summary.ledger import SEPARATOR, KeyStatement, parse_ledger
 from recto.summary.set_aside import (
     RETURNED,
-    SetAsideItem,
     add_to_contents,
     find_dropped,
     find_returning,
     find_topic,
     parse_contents,
-    parse_set_aside,
     split_returned,
     with_returned,
 )
@@ -82,32 +81,13 @@ def test_what_new_messages_lose_is_set_aside_the_most_needed_first() -> None:
         for at in range(90)
     ]
     lines = dropped(FORMER.summary + "\n".join(FORMER.ledger), *lost)
-    numbers = [item.number for item in parse_set_aside(lines)]
+    numbers = [item.number for item in parse_ledger(lines)]
     assert numbers == list(range(110 - len(numbers), 110))
     assert sum(map(len, lines)) <= 2000
 
 
 words = st.sampled_from(
-    [
-        "the",
-        "boat",
-        "Meltemi",
-        "budget",
-        "12,000",
-        "€",
-        "never",
-        "before",
-        "9:30",
-        "Garten",
-        "船",
-        "は",
-        "12隻",
-        "кран",
-        "→",
-        "#4:",
-        "[unverified]",
-        ".",
-    ]
+    re.split(" ", "the boat Meltemi budget 12,000 € never before 9:30 Garten 船 は 12隻 кран → #4: [unverified] .")
 )
 sayings = st.lists(words, min_size=1, max_size=9).map(" ".join)
 
@@ -118,7 +98,7 @@ def test_what_is_set_aside_was_told_before_and_is_not_told_now(former: list[str]
     summary, told = ("\n".join(f"User: {text}" for text in texts) for texts in (former, now))
     lines = find_dropped(summary, statements, told, [], by_sentence=whole)
     before = [segment.text for message in former_messages(summary) for segment in message.segments]
-    items = parse_set_aside(lines)
+    items = parse_ledger(lines)
     assert len({(item.number, item.text) for item in items}) == len(items)
     for line in lines:
         for text in line.partition(": ")[2].split(SEPARATOR):
@@ -128,7 +108,7 @@ def test_what_is_set_aside_was_told_before_and_is_not_told_now(former: list[str]
 
 def test_a_dot_between_words_makes_no_two_items() -> None:
     (line,) = find_dropped("User (#3): Pay Ben only · never pay Ada.", [], "Hello.", [], by_sentence=True)
-    assert len(parse_set_aside([line])) == 1
+    assert len(parse_ledger([line])) == 1
 
 
 # -- what returns
@@ -165,17 +145,18 @@ def test_a_short_answer_returns_with_its_question() -> None:
     assert returning("Were they red and dark as wine?") == [18, 19]
 
 
-@pytest.mark.parametrize("now", ["the budget for the boat is 500 €", "The boat: a budget of 950 € for it"])
-def test_a_changed_figure_does_not_return(now: str) -> None:
-    assert returning("What is the budget?", "budget") == [9]
-    assert returning("What is the budget?", "budget", current=(now,)) == []
-
-
-def test_a_changed_figure_with_thousands_does_not_return() -> None:
-    lines = ("#9: the budget for the boat is 12,000 €",)
-    assert (
-        returning("What is the budget?", "budget", current=("the budget for the boat is 15,000 €",), lines=lines) == []
-    )
+@pytest.mark.parametrize(
+    ("said", "now"),
+    [
+        (ASIDE[2], "the budget for the boat is 500 €"),
+        (ASIDE[2], "The boat: a budget of 950 € for it"),
+        ("#9: the budget for the boat is 12,000 €", "the budget for the boat is 15,000 €"),
+    ],
+)
+def test_a_changed_figure_does_not_return(said: str, now: str) -> None:
+    lines = (*ASIDE[:2], said, *ASIDE[3:])
+    assert returning("What is the budget?", "budget", lines=lines) == [9]
+    assert returning("What is the budget?", "budget", current=(now,), lines=lines) == []
 
 
 @given(st.lists(sayings, min_size=1, max_size=12), sayings, st.integers(0, 300), counters)
@@ -183,12 +164,12 @@ def test_what_returns_was_set_aside_in_order_and_fits(said: list[str], message: 
     lines = [f"#{number}: {text}" for number, text in enumerate(said, 1)]
     items = find_returning(lines, find_topic(message), (), limit, count)
     assert [item.number for item in items] == sorted(item.number for item in items)
-    assert set(items) <= set(parse_set_aside(lines))
+    assert set(items) <= set(parse_ledger(lines))
     assert sum(count(item.spoken) + 1 for item in items) <= max(0, limit - count(RETURNED) - 1)
 
 
 def test_what_returned_is_split_off_again() -> None:
-    items = [SetAsideItem(3, "user", "The boat is red"), SetAsideItem(0, "tool", "3 passed")]
+    items = [KeyStatement(3, "user", "The boat is red"), KeyStatement(0, "tool", "3 passed")]
     summary = with_returned("User: Hello.", items)
     assert split_returned(summary) == ("User: Hello.", ["User (#3): The boat is red", "Tool: 3 passed"])
     assert split_returned("User: Hello.") == ("User: Hello.", [])

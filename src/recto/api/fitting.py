@@ -370,6 +370,8 @@ def _as_much_as_is_read(messages: Sequence[Message]) -> list[Message]:
 @lru_cache(maxsize=32)
 def _extracted(messages: tuple[Message, ...], limit: int, density: float) -> str:
     """Kept for the next call: as long as nothing more is left out, it is asked for the same."""
-    from recto.summary.plain_messages import extraction_of  # compiles the patterns of summaries: a tenth of a second
+    from recto.summary.extractive_summary import (
+        extraction_of,  # compiles the patterns of summaries: a tenth of a second
+    )
 
     return extraction_of(messages, lambda text: math.ceil(len(text) * density)).within(limit)

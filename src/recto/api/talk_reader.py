@@ -401,7 +401,7 @@ class AsyncTalkReader:
         """What the ledger of the summary in force quotes, each with the number of its message."""
         from recto.summary.ledger import ledger_items
 
-        return ledger_items((await self.summary_block()).ledger)
+        return [each.key for each in ledger_items((await self.summary_block()).ledger)]
 
     @in_store
     def compactions(self, *, limit: int = 100) -> list[Compaction]:

@@ -152,20 +152,16 @@ def _stems(text: str) -> set[str]:
 class CondensedTexts(Struct):
     """Excerpts of one cut after the other; the middle of a message is summarised once."""
 
-    summaries: dict[str, str] = msgspec.field(default_factory=dict)
+    summaries: dict[str, WrittenSummary] = msgspec.field(default_factory=dict)
     """By message: its middle as a model has summed it up; empty where none could."""
     notes: dict[str, None] = msgspec.field(default_factory=dict)
     """Who condensed what, for the user."""
-    _writers: dict[str, str] = msgspec.field(default_factory=dict)
 
     def add(self, message: Message, written: WrittenSummary) -> None:
-        """Keeps a model's summary of a middle."""
-        if written.made_by != "model" or written.made is None:
-            self.summaries[message.id] = ""  # sentences are better chosen by the question
-            self.notes |= dict.fromkeys(written.notes)
-            return
-        self.summaries[message.id] = written.text
-        self._writers[message.id] = written.made.model
+        """Keeps a model's summary of a middle: sentences are better chosen by the question."""
+        is_by_model = written.made_by == "model" and written.made is not None
+        self.summaries[message.id] = written if is_by_model else WrittenSummary()
+        self.notes |= {} if is_by_model else dict.fromkeys(written.notes)
 
     async def made(self, planned: PlannedRequest, cut: Cut, *, can_recall: bool) -> dict[str, str]:
         """Excerpts in force that are still sent after the cut, and those that it asks for, each within its tokens."""
@@ -179,15 +175,18 @@ class CondensedTexts(Struct):
         made = {key: await result_line(planned.token_cache, view.tail, key) for key in cut.lines}
         for key, most in cut.excerpts.items():
             id, _, call = key.partition("/")
-            text = LongText(whole_text(here[id], call), id, question, self.summaries.get(key, ""), can_recall)
+            text = LongText(whole_text(here[id], call), id, question, self._summary(key).text, can_recall)
             made[key] = await text.within(most, planned.token_cache, call)
             if _RESUMED in made[key]:
                 self._note(key, can_recall=can_recall)
         return kept | made
 
+    def _summary(self, key: str) -> WrittenSummary:
+        return self.summaries.get(key, WrittenSummary())
+
     def _note(self, key: str, *, can_recall: bool) -> None:
-        what = "a tool result" if "/" in key else "your message"
-        how = f"summed up by {self._writers[key]}" if key in self._writers else "told by chosen sentences"
+        what, made = "a tool result" if "/" in key else "your message", self._summary(key).made
+        how = f"summed up by {made.model}" if made else "told by chosen sentences"
         search = "; the model can search all of it" if can_recall else ""
         self.notes[f"the middle of {what} is {how}{search}"] = None
 
@@ -214,7 +213,6 @@ async def result_line(token_cache: TokenCache, messages: Sequence[Message], key:
 
 
 _BRACKETS = "\"'}] "
-_HEADING = re.compile(r"#{1,6} +(?=\S)|title: *(?=\S)", re.IGNORECASE)
 _SENTENCE = re.compile(r"[^\W\d_] [^\W\d_]+[\"”)]?[.!?]|。")
 _QUOTES = str.maketrans("“”", '""')
 # A title is among the first lines, and short.
@@ -237,8 +235,10 @@ def _title(lines: Sequence[str]) -> str:
     if 2 * sum(kind in ("prose", "item", "heading") for kind in kinds) <= len(kinds):
         return ""
     for line in lines[:_FIRST_LINES]:
-        if heading := _HEADING.match(line):
-            return line[heading.end() :]
+        name, colon, title = line.partition(":")
+        heading = title if colon and name.lower() == "title" else line.lstrip("#")
+        if heading.strip() and (heading is title or (heading[0] == " " and len(line) - len(heading) in range(1, 7))):
+            return heading.strip()
     first = lines[0]
     whole = sum(_SENTENCE.search(line) is not None for line in lines[1:])
     is_title = len(first) <= _LONGEST_TITLE and not first.endswith((".", "!", "?", ",", ";"))

@@ -1,9 +1,8 @@
 """CompactionRun: carries out a cut: excerpts, summary, one Compaction block, stored in one step or not at all."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,6 +11,8 @@ from recto.base.text import clean
 from recto.chat.blocks import Compaction, Text
 from recto.compaction.condensed import CondensedTexts, middle_input, middle_room, question_in
 from recto.compaction.summary_ahead import (
+    STOPPED,
+    UNUSED,
     SummariesAhead,
     SummaryAhead,
     ahead_problem,
@@ -19,8 +20,16 @@ from recto.compaction.summary_ahead import (
     find_running,
     summary_lease,
 )
-from recto.compaction.summary_check import as_sent, fitting_ledger, instructions_text
-from recto.compaction.summary_input import SummaryInput, UnreadMessages, summary_input, unread_ranges, unsummarized
+from recto.compaction.summary_input import (
+    SummaryInput,
+    UnreadMessages,
+    as_sent,
+    fitting_ledger,
+    instructions_text,
+    summary_input,
+    unread_ranges,
+    unsummarized,
+)
 from recto.compaction.summary_writer import SummaryWriter
 from recto.errors import Invalid, ProviderError, RectoError, Unreachable
 from recto.events import CompactionProposed, ContextCompacted, Noticed, SummaryProgress, Unanswered
@@ -30,10 +39,10 @@ from recto.summary.prompt import SummaryOptions
 from recto.summary.truncation import cut_to_fit
 from recto.summary.verification import recount_facts
 from recto.summary.work_log import whole_log
-from recto.turn.models import Models
-from recto.turn.context import CallOptions, Summarizer, TurnContext
+from recto.turn.context import Summarizer, TurnContext
 from recto.turn.emitting import PATIENCE_S, Emit
 from recto.turn.loaded_view import LoadedView, view_after_cut
+from recto.turn.models import Models
 from recto.turn.planned_request import PlannedRequest
 from recto.turn.session import ChatSession, SessionChanges, moved
 from recto.turn.turn import Turn
@@ -54,27 +63,6 @@ from recto.wire import loads
 
 Writers = tuple[list[TurnContext], list[str]]
 """In the order in which they are asked, and why others are not."""
-
-
-async def summary_models(
-    builder: Models, context: TurnContext, options: CallOptions, chosen: Mapping[str, Any]
-) -> Writers:
-    """The summary model, if one is set and available, then the conversation's own model, if it can summarise. Where
-    the caller sends the requests, only its own function is asked."""
-    if options.summarizer is not None:
-        provider = CallerSummarizer(options.summarizer, context)
-        return [replace(context, provider=provider)], []
-    if not options.may_send:
-        return [], []
-    name = context.settings.summary_model
-    own = [context] if context.model.summarizes or name == context.model.name else []
-    notes = [] if own else [f"{context.model.name} is too small a model to write summaries"]
-    if not name or name == context.model.name:
-        return own, notes
-    try:
-        return [await builder.bare(name, chosen), *own], []
-    except RectoError as why:
-        return own, [f"{name} cannot write summaries: {why.message}", *notes]
 
 
 class CallerSummarizer:
@@ -210,11 +198,9 @@ class CompactionRun:
             ahead = self._written_ahead
             work.ready = ahead.answer if ahead and ahead.last == cut.last else None
             if ahead and not work.ready:
-                self._ahead_problem = (
-                    "a summary that was written ahead is not used: a cut behind it would free too little"
-                )
+                self._ahead_problem = f"{UNUSED}: a cut behind it would free too little"
             if self._ahead_problem:
-                work.note(self._ahead_problem)
+                work.notes.append(self._ahead_problem)
             written = await work.run(emit)
         block, loaded = await self._draft(cut, before, written)
         if block.context_size_after >= block.context_size_before:
@@ -352,10 +338,10 @@ class CompactionRun:
         if self._needs_summary and self.ahead and self.ahead.is_running(id):
             last = await self.turn.store.do(find_running, self.store, id, self._number)
             cut = self._plan(last).cut
-            if last is None:  # nothing was asked for yet
+            is_useless = last is not None and cut is not None and bool(cut.summary) and cut.last != last
+            if last is None or is_useless:  # nothing was asked for yet, or what comes would free too little
                 await self.ahead.stop(id)
-            elif cut and cut.summary and cut.last != last:
-                self._ahead_problem = await self.ahead.give_up(id)
+                self._ahead_problem = STOPPED if is_useless else self._ahead_problem
 
     async def write_ahead(self) -> None:
         """Asks for the summary of the compaction that is due next, on the prefix of the last request. Its answer is
@@ -385,12 +371,19 @@ class CompactionRun:
         self._condensed.add(message, await work.run(emit))
 
     async def _summary_writer(self, most: int) -> SummaryWriter:
-        source = await self._summary_input()
+        planned, head, before = self.planned, self.session.head, self.planned.loaded.view.compaction
+        assert head is not None
+        unread = UnreadMessages(self.store, head, unread_ranges(planned.loaded))
+        aside = await self._set_aside(head, before)
+        source = summary_input(planned, self._cut, unread, instructions_text(planned.preamble), aside)
         # summary, ledger and recall tool stay shorter than what they replace; the former ones are that short already
-        former, after = self.planned.loaded.counts.get(SUMMARY, 0), self.context.after_compaction
+        former, after = planned.loaded.counts.get(SUMMARY, 0), self.context.after_compaction
         tool = max(0, (after.with_recall or after.plain).count.tokens - self.context.preamble.count.tokens)
         most = min(most, max(SMALLEST_SUMMARY, former + int((source.tokens - former - tool) * OF_COVERED)))
         return await self._writing(source, *await self._writers(), most, self.keep)
+
+    async def _set_aside(self, head: str, before: Compaction | None) -> tuple[str, ...]:
+        return await self.turn.store.do(self.store.tree.set_aside, head, before) if before else ()
 
     async def _writing(
         self, source: SummaryInput, writers: list[TurnContext], notes: list[str], most: int, keep: str
@@ -406,32 +399,43 @@ class CompactionRun:
             SummaryOptions(max(16, most - frame), keep, settings.summary_style),
             self.planned.loaded.view.current,
             settings.summary_timeout_s,
-            _notes=notes,
+            notes=notes,
         )
 
     async def _writers(self) -> Writers:
-        return await summary_models(self.builder, self.context, self.turn.options, self.session.chosen)
-
-    async def _summary_input(self) -> SummaryInput:
-        planned, head = self.planned, self.session.head
-        assert head is not None
-        unread = UnreadMessages(self.store, head, unread_ranges(planned.loaded))
-        aside = await self._set_aside(head, planned.loaded.view.compaction)
-        return summary_input(planned, self._cut, unread, instructions_text(planned.preamble), aside)
-
-    async def _set_aside(self, head: str, before: Compaction | None) -> tuple[str, ...]:
-        return await self.turn.store.do(self.store.tree.set_aside, head, before) if before else ()
+        """The summary model, if one is set and available, then the conversation's own model, if it can summarise. Where
+        the caller sends the requests, only its own function is asked."""
+        context, options, name = self.context, self.turn.options, self.context.settings.summary_model
+        if options.summarizer is not None:
+            provider = CallerSummarizer(options.summarizer, context)
+            return [replace(context, resolved=replace(context.resolved, provider=provider))], []
+        if not options.may_send:
+            return [], []
+        own = [context] if context.model.summarizes or name == context.model.name else []
+        notes = [] if own else [f"{context.model.name} is too small a model to write summaries"]
+        if not name or name == context.model.name:
+            return own, notes
+        try:
+            return [await self.builder.bare(name, self.session.chosen), *own], []
+        except RectoError as why:
+            return own, [f"{name} cannot write summaries: {why.message}", *notes]
 
     async def _by_user(self, text: str, block: Compaction, cut: Cut) -> WrittenSummary:
         """The user's own summary, with as much of the ledger as fits."""
         archived = self.planned.loaded.archived(cut.last, cut.lifted)
         ledger = await fitting_ledger(self.planned.token_cache, text, block.ledger, archived, self._most(cut))
-        checks = recount_facts(text, replace(block, ledger=ledger))
-        written = WrittenSummary(text, "user", checks=checks, ledger=ledger, places=block.places)
-        whole = whole_log(text, block.summary, block.work_log)
-        still = tuple(line for line in block.set_aside if line.partition(": ")[2] not in text)
-        written = replace(written, read=block.read, unread=block.unread, work_log=whole)
-        return replace(written, set_aside=still, contents=block.contents)
+        return WrittenSummary(
+            text,
+            "user",
+            checks=recount_facts(text, replace(block, ledger=ledger)),
+            ledger=ledger,
+            places=block.places,
+            read=block.read,
+            unread=block.unread,
+            work_log=whole_log(text, block.summary, block.work_log),
+            set_aside=tuple(line for line in block.set_aside if line.partition(": ")[2] not in text),
+            contents=block.contents,
+        )
 
     def _most(self, cut: Cut) -> int:
         return max(cut.summary or 0, self.context.budget.summary)

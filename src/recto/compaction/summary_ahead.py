@@ -19,6 +19,7 @@ from recto.base.concurrency import entered
 from recto.chat.blocks import Compaction, Made
 from recto.errors import RectoError
 from recto.store.database import Database
+from recto.store.records import Record
 from recto.store.store import Store
 from recto.turn.planned_request import PlannedRequest
 from recto.turn.side_call import SideAnswer
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 AHEAD = "written ahead"
 WRITER = "recto.compaction.run"
 UNUSED = f"a summary that was {AHEAD} is not used"
+STOPPED = f"a summary that was being {AHEAD} was stopped: waiting for it would have freed too little"
 
 
 def summary_lease(conversation: str) -> str:
@@ -50,15 +52,20 @@ def is_due_soon(planned: PlannedRequest) -> bool:
     return context.compacts and has_writer and is_near and not is_held(planned.loaded.view.compaction, size)
 
 
+def _newest(store: Store, conversation: str) -> Record | None:
+    """The record of the newest request for a summary ahead."""
+    request = store.records.latest(conversation, "ahead")
+    return store.records.record(request) if request else None
+
+
 def find_ahead(store: Store, conversation: str, compaction: int | None) -> SummaryAhead | None:
     """The newest summary that was asked for ahead, if it follows the Compaction in force and was not stopped."""
-    request = store.records.latest(conversation, "ahead")
-    if request is None:
+    record = _newest(store, conversation)
+    if record is None or record.account.ahead is None or record.account.compaction != compaction:
         return None
-    record = store.records.record(request)
-    account, outcome = record.account, record.outcome
-    text, finish, last, model = outcome.get("text"), outcome.get("finish"), account.ahead, account.model or ""
-    if last is None or account.compaction != compaction or finish in (None, "stopped"):
+    outcome, last, model = record.outcome, record.account.ahead, record.account.model or ""
+    text, finish = outcome.get("text"), outcome.get("finish")
+    if finish in (None, "stopped"):
         return None
     if not text:
         return SummaryAhead(last, None)
@@ -68,26 +75,22 @@ def find_ahead(store: Store, conversation: str, compaction: int | None) -> Summa
 
 def find_running(store: Store, conversation: str, compaction: int | None) -> str | None:
     """The last message that a summary covers which was asked for and has not come yet."""
-    request = store.records.latest(conversation, "ahead")
-    record = store.records.record(request) if request else None
-    if record is None or record.account.compaction != compaction or record.outcome.get("finish"):
-        return None
-    return record.account.ahead
+    record = _newest(store, conversation)
+    is_running = record and record.account.compaction == compaction and not record.outcome.get("finish")
+    return record.account.ahead if record and is_running else None
 
 
 def ahead_problem(store: Store, conversation: str, head: str | None) -> str:
     """Why the newest summary that was written ahead cannot serve the next compaction; empty if none was written, if it
     was stopped, or if a Compaction since has used it or tells why not."""
-    request = store.records.latest(conversation, "ahead")
-    if request is None or head is None:
+    record = _newest(store, conversation)
+    if record is None or head is None or record.outcome.get("finish") in (None, "stopped"):
         return ""
-    record = store.records.record(request)
-    before, finish = record.account.compaction or 0, record.outcome.get("finish")
-    newest = store.tree.compaction(head)
+    before, newest = record.account.compaction or 0, store.tree.compaction(head)
     number = newest.compaction.compaction_number if newest and newest.compaction else 0
     later = store.tree.compactions(head, limit=number - before) if number > before else []
     blocks = [message.compaction for message in later if message.compaction]
-    if finish in (None, "stopped") or number < before or any(map(_settles, blocks)):
+    if number < before or any(map(_settles, blocks)):
         return ""
     if blocks:
         actions = ", ".join(dict.fromkeys(block.action for block in reversed(blocks)))
@@ -155,11 +158,6 @@ class SummariesAhead:
         if task := self._task(conversation):
             task.cancel()
             await asyncio.wait([task])
-
-    async def give_up(self, conversation: str) -> str:
-        """Stops one that would come too late or free too little, and gives a note on it."""
-        await self.stop(conversation)
-        return f"a summary that was being {AHEAD} was stopped: waiting for it would have freed too little"
 
     def _task(self, conversation: str) -> asyncio.Task[None] | None:
         """A task of another loop cannot be waited for; it ends with its loop."""

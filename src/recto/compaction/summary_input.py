@@ -6,7 +6,6 @@ one reads on.
 
 import asyncio
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -20,19 +19,21 @@ from recto.chat.message import Message
 from recto.sources.tools import RECALL
 from recto.store.store import Store
 from recto.summary.agent_steps import continue_work_log
-from recto.summary.extractive_summary import Extraction, PlainMessage, truncate
-from recto.summary.ledger import ledger_quotations
-from recto.summary.plain_messages import plain_messages
+from recto.summary.extractive_summary import Extraction, PlainMessage, plain_messages, truncate
+from recto.summary.ledger import KeyStatement, ledger_items
 from recto.summary.prompt import transcribe
 from recto.summary.relative_dates import add_dates, day_of
-from recto.summary.set_aside import SetAsideItem, Topic, find_returning, find_topic, split_returned
+from recto.summary.set_aside import Topic, find_returning, find_topic, split_returned
 from recto.summary.verification import CoveredMessages, FormerSummary, former_summary
 from recto.summary.work_log import WorkLog, split_work_log
 from recto.turn.loaded_view import LoadedView
 from recto.turn.planned_request import PlannedRequest
+from recto.turn.preamble import Preamble
 from recto.turn.token_cache import Counted, TokenCache
+from recto.window.compaction_block import WrittenSummary, next_block
 from recto.window.count import SUMMARY
 from recto.window.plan import Cut
+from recto.window.window import summary_entry
 
 # How many characters one compaction reads: about half a second of work. A budget of work, not of time, so that the same
 # conversation gives the same window on every machine.
@@ -47,8 +48,7 @@ PAGE = 64
 MOST_OF_ONE, MOST_CHOSEN_FROM = 500_000, 120_000
 # The topic is that of so many messages before the current one, and of so many characters of each.
 LATEST, MOST_ASKED = 6, 2000
-NO_TOPIC = Topic({})
-_BRACKETED_DATE = re.compile(r"\[(\d{4}[\d–-]*)\]")
+_DATE_SIGNS = "0123456789–-"
 
 
 class UnreadMessages(Struct):
@@ -71,15 +71,11 @@ class UnreadMessages(Struct):
         if spread and self.ranges:
             left -= await self._forward(self.ranges[0].first, int(characters * OLDEST_SHARE))
             share = int(characters * SPREAD_SHARE / PLACES)
-            for number in self._evenly(PLACES):
+            steps = [self.count * place // (PLACES + 1) for place in range(1, PLACES + 1)] if self.ranges else []
+            for number in [self._number(step) for step in steps]:
                 left -= await self._forward(number, share)
         await self._backward(left)
         return [self._found[number] for number in sorted(self._found)]
-
-    def _evenly(self, places: int) -> list[int]:
-        """Numbers that divide what is left into parts of the same length."""
-        steps = [self.count * place // (places + 1) for place in range(1, places + 1)]
-        return [self._number(step) for step in steps] if self.ranges else []
 
     def _number(self, place: int) -> int:
         for each in self.ranges:
@@ -90,9 +86,9 @@ class UnreadMessages(Struct):
 
     async def _forward(self, number: int, characters: int) -> int:
         """Reads on from a number to the end of its range; returns how many characters were read."""
-        used = 0
-        while used < characters and (inside := self._range_of(number)):
-            page = MessageRange(number, min(number + PAGE - 1, inside.last))
+        used, last = 0, next((each.last for each in self.ranges if each.first <= number <= each.last), 0)
+        while used < characters and number <= last:
+            page = MessageRange(number, min(number + PAGE - 1, last))
             used += await self._take(page, characters - used)
             number = page.last + 1
         return used
@@ -101,9 +97,6 @@ class UnreadMessages(Struct):
         while characters > 0 and self.ranges:
             first, last = self.ranges[-1]
             characters -= await self._take(MessageRange(max(first, last - PAGE + 1), last), characters, newest=True)
-
-    def _range_of(self, number: int) -> MessageRange | None:
-        return next((each for each in self.ranges if each.first <= number <= each.last), None)
 
     async def _take(self, page: MessageRange, characters: int, *, newest: bool = False) -> int:
         """Reads whole messages of a page until these characters are used up; returns how many were read."""
@@ -153,7 +146,7 @@ class SummaryInput:
     """What earlier Compactions of the path set aside."""
     contents: tuple[str, ...] = ()
     """Its topics, as the previous Compaction lists them."""
-    topic: Topic = NO_TOPIC
+    topic: Topic = field(default_factory=dict)
     """Of the latest messages."""
     seen: int = 0
     """How many messages were given to a summariser."""
@@ -236,21 +229,16 @@ class SummaryInput:
 
     async def extract(self, most: int, keep: str = "") -> str:
         if self._extraction is None:
-            log = self.work_log
-            former = "\n".join(filter(None, (split_returned(split_work_log(self.former)[1])[0], *self._ledger_spoken)))
+            log, told = self.work_log, split_returned(split_work_log(self.former)[1])[0]
+            # beside chosen sentences there is no ledger
+            former = "\n".join(filter(None, (told, *(each.spoken for each in ledger_items(self.before.ledger)))))
             self._extraction = Extraction(self._said(has_log=log is not None), self.count, former, log, keep)
         return await asyncio.to_thread(self._extraction.within, most)
-
-    @property
-    def _ledger_spoken(self) -> list[str]:
-        """What the former ledger quotes, as lines of a summary: beside chosen sentences there is no ledger."""
-        quoted = ledger_quotations(self.before.ledger)
-        return [SetAsideItem(number, role, item).spoken for number, role, item in quoted]
 
     async def truncate(self, most: int) -> str:
         return truncate(self._said(has_log=False), most, self.count, split_returned(self.former)[0])
 
-    async def returning(self, most: int) -> list[SetAsideItem]:
+    async def returning(self, most: int) -> list[KeyStatement]:
         """What was set aside and bears on the latest messages, within `most` tokens."""
         if not self.set_aside:
             return []
@@ -269,7 +257,9 @@ class SummaryInput:
         for message in self.messages:
             day = day_of(message.time)
             if day and message.role != "tool":
-                found |= {str(day), *_BRACKETED_DATE.findall(add_dates(sampled(message.text), day))}
+                parts = add_dates(sampled(message.text), day).split("[")[1:]
+                inside = (part.partition("]")[0] for part in parts if part[:4].isdecimal() and "]" in part)
+                found |= {str(day), *(each for each in inside if not each.strip(_DATE_SIGNS))}
         return "\n".join(sorted(found))
 
     @property
@@ -337,7 +327,7 @@ def summary_input(
         beside=(instructions, *map(transcribe, (*view.lifted, *stays, planned.current.message))),
         set_aside=set_aside,
         contents=view.compaction.contents if view.compaction else (),
-        topic=_topic(planned, cut) if set_aside else NO_TOPIC,
+        topic=_topic(planned, cut) if set_aside else {},
     )
 
 
@@ -353,6 +343,11 @@ def unsummarized(view: View, cut: Cut) -> tuple[str, ...]:
     before = view.compaction.unsummarized if view.compaction else ()
     newly = {message.id for message in view.split(cut.last)[0]} & {view.current}
     return tuple(id for id in cut.lifted if id in before or id in newly)
+
+
+def instructions_text(preamble: Preamble) -> str:
+    """What the summariser has read besides the conversation: a summary may draw on it."""
+    return "\n".join([*(tool.text for tool, _ in preamble.tools), preamble.instructed.text]).replace("\\n", " ")
 
 
 def unread_ranges(loaded: LoadedView) -> tuple[MessageRange, ...]:
@@ -377,3 +372,25 @@ def _prefix(planned: PlannedRequest, covered: Sequence[Message]) -> tuple[Counte
 def _recalls(message: Message) -> bool:
     """Whether it holds recalled messages, which are not summarised again: a transcript leaves them out."""
     return any(result.name == RECALL for result in message.results)
+
+
+# -- sizes
+
+
+async def as_sent(
+    token_cache: TokenCache, text: str, archived: int, lines: Sequence[str] = (), contents: Sequence[str] = ()
+) -> int:
+    """Tokens of a summary in the conversation's window, with frame, ledger and contents."""
+    written = WrittenSummary(text, ledger=tuple(lines), contents=tuple(contents))
+    entry = summary_entry(next_block(None, written, messages_archived=archived))
+    return (await token_cache.count([entry]))[0].count.tokens if entry else 0
+
+
+async def fitting_ledger(
+    token_cache: TokenCache, text: str, lines: Sequence[str], archived: int, most: int
+) -> tuple[str, ...]:
+    """As many of the latest ledger lines as fit beside a given summary."""
+    kept = list(lines)
+    while kept and await as_sent(token_cache, text, archived, kept) > most:
+        del kept[: max(1, len(kept) // 4)]
+    return tuple(kept)

@@ -24,15 +24,11 @@ UNSPACED_SCRIPTS = (
 HANGUL = "\uac00-\ud7af"
 """Korean has spaces, but words are looked up within its words, too."""
 UNSPACED = re.compile(f"[{UNSPACED_SCRIPTS}]")
+UNSPACED_OR_KOREAN = re.compile(f"[{UNSPACED_SCRIPTS}{HANGUL}]")
 
 _FENCES = ("```", "~~~")
-_HEADING = re.compile(r"#{1,6} ++(?=\S)")
 _ITEM = re.compile(r"\A\s*+(?:(?:[-*+•–—·]|\(?\d{1,3}[.)、]|\(?[a-zA-Z][.)])(?: ++|\t++)(?=\S)|\[[ xX]\] ++(?=\S))")
-_ROW = re.compile(r"\s*+\|.*\||[^|\n]*+\|[^|\n]*+\|")
-_RULE = re.compile(r"[\s|:*=_+~-]*+$")
-_BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*:?$")
-_QUOTE = re.compile(r"\A\s*+(?:>\s?)+")
-_SIGNS: tuple[tuple[re.Pattern[str], Kind], ...] = ((_QUOTE, "quote"), (_HEADING, "heading"), (_ITEM, "item"))
+_RULE_SIGNS = "|:*=_+~- \t\r\n\f\v\xa0"
 _STOP = re.compile(
     r"""[.!?…؟۔।॥։。！？｡](?:(?<![.!?…؟۔।॥։].)(?<![。！？｡])[.!?…؟۔।॥։]*+["'”’»)\]}*_`]*+(?=\s)"""
     r"""|(?<=[。！？｡])[。！？｡]*+["'”’»)\]}*_`」』】）]*+)"""
@@ -124,7 +120,7 @@ def _segments(text: str, is_output: bool) -> Iterator[Segment]:
             in_fence = not in_fence
         elif in_fence:
             yield from _whole("code", line, start)
-        elif line and not _RULE.match(line):
+        elif line.strip(_RULE_SIGNS):
             for segment in _read_line(line, start, is_output):
                 is_quoted, quoted = bool(quoted), _open_quotation(segment.text, quoted)
                 yield replace(segment, kind="quote") if is_quoted and segment.kind == "prose" else segment
@@ -143,14 +139,17 @@ def _open_quotation(text: str, quoted: str) -> str:
 
 
 def _read_line(line: str, start: int, is_output: bool) -> Iterator[Segment]:
-    if "|" in line and _ROW.match(line):
+    if line.count("|") > 1:
         yield from _whole("row", line, start)
         return
-    kind: Kind = "prose"
-    for pattern, found in _SIGNS:
-        if sign := pattern.match(line):
-            kind = found if kind != "quote" else kind
-            line, start = line[sign.end() :], start + sign.end()
+    end, text = start + len(line), _unquoted(line)
+    kind: Kind = "quote" if text is not line else "prose"
+    heading = text.lstrip("#")
+    if 0 < len(text) - len(heading) < 7 and heading[0:1] == " " and heading.lstrip(" ")[:1].strip():
+        kind, text = "heading" if kind == "prose" else kind, heading.lstrip(" ")
+    if sign := _ITEM.match(text):
+        kind, text = kind if kind == "quote" else "item", text[sign.end() :]
+    line, start = text, end - len(text)
     if kind == "heading" or (kind == "prose" and _is_heading(line)):
         yield from _whole("heading", line, start)
     elif kind == "prose" and _is_output(line):
@@ -158,6 +157,15 @@ def _read_line(line: str, start: int, is_output: bool) -> Iterator[Segment]:
     else:
         for at, sentence in split_line(line):
             yield Segment("output" if is_output else kind, sentence, start + at)
+
+
+def _unquoted(line: str) -> str:
+    rest = line.lstrip()
+    if not rest.startswith(">"):
+        return line
+    while rest.startswith(">"):
+        rest = rest[2:] if rest[1:2].isspace() else rest[1:]
+    return rest
 
 
 def _whole(kind: Kind, line: str, start: int) -> Iterator[Segment]:
@@ -169,7 +177,9 @@ def _whole(kind: Kind, line: str, start: int) -> Iterator[Segment]:
 def _is_heading(line: str) -> bool:
     if len(line) > _MAX_HEADING:
         return False
-    return bool(_BOLD.match(line)) or (line.endswith((":", "：")) and not _TIMED.match(line))
+    bold = line.removesuffix(":")
+    is_bold = len(bold) > 4 and bold.startswith("**") and bold.endswith("**") and "*" not in bold[2:-2]
+    return is_bold or (line.endswith((":", "：")) and not _TIMED.match(line))
 
 
 def _is_output(line: str) -> bool:

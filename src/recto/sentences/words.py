@@ -5,10 +5,9 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from recto.sentences.segments import HANGUL, UNSPACED_SCRIPTS
+from recto.sentences.segments import UNSPACED_OR_KOREAN
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_UNSPACED = re.compile(f"[{UNSPACED_SCRIPTS}{HANGUL}]")
 
 
 @cache
@@ -24,8 +23,8 @@ class WordClass:
     def __init__(self, *names: str) -> None:
         listed = [word for name in names for table in tables()[name].values() for word in table]
         words = [form for word in listed for form in word.split("/") if form != "_"]
-        self._words = frozenset(word for word in words if not _UNSPACED.match(word))
-        unspaced = sorted({word for word in words if _UNSPACED.match(word)}, key=len, reverse=True)
+        self._words = frozenset(word for word in words if not UNSPACED_OR_KOREAN.match(word))
+        unspaced = sorted({word for word in words if UNSPACED_OR_KOREAN.match(word)}, key=len, reverse=True)
         self._inside = re.compile("|".join(map(re.escape, unspaced)) or "(?!)")
 
     def is_in(self, words: frozenset[str], text: str) -> bool:

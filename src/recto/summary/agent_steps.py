@@ -42,18 +42,26 @@ _BORDER = re.compile(
 _PASTED = re.compile(r"(?m)(?:^[^\W\d_][\w.]{0,20}: \S[^\n]*\n){3,}")
 _OWN_WORDS = ("prose", "heading", "item")
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\s]{12,400}\)")
-_OBSERVED = re.compile(r"\s*\W?(?:observation|output|result|stdout|returncode|execution)\b", re.IGNORECASE)
-_PROMPT = re.compile(r"(?:^|\n)[^\n<]{0,80}[$#>❯%]\s*$")
-_CLOSING = re.compile(r"</(execute_\w+|bash|shell|command|function)>$")
+_PROMPTS, _LONGEST_PROMPT = tuple("$#>❯%"), 81
+_CLOSING_TAGS = ("bash", "shell", "command", "function", "execute_")
 _STOPS, _MAX_SHORT = tuple(".!。！?？؟"), 800
-# The arguments and results of a call.
-_COMMAND_KEY = re.compile("commands?|cmd|script|shell|bash|input_command|command_?line")
-_PATH_KEY = re.compile(r"(?:^|_)(?:path|file|filename|filepath|notebook)s?$|^(?:file_name|uri)$")
-_MOVE_KEY = re.compile("source|destination|dest|src|dst|target")
-_CHANGES = re.compile("edit|insert|replac|append|undo|write|creat|patch|delet|remov|updat|save|move|rename|copy", re.I)
-_LISTS = re.compile("search|grep|find|list|glob|tree", re.I)
-_LOOKS = re.compile(f"{_LISTS.pattern}|read|open|view|show|goto|scroll|get", re.I)
-_EDITOR = re.compile("(edit|create|insert|append|write|open|view|goto|str_replace|undo_edit)(?: |$)([^\n]*)")
+
+
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_LABELS = _words("observation output result stdout returncode execution")
+# The arguments of a call: keys, the last word of keys that hold a path, parts of verbs.
+_COMMAND_KEYS = _words("command commands cmd script shell bash input_command commandline command_line")
+_PATH_WORDS, _MOVE_KEYS = (
+    _words("path file filename filepath notebook"),
+    _words("source destination dest src dst target"),
+)
+_CHANGES = tuple(_words("edit insert replac append undo write creat patch delet remov updat save move rename copy"))
+_LISTS = ("search", "grep", "find", "list", "glob", "tree")
+_LOOKS = (*_LISTS, "read", "open", "view", "show", "goto", "scroll", "get")
+_EDITORS = _words("edit create insert append write open view goto str_replace undo_edit")
 _CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
 _NAMED_FILE = re.compile(r"\bfile:? [`'\"]?((?:/|\w)[^\s`'\",;()]{0,200}\.\w{1,8})\b", re.I)
 _PATCHED = re.compile(r"(?m)^(?:\*\*\* (?:\w+ File|Move to): |\+\+\+ (?:b/)?|patching file )(\S[^\n\t]*)")
@@ -63,18 +71,19 @@ _RUN = re.compile(
     r"(?:^|[;&|\n(])[ \t]*(?:(?:\w+=\S{0,200}|\d+[smh]?|-\S{1,200}|sudo|time|nohup|exec|xargs|env|npx|timeout|uv|poetry"
     r"|run|do)\s+)*(?:[^\s;&|>]{0,200}[/\\])?([\w.-]+)([^;&|\n>]*)"
 )
-_SHOWS = re.compile("cat|head|tail|less|more|nl|bat|open|view|type|sed|Get-Content")
-_LOOKING = re.compile(
-    r"cd|for|done|fi|export|source|set|echo|printf|sleep|true|pwd|which|mkdir|ls|grep|rg|awk|wc|file|stat|du|df|ps|diff|sort|cut|uniq"
-    rf"|tr|jq|dir|Select-String|Test-Path|git (?:status|diff|log|show|branch)|{_SHOWS.pattern}|(?:{_LOOKS.pattern})\w*"
+_SHOWS = _words("cat head tail less more nl bat open view type sed Get-Content")
+_GIT_LOOKS = ("git status", "git diff", "git log", "git show", "git branch")
+_LOOKING = _SHOWS.union(_GIT_LOOKS) | _words(
+    "cd for done fi export source set echo printf sleep true pwd which mkdir ls grep rg awk wc file stat du df ps"
+    " diff sort cut uniq tr jq dir Select-String Test-Path"
 )
-_EDITING = re.compile("rm|touch|tee|mv|cp|copy|black|isort|patch|(?:Set|Add)-Content|Out-File|git (?:rm|mv|apply)")
-_WITH_VERB = re.compile(
-    "git|npm|yarn|pnpm|cargo|go|docker(?:-compose)?|kubectl|make|pip3?|apt(?:-get)?|brew|gh|terraform|dotnet|mvn|gradlew?"
-    "|systemctl|helm|aws|gcloud|az|just|tox|nox|rake|composer|mix|python3?|py|node|ruby|perl|php|deno|bun|java|(?:ba|z)?sh"
+_EDITING = _words("rm touch tee mv cp copy black isort patch Set-Content Add-Content Out-File")
+_EDITING |= {"git rm", "git mv", "git apply"}
+_WITH_VERB = _words(
+    "git npm yarn pnpm cargo go docker docker-compose kubectl make pip pip3 apt apt-get brew gh terraform dotnet mvn"
+    " gradle gradlew systemctl helm aws gcloud az just tox nox rake composer mix python python3 py node ruby perl php"
+    " deno bun java bash zsh sh"
 )
-_IN_PLACE = re.compile("-[a-zA-Z]*i|-w|--(?:write|fix)")
-_NO_FILE = re.compile(r"-.*|[\d,]*s(\W).*\1.*|.*[*?$=].*")
 _HEREDOC, _QUOTATION = re.compile(r"<<-? ?['\"]?(\w+)[^\n]*"), re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*\"""")
 _WRITES = re.compile(r"""write|, *(?:mode ?= ?)?['"](?:[wax]|r\+)""")
 _QUOTED, _NAMES = re.compile(r"""(['"])([^'"\n]{1,200})\1"""), re.compile(r"(?<!\w)(\w+) *(?:=|in\b)")
@@ -89,7 +98,7 @@ _BAD = re.compile(r"\b[1-9]\d* (?:\w+ )?(?:failed|failing|failures?|errors?)\b|\
 _DETAIL = re.compile(r"(?:FAILED|ERROR|not ok|[✕✗×]) |(?:[A-Z]:)?[\w./\\-]+[:(]\d+")
 # The status of a step of a plan that is over.
 _OVER = ("complete", "done", "finish", "cancel", "skip", "close", "drop")
-_QUIET = re.compile(r"\W*(?:[Ww]arn|WARN)|[^a-z]*$|.*[;{(,]$")
+_WARNING = re.compile(r"\W*warn", re.IGNORECASE)
 _Action = tuple[frozenset[str], LoggedStep | None, Sequence[str], Sequence[str]]
 """What one call did: what it is an instance of, so that a later one of the same family has the last word; its line,
 unless it only read or changed files; the files that it read, and those that it changed."""
@@ -228,7 +237,13 @@ def _state_of(said: Sequence[tuple[str, bool]]) -> str:
 
 def _joined(said: Sequence[str]) -> str:
     """Lines that end in a word get a full stop."""
-    return " ".join(re.sub(r"(?<=\w)\n", ".\n", "\n".join(" ".join(each.split()) for each in said)).split("\n"))
+    lines = [" ".join(each.split()) for each in said]
+    ended = [f"{line}." if _is_word(line[-1:]) else line for line in lines[:-1]]
+    return " ".join([*ended, *lines[-1:]])
+
+
+def _is_word(text: str) -> bool:
+    return text.replace("_", "a").isalnum()
 
 
 def _plan_left(arguments: str) -> str | None:
@@ -285,8 +300,8 @@ def split_command(text: str) -> tuple[str, str]:
     if ended.endswith("```"):
         start = f"\n{ended}".rfind("\n```", 0, len(ended) - 2)
         command = ended[start + 3 : -3].partition("\n")[2].strip()
-    elif closing := _CLOSING.search(ended[-40:]):
-        start = ended.rfind(f"<{closing[1]}")
+    elif ended.endswith(">") and (tag := ended[-40:-1].rpartition("</")[2]).startswith(_CLOSING_TAGS) and _is_word(tag):
+        start = ended.rfind(f"<{tag}")
         command = ended[start:]
         while command.startswith("<") and command.endswith(">"):
             command = command[command.find(">") + 1 : command.rfind("<")].strip()
@@ -299,35 +314,52 @@ def is_command_output(text: str) -> bool:
     half = sum(len(each.text) for each in found) / 2
     prose = sum(len(each.text) for each in found if each.kind in ("prose", "item") and each.text.endswith(_STOPS))
     machine = sum(len(each.text) for each in found if each.kind in ("output", "code", "row"))
-    is_labelled = bool(_PROMPT.search(text[-200:]) or _OBSERVED.match(text))
+    is_labelled = _ends_in_prompt(text[-200:]) or _label_of(text) in _LABELS
     return (is_labelled and (prose < half or len(text) < _MAX_SHORT)) or machine > half
+
+
+def _label_of(text: str) -> str:
+    """The word that a text begins with, after one sign at most."""
+    start = text.lstrip()[:16].lower()
+    start = start if _is_word(start[:1]) else start[1:]
+    return start[: next((at for at, char in enumerate(start) if not _is_word(char)), len(start))]
+
+
+def _ends_in_prompt(text: str) -> bool:
+    line = text.rstrip().rpartition("\n")[2]
+    return line.endswith(_PROMPTS) and len(line) <= _LONGEST_PROMPT and "<" not in line
 
 
 def _action(name: str, arguments: str, result: str, *, is_error: bool = False) -> _Action:
     pairs = [(_CAMEL.sub("_", key).lower(), value) for each in _objects(arguments) for key, value in each.items()]
     given = ((key, each) for key, value in pairs for each in (value if isinstance(value, list) else [value]))
     values = [(key, str(each).strip()) for key, each in given if isinstance(each, str | int | float)]
-    command = " ".join(value for key, value in values if _COMMAND_KEY.fullmatch(key))
-    files = [path for key, path in values if _PATH_KEY.search(key) or (_MOVE_KEY.fullmatch(key) and _is_path(path))]
+    command = " ".join(value for key, value in values if key in _COMMAND_KEYS)
+    files = [path for key, path in values if _names_path(key) or (key in _MOVE_KEYS and _is_path(path))]
     files = [path.removeprefix("file://") for path in files if 0 < len(path) <= _MAX_PATH]
-    editor = _EDITOR.match(command)
-    if command and not editor:
+    editor, _, edited = command.partition(" ")
+    if command and editor not in _EDITORS:
         wrapped = _WRAPPED.match(command)
         return _shell_action(wrapped[1].strip("'\" ") if wrapped else command, result, is_error=is_error)
-    verb, told = editor[1] if editor else name, "\n".join(value for _, value in values)
-    changes, lists = _CHANGES.search(verb), _LISTS.search(verb)
-    named = _NAMED_FILE.findall(result)[:1] if changes and changes.start() == 0 else []
-    files = files or [word for word in (editor[2].split() if editor else ()) if _is_path(word)][:1]
+    verb, told = editor or name, "\n".join(value for _, value in values)
+    lower = verb.lower()
+    changes, lists, looks = (any(word in lower for word in words) for words in (_CHANGES, _LISTS, _LOOKS))
+    named = _NAMED_FILE.findall(result)[:1] if lower.startswith(_CHANGES) else []
+    files = files or [word for word in edited.partition("\n")[0].split() if _is_path(word)][:1]
     files = files or _PATCHED.findall(told.replace("\\n", "\n")) or named
     step = _outcome(result, is_error=is_error, is_looking=True)
     if files and (changes or not lists):
         step, families = replace(step, command=f"{verb} {files[0]}"), frozenset(f"{verb} {path}" for path in files)
         read, changed = ((), ()) if step.is_failed else ((), files) if changes else (files, ())
         return families, step if step.is_failed else None, read, changed
-    is_looking = not changes and bool(_LOOKS.search(verb))
+    is_looking = looks and not changes
     step = replace(step, command=cut_text(" ".join(f"{name} {told}".split()), _MAX_CALL), is_looking=is_looking)
     changed = [] if step.is_failed or is_looking else [*_written_by_code(told), *_PATCHED.findall(result)]
     return frozenset([name]), step, (), changed
+
+
+def _names_path(key: str) -> bool:
+    return key.rpartition("_")[2].removesuffix("s") in _PATH_WORDS or key in ("file_name", "uri")
 
 
 def says_all_by_outcome(name: str, arguments: str) -> bool:
@@ -346,20 +378,23 @@ def _objects(arguments: str) -> list[dict[str, Any]]:
 
 def _shell_action(command: str, result: str, *, is_error: bool) -> _Action:
     families, programs, targets = _programs(command)
-    step = _outcome(result, is_error=is_error, is_looking=all(map(_LOOKING.fullmatch, families)))
+    step = _outcome(result, is_error=is_error, is_looking=all(map(_is_looking, families)))
     patched = _PATCHED.findall(result) if families & {"patch", "git apply"} else []
     read, changed = list[str](), [*_written_by_code(command), *patched, *targets]
     for family, words in programs:
-        given = [word for word in words[family.count(" ") :] if not _NO_FILE.fullmatch(word)]
-        is_in_place = any(map(_IN_PLACE.fullmatch, words)) and not _LISTS.match(family)
-        if _EDITING.fullmatch(family):
+        given = [word for word in words[family.count(" ") :] if _may_be_file(word)]
+        is_in_place = any(map(_edits_in_place, words)) and not family.startswith(_LISTS)
+        if family in _EDITING:
             changed += given[-1:] if family in ("cp", "copy") else given
-        elif is_in_place or _SHOWS.fullmatch(family):
+        elif is_in_place or family in _SHOWS:
             (changed if is_in_place else read).extend(path for path in given if is_in_place or _is_path(path))
     # of several commands in a line, those before the one that failed were carried out
     changed = [] if step.is_failed and len(programs) == 1 else changed
     is_edit = changed and not step.is_failed and step.outcome == NO_OUTPUT
-    shown = cut_text(re.sub(r"^cd (?:/|[A-Z]:\\)\S+ && ", "", " ".join(command.split())), _MAX_COMMAND)
+    shown = " ".join(command.split())
+    first, _, then = shown.partition(" && ")
+    goes_to = first.removeprefix("cd ") if first.startswith(("cd /", "cd C:\\")) else ""
+    shown = cut_text(then if then and goes_to and " " not in goes_to else shown, _MAX_COMMAND)
     told = None if is_edit or not families else replace(step, command=shown, is_shell=True)
     return families, told, read, changed
 
@@ -376,20 +411,35 @@ def _programs(command: str) -> tuple[frozenset[str], list[tuple[str, list[str]]]
     for program, rest in _RUN.findall(command):
         words = rest.split()
         module = words[words.index("-m") + 1 :][:1] if program.startswith("py") and "-m" in words else []
-        given = [word for word in words if not _NO_FILE.fullmatch(word) and word != "run"]
-        verb = f" {given[0]}" if given and _WITH_VERB.fullmatch(program) else ""
+        given = [word for word in words if _may_be_file(word) and word != "run"]
+        verb = f" {given[0]}" if given and program in _WITH_VERB else ""
         found.append((module[0] if module else program + verb, words))
     every = frozenset(family for family, _ in found)
-    ran = frozenset(family for family in every if not _LOOKING.fullmatch(family))
-    families = frozenset(family for family in ran if not _EDITING.fullmatch(family)) or ran or every
+    ran = frozenset(family for family in every if not _is_looking(family))
+    families = frozenset(family for family in ran if family not in _EDITING) or ran or every
     return families, found, re.findall(r"(?<!>)>++\|? ?(?!/dev/)([^\s;&|<>()]+)", command)
+
+
+def _is_looking(family: str) -> bool:
+    return family in _LOOKING or (family.startswith(_LOOKS) and _is_word(family))
+
+
+def _edits_in_place(word: str) -> bool:
+    return word in ("-w", "--write", "--fix") or (word[:1] == "-" and word[-1] == "i" and word[1:].isalpha())
+
+
+def _may_be_file(word: str) -> bool:
+    """No option, pattern, assignment or script of sed."""
+    script = word.lstrip("0123456789,")
+    is_script = script[:1] == "s" and script[1:2] in script[2:] and not _is_word(script[1:2] or "a")
+    return word[0] != "-" and not is_script and set(word).isdisjoint("*?$=")
 
 
 @text_cache(512)
 def _families_of(step: LoggedStep) -> frozenset[str]:
     if step.is_shell:
         return _programs(step.command)[0]
-    name, *_, last = re.split(r"[/\\ ]", f"{step.command} {step.command}")
+    name, *_, last = f"{step.command} {step.command}".replace("\\", "/").replace(" ", "/").split("/")
     return frozenset([name, *((step.command, last) if step.is_failed else ())])
 
 
@@ -411,12 +461,8 @@ def _file_name(path: str) -> str:
 def _is_path(text: str) -> bool:
     name = _file_name(text)
     is_plain = 0 < len(text) <= _MAX_PATH and not set(text) & set(" $*?{}()<>|;=\"'\n") and "://" not in text
-    has_ending = re.fullmatch(r"[^.]\S*\.\w{1,8}|\.\w+", name) and not re.fullmatch(r"[\d.]+", name)
+    has_ending = re.fullmatch(r"[^.]\S*\.\w{1,8}|\.\w+", name) and not set(name) <= set("0123456789.")
     return is_plain and text[0] != "-" and bool(has_ending or len(name) < len(text))
-
-
-def _is_warning(line: str) -> bool:
-    return line.lstrip("[(<*-:> ").lower().startswith("warn")
 
 
 def _outcome(text: str, *, is_error: bool, is_looking: bool) -> LoggedStep:
@@ -427,17 +473,22 @@ def _outcome(text: str, *, is_error: bool, is_looking: bool) -> LoggedStep:
     kept = (line[:_MAX_LINE] for line in ends.splitlines() if _EXIT.sub("", line).strip("< "))
     plain = (" ".join(re.sub("</?[a-zA-Z][^<>]*>", " ", line).split()).removeprefix("output: ") for line in kept)
     lines = [line for each in plain if (line := each.strip("=-* ")) and not (line[-1] == ":" and " " not in line)]
-    while lines and (_PROMPT.search(lines[-1]) or (lines[-1][0] == "(" and lines[-1][-1] == ")")):
+    while lines and (_ends_in_prompt(lines[-1]) or (lines[-1][0] == "(" and lines[-1][-1] == ")")):
         lines.pop()
-    errors = [line for line in lines[:3] + lines[3:][-15:] if _ERROR.search(line) and not _is_warning(line)]
+    errors = [line for line in lines[:3] + lines[3:][-15:] if _ERROR.search(line) and not _WARNING.match(line)]
     bad = [] if is_looking else [line for line in lines if _BAD.search(line)]
     has_error = bool(errors) and len(lines) < 4 if is_looking else bool(bad or (errors and not exits))
     is_failed, fails = is_error or any(exits) or has_error, bad[-1:] or errors[:1]
     details = [line for line in lines if _DETAIL.match(line) and line not in fails][:1] if bad else []
     counts = [] if is_looking else [line for line in lines if _COUNT.search(line)]
-    telling = [line for line in lines if not _QUIET.match(line)] or lines or [""]
+    telling = [line for line in lines if _says_something(line)] or lines or [""]
     shown = f"{lines[0]} (+{len(lines) - 1} lines)" if is_looking and lines else telling[-1]
     shown = " / ".join(lines) if sum(map(len, lines)) <= _MAX_WHOLE else shown
     shown = ": ".join([*fails, *details]) if is_failed and fails else counts[-1] if counts else shown
     code = f" (exit code {exits[-1]})" if any(exits) and str(exits[-1]) not in shown else ""
     return LoggedStep("", (cut_text(shown, _MAX_OUTCOME) or NO_OUTPUT) + code, is_failed, is_looking)
+
+
+def _says_something(line: str) -> bool:
+    is_open = line.endswith((";", "{", "(", ","))
+    return any("a" <= char <= "z" for char in line) and not is_open and _WARNING.match(line) is None

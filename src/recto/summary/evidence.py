@@ -6,7 +6,8 @@ where its words stand near each other. Stating is strict: the very value is ther
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 
 from msgspec import Struct, field
 
@@ -254,10 +255,9 @@ class Evidence(Struct):
         least = (_TOLD_WITH_FIGURES if figures else _TOLD) * len(terms)
         return any(shared >= least and (denied or not own) for shared, denied in self._sharing(terms))
 
-    def _sharing(self, terms: frozenset[str]) -> Iterator[tuple[int, bool]]:
-        """For each sentence with one of these terms, how many it has."""
-        for place, shared in self._shared(terms).items():
-            yield shared, self._sentences[place][1]
+    def _sharing(self, terms: frozenset[str]) -> list[tuple[int, bool]]:
+        """For each sentence with one of these terms, how many it has, and whether it denies."""
+        return [(shared, self._sentences[place][1]) for place, shared in self._shared(terms).items()]
 
     def _nearest(self, terms: frozenset[str]) -> int:
         """How many of these terms two neighbouring sentences have."""
@@ -269,12 +269,8 @@ class Evidence(Struct):
             best = max(best, count)
         return best
 
-    def _shared(self, terms: frozenset[str]) -> dict[int, int]:
-        shared: dict[int, int] = {}
-        for term in terms:
-            for place in self._places.get(term, ()):
-                shared[place] = shared.get(place, 0) + 1
-        return shared
+    def _shared(self, terms: frozenset[str]) -> Counter[int]:
+        return Counter(place for term in terms for place in self._places.get(term, ()))
 
 
 def is_denied(text: str) -> bool:

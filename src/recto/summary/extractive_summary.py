@@ -8,15 +8,23 @@ resort. No I/O; `count` says how many tokens a text takes.
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
-from recto.chat.message import Role
+from recto.chat.message import Message, Role
 from recto.sentences.features import PlainMessage as PlainMessage
 from recto.sentences.features import Sentence, read_conversation, shape_of, terms_of
 from recto.sentences.scorer import is_superseded, needed
 from recto.sentences.segments import UNSPACED, is_question
-from recto.summary.relative_dates import add_dates
+from recto.sources.tools import RECALL
+from recto.summary.agent_steps import (
+    continue_work_log,
+    find_observations,
+    says_all_by_outcome,
+    split_command,
+    without_examples,
+)
+from recto.summary.relative_dates import add_dates, day_of
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 from recto.summary.work_log import WorkLog
 
@@ -24,7 +32,7 @@ from recto.summary.work_log import WorkLog
 LABEL = re.compile(r"(User|Assistant|Tool)(?: \(#(\d{1,12})\))?(?:, quoting(?: [^:\n]{1,40})?)?: (?=\S)")
 _ROLES: dict[str, Role] = {"User": "user", "Assistant": "assistant", "Tool": "tool"}
 SEPARATOR = " / "
-_ENDS_SENTENCE = re.compile(r"[.!?:;,…。！？：；，｡؟۔।॥։።][\"'”’»)\]}*_`」』】）]*$")
+_STOPS, _CLOSING = tuple(".!?:;,…。！？：；，｡؟۔।॥։။"), "\"'”’»)]}*_`」』】）"
 # A work log's share of the room, and the most that it takes for files and commands that have no place in it.
 _WORK_SHARE, _MAX_WORK_SHARE = 0.6, 0.8
 # Less likely than this, a sentence is not worth its tokens, however much room is left (`bench/summary_keys.py`): .15
@@ -50,6 +58,41 @@ _LONGEST_SHARE = 3
 SHORT_ANSWER, _MAX_QUESTION = 32, 160
 
 
+# -- messages as they are read here
+
+
+def plain_messages(
+    messages: Sequence[Message], *, has_log: bool, goes_on: bool = False, late: Collection[int] = ()
+) -> list[PlainMessage]:
+    """`goes_on`: a former summary tells what came before; `late` are the numbers of messages that it should have
+    told."""
+    observed = find_observations(messages, goes_on=goes_on) if has_log else {}
+    calls = [call for message in messages for call in message.calls] if has_log else []
+    told = {call.id for call in calls if says_all_by_outcome(call.name, call.arguments)}
+    said: list[PlainMessage] = []
+    before = None
+    for message in messages:
+        text = "" if message.id in observed else _text_of(message, told, has_log=has_log)
+        number, day = message.said if message.said in late else 0, day_of(message.time)
+        is_call = not message.text and bool(message.calls)
+        is_later = bool(day and before and day != before)
+        said.append(PlainMessage(message.role, text, number, is_call=is_call, after_gap=is_later, day=day))
+        before = day or before
+    return said
+
+
+def _text_of(message: Message, told: set[str], *, has_log: bool) -> str:
+    """A work log tells the calls, and of the results of those in `told` all that matters."""
+    results = [result.text for result in message.results if result.name != RECALL and result.call_id not in told]
+    text = message.text or "\n".join(results)
+    if has_log:
+        return split_command(text)[0] if message.role == "assistant" else without_examples(text)
+    return text or " ".join(f"{call.name} {call.arguments}" for call in message.calls)
+
+
+# -- chosen sentences
+
+
 @dataclass(slots=True)
 class Extraction:
     """Messages and a former summary, read once, of which summaries of several lengths can be made."""
@@ -65,7 +108,7 @@ class Extraction:
     _said: Sequence[Sentence] = ()
     _worth: Sequence[float] = ()
     _tokens: Sequence[float] = ()
-    _is_read: bool = field(default=False)
+    _is_read: bool = False
 
     def within(self, limit: int) -> str:
         """The most needed sentences of the former summary and of the messages since, in order."""
@@ -96,7 +139,8 @@ class Extraction:
         self._said, rows = read_conversation(self._all)
         wanted = terms_of(self.keep)
         likely = needed(self._said, rows)
-        self._worth = [found * _wished(each, wanted) for each, found in zip(self._said, likely, strict=True)]
+        shares = [len(wanted & each.terms) / (len(wanted) or 1) for each in self._said]
+        self._worth = [found * (1 + _KEEP_BONUS * share) for found, share in zip(likely, shares, strict=True)]
         sample = "\n".join(each.segment.text for each in self._said[:: len(self._said) // 40 + 1])
         density = self.count(sample) / max(1, len(sample))
         self._tokens = [len(each.segment.text) * density + 0.5 for each in self._said]
@@ -143,10 +187,7 @@ class Extraction:
 
     def _repeats(self, at: int, by_term: dict[str, list[int]]) -> bool:
         sentence = self._said[at]
-        shared: dict[int, int] = {}
-        for term in sentence.terms:
-            for other in by_term.get(term, ()):
-                shared[other] = shared.get(other, 0) + 1
+        shared = Counter(other for term in sentence.terms for other in by_term.get(term, ()))
         return any(
             count >= _REPEATS * len(sentence.terms) and sentence.figures <= self._said[other].figures
             for other, count in shared.items()
@@ -198,13 +239,14 @@ class Extraction:
         return label + text if text and self.count(label + text) <= room else ""
 
 
-def _wished(sentence: Sentence, wanted: frozenset[str]) -> float:
-    """How much more a sentence counts because the user wants such ones kept."""
-    return 1 + _KEEP_BONUS * len(wanted & sentence.terms) / len(wanted) if wanted else 1.0
+def extraction_of(messages: Sequence[Message], count: CountTokens) -> Extraction:
+    """Messages that no summary tells yet, with a work log where tools were used."""
+    log = continue_work_log("", messages)
+    return Extraction(plain_messages(messages, has_log=log is not None), count, work=log)
 
 
 def _gap(first: str, second: str) -> str:
-    if not _ENDS_SENTENCE.search(first):
+    if not first.rstrip(_CLOSING).endswith(_STOPS):
         return SEPARATOR
     return "" if UNSPACED.match(second) else " "
 

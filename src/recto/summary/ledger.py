@@ -1,47 +1,41 @@
 """Ledger: what a summary leaves out, quoted by message number: `#57: the budget is 12,000 € · never on Sundays`.
 
 An item is a sentence of its message, word for word on one line; only its end may be cut. A short answer has what it
-answers before it: `#2 assistant: How large is the hall? → #3: 640 m²`.
+answers before it: `#2 assistant: How large is the hall? → #3: 640 m²`. What is set aside has lines of the same form,
+with `User: …` where the number of a message is not known.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.summary.evidence import is_denied
 from recto.summary.truncation import CountTokens, cut_text
 
 SEPARATOR, ANSWER_SIGN = " · ", " → "
-_LINE = re.compile(r"#(\d+)(?: (assistant|tool))?: (.+)")
-_ANSWERED = re.compile(r"#(\d+)(?: (assistant|tool))?: (.+?) → (#\d+: .+)")
+_LINE = re.compile(r"(?:#(\d+)(?: (assistant|tool))?|(User|Assistant|Tool)): (.+)")
 _MAX_ITEM = 300
 # What binds goes first: so much of it is added to how likely a sentence is needed, and more for what users deny, of
 # which readers found a third binding, and a tenth of what else users say.
 _BINDS, _DENIED = 0.5, 0.25
 
 
-class AnsweredQuestion(NamedTuple):
-    """What a short answer answers."""
-
-    number: int
-    text: str
-    role: str = "assistant"
-
-
 class KeyStatement(Struct, frozen=True):
     """A sentence of a message that whoever goes on may need."""
 
     number: int
-    """Of its message."""
+    """Of its message; 0 where it is not known."""
     role: str
     text: str
     worth: float = 0.0
     """How likely it is needed."""
     binds: float = 0.0
     """How likely it limits what may be done or said later."""
-    question: AnsweredQuestion | None = None
+    question: Self | None = None
+    """What it answers, if it is short."""
 
     @property
     def key(self) -> tuple[int, str]:
@@ -55,6 +49,18 @@ class KeyStatement(Struct, frozen=True):
     @property
     def item(self) -> str:
         return cut_text(plain_item(self.text), _MAX_ITEM)
+
+    @property
+    def head(self) -> str:
+        """The beginning of its line in a ledger."""
+        if not self.number:
+            return f"{self.role.capitalize()}: "
+        return f"#{self.number}: " if self.role == "user" else f"#{self.number} {self.role}: "
+
+    @property
+    def spoken(self) -> str:
+        """As a line of a summary."""
+        return f"{self.role.capitalize()}{f' (#{self.number})' if self.number else ''}: {self.text}"
 
     @property
     def place(self) -> str:
@@ -73,72 +79,64 @@ def plain_item(text: str) -> str:
 
 def ledger_lines(statements: Sequence[KeyStatement], limit: int, count: CountTokens) -> tuple[str, ...]:
     """The most needed statements that take at most `limit` tokens together, as lines in the order of the messages."""
-    chosen: set[int] = set()
-    left = limit
+    items = [replace(each, text=each.item) for each in statements]
+    chosen: list[int] = []
     for at in sorted(range(len(statements)), key=lambda at: (-statements[at].rank, statements[at].number)):
-        cost = count(_line([statements[at]])) + 1
-        if cost <= left:
-            chosen.add(at)
-            left -= cost
-    by_message: dict[tuple[int, str], list[KeyStatement]] = {}
-    for each in sorted((statements[at] for at in sorted(chosen)), key=lambda each: each.number):
-        by_message.setdefault((each.number, each.role), []).append(each)
-    return tuple(map(_line, by_message.values()))
+        cost = count(_line([items[at]])) + 1
+        if cost <= limit:
+            chosen.append(at)
+            limit -= cost
+    return lines_of(items[at] for at in sorted(chosen))
+
+
+def lines_of(statements: Iterable[KeyStatement]) -> tuple[str, ...]:
+    """A line for each message, in order of time; each for itself where the number is not known."""
+    found: dict[str, list[KeyStatement]] = {}
+    for each in sorted(statements, key=lambda each: each.number):
+        found.setdefault(each.head if each.number else each.head + each.text, []).append(each)
+    return tuple(map(_line, found.values()))
 
 
 def _line(statements: Sequence[KeyStatement]) -> str:
-    first = statements[0]
-    asked = next((each.question for each in statements if each.question), None)
-    line = f"{_head(first.number, first.role)}{SEPARATOR.join(each.item for each in statements)}"
-    if asked is None or first.role != "user":
-        return line
-    question = KeyStatement(asked.number, asked.role, asked.text).item
-    return f"{_head(asked.number, asked.role)}{question}{ANSWER_SIGN}{line}"
-
-
-def _head(number: int, role: str) -> str:
-    return f"#{number}: " if role == "user" else f"#{number} {role}: "
-
-
-def ledger_quotations(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
-    """The number of a message, who says it, and an item of it."""
-    for line in lines:
-        if match := _ANSWERED.fullmatch(line):
-            yield int(match[1]), match[2] or "user", match[3]
-            yield from ledger_quotations([match[4]])
-        elif match := _LINE.fullmatch(line):
-            for item in match[3].split(SEPARATOR):
-                yield int(match[1]), match[2] or "user", item
-
-
-def ledger_items(lines: Iterable[str]) -> list[tuple[int, str]]:
-    """The items of a ledger's lines, each with the number of its message."""
-    return [(number, item) for number, _, item in ledger_quotations(lines)]
-
-
-def ledger_rows(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
-    """As `ledger_quotations`, for people to read: an answer has its question before it, in one row."""
-    for line in lines:
-        match = _ANSWERED.fullmatch(line)
-        for at, (number, role, item) in enumerate(ledger_quotations([match[4] if match else line])):
-            yield number, role, f"{match[3]}{ANSWER_SIGN}{item}" if match and not at else item
+    asked = next((each.question for each in statements if each.question and each.role == "user"), None)
+    question = f"{asked.head}{asked.item}{ANSWER_SIGN}" if asked else ""
+    return question + statements[0].head + SEPARATOR.join(each.text for each in statements)
 
 
 def parse_ledger(lines: Iterable[str]) -> list[KeyStatement]:
-    """The statements in a ledger's lines."""
+    """The statements in lines; the first answer of a line has its question."""
     found = []
     for line in lines:
-        match = _ANSWERED.fullmatch(line)
-        asked = AnsweredQuestion(int(match[1]), match[3], match[2] or "user") if match else None
-        for at, (number, role, item) in enumerate(ledger_quotations([match[4] if match else line])):
-            found.append(KeyStatement(number, role, item, question=None if at else asked))
+        question, sign, answer = line.partition(ANSWER_SIGN)
+        asked = _parse_line(question) if sign else []
+        answers = _parse_line(answer) if asked else []
+        if answers and answers[0].number and answers[0].role == "user":
+            found += [replace(answers[0], question=replace(asked[0], text=question.partition(": ")[2])), *answers[1:]]
+        else:
+            found += _parse_line(line)
     return found
+
+
+def _parse_line(line: str) -> list[KeyStatement]:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        return []
+    role = match[2] or (match[3] or "user").lower()
+    return [KeyStatement(int(match[1] or 0), role, item) for item in match[4].split(SEPARATOR)]
+
+
+def ledger_items(lines: Iterable[str]) -> list[KeyStatement]:
+    """All items of a ledger's lines, questions before their answers."""
+    return [each for said in parse_ledger(lines) for each in (said.question, said) if each]
+
+
+def ledger_rows(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+    """For people to read: the number of a message, who says it, and what; an answer has its question before it."""
+    for each in parse_ledger(lines):
+        yield each.number, each.role, f"{each.question.text}{ANSWER_SIGN}{each.text}" if each.question else each.text
 
 
 def parse_place(place: str, number: int) -> KeyStatement:
     role, _, text = place.partition(": ")
-    return (
-        KeyStatement(number, role, text)
-        if text and role in ("assistant", "tool")
-        else KeyStatement(number, "user", place)
-    )
+    is_named = text and role in ("assistant", "tool")
+    return KeyStatement(number, role, text) if is_named else KeyStatement(number, "user", place)

@@ -129,7 +129,7 @@ def _lexicon() -> dict[str, dict[str, Roles]]:
     for table, languages in tables().items():
         for language, entries in languages.items():
             for place, form in ((place, form) for place, entry in enumerate(entries) for form in entry.split("/")):
-                role = re.sub("[^#]+", table.removesuffix("_cases"), form)
+                role = "#" * (form[0] == "#") + table.removesuffix("_cases") + "#" * (form[-1] == "#")
                 phrase = " ".join(_TOKEN.findall(form.strip("#") + "*" * (table == "weekdays")))
                 for key in (phrase, phrase.removesuffix(" *")):
                     found[key][language]["plurals" if role == "units" and key.endswith("*") else role] = place

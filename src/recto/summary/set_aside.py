@@ -4,14 +4,13 @@ Each Compaction keeps what it dropped, quoted by the number of its message. Late
 with the latest messages, and list the rest by its best sentence for each range of messages, older ones coarser. No I/O.
 """
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.search.ranking import idf
 from recto.sentences.features import terms_of
@@ -19,54 +18,16 @@ from recto.sentences.segments import is_question
 from recto.summary.evidence import Evidence
 from recto.summary.extractive_summary import former_messages
 from recto.summary.figures import FIGURES
-from recto.summary.ledger import SEPARATOR, KeyStatement, plain_item
-from recto.summary.marks import MARK, strip_marks
+from recto.summary.ledger import SEPARATOR, KeyStatement, lines_of, parse_ledger, plain_item
 from recto.summary.truncation import CountTokens, cut_text
 from recto.summary.values import find_values
+from recto.summary.verification import MARK, strip_marks
 
 RETURNED = "From earlier, on the present topic:"
 """The line of a summary above what was set aside before."""
 
-_LINE = re.compile(r"(?:#(\d+)(?: (assistant|tool))?|(User|Assistant|Tool)): (.+)")
 # Characters that one Compaction sets aside at most, so that those of hundreds are soon searched.
 _MAX_SET_ASIDE, _MAX_ITEM, _MIN_SENTENCE = 2000, 400, 12
-
-
-class SetAsideItem(NamedTuple):
-    """Something that a summary or a ledger told, or had no room for."""
-
-    number: int
-    """Of its message; 0 where it is not known."""
-    role: str
-    text: str
-
-    @property
-    def head(self) -> str:
-        if not self.number:
-            return f"{self.role.capitalize()}: "
-        return f"#{self.number}: " if self.role == "user" else f"#{self.number} {self.role}: "
-
-    @property
-    def spoken(self) -> str:
-        """As a line of a summary."""
-        return f"{self.role.capitalize()}{f' (#{self.number})' if self.number else ''}: {self.text}"
-
-
-def parse_set_aside(lines: Iterable[str]) -> list[SetAsideItem]:
-    found = []
-    for line in lines:
-        if match := _LINE.fullmatch(line):
-            role = match[2] or (match[3] or "user").lower()
-            found += [SetAsideItem(int(match[1] or 0), role, item) for item in match[4].split(SEPARATOR)]
-    return found
-
-
-def _lines(items: Iterable[SetAsideItem]) -> tuple[str, ...]:
-    """A line for each message, in order of time; each for itself where the number is not known."""
-    found: dict[str, list[str]] = {}
-    for item in sorted(items, key=lambda item: item.number):
-        found.setdefault(item.head if item.number else item.head + item.text, [item.head]).append(item.text)
-    return tuple(head + SEPARATOR.join(texts) for head, *texts in found.values())
 
 
 # -- what is dropped
@@ -85,28 +46,28 @@ def find_dropped(
     with `by_sentence` whole lines of the former; and what is lost of the messages that are covered now. What is `known`
     to be set aside already is left out."""
     numbers = {_flat(each.text): each.number for each in before}
-    items = [SetAsideItem(each.number, each.role, each.item) for each in before]
+    ranks = {_flat(each.text): each.rank for each in before}
+    items = [KeyStatement(each.number, each.role, each.item) for each in before]
     if by_sentence:
         for message in former_messages(former):
             for segment in message.segments:
                 number = message.number or numbers.get(_flat(segment.text), 0)
-                items.append(SetAsideItem(number, message.role, plain_item(segment.text)))
-    ranks = {_flat(each.text): each.rank for each in before}
+                items.append(KeyStatement(number, message.role, plain_item(segment.text)))
     newly = sorted(lost, key=lambda each: -each.rank)
-    items += [SetAsideItem(each.number, each.role, each.item) for each in newly]
+    items += [KeyStatement(each.number, each.role, each.item) for each in newly]
     evidence = Evidence()
     evidence.add(strip_marks(told))
     flat, aside = _flat(told), _flat("\n".join(known))
-    found: dict[str, SetAsideItem] = {}
+    found: dict[str, KeyStatement] = {}
     for item in items:
         plain = _flat(item.text)
         is_said = len(plain) < _MIN_SENTENCE or MARK.strip() in item.text or plain in flat or plain in aside
         if not is_said and plain not in found and not evidence.states_claim(item.text):
-            found[plain] = item._replace(text=cut_text(item.text.removesuffix("."), _MAX_ITEM))
+            found[plain] = replace(item, text=cut_text(item.text.removesuffix("."), _MAX_ITEM))
     first = {plain: at for at, plain in enumerate(found)}
     ranked = sorted(found, key=lambda plain: (-ranks.get(plain, 0.0), first[plain]))
     sizes = accumulate(len(found[plain].head) + len(found[plain].text) + len(SEPARATOR) for plain in ranked)
-    return _lines(found[plain] for plain, size in zip(ranked, sizes, strict=True) if size <= _MAX_SET_ASIDE)
+    return lines_of(found[plain] for plain, size in zip(ranked, sizes, strict=True) if size <= _MAX_SET_ASIDE)
 
 
 def _flat(text: str) -> str:
@@ -123,22 +84,21 @@ _ROLE_WEIGHTS, _SERIES, _ALIKE = {"user": 1.0, "assistant": 0.6, "tool": 0.4}, 3
 _ANSWER_DISTANCE = 2
 
 
-class Topic(Struct, frozen=True):
-    """What is talked about now: terms, each with its weight."""
+Topic = dict[str, float]
+"""What is talked about now: terms, each with its weight."""
 
-    terms: dict[str, float]
 
-    def about(self, lines: Sequence[str]) -> list[int]:
-        """The places of lines that share rare terms with it, the best first."""
-        held = [terms_of(line) for line in lines]
-        times = Counter(term for terms in held for term in terms & self.terms.keys())
-        most = max(_FEW, len(lines) // _COMMON)
-        scores: dict[int, float] = {}
-        for at, terms in enumerate(held):
-            shared = [term for term in terms & self.terms.keys() if times[term] <= most]
-            if sum(map(self.terms.__getitem__, shared)) >= _ENOUGH:
-                scores[at] = sum(self.terms[term] * idf(times[term], len(lines)) for term in shared)
-        return sorted(scores, key=lambda at: (-scores[at], -at))[:_MAX_FOUND]
+def _about(lines: Sequence[str], topic: Topic) -> list[int]:
+    """The places of lines that share rare terms with a topic, the best first."""
+    held = [terms_of(line) & topic.keys() for line in lines]
+    times = Counter(term for terms in held for term in terms)
+    most = max(_FEW, len(lines) // _COMMON)
+    scores: dict[int, float] = {}
+    for at, terms in enumerate(held):
+        shared = [term for term in terms if times[term] <= most]
+        if sum(map(topic.__getitem__, shared)) >= _ENOUGH:
+            scores[at] = sum(topic[term] * idf(times[term], len(lines)) for term in shared)
+    return sorted(scores, key=lambda at: (-scores[at], -at))[:_MAX_FOUND]
 
 
 def find_topic(message: str, latest: Iterable[str] = ()) -> Topic:
@@ -147,18 +107,18 @@ def find_topic(message: str, latest: Iterable[str] = ()) -> Topic:
     for term, times in sorted(Counter(term for text in latest for term in terms_of(text)).items()):
         terms[term] = terms.get(term, 0.0) + (_NEARBY if term in terms or times > 1 else _NEARBY / 2)
     heaviest = sorted(terms, key=lambda term: (-terms[term], -len(term), term))[:_MAX_TERMS]
-    return Topic({term: terms[term] for term in heaviest})
+    return {term: terms[term] for term in heaviest}
 
 
 def find_returning(
     lines: Sequence[str], topic: Topic, current: Sequence[KeyStatement], limit: int, count: CountTokens
-) -> list[SetAsideItem]:
+) -> list[KeyStatement]:
     """What was set aside and bears on the topic, in order of time, within `limit` tokens. What `current` statements say
     with other figures does not return."""
-    order = topic.about(lines)
+    order = _about(lines, topic)
     alike = _series(lines, order)
-    parsed = {at: parse_set_aside([lines[at]]) for at in order if at not in alike}
-    chosen: dict[SetAsideItem, None] = {}
+    parsed = {at: parse_ledger([lines[at]]) for at in order if at not in alike}
+    chosen: dict[KeyStatement, None] = {}
     left = limit - count(RETURNED) - 1
     for at, items in sorted(parsed.items(), key=lambda pair: -_ROLE_WEIGHTS.get(pair[1][0].role, 0) if pair[1] else 0):
         wanted = [item for item in items if item not in chosen and not _is_outdated(item, current)]
@@ -170,10 +130,9 @@ def find_returning(
     return sorted(chosen, key=lambda item: item.number)
 
 
-def _is_outdated(item: SetAsideItem, current: Sequence[KeyStatement]) -> bool:
+def _is_outdated(item: KeyStatement, current: Sequence[KeyStatement]) -> bool:
     """Whether a later statement is about the same, with other figures."""
-    words = frozenset(term for term in terms_of(item.text))
-    figures = _figures(item.text)
+    words, figures = terms_of(item.text), _figures(item.text)
     for each in current:
         if each.number > item.number and figures and (other := _figures(each.text)):
             shared = words & terms_of(each.text)
@@ -195,15 +154,15 @@ def _series(lines: Sequence[str], places: Iterable[int]) -> set[int]:
     return {at for at, times in alike.items() if times > _SERIES and len(terms[at]) > 1}
 
 
-def _question_of(lines: Sequence[str], at: int, items: Sequence[SetAsideItem]) -> list[SetAsideItem]:
+def _question_of(lines: Sequence[str], at: int, items: Sequence[KeyStatement]) -> list[KeyStatement]:
     """The question before a short answer."""
-    before = parse_set_aside([lines[at - 1]])[-1:] if at else []
+    before = parse_ledger([lines[at - 1]])[-1:] if at else []
     is_asked = before and before[0].role == "assistant" and is_question(before[0].text)
     is_near = before and 0 < items[0].number - before[0].number <= _ANSWER_DISTANCE
     return before if is_asked and is_near and items[0].role == "user" else []
 
 
-def with_returned(summary: str, items: Sequence[SetAsideItem]) -> str:
+def with_returned(summary: str, items: Sequence[KeyStatement]) -> str:
     return "\n".join([summary, "", RETURNED, *(item.spoken for item in items)]) if items else summary
 
 
@@ -215,7 +174,6 @@ def split_returned(summary: str) -> tuple[str, list[str]]:
 
 # -- contents
 
-_CONTENTS = re.compile(r"#(\d+)(?:–#(\d+))?: (.+)")
 _MAX_RANGES, _MAX_WORDS, _MAX_LENGTH = 8, 8, 60
 
 
@@ -237,8 +195,13 @@ class TopicRange(NamedTuple):
 
 
 def parse_contents(lines: Iterable[str]) -> list[TopicRange]:
-    matches = [match for line in lines if (match := _CONTENTS.fullmatch(line))]
-    return [TopicRange(int(each[1]), int(each[2] or each[1]), each[3]) for each in matches]
+    found = []
+    for line in lines:
+        span, _, title = line.partition(": ")
+        first, sign, last = span.removeprefix("#").partition("–#")
+        if title and span[:1] == "#" and first.isdecimal() and last.isdecimal() == bool(sign):
+            found.append(TopicRange(int(first), int(last or first), title))
+    return found
 
 
 def add_to_contents(
@@ -246,8 +209,8 @@ def add_to_contents(
 ) -> tuple[str, ...]:
     """The contents with what is set aside now, as many ranges as fit."""
     ranges = parse_contents(former)
-    by_place: dict[int, list[SetAsideItem]] = {}
-    for item in parse_set_aside(set_aside):
+    by_place: dict[int, list[KeyStatement]] = {}
+    for item in parse_ledger(set_aside):
         is_new = not ranges or item.number > ranges[-1].last
         place = len(ranges) if is_new else max(0, bisect_right([each.first for each in ranges], item.number) - 1)
         if item.number:
@@ -263,7 +226,7 @@ def add_to_contents(
     return tuple(map(str, ranges))
 
 
-def _telling(item: SetAsideItem, usual: Counter[str], lines: int) -> float:
+def _telling(item: KeyStatement, usual: Counter[str], lines: int) -> float:
     terms = terms_of(item.text)
     rare = sum(idf(usual[term], lines) for term in terms) / (len(terms) + 2)
     return rare * _ROLE_WEIGHTS.get(item.role, 0.4)

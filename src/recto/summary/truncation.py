@@ -13,7 +13,6 @@ _MIN_WITH_NOTICE = 40
 # How far back a cut looks for a word boundary in a text without spaces.
 _MAX_LOOK_BACK = 24
 _SENTENCE_END = re.compile(r"""[.!?…]["'”’)\]]*(?=\s)|[。！？]""")
-_SPACE = re.compile(r"\s+")
 # Characters that belong to the one before: accents, joiners, variants and skin tones of an emoji.
 _COMBINING = re.compile("[\u0300-\u036f\u200d\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|(?<=\u200d).", re.DOTALL)
 
@@ -111,5 +110,6 @@ def trailing_lines(text: str, size: int) -> str:
     line_end = text.find("\n", start, middle)
     if line_end >= 0:
         return text[line_end + 1 :].rstrip().lstrip("\r\n")
-    end = _SENTENCE_END.search(text, start, middle) or _SPACE.search(text, start, middle)
-    return text[end.end() if end else start :].strip()
+    if end := _SENTENCE_END.search(text, start, middle):
+        return text[end.end() :].strip()
+    return text[next((at for at in range(max(start, 0), middle) if text[at].isspace()), start) :].strip()

@@ -9,12 +9,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from recto.base.text import pieces_of, text_cache
-from recto.sentences.segments import UNSPACED
+from recto.sentences.segments import UNSPACED_OR_KOREAN
 from recto.sentences.words import tables
 from recto.summary.figures import LEAST_LETTERS, Value, find_figures, months
 
 _MAX_LENGTH, _PIECE_LENGTH = 160, 1 << 16
-_UNSPACED = re.compile(UNSPACED.pattern.replace("[", "[\uac00-\ud7af"))
 _ADDRESS = re.compile(
     r"""\b[a-z][a-z+]{1,9}://[^\s"'<>()\[\]{}`|\\^,;]++|(?<![\w.+-])[\w.+-]{1,64}+@[\w-]{1,63}+(?>(?:\.[\w-]{2,63}+)+)"""
 )
@@ -41,7 +40,7 @@ _NOUN_CAPITALS, _MAX_NAME_WORDS, _LONGEST_ENDING = 0.05, 5, 3
 @text_cache(4096)
 def find_values(text: str) -> Sequence[Value]:
     """All values in order of their place, as often as they occur."""
-    spaced = text if text.isascii() else _UNSPACED.sub("\u3001", text)
+    spaced = text if text.isascii() else UNSPACED_OR_KOREAN.sub("\u3001", text)
     outer = sorted((*_addresses(text), *find_figures(text, spaced)), key=lambda value: (value.start, -value.end))
     kept, end = list[Value](), 0
     for value in outer:

@@ -4,7 +4,9 @@ What is likely needed are statements: sentences of the messages, by the fitted s
 text; lost statements go into the ledger, as far as there is room. No I/O.
 """
 
+import re
 from collections.abc import Iterable, Sequence
+from statistics import median
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -13,21 +15,23 @@ from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role
 from recto.sentences.features import PlainMessage, read_conversation
 from recto.sentences.scorer import BINDS, is_superseded, needed, scores
-from recto.sentences.segments import is_question, readable
+from recto.sentences.segments import is_question, readable, segments
 from recto.summary.evidence import Evidence
 from recto.summary.extractive_summary import FLOOR, SHORT_ANSWER
-from recto.summary.ledger import AnsweredQuestion, KeyStatement, parse_ledger, parse_place
-from recto.summary.marks import (
-    MARK,
-    QUOTED_MARK,
-    count_marks,
-    mark_unsupported,
-    quote_marks,
-    strip_marks,
-    verified_part,
-)
+from recto.summary.figures import Value
+from recto.summary.ledger import KeyStatement, parse_ledger, parse_place
 from recto.summary.truncation import CountTokens
+from recto.summary.values import find_values, plain_text
 
+MARK = " [unverified]"
+_MARKS = re.compile(r"^\[unverified\]\n| ?\[unverified\]", re.MULTILINE)
+# Stands for the words of a mark where they are a quotation.
+QUOTED_MARK, _WORDS_BEFORE = "\ue0f7\ue0f8", 3
+_REST_OF_WORD = re.compile(r"(?>(?:['’.@:/\\-]?[^\W\u0e00-\uffff]){0,200})")
+# Kinds of values that may contain others.
+_OUTER = ("quote", "code", "url", "path")
+# Claims are compared only where a summary speaks the language of its sources.
+_SAME_LANGUAGE = 0.4
 # Of one text, so many characters are read for statements: its beginning and its end.
 _MAX_READ = 60_000
 _MAX_PLACES, _MAX_STATEMENTS = 400, 20_000
@@ -119,13 +123,13 @@ def _current(messages: Sequence[PlainMessage]) -> list[KeyStatement]:
     return found
 
 
-def _question_before(messages: Sequence[PlainMessage], at: int) -> AnsweredQuestion | None:
+def _question_before(messages: Sequence[PlainMessage], at: int) -> KeyStatement | None:
     """What the assistant asked right before a short answer of the user."""
     before = messages[at - 1] if at else None
     if before is None or messages[at].role != "user" or before.role != "assistant" or before.is_call:
         return None
     asked = [each.text for each in before.segments if is_question(each.text)]
-    return AnsweredQuestion(before.number, asked[-1]) if asked else None
+    return KeyStatement(before.number, "assistant", asked[-1]) if asked else None
 
 
 class FormerSummary(Struct, frozen=True):
@@ -256,3 +260,109 @@ def lost_statements(block: Compaction, archived: Iterable[KeyStatement]) -> list
 def _counts(total: int, kept: int, in_ledger: int, invented: int) -> dict[str, int]:
     archive = max(0, total - kept - in_ledger)
     return {"facts": total, "kept": kept, "ledger": in_ledger, "archive": archive, "invented": invented}
+
+
+# -- marks after what no evidence supports
+
+
+def strip_marks(text: str) -> str:
+    return _MARKS.sub("", text)
+
+
+def count_marks(text: str) -> int:
+    return len(_MARKS.findall(text))
+
+
+def quote_marks(text: str, sources: Sequence[str]) -> str:
+    """The text with another sign for each mark that is the user's own, by the words before it."""
+    if MARK.strip() not in text or not sources:
+        return text
+    said = [plain_text(source) for source in sources]
+
+    def sign(match: re.Match[str]) -> str:
+        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].split()[-_WORDS_BEFORE:]
+        quoted = plain_text(" ".join([*before, MARK]))
+        return match[0].replace(MARK.strip(), QUOTED_MARK) if any(quoted in each for each in said) else match[0]
+
+    return _MARKS.sub(sign, text)
+
+
+def verified_part(summary: str) -> str:
+    """The summary without the values and the claims that have a mark."""
+    if MARK.strip() not in summary:
+        return summary
+    return "\n".join(map(_verified_part, (each.text for each in segments(summary))))
+
+
+def _verified_part(sentence: str) -> str:
+    plain, marked = strip_marks(sentence), list[int]()
+    for match in _MARKS.finditer(sentence):
+        marked.append(match.start() - sum(len(each[0]) for each in _MARKS.finditer(sentence, 0, match.start())))
+    ends = {_mark_position(plain, value): value for value in find_values(plain)}
+    if not all(end in ends for end in marked):
+        return ""  # a claim
+    for end in reversed(marked):
+        plain = plain[: ends[end].start] + plain[end:]
+    return plain
+
+
+def mark_unsupported(text: str, known: Sequence[Evidence]) -> tuple[str, int]:
+    """The text with a mark after the first mention of each value and after each claim that no evidence supports, and
+    how many these are."""
+    plain = strip_marks(text)
+    ends = {_mark_position(plain, value) for value in _unsupported_values(plain, known)}
+    spoken = [each for each in segments(plain) if each.kind in ("prose", "item")]
+    shares = [max(each.share_known(one.text) for each in known) for one in spoken]
+    if shares and median(shares) >= _SAME_LANGUAGE:
+        for each in spoken:
+            is_marked = any(each.start <= end <= each.end for end in ends)
+            if not is_marked and not each.text.endswith("…") and _is_invented(_without_label(each.text), known):
+                ends.add(_before_stop(plain, each.start, each.end))
+    for end in sorted(ends, reverse=True):
+        is_line_start = end and plain[end - 1] == "\n"
+        plain = plain[:end] + (MARK.strip() + "\n" if is_line_start else MARK) + plain[end:]
+    return plain, len(ends)
+
+
+def _unsupported_values(plain: str, known: Sequence[Evidence]) -> list[Value]:
+    """Each once. A quotation or a path stands for the values inside it."""
+    found: dict[tuple[str, str], Value] = {}
+    for value in find_values(plain):
+        is_cut = "…" in plain[max(0, value.start - 1) : value.start] + plain[value.end - 1 : value.end + 1]
+        is_new = value.is_significant and not is_cut and value.key not in found
+        if is_new and not any(evidence.supports(value) for evidence in known):
+            found[value.key] = value
+    outer = [value for value in found.values() if value.kind in _OUTER]
+    return [
+        value
+        for value in found.values()
+        if not any(value is not one and one.start <= value.start and value.end <= one.end for one in outer)
+    ]
+
+
+def _without_label(line: str) -> str:
+    label, _, rest = line.partition(": ")
+    return rest if rest and label.isalpha() else line
+
+
+def _is_invented(claim: str, known: Sequence[Evidence]) -> bool:
+    if not any(evidence.supports_claim(claim) for evidence in known):
+        return True
+    return any(evidence.denies(claim) for evidence in known) and not any(
+        evidence.states_claim(claim) for evidence in known
+    )
+
+
+def _before_stop(text: str, start: int, end: int) -> int:
+    return end - 1 if end - 1 > start and text[end - 1] in ".!。！" else end
+
+
+def _mark_position(text: str, value: Value) -> int:
+    """The first position after a value that is in no word, path or code span."""
+    rest = _REST_OF_WORD.match(text, value.end)
+    end = rest.end() if rest else value.end
+    line_start = text.rfind("\n", 0, value.start) + 1
+    if text.count("`", line_start, end) % 2:
+        closing = text.find("`", end)
+        end = closing + 1 if closing >= 0 else end
+    return end

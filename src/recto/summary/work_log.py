@@ -4,7 +4,6 @@ The latest task in the user's words, earlier ones short, files read and changed,
 value: how it is shown in little room, and how it is read back. `agent_steps` reads it off messages.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -23,7 +22,6 @@ _MATTERS = (_STATE, _LEFT, _LOOKED, _RAN, _FAILED)
 _MAX_TASK_SHARE, _MAX_CHANGED_SHARE = 0.35, 0.7
 # Characters of a command and its outcome, fewer where not all fit. The beginning of an error is worth so many tokens.
 _WIDTHS, _WHOLE, _MIN_FAILED, _MIN_CUT = ((100, 200), (70, 110), (48, 64)), (300, 200), 120, 15
-_GROUP = re.compile(r"([^{}]*[/\\])\{([^{}]+)\}")
 _MORE = " (+"
 
 
@@ -155,8 +153,9 @@ def list_files(files: Sequence[str], limit: int, count: CountTokens, label: str)
 def parse_files(text: str) -> tuple[str, ...]:
     files: list[str] = []
     for part in text.partition(_MORE)[0].split(_COMMA):
-        group = _GROUP.fullmatch(part)
-        files += [group[1] + name for name in group[2].split(",")] if group else [part]
+        folder, brace, names = part.partition("{")
+        is_group = brace and names.endswith("}") and folder.endswith(("/", "\\"))
+        files += [folder + name for name in names[:-1].split(",")] if is_group else [part]
     return tuple(filter(None, files))
 
 
