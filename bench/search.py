@@ -31,7 +31,7 @@ from recto.base.locations import SEARCH_FILE, STORE_FILE
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.events import Sent
-from recto.search.index_item import IndexItem
+from recto.search.keyword_index import IndexItem
 from recto.store.store import Store
 
 P = ParamSpec("P")

@@ -11,8 +11,7 @@ import pytest
 from recto.errors import StoreError
 from recto.search.finder import Finder, Query
 from recto.search.index_file import MAX_SEGMENTS
-from recto.search.index_item import GAP, IndexItem
-from recto.search.keyword_index import Filter, KeywordIndex, Passage
+from recto.search.keyword_index import GAP, Filter, IndexItem, KeywordIndex, Passage
 
 
 def all_passages(index: KeywordIndex, partition: str | None = None) -> list[Passage]:

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from recto.search.finder import Finder, Query
-from recto.search.index_item import IndexItem
-from recto.search.keyword_index import KeywordIndex
-from recto.search.second_look import SecondLook
+from recto.search.keyword_index import IndexItem, KeywordIndex
+from recto.search.ranking import SecondLook
 from recto.search.terms import folded_text
 
 

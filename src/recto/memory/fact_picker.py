@@ -6,7 +6,6 @@ With it come the tools by which a model remembers, looks up and forgets facts.
 import asyncio
 import hashlib
 import logging
-import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from msgspec.structs import replace
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.memory.fact_memory import FactMemory, LearnedFact, RelevantFact, is_told_by, missing_note
+from recto.sentences.words import phrases
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick, SourceId
@@ -41,14 +41,6 @@ LONGEST_QUESTION = 2000
 DOCUMENTS = "documents"
 # Characters of a fact in the reason of its pick.
 SHOWN = 60
-# The tools cost their tokens with every request, so they come with the first message that speaks of remembering.
-ASKS = re.compile(
-    r"\b(?:remember|remind me|memori[sz]e|keep in mind|make a note|note that|for the future|from now on|forget"
-    r"|know about me|merk|merke|merken|erinner\w*|behalte|vergiss|vergessen|künftig|ab jetzt|recuerd\w+|acu[eé]rdate"
-    r"|olvid\w+|a partir de ahora|souviens|retiens|oubli\w+|désormais|ricord\w+|dimentic\w+|lembr\w+|esque[cç]\w+"
-    r"|onthoud|vergeet|zapamiętaj|zapomnij|запомни\w*|забудь\w*)\b|记住|記住|忘记|忘記|覚えて|忘れて|기억해|잊어|تذكر|انس",
-    re.IGNORECASE,
-)
 
 
 class FactPicker(Picker):
@@ -161,8 +153,8 @@ class FactPicker(Picker):
 
     @property
     def asks(self) -> bool:
-        """Whether the message speaks of remembering."""
-        return bool(self._turn.asked and ASKS.search(self._turn.asked.text))
+        """Whether the message speaks of remembering: the tools cost their tokens with every request."""
+        return bool(self._turn.asked and phrases("remembering").search(self._turn.asked.text))
 
 
 def _configured(runnable: LocalTool, config: ServerConfig | None) -> LocalTool:

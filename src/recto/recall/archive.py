@@ -16,8 +16,7 @@ from recto.errors import RectoError
 from recto.recall.indexed_message import BATCH, IndexPace, IndexStatus, index_items, is_settled, searchable_text
 from recto.search.finder import Hit, HitChoice, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
-from recto.search.index_item import IndexItem
-from recto.search.keyword_index import Filter, Passage
+from recto.search.keyword_index import Filter, IndexItem, Passage
 from recto.store.database import Change
 from recto.store.rows import NumberedMessage
 from recto.store.store import Store

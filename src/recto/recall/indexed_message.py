@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from recto.chat.blocks import File, Text, ToolCall, ToolResult
 from recto.chat.message import Message
-from recto.search.index_item import IndexItem
+from recto.search.keyword_index import IndexItem
 from recto.sources.tools import RECALL
 from recto.store.rows import NumberedMessage
 

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.query import ParsedQuery, Query, QueryAhead, find_speaker, parse_query
-from recto.search.ranking import RADIUS, SPEAKER_FACTOR, SPEAKER_SIMILARITY, Posting, fuse, max_score, rank
-from recto.search.second_look import SecondLook
+from recto.search.ranking import RADIUS, SPEAKER_FACTOR, SPEAKER_SIMILARITY, Posting, SecondLook, fuse, max_score, rank
 from recto.search.vector_index import Nearest, VectorIndex
 
 if TYPE_CHECKING:

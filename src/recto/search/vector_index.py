@@ -21,8 +21,7 @@ from recto.base.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
 from recto.search.embedder import LOCAL, MINILM, MULTILINGUAL, Embedder, EmbedderPause, familiarity
 from recto.search.index_file import IndexFile
-from recto.search.index_item import embedded_text
-from recto.search.keyword_index import KeywordIndex, Passage, keep_recent
+from recto.search.keyword_index import KeywordIndex, Passage, embedded_text, keep_recent
 from recto.search.ranking import MULTILINGUAL_STRETCH
 
 if TYPE_CHECKING:
