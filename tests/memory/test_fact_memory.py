@@ -201,6 +201,5 @@ def test_uses_are_counted(memory: FactMemory, store: Store) -> None:
 
 def test_a_statement_of_a_document_is_known_as_such() -> None:
     note = "The boat was built in 1934. She was renamed in 1951."
-    assert is_told_by("The boat was built in 1934", [note], ["When was she built?"])
-    assert not is_told_by("The boat was built in 1934", [note], ["Remember: the boat was built in 1934."])
-    assert not is_told_by("My aunt is called Mary", [note], [])
+    assert is_told_by("The boat was built in 1934", [note])
+    assert not is_told_by("My aunt is called Mary", [note])

@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,7 @@ class FactLearner:
         settings = planned.context.settings
         if not _may_learn(settings, can_ask):
             return
-        found = [(each, at, model) for each, at, model in self._proposed.pop(session.conversation, ())]
-        said = message.text
+        found, said = list(self._proposed.pop(session.conversation, ())), message.text
         if settings.learn_by_model and _can_propose(planned.context):
             texts = [each.text for each in own_statements(said) if each.is_asked and not each.leans]
             if is_worth_asking(said):
@@ -97,9 +97,11 @@ class FactLearner:
             if asks:
                 if not await asyncio.to_thread(self._is_news, fact.text):
                     continue
-                proposed = FactProposed(fact.text)
+                proposed, is_accepted = FactProposed(fact.text), False
                 await emit(proposed)
-                if not await _accepted(proposed):
+                with suppress(Unanswered):
+                    is_accepted = await proposed.answered()
+                if not is_accepted:
                     continue
             try:
                 learned = await asyncio.to_thread(
@@ -134,8 +136,8 @@ class FactLearner:
             return
         if facts is None:
             facts = [ProposedFact(each.text) for each in own_statements(message.text) if each.tells and not each.leans]
-        own, model = set(_own([fact.text for fact in facts], planned)), planned.context.model.name
-        found = [(fact, message.id, model) for fact in facts if fact.text in own]
+        own = set(_own([fact.text for fact in facts], planned))
+        found = [(fact, message.id, planned.context.model.name) for fact in facts if fact.text in own]
         if planned.context.settings.learn_facts == ASK:
             self._proposed.setdefault(session.conversation, []).extend(found)
             return
@@ -183,14 +185,7 @@ def _own(texts: Iterable[str], planned: PlannedRequest) -> list[str]:
     instructed = planned.preamble.instructed
     sources = [each.text for each in (*instructed.rules, *instructed.references, *instructed.memory)]
     sources += [item.text for item, _ in planned.current.inserts]
-    return [text for text in texts if not is_told_by(text, sources, [])]
-
-
-async def _accepted(proposed: FactProposed) -> bool:
-    try:
-        return await proposed.answered()
-    except Unanswered:
-        return False
+    return [text for text in texts if not is_told_by(text, sources)]
 
 
 # -- what a model proposes

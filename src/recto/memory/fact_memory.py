@@ -286,7 +286,7 @@ class FactMemory:
         return list(told.values()), note
 
     def missing(self, fact: MemoryFact) -> str:
-        """Of a fact about a note, what is no longer there: its vault, or the note itself."""
+        """Of a fact about a note, what is missing of the note."""
         return missing_note(fact.note) if fact.note else ""
 
     # -- the index
@@ -426,19 +426,14 @@ def _holds_one_of(question: str, text: str) -> bool:
 
 
 def missing_note(note: NoteReference) -> str:
-    """What is no longer there of a note; empty where it is."""
+    """What is missing of a note: its vault, or the note itself; empty if nothing is."""
     if not os.path.isdir(note.vault):
         return f"the vault {note.vault} is not there"
     return "" if os.path.isfile(os.path.join(note.vault, note.path)) else "the note is not there"
 
 
-def is_told_by(text: str, sources: Iterable[str], own_words: Sequence[str]) -> bool:
-    """Whether a statement comes from a document, a rule or another memory, and not from the user's own words."""
+def is_told_by(text: str, sources: Iterable[str]) -> bool:
+    """Whether a statement comes from a document, a rule or another memory."""
     stems = fact_stems(text)
-    if not stems:
-        return False
-    own = max((len(stems & fact_stems(words)) for words in own_words), default=0)
-    if own >= TOLD * len(stems):
-        return False
     sentences = (sentence for source in sources for sentence in split_sentences(source))
-    return any(len(stems & fact_stems(sentence)) >= TOLD * len(stems) for sentence in sentences)
+    return bool(stems) and any(len(stems & fact_stems(sentence)) >= TOLD * len(stems) for sentence in sentences)

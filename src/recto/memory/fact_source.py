@@ -9,6 +9,7 @@ nothing. Who does something is not compared: "My sister is vegan" holds all the 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -19,7 +20,7 @@ from recto.memory.statements import is_negated, without_request, without_user
 from recto.search.passages import split_sentences
 from recto.search.terms import STOP_WORDS, UNSPACED_RUN, normalize_text
 from recto.sentences.segments import is_question, readable
-from recto.sentences.words import word_class
+from recto.sentences.words import tables
 from recto.sources.tools import FORGET_FACT, RECALL, RECALL_FACTS, REMEMBER
 from recto.sources.vault_tools import READ_DOCUMENT
 from recto.store.fact import SaidBy
@@ -295,7 +296,13 @@ def _statement(text: str) -> _Statement:
 
 
 def _is_content(word: str) -> bool:
-    return len(word) > 1 and word not in STOP_WORDS and not word_class("little").is_in(frozenset((word,)), "")
+    return len(word) > 1 and word not in STOP_WORDS and word not in _little()
+
+
+@cache
+def _little() -> frozenset[str]:
+    """Articles, prepositions and auxiliaries of more languages than a search leaves out."""
+    return frozenset(word for words in tables()["little"].values() for word in words)
 
 
 def _readings(figure: str) -> frozenset[str]:

@@ -60,20 +60,21 @@ def familiarity(embedder: Embedder, text: str) -> float:
 class EmbedderPause:
     """After a failure an embedder is not called for a minute, and searches say why."""
 
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder, self._until, self._problem = embedder, 0.0, ""
+    def __init__(self) -> None:
+        self._until, self._problem = 0.0, ""
 
     @property
     def problem(self) -> str:
         """The last failure; empty once the embedder may be called again."""
         return self._problem if time.monotonic() < self._until else ""
 
-    def begin(self, why: Exception) -> str:
+    def begin(self, name: str, why: Exception) -> str:
+        """`name` is that of the embedder."""
         if isinstance(why, RectoError):
             problem = why.message
         else:
-            log.error("%s failed", self._embedder.name, exc_info=why)
-            problem = f"{self._embedder.name} failed ({type(why).__name__}: {why})"
+            log.error("%s failed", name, exc_info=why)
+            problem = f"{name} failed ({type(why).__name__}: {why})"
         self._until, self._problem = time.monotonic() + RETRY_AFTER_S, problem.rstrip(".")
         return self._problem
 

@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,18 +52,18 @@ class HybridIndex:
     def open(self) -> None:
         """Opens the embedder once. Without one only words are searched, and `problem` says why."""
         with self._opening:
-            if not self._is_open:
-                self._is_open = True
-                self._open()
+            if self._is_open:
+                return
+            self._is_open = True
+            try:
+                embedder = self._embedder()
+            except RectoError as why:
+                self.problem = f"{why.message.rstrip('.')}: words alone are searched"
+                return
+            if embedder is not None:
+                self._use(embedder)
 
-    def _open(self) -> None:
-        try:
-            embedder = self._embedder()
-        except RectoError as why:
-            self.problem = f"{why.message.rstrip('.')}: words alone are searched"
-            return
-        if embedder is None:
-            return
+    def _use(self, embedder: Embedder) -> None:
         parts = embedder.parts if isinstance(embedder, LocalEmbedder) else (embedder,)
         self._multilingual = next((each for each in parts if each.name == MULTILINGUAL), None)
         if self._multilingual and self.keywords.keeps_texts:
@@ -156,16 +156,13 @@ class Lexicon:
         self._missing.sort(key=lambda word: word not in first)
         until = time.monotonic() + within_s
         while self._missing and time.monotonic() < until:
-            self._make_batch()
+            batch, self._missing = self._missing[:BATCH], self._missing[BATCH:]
+            with ThreadPoolExecutor(THREADS) as pool:
+                rows = list(pool.map(lambda word: self._embedder.embed([word])[0], batch))
+            made = {word: row.astype("float16").tobytes() for word, row in zip(batch, rows, strict=True)}
+            self._store.put({text_hash(word): row for word, row in made.items()})
+            self._vectors |= made
         return self._nearest(words) if words and self._vectors else {}
-
-    def _make_batch(self) -> None:
-        batch, self._missing = self._missing[:BATCH], self._missing[BATCH:]
-        with ThreadPoolExecutor(THREADS) as pool:
-            rows = list(pool.map(lambda word: self._embedder.embed([word])[0], batch))
-        made = {word: row.astype("float16").tobytes() for word, row in zip(batch, rows, strict=True)}
-        self._store.put({text_hash(word): row for word, row in made.items()})
-        self._vectors |= made
 
     def _read(self) -> None:
         """The words of the index, with the vectors that were made before."""
@@ -202,5 +199,5 @@ def _common(near: "Vectors", *, own: bool = False) -> "Vectors":
     return total
 
 
-def _words(texts: Iterable[str]) -> Collection[str]:
+def _words(texts: Iterable[str]) -> list[str]:
     return [word for text in texts for word in _WORD.findall(folded_text(text)) if word not in STOP_WORDS]

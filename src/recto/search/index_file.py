@@ -109,6 +109,15 @@ class IndexFile(DisposableFile):
         finally:
             self._local.is_running = False
 
+    def reading(self, work: Callable[[], T]) -> T:
+        """The result of work that reads this file and does nothing else: if it fails, the file is damaged."""
+
+        def interpreted() -> T:
+            with self.in_use(), self.interpreting():
+                return work()
+
+        return self.run(interpreted)
+
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows; none of a file that was damaged."""
 

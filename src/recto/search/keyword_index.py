@@ -20,7 +20,7 @@ from recto.base.ids import new_id
 from recto.search.dates import is_of_years, joint_label, kind_label, passage_labels, time_range_labels
 from recto.search.index_file import SUM_BITS, IndexFile
 from recto.search.passages import asks_only, split_passages
-from recto.search.terms import folded_text, folded_words, index_terms, topical, words
+from recto.search.terms import folded_text, folded_words, index_terms, topical
 
 # A passage number holds its partition, its channel, and a count: neighbours in a channel have adjacent numbers.
 PARTITION_BITS, CHANNEL_BITS = 33, 32
@@ -131,10 +131,9 @@ class KeywordIndex:
     ) -> None:
         """Removes items, adds others to their partitions, in order, and sets the marks, in one transaction. Does
         nothing if another process has changed a mark that is `expected` to have a certain value."""
+        keeps = self.keeps_texts
         # before the transaction: no other process waits for it
-        cut = {
-            key: [cut_item(item, keeps_text=self.keeps_texts) for item in items] for key, items in partitions.items()
-        }
+        cut = {key: [cut_item(item, keeps_text=keeps) for item in items] for key, items in partitions.items()}
 
         def write(db: sqlite3.Connection) -> None:
             if all(_read_mark(db, name) == value for name, value in (expected or {}).items()):
@@ -179,12 +178,7 @@ class KeywordIndex:
     def parsed_mark(self, name: str, parse: Callable[[str], T], default: T) -> T:
         """What the owner has stored as a text of another type; the default in a new index."""
 
-        def read() -> T:
-            value = self.mark(name)
-            with self.file.interpreting():
-                return parse(value) if value else default
-
-        return self.file.run(read)
+        return self.file.reading(lambda: parse(value) if (value := self.mark(name)) else default)
 
     # -- looking up
 
@@ -221,7 +215,10 @@ class KeywordIndex:
         query = f"SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid {order} LIMIT ?"
         # as one text: reading thousands of rows takes three times as long
         columns = ", ".join([f"(SELECT json_group_array(rowid) FROM ({query}))"] * len(searches))
-        values = [value for terms in searches for value in (_match(terms, labels), max(low, after + 1), high, limit)]
+        values = list[str | int]()
+        for terms in searches:
+            expression = " AND ".join([*map(_any_of, terms), *([labels] if labels else [])])
+            values += (expression, max(low, after + 1), high, limit)
         found = self.file.read(f"SELECT {columns}", values)[0] if searches else ()
         return [sorted(_NUMBERS.decode(each), reverse=True) for each in found]
 
@@ -233,7 +230,7 @@ class KeywordIndex:
         years = [joint_label(kind, label) for label in times if is_of_years(label)]
         days = [label for label in times if not is_of_years(label)]
         parts = [_any_of(years)] if years else []
-        return _either([*parts, f"({_quote(kind)} AND {_any_of(days)})"] if days else parts)
+        return f"({' OR '.join([*parts, f'({_quote(kind)} AND {_any_of(days)})'] if days else parts)})"
 
     def count_from(self, number: int, partition: int | None) -> float:
         """About how many passages have at least this number."""
@@ -267,10 +264,10 @@ class KeywordIndex:
 
     def texts(self, numbers: Iterable[int]) -> dict[int, str]:
         """The texts of passages as `folded_text` gives them, if they are kept."""
-        query = "SELECT n, text FROM texts WHERE n IN (SELECT value FROM json_each(?))"
-        return {
-            number: zlib.decompress(packed).decode() for number, packed in self.file.read(query, (_listed(numbers),))
-        }
+        rows = self.file.read(
+            "SELECT n, text FROM texts WHERE n IN (SELECT value FROM json_each(?))", [_listed(numbers)]
+        )
+        return {number: zlib.decompress(packed).decode() for number, packed in rows}
 
     def every_text(self) -> Iterator[str]:
         """The texts of all passages, if they are kept."""
@@ -344,16 +341,8 @@ def _added(partition: int | None, queue_end: int) -> tuple[str, tuple[int, ...]]
     return f"FROM passages WHERE n BETWEEN ? AND ?{since}", (*_bounds(partition), *([queue_end] if queue_end else []))
 
 
-def _match(terms: Sequence[Sequence[str]], labels: str) -> str:
-    return " AND ".join([*map(_any_of, terms), *([labels] if labels else [])])
-
-
 def _any_of(forms: Sequence[str]) -> str:
-    return _either([_quote(form) for form in forms])
-
-
-def _either(expressions: Sequence[str]) -> str:
-    return f"({' OR '.join(expressions)})"
+    return f"({' OR '.join(map(_quote, forms))})"
 
 
 def _quote(term: str) -> str:
@@ -386,9 +375,8 @@ def embedded_text(text: str, speaker: str) -> str:
 
 def text_hash(text: str, speaker: str = "") -> bytes:
     """The key of a vector: the hash of the text that is embedded."""
-    return hashlib.blake2b(
-        embedded_text(text, speaker).encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES
-    ).digest()
+    embedded = embedded_text(text, speaker).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(embedded, digest_size=HASH_BYTES).digest()
 
 
 def cut_item(item: IndexItem, *, keeps_text: bool) -> CutItem:
@@ -397,13 +385,10 @@ def cut_item(item: IndexItem, *, keeps_text: bool) -> CutItem:
 
 
 def _cut_passage(item: IndexItem, start: int, end: int, *, keeps_text: bool) -> CutPassage:
-    text, packed = item.text[start:end], None
-    if keeps_text:
-        folded = folded_text(text)
-        found, packed = folded_words(folded), zlib.compress(folded.encode("utf-8", "replace"), TEXT_COMPRESSION)
-    else:
-        found = words(text)
-    once = set(found)  # the index does not tell how often
+    text = item.text[start:end]
+    folded = folded_text(text)
+    packed = zlib.compress(folded.encode("utf-8", "replace"), TEXT_COMPRESSION) if keeps_text else None
+    once = set(folded_words(folded))  # the index does not tell how often
     count = len(topical(once))
     where = (item.number, start, end, item.position, item.branch)
     row = (*where, item.kind, item.speaker, item.time, count, asks_only(text), text_hash(text, item.speaker))
