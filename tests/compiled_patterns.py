@@ -71,7 +71,7 @@ MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
     "recto.sentences.words.__init__": ("search", lambda: [word_class(name)._inside for name in tables()]),
     "recto.sentences.words.phrases": (
         "search",
-        lambda: [phrases(name) for name in ("people", "changes", "denials", "the_user", "remembering")],
+        lambda: [phrases(name) for name in ("people", "changes", "denials", "the_user", "remembering", "leaning")],
     ),
     "recto.memory.statements._requests": ("match", lambda: [*_requests()]),
     "recto.vault.question._unspaced_asking": ("finditer", lambda: [_unspaced_asking()]),

@@ -42,7 +42,6 @@ LONGEST_BESIDE = 300
 MEMORY_TOOLS = (RECALL, REMEMBER, RECALL_FACTS, FORGET_FACT)
 _TOKEN = re.compile(r"\d+(?:[.,'’]\d+)*|[^\W\d_]+")
 _CLAUSE_END = re.compile(r"[,;](?=\s)|\s[–—-]\s|[，；、]")
-_PATH = re.compile(r"path: (.+)")
 _HEADING = re.compile(r"\s*#{1,6}\s")
 _CHINESE_FIGURES = "零二两三四五六七八九十百千万"
 
@@ -92,8 +91,8 @@ def conversation_sources(messages: Sequence[Message]) -> ConversationSources:
                 found.documents.append(FactSource(block.text, "document", name, message.id, "", block.name))
             elif isinstance(block, ToolResult) and not block.is_error and block.name not in MEMORY_TOOLS:
                 text, called = readable(block.text), asked.get(block.call_id, "")
-                path = _PATH.match(text) if block.name == READ_DOCUMENT else None
-                name = f"note {path[1]}" if path else f"tool {block.name}"
+                path = text.partition("\n")[0].removeprefix("path: ") if text.startswith("path: ") else ""
+                name = f"note {path}" if path and block.name == READ_DOCUMENT else f"tool {block.name}"
                 found.documents.append(FactSource(text, "document", name, message.id, "", called, called))
     return found
 

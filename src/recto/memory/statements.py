@@ -85,7 +85,7 @@ def is_about_others(text: str, names: Collection[str]) -> bool:
     capital at the beginning of a sentence may have made a name longer than it is."""
     if not names:
         return False
-    asked, told = ([frozenset(re.split("[ -]", name)) for name in some] for some in (names, full_names(text)))
+    asked, told = ([frozenset(_parts(name)) for name in some] for some in (names, full_names(text)))
     pairs = [(one, other) for one in asked for other in told]
     may_be_meant = any(one <= other or other <= one for one, other in pairs)
     return not may_be_meant and any(one & other for one, other in pairs)
@@ -94,7 +94,11 @@ def is_about_others(text: str, names: Collection[str]) -> bool:
 def full_names(text: str) -> set[str]:
     """Scripts without capitals have none."""
     found = _FULL_NAME.findall(text)
-    return {name for name in found if all(word[0].isupper() for word in re.split("[ -]", name))}
+    return {name for name in found if all(part[0].isupper() for part in _parts(name))}
+
+
+def _parts(name: str) -> list[str]:
+    return name.replace("-", " ").split(" ")
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from recto.errors import BrokenPlugin, Invalid, NoVectors, RectoError
 from recto.plugins import find_plugin, is_plugin
-from recto.search.ranking import MULTILINGUAL_STRETCH
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +30,8 @@ MINILM = "minilm"
 MULTILINGUAL = "multilingual"
 # The pause after a failure.
 RETRY_AFTER_S = 60.0
+# Brings the cosines of the multilingual encoder to the scale of MiniLM, for which weights and thresholds are set.
+MULTILINGUAL_STRETCH = 1.3
 
 
 class Embedder(Protocol):

@@ -36,8 +36,6 @@ scores find less: they do not tell a clear match from a faint one."""
 ENOUGH_COVERED = 0.5
 """Words count in full where one passage holds this share of the query: of questions in the language of the notes half
 are above 0.6 to 0.8, of those in another language below 0.2."""
-MULTILINGUAL_STRETCH = 1.3
-"""Brings the cosines of the multilingual encoder to the scale of MiniLM, for which weights and thresholds are set."""
 SIMILARITY_WEIGHTS = (1.0, 0.3, 0.09)
 """How much a neighbour's similarity counts, by its distance."""
 

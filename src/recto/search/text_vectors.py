@@ -146,9 +146,9 @@ class TextVectors:
             if self._table.width != questions.shape[1]:
                 self._start_over(embedder)
             cosines = self._table.compare(questions)
-            found, beside = (self._table.select(cosines, each.hashes) for each in (texts, others))
-        rejected = sum(sha in self._failed for sha in texts.hashes) if found.missing and self._failed else 0
-        return Similarities(found.cosines, beside.cosines, found.missing - rejected)
+            (found, missing), (beside, _) = (self._table.select(cosines, each.hashes) for each in (texts, others))
+        rejected = sum(sha in self._failed for sha in texts.hashes) if missing and self._failed else 0
+        return Similarities(found, beside, missing - rejected)
 
     # -- making vectors
 

@@ -20,10 +20,17 @@ from msgspec.structs import replace
 from recto.base.background import in_background
 from recto.base.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
-from recto.search.embedder import LOCAL, MINILM, MULTILINGUAL, Embedder, EmbedderPause, familiarity
+from recto.search.embedder import (
+    LOCAL,
+    MINILM,
+    MULTILINGUAL,
+    MULTILINGUAL_STRETCH,
+    Embedder,
+    EmbedderPause,
+    familiarity,
+)
 from recto.search.index_file import IndexFile
 from recto.search.keyword_index import KeywordIndex, Passage, embedded_text, keep_recent
-from recto.search.ranking import MULTILINGUAL_STRETCH
 
 if TYPE_CHECKING:
     from recto.search.vector_table import Row, Rows, VectorMatrix
