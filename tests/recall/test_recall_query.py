@@ -4,7 +4,7 @@ import pytest
 
 from recto.chat.blocks import Text, ToolResult
 from recto.chat.message import Message
-from recto.recall.message_search import SELF_CONTAINED, RecallQuery, recall_query, written_by_people
+from recto.recall.message_search import SELF_CONTAINED, recall_query, written_by_people
 
 HISTORY = (
     Message("a", "user", (Text("The parser reads the tokens of the grammar."),)),
@@ -32,7 +32,9 @@ GOES_ON = "Now change the tests of the parser, the grammar too."
     ],
 )
 def test_what_a_message_asks_or_the_window_does_not_hold_is_looked_up(text: str, asks: bool) -> None:
-    assert recall_query(said(text), HISTORY) == RecallQuery(text, asks)
+    want = recall_query(said(text), HISTORY)
+    assert want is not None
+    assert (want.text.split(), want.asks) == (text.split(), asks)
 
 
 @pytest.mark.parametrize("text", [GOES_ON, LONG, "Thanks!", "ok", ""])
