@@ -27,10 +27,9 @@ from bench.replay import recorded, summaries
 from bench.table import Times, judged, ms, show
 from bench.wire import tokens
 from recto.api.blocking import Desk, open_desk
-from recto.memory.fact_proposals import supported_facts
-from recto.memory.learning import learnable
-from recto.search.embedder import LOCAL
-from recto.search.embedders import open_embedder
+from recto.memory.fact_learning import supported_facts
+from recto.memory.statements import learnable
+from recto.search.embedder import LOCAL, open_embedder
 from recto.search.passages import split_sentences
 from recto.store.fact import MemoryFact
 

@@ -20,8 +20,7 @@ from bench.figure import Figure, cost, share
 from bench.pick_data import SORTS, Message, filled, groups, messages
 from bench.table import Times, judged, ms, show
 from bench.wire import tokens
-from recto.search.embedder import Embedder
-from recto.search.embedders import open_embedder
+from recto.search.embedder import Embedder, open_embedder
 from recto.search.passages import key_sentences
 from recto.search.text_vectors import TextVectors
 from recto.sources.candidates import CandidateCache, ChunkScores

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.pick_data import Message, filled, messages
-from recto.search.embedders import open_embedder
+from recto.search.embedder import open_embedder
 from recto.search.passages import key_sentences
 from recto.search.text_vectors import TextVectors
 from recto.sources.candidates import CandidateCache, Candidates, RelevanceWeights, word_overlap

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from recto.search.index_item import IndexItem
-from recto.search.keyword_index import Filter
+from recto.search.keyword_index import Filter, IndexItem
 
 P = ParamSpec("P")
 T = TypeVar("T")

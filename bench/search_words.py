@@ -18,8 +18,7 @@ from bench.turn import apart
 from recto.base.locations import SEARCH_FILE
 from recto.recall.indexed_message import TALK, TOOLS
 from recto.search.finder import Finder, Query
-from recto.search.index_item import IndexItem
-from recto.search.keyword_index import NO_FILTER, Filter, KeywordIndex
+from recto.search.keyword_index import NO_FILTER, Filter, IndexItem, KeywordIndex
 from recto.search.terms import STOP_WORDS
 
 P = ParamSpec("P")

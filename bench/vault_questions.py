@@ -19,8 +19,7 @@ from bench.figure import Figure, share
 from bench.table import show
 from bench.turn import apart
 from recto.base.locations import CATALOG_FILE, SEARCH_FILE
-from recto.search.embedder import LOCAL, NONE, Embedder
-from recto.search.embedders import open_embedder
+from recto.search.embedder import LOCAL, NONE, Embedder, open_embedder
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
 

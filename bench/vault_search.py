@@ -20,8 +20,7 @@ from bench.notes import Notes, write_notes
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
 from recto.base.locations import CATALOG_FILE, SEARCH_FILE
-from recto.search.embedder import LOCAL, Embedder
-from recto.search.embedders import open_embedder
+from recto.search.embedder import LOCAL, Embedder, open_embedder
 from recto.search.terms import STOP_WORDS
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch

@@ -19,8 +19,8 @@ from msgspec import Struct
 import recto
 from recto.api.suggestions import letters_in_order
 from recto.base.text import LazyPattern
-from recto.memory.learning import _requests
-from recto.sentences.words import tables, word_class
+from recto.memory.statements import _requests
+from recto.sentences.words import phrases, tables, word_class
 from recto.vault.gitignore import _combine, _parse_pattern
 from recto.vault.question import _unspaced_asking
 from recto.window.request import _openings
@@ -69,7 +69,11 @@ MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
         lambda: [re.compile(r"^#[ \t]*model[ \t]*=.*$", re.MULTILINE)],
     ),
     "recto.sentences.words.__init__": ("search", lambda: [word_class(name)._inside for name in tables()]),
-    "recto.memory.learning._requests": ("match", lambda: [*_requests()]),
+    "recto.sentences.words.phrases": (
+        "search",
+        lambda: [phrases(name) for name in ("people", "changes", "denials", "the_user", "remembering", "leaning")],
+    ),
+    "recto.memory.statements._requests": ("match", lambda: [*_requests()]),
     "recto.vault.question._unspaced_asking": ("finditer", lambda: [_unspaced_asking()]),
     "recto.sources.use_detection._as_written": ("search", lambda: [re.compile(r"a[\W_]+a[\W_]+b", re.IGNORECASE)]),
     "recto.store.backup._named": ("fullmatch", lambda: [re.compile(r"recto-\d{8}T\d{6}(?:-\d+)?\.db")]),

@@ -23,14 +23,21 @@ from recto.cli.show import fold_offsets, shortened, visible
 from recto.compaction.condensed import divide, question_in, telling_line
 from recto.errors import RectoError
 from recto.memory.fact_files import parse_fact_file
-from recto.memory.fact_proposals import is_worth_asking, supported_facts
-from recto.memory.learning import learnable
-from recto.memory.statements import full_names, guessed_kind, is_negated, may_contradict, numbers_in, says_same
+from recto.memory.fact_learning import is_worth_asking, supported_facts
+from recto.memory.statements import (
+    full_names,
+    guessed_kind,
+    is_negated,
+    learnable,
+    may_contradict,
+    numbers_in,
+    says_same,
+)
 from recto.providers.embedded import ReplyEnd
 from recto.providers.http import EventReader
 from recto.recall.indexed_message import speaker
 from recto.search.dates import find_dates
-from recto.search.index_item import IndexItem, cut_item
+from recto.search.keyword_index import IndexItem, cut_item
 from recto.search.passages import asks_only, key_sentences, shorten_message, split_sentences
 from recto.search.terms import normalize_text, query_terms, topic_words, words
 from recto.sentences.features import read_conversation

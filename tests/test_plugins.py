@@ -15,7 +15,7 @@ from tests.conftest import Open, Script
 import recto
 from recto import plugins
 from recto.errors import BrokenPlugin, NoVectors
-from recto.search.embedders import open_embedder
+from recto.search.embedder import open_embedder
 from recto.settings.strategy import STRATEGIES
 from recto.turn import session_sources
 

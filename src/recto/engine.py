@@ -30,7 +30,7 @@ from recto.memory.fact_picker import FactPicker
 from recto.providers.registry import embedding_address
 from recto.recall.archive import WAIT_FOR_USER, WAIT_IN_TURN, Archive
 from recto.recall.picker import RecallPicker, recall_ahead
-from recto.search.embedders import SharedEmbedder
+from recto.search.embedder import SharedEmbedder
 from recto.settings.settings import Settings
 from recto.settings.strategy import SUMMARIZE
 from recto.sources.chooser import Chooser

@@ -541,20 +541,6 @@ def test_a_slow_embedder_is_not_waited_for(boxed: Callable[..., Desk], server: S
     assert "did not answer within 1 s" in found.note
 
 
-def test_vectors_of_another_length_are_not_compared(boxed: Callable[..., Desk], server: Server) -> None:
-    at = boxed()
-    say(at, MAST, HULL)
-    at.index(vectors=True)
-    at.close()
-
-    def longer(texts: list[str]) -> Answer:
-        return says({"data": [{"embedding": [1.0, 2.0, 3.0, 4.0]} for _ in texts]})
-
-    server.rules = [longer] * 20
-    again = boxed()
-    assert MAST in texts(again.search("mast"))
-
-
 def test_meaning_finds_what_shares_no_word(desk: Open, script: Script) -> None:
     at = desk(script({"text": "Noted."}), search__embedder="minilm", search__timeout_s=60)
     say(at, "What shall we cook tonight?", "I suggest a risotto with mushrooms and white wine.")

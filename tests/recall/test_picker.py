@@ -228,7 +228,8 @@ def test_a_search_that_cannot_be_done_is_noted_and_the_chat_goes_on(
     for end in ("-wal", "-shm"):
         (at.home / f"search.db{end}").unlink(missing_ok=True)
     index.mkdir()
-    monkeypatch.setattr("recto.search.disposable_file._is_no_file", lambda path: False)  # which would make room
+    damage = "recto.search.disposable_file.DisposableFile._is_damage"  # which would make room
+    monkeypatch.setattr(damage, lambda self, why: False)
     events = list(talk.stream("How tall is the mast of the Albatross?"))
     assert any(isinstance(event, Sent) for event in events)
     assert any(isinstance(event, Noticed) and "nothing was recalled" in event.text for event in events)

@@ -16,29 +16,31 @@ def said(text: str) -> Message:
     return Message("c", "user", (Text(text),))
 
 
+LONG = "The keel of the ketch was laid in spring and nobody thought about ballast. " * 20
+GOES_ON = "Now change the tests of the parser, the grammar too."
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "asks"),
     [
-        "What did the sailmaker want for the mainsail?",
-        "Wie hieß der Segelmacher noch",
-        "帆の値段はいくらでしたか？",
+        ("What did the sailmaker want for the mainsail?", True),
+        ("Wie hieß der Segelmacher noch", True),
+        ("帆の値段はいくらでしたか？", True),
+        ("Add Maria's allergy to the list of the crew.", False),  # the window does not hold it
+        (f"Why? {'so be it. ' * 5}{LONG}", True),
+        (f"{LONG}Who laid it?", True),
     ],
 )
-def test_a_message_that_asks_is_looked_up(text: str) -> None:
+def test_what_a_message_asks_or_the_window_does_not_hold_is_looked_up(text: str, asks: bool) -> None:
     want = recall_query(said(text), HISTORY)
     assert want is not None
-    assert want.asks
-    assert want.text == text
+    assert (want.text.split(), want.asks) == (text.split(), asks)
 
 
-def test_a_message_that_speaks_of_what_the_window_does_not_hold_is_looked_up() -> None:
-    want = recall_query(said("Add Maria's allergy to the list of the crew."), HISTORY)
-    assert want is not None
-    assert not want.asks
-
-
-def test_a_message_that_goes_on_with_what_is_there_wants_nothing() -> None:
-    assert recall_query(said("Now change the tests of the parser, the grammar too."), HISTORY) is None
+@pytest.mark.parametrize("text", [GOES_ON, LONG, "Thanks!", "ok", ""])
+def test_what_goes_on_brings_its_own_context_or_is_chatter_wants_nothing(text: str) -> None:
+    assert len(LONG) > SELF_CONTAINED
+    assert recall_query(said(text), HISTORY) is None
 
 
 def test_words_that_a_tool_gave_out_are_there_too() -> None:
@@ -47,26 +49,13 @@ def test_words_that_a_tool_gave_out_are_there_too() -> None:
 
 
 def test_where_whatever_bears_on_it_is_wanted_nothing_is_spared() -> None:
-    assert recall_query(said("Now change the tests of the parser, the grammar too."), HISTORY, always=True) is not None
-
-
-def test_a_long_message_brings_its_own_context_unless_it_asks_at_an_end() -> None:
-    long = "The keel of the ketch was laid in spring and nobody thought about ballast. " * 20
-    assert len(long) > SELF_CONTAINED
-    assert recall_query(said(long), HISTORY) is None
-    assert recall_query(said("Why? " + "so be it. " * 5 + long), HISTORY) is not None
-    assert recall_query(said(long + "Who laid it?"), HISTORY) is not None
+    assert recall_query(said(GOES_ON), HISTORY, always=True) is not None
 
 
 def test_a_few_words_are_looked_up_with_what_was_said_before_them() -> None:
     want = recall_query(said("And then?"), HISTORY)
     assert want is not None
     assert want.text == "And then?\nThe parser reads the tokens of the grammar."
-
-
-@pytest.mark.parametrize("text", ["Thanks!", "ok", ""])
-def test_chatter_wants_nothing(text: str) -> None:
-    assert recall_query(said(text), HISTORY) is None
 
 
 def test_what_a_machine_printed_wants_nothing_be_it_short() -> None:

@@ -17,8 +17,7 @@ from recto.api.blocking import Desk, open_desk
 from recto.errors import Busy, RectoError, StoreError
 from recto.search import disposable_file
 from recto.search.finder import Finder
-from recto.search.index_item import IndexItem
-from recto.search.keyword_index import KeywordIndex, Passage
+from recto.search.keyword_index import IndexItem, KeywordIndex, Passage
 from recto.search.query import Query
 
 WORDS = [

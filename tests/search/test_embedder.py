@@ -13,8 +13,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from recto.errors import Invalid, NoVectors
-from recto.search.embedder import normalize_vectors
-from recto.search.embedders import open_embedder
+from recto.search.embedder import normalize_vectors, open_embedder
 from recto.search.embedding_endpoint import EmbeddingAddress, EmbeddingEndpoint
 from recto.search.onnx_embedder import MiniLM
 
@@ -83,7 +82,7 @@ def test_an_address_does_not_show_its_key() -> None:
 def test_opening_an_embedder_imports_nothing_heavy() -> None:
     code = (
         "import sys; from pathlib import Path; from recto.search.embedding_endpoint import EmbeddingAddress\n"
-        "from recto.search.embedders import open_embedder\n"
+        "from recto.search.embedder import open_embedder\n"
         "open_embedder('minilm', home=Path('/x')); open_embedder('a:b', home=Path('/x'), address=EmbeddingAddress('http://a'))\n"
         "print([name for name in ('numpy', 'onnxruntime', 'httpx2') if name in sys.modules])"
     )

@@ -14,8 +14,7 @@ from tests.conftest import examples
 from recto.search import partition as partition_module
 from recto.search import query as query_module
 from recto.search.finder import Finder, Query, SearchResult
-from recto.search.index_item import IndexItem
-from recto.search.keyword_index import Filter, KeywordIndex
+from recto.search.keyword_index import Filter, IndexItem, KeywordIndex
 from recto.search.vector_index import Nearest, VectorAnswer, VectorIndex
 
 Fill = Callable[..., Finder]

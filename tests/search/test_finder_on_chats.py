@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from recto.search.finder import Finder, Query
-from recto.search.index_item import IndexItem
-from recto.search.keyword_index import KeywordIndex
+from recto.search.keyword_index import IndexItem, KeywordIndex
 
 Said = tuple[str, str]
 

@@ -82,7 +82,7 @@ def test_a_connectionin_use_survives_a_close_and_is_not_kept(tmp_path: Path) -> 
 def test_a_file_that_cannot_be_opened_leaves_nothing_open(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     path = tmp_path / "taken" / "search.db"
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError, match=r"search\.db cannot be written"):
         IndexFile(path).read("SELECT 1")
     assert open_count(path) == 0
 

@@ -2,17 +2,16 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
-from recto.errors import StoreError
 from recto.search.finder import Finder, Query
 from recto.search.index_file import MAX_SEGMENTS
-from recto.search.index_item import GAP, IndexItem
-from recto.search.keyword_index import Filter, KeywordIndex, Passage
+from recto.search.keyword_index import GAP, Filter, IndexItem, KeywordIndex, Passage
 
 
 def all_passages(index: KeywordIndex, partition: str | None = None) -> list[Passage]:
@@ -24,33 +23,21 @@ def found(finder: Finder, text: str, partition: str = "a") -> list[int]:
     return [hit.passage.item for hit in finder.find(Query(text, partition)).hits if hit.word_score > 0]
 
 
-def test_items_added_later_by_the_same_thread_are_found(tmp_path: Path) -> None:
-    index = KeywordIndex(tmp_path / "search.db")
-    finder = Finder(index)
-    index.add({"a": [IndexItem(1, "The mast is tall.", 1)]})
-    assert found(finder, "mast") == [1]
-    index.add({"a": [IndexItem(2, "Lupins make me sneeze.", 2)]})
-    assert 2 in found(finder, "lupins")
-
-
-def test_items_added_to_one_channel_after_another_are_found(tmp_path: Path) -> None:
-    index = KeywordIndex(tmp_path / "search.db")
-    finder = Finder(index)
-    index.add({"a": [IndexItem(1, "The mast is tall.", 1), IndexItem(2, "a tool's output", 2, channel=1)]})
-    assert found(finder, "mast") == [1]
-    index.add({"a": [IndexItem(3, "Lupins make me sneeze.", 3)]})
-    assert 3 in found(finder, "lupins")
-
-
-def test_items_added_by_another_thread_are_found(tmp_path: Path) -> None:
-    index = KeywordIndex(tmp_path / "search.db")
-    finder = Finder(index)
-    index.add({"a": [IndexItem(1, "The mast is tall.", 1)]})
-    assert found(finder, "mast") == [1]
-    thread = Thread(target=index.add, args=({"a": [IndexItem(2, "Lupins make me sneeze.", 2)]},))
+def in_a_thread(work: Callable[[], None]) -> None:
+    thread = Thread(target=work)
     thread.start()
     thread.join()
-    assert 2 in found(finder, "lupins")
+
+
+@pytest.mark.parametrize("channel", [0, 1])
+@pytest.mark.parametrize("run", [lambda work: work(), in_a_thread])
+def test_items_added_later_are_found(tmp_path: Path, run: Callable[[Callable[[], None]], None], channel: int) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    finder = Finder(index)
+    index.add({"a": [IndexItem(1, "The mast is tall.", 1), IndexItem(2, "a tool's output", 2, channel=channel)]})
+    assert found(finder, "mast")[0] == 1
+    run(lambda: index.add({"a": [IndexItem(3, "Lupins make me sneeze.", 3)]}))
+    assert 3 in found(finder, "lupins")
 
 
 def test_many_additions_are_merged_and_nothing_else_changes(tmp_path: Path) -> None:
@@ -101,34 +88,13 @@ def test_passages_of_another_session_or_branch_are_not_neighbours(tmp_path: Path
     assert third - second == fourth - third == GAP
 
 
-def test_a_changed_mark_stops_the_transaction(tmp_path: Path) -> None:
+@pytest.mark.parametrize("expected", [{"done": ""}, {"done": "1", "growing": "[3]"}])
+def test_a_changed_mark_stops_the_transaction(tmp_path: Path, expected: dict[str, str]) -> None:
     index = KeywordIndex(tmp_path / "search.db")
-    index.add({"a": [IndexItem(1, "mast")]}, {"done": "1"}, expected={"done": ""})
-    index.add({"a": [IndexItem(1, "mast")]}, {"done": "1"}, expected={"done": ""})
+    index.add({"a": [IndexItem(1, "mast")]}, {"done": "1", "growing": "[]"}, expected={"done": ""})
+    index.add({"a": [IndexItem(2, "late")]}, {"done": "2"}, expected=expected)
     assert index.mark("done") == "1"
-    assert len(all_passages(index, "a")) == 1
-
-
-def test_filters_apply_to_words_and_times(tmp_path: Path) -> None:
-    index = KeywordIndex(tmp_path / "search.db")
-    index.add(
-        {
-            "a": [
-                IndexItem(1, "mast", kind="user", time="2026-01-01T10:00:00"),
-                IndexItem(2, "mast", kind="assistant", time="2026-02-01T10:00:00"),
-                IndexItem(3, "mast", kind="user", time="2026-03-01T10:00:00"),
-            ]
-        }
-    )
-    finder = Finder(index)
-    for only, wanted in (
-        (Filter(kind="user"), {1, 3}),
-        (Filter(since="2026-01-15"), {2, 3}),
-        (Filter(before="2026-02-15"), {1, 2}),
-        (Filter("user", "2026-01-15", "2026-04-01"), {3}),
-    ):
-        hits = finder.find(Query("mast", filter=only, spreads=False)).hits
-        assert {hit.passage.item for hit in hits} == wanted
+    assert [passage.item for passage in all_passages(index, "a")] == [1]
 
 
 def test_a_kind_within_days_months_and_years_is_found_exactly(tmp_path: Path) -> None:
@@ -142,31 +108,6 @@ def test_a_kind_within_days_months_and_years_is_found_exactly(tmp_path: Path) ->
         only = Filter("tool", since, before)
         hits = finder.find(Query("mast", filter=only, spreads=False)).hits
         assert {hit.passage.item for hit in hits} == {each.item for each in everything if only.matches(each)}
-
-
-def test_a_deleted_or_damaged_file_is_rebuilt(tmp_path: Path) -> None:
-    path = tmp_path / "search.db"
-    index = KeywordIndex(path)
-    index.add({"a": [IndexItem(1, "mast")]}, {"done": "1"})
-    index.close()
-    path.write_bytes(b"this is no database at all, but long enough to be read as one" * 40)
-    assert index.mark("done") == ""
-    assert "damaged" in index.file.rebuild_reason
-    index.add({"a": [IndexItem(1, "mast")]}, {"done": "1"})
-    assert index.mark("done") == "1"
-
-
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("a file")
-    with pytest.raises(StoreError, match=r"search\.db cannot be written"):
-        KeywordIndex(tmp_path / "taken" / "search.db").mark("done")
-
-
-def test_every_expected_mark_must_match(tmp_path: Path) -> None:
-    index = KeywordIndex(tmp_path / "search.db")
-    index.add({"a": [IndexItem(1, "mast")]}, {"done": "1", "growing": "[]"})
-    index.add({"a": [IndexItem(2, "late")]}, {"growing": "[2]"}, expected={"done": "1", "growing": "[3]"})
-    assert [passage.item for passage in all_passages(index, "a")] == [1]
 
 
 def test_closing_a_file_under_readers_and_writers_raises_errors_at_most(tmp_path: Path) -> None:

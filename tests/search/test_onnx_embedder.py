@@ -396,36 +396,28 @@ def test_closing_ends_a_batch_after_its_current_text(minilm: MiniLM) -> None:
         minilm.embed(["a long text that takes a while " * 60] * 2000)
 
 
-@pytest.mark.parametrize("text", ["Who must not eat shellfish?", "which engine did we choose", "bilge pump fuse"])
-def test_english_is_known(minilm: MiniLM, text: str) -> None:
-    assert minilm.familiarity(text) > 0.9
-
-
-@pytest.mark.parametrize("text", ["wann wurde sie umbenannt", "какой двигатель", "桥", "Ai là người xây dựng cây cầu"])
-def test_other_languages_are_not_known(minilm: MiniLM, text: str) -> None:
-    assert minilm.familiarity(text) < 0.1
-
-
 @pytest.mark.parametrize(
-    "text",
+    ("text", "least", "most"),
     [
-        "La casa de mi padre está en el centro de Madrid y la puerta es de color verde.",
-        "El club de Barcelona juega en la final de la copa contra el Real Madrid.",
-        "La région de Paris a une grande importance pour la France et pour le commerce.",
-        "Il re di Roma era il figlio di un generale.",
-        "Was sind die Farben von Berlin und wer ist der Patron?",
+        ("Who must not eat shellfish?", 0.9, 1),
+        ("which engine did we choose", 0.9, 1),
+        ("bilge pump fuse", 0.9, 1),
+        ("Who is the author of La casa de papel, and when was it made?", 0.9, 1),
+        ("wann wurde sie umbenannt", 0, 0.1),
+        ("какой двигатель", 0, 0.1),
+        ("桥", 0, 0.1),
+        ("Ai là người xây dựng cây cầu", 0, 0.1),
+        # words that English has too
+        ("La casa de mi padre está en el centro de Madrid y la puerta es de color verde.", 0, 0),
+        ("El club de Barcelona juega en la final de la copa contra el Real Madrid.", 0, 0),
+        ("La région de Paris a une grande importance pour la France et pour le commerce.", 0, 0),
+        ("Il re di Roma era il figlio di un generale.", 0, 0),
+        ("Was sind die Farben von Berlin und wer ist der Patron?", 0, 0),
+        ("Valmistaja toimitti moottorin keväällä laivatelakalle. " * 60, 0, 0),
     ],
 )
-def test_words_that_english_has_too_do_not_hide_another_language(minilm: MiniLM, text: str) -> None:
-    assert minilm.familiarity(text) == 0.0
-
-
-def test_an_english_sentence_may_quote_another_language(minilm: MiniLM) -> None:
-    assert minilm.familiarity("Who is the author of La casa de papel, and when was it made?") > 0.9
-
-
-def test_a_long_text_in_another_language_is_not_known_either(minilm: MiniLM) -> None:
-    assert minilm.familiarity("Valmistaja toimitti moottorin keväällä laivatelakalle. " * 60) == 0.0
+def test_english_is_known_and_other_languages_are_not(minilm: MiniLM, text: str, least: float, most: float) -> None:
+    assert least <= minilm.familiarity(text) <= most
 
 
 # -- the multilingual encoder

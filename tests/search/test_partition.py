@@ -15,8 +15,7 @@ from tests.conftest import Script
 
 from recto.search import partition as module
 from recto.search.finder import Finder, Query
-from recto.search.index_item import IndexItem
-from recto.search.keyword_index import KeywordIndex, keep_recent
+from recto.search.keyword_index import IndexItem, KeywordIndex, keep_recent
 from recto.search.partition import (
     EMPTY_TABLE,
     Partition,
@@ -218,7 +217,7 @@ SEARCH = """
 import sys
 from pathlib import Path
 from recto.search.finder import Finder, Query
-from recto.search.index_item import IndexItem
+from recto.search.keyword_index import IndexItem
 from recto.search.keyword_index import KeywordIndex
 
 index = KeywordIndex(Path(sys.argv[1]))

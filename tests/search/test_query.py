@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from recto.search import query as query_module
-from recto.search.index_item import IndexItem
-from recto.search.keyword_index import Filter, KeywordIndex
+from recto.search.keyword_index import Filter, IndexItem, KeywordIndex
 from recto.search.query import NamedSpeaker, ParsedQuery, Query, find_speaker, parse_query
 
 

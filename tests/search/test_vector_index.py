@@ -13,12 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.errors import NoVectors
-from recto.search.embedder import LOCAL, MINILM, MULTILINGUAL
-from recto.search.embedders import LocalEmbedder, open_embedder
+from recto.search.embedder import LOCAL, MINILM, MULTILINGUAL, LocalEmbedder, open_embedder
 from recto.search.finder import Finder, Query, SearchResult
 from recto.search.hybrid_index import HybridIndex
-from recto.search.index_item import IndexItem, text_hash
-from recto.search.keyword_index import KeywordIndex, Passage
+from recto.search.keyword_index import IndexItem, KeywordIndex, Passage, text_hash
 from recto.search.vector_index import BATCH, Nearest, PartitionVectors, VectorIndex, VectorStore
 
 TEXTS = ("The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red.")

@@ -75,7 +75,7 @@ class VaultReader:
 
     def _embedder(self) -> "Embedder | None":
         from recto.providers.registry import embedding_address  # only to make vectors
-        from recto.search.embedders import open_embedder
+        from recto.search.embedder import open_embedder
 
         name = self.settings.search.embedder
         address = embedding_address(name, os.environ, self._home) if ":" in name else None

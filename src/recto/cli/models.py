@@ -22,7 +22,7 @@ from recto.providers.embedded import NAME as EMBEDDED
 from recto.providers.embedded import missing_parts
 from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.registry import key_variables, model_overview, split_name
-from recto.search.embedders import weights_of
+from recto.search.embedder import weights_of
 from recto.settings.keys import KeyStore
 from recto.settings.settings import load, set_setting
 from recto.weights import Weights, chat_models, named, pull, suitable, table

@@ -408,7 +408,7 @@ class CompactionRun:
         context, options, name = self.context, self.turn.options, self.context.settings.summary_model
         if options.summarizer is not None:
             provider = CallerSummarizer(options.summarizer, context)
-            return [replace(context, resolved=replace(context.resolved, provider=provider))], []
+            return [replace(context, provider=provider)], []
         if not options.may_send:
             return [], []
         own = [context] if context.model.summarizes or name == context.model.name else []

@@ -10,13 +10,13 @@ from msgspec.structs import asdict
 
 from recto.errors import Invalid
 from recto.search.passages import split_sentences
+from recto.sentences.words import phrases
 from recto.store.fact import FACT_KINDS, FactKind, MemoryFact, checked_text, said_by
 from recto.vault.links import front_matter, mask_code
 
 FORMAT, VERSION = "recto-facts", 1
 # A task of a list is no fact, and neither is an item that leans on the one above it.
 _ITEM = re.compile(r"^\s{0,12}(?:[-*+•]|\d{1,3}[.)])\s+(?!\[[ xX]\])(.+)$")
-_LEANS = re.compile(r"(?:it|he|she|they|this|that|these|those|er|sie|es|él|ella|esto|eso)\b", re.IGNORECASE)
 _NO_STATEMENT = re.compile(r"^\s*(?:#{1,6}\s|[-*+•]\s+\[[ xX]\]|[|>]|[-*_=]{3,}\s*$|<)")
 # The second form takes the rest of a line in which nothing closes: it need not be searched from every mark.
 _LAST_MARKS = re.compile(r"[*_`]{1,3}(\S(?:.*?\S)?)[*_`]{1,3}|[*_`]{1,3}(?=\S).*")
@@ -82,7 +82,7 @@ def _from_markdown(text: str, name: str) -> Iterator[ReadFact]:
         if item or not line.strip() or _NO_STATEMENT.match(line):
             yield from _sentences(paragraph, name)
             paragraph = []
-        if item and not _LEANS.match(item.group(1)):
+        if item and not phrases("leaning").match(item.group(1)):
             yield ReadFact(_checked(_unmarked(item.group(1)), f"{name}: line {number}"))
         elif not item and line.strip() and not _NO_STATEMENT.match(line):
             paragraph.append(line.strip())

@@ -1,23 +1,39 @@
 """FactLearner: after a reply, what the user said of lasting things becomes facts, or is proposed.
 
 A model says in the background which sentences these are, and nobody waits for it: what it found is told with the next
-message. Without such a model, or where it fails, wording decides, at once.
+message. It may only point to what the user said: the sentence is kept as it stands. Where a sentence cannot be
+understood alone, the model's wording is taken if it has no word that the message lacks. Without such a model, or where
+it fails, wording decides, at once.
 """
 
 import asyncio
+import json
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
 
 from recto.base.concurrency import TaskSet
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.events import Event, FactLearned, FactProposed, Noticed, Unanswered
 from recto.memory.fact_memory import FactMemory, is_told_by
-from recto.memory.fact_proposals import ProposedFact, is_worth_asking, proposal_order, supported_facts
 from recto.memory.frequent_notes import FrequentNotes
-from recto.memory.learning import learnable, own_statements
+from recto.memory.statements import (
+    MAX_WORDS,
+    UserStatement,
+    fact_stems,
+    is_negated,
+    learnable,
+    numbers_in,
+    own_statements,
+    without_user,
+)
 from recto.settings.settings import ContextSettings
+from recto.store.fact import FACT_KINDS, FactKind
 from recto.store.store import Store
 from recto.turn.context import TurnContext
 from recto.turn.emitting import Emit
@@ -35,6 +51,11 @@ LEARNED_BY = "Recto"
 CONFIDENCE = 0.8
 """Nobody asked for it to be remembered."""
 MOST_TOKENS, TIMEOUT_S = 600, 60.0
+
+
+class ProposedFact(Struct, frozen=True):
+    text: str
+    kind: FactKind | None = None
 
 
 class FactLearner:
@@ -59,8 +80,7 @@ class FactLearner:
         settings = planned.context.settings
         if not _may_learn(settings, can_ask):
             return
-        found = [(each, at, model) for each, at, model in self._proposed.pop(session.conversation, ())]
-        said = message.text
+        found, said = list(self._proposed.pop(session.conversation, ())), message.text
         if settings.learn_by_model and _can_propose(planned.context):
             texts = [each.text for each in own_statements(said) if each.is_asked and not each.leans]
             if is_worth_asking(said):
@@ -77,9 +97,11 @@ class FactLearner:
             if asks:
                 if not await asyncio.to_thread(self._is_news, fact.text):
                     continue
-                proposed = FactProposed(fact.text)
+                proposed, is_accepted = FactProposed(fact.text), False
                 await emit(proposed)
-                if not await _accepted(proposed):
+                with suppress(Unanswered):
+                    is_accepted = await proposed.answered()
+                if not is_accepted:
                     continue
             try:
                 learned = await asyncio.to_thread(
@@ -114,8 +136,8 @@ class FactLearner:
             return
         if facts is None:
             facts = [ProposedFact(each.text) for each in own_statements(message.text) if each.tells and not each.leans]
-        own, model = set(_own([fact.text for fact in facts], planned)), planned.context.model.name
-        found = [(fact, message.id, model) for fact in facts if fact.text in own]
+        own = set(_own([fact.text for fact in facts], planned))
+        found = [(fact, message.id, planned.context.model.name) for fact in facts if fact.text in own]
         if planned.context.settings.learn_facts == ASK:
             self._proposed.setdefault(session.conversation, []).extend(found)
             return
@@ -163,11 +185,82 @@ def _own(texts: Iterable[str], planned: PlannedRequest) -> list[str]:
     instructed = planned.preamble.instructed
     sources = [each.text for each in (*instructed.rules, *instructed.references, *instructed.memory)]
     sources += [item.text for item, _ in planned.current.inserts]
-    return [text for text in texts if not is_told_by(text, sources, [])]
+    return [text for text in texts if not is_told_by(text, sources)]
 
 
-async def _accepted(proposed: FactProposed) -> bool:
-    try:
-        return await proposed.answered()
-    except Unanswered:
+# -- what a model proposes
+
+ORDER = """\
+Below is a message that a user wrote to an assistant. Which lasting facts does the user state in it about themselves, \
+their people, their work, their decisions or their preferences, that would help in a conversation months from now? \
+Leave out questions, tasks, quotations, pasted text, examples, guesses, plans for today, moods, and what the message \
+only mentions.
+Answer with JSON alone: a list of objects with "quote" (the user's own words, exactly as they stand in the message), \
+"fact" (the same as one statement that can be understood alone, in the language of the message, with no word of \
+content that the message lacks) and "kind" (one of {kinds}). Most messages state none: answer [].
+
+<message>
+{message}
+</message>"""
+# More from one message are no facts but a text.
+MOST = 5
+
+
+def proposal_order(message: str) -> str:
+    return ORDER.format(kinds=", ".join(FACT_KINDS), message=message)
+
+
+def is_worth_asking(message: str) -> bool:
+    """Whether a message holds a sentence that a model may point to; one that leans on another needs another."""
+    said = list(own_statements(message))
+    return any(_may_be_kept(each) and (len(said) > 1 or not each.leans) for each in said)
+
+
+def _may_be_kept(statement: UserStatement) -> bool:
+    """Only what shows that it lasts: most of what a message says is about the work, the world or the day."""
+    if statement.is_asked or statement.passes:
         return False
+    if statement.leans:
+        return statement.names > 0
+    return statement.tells or (statement.is_own and statement.is_likely)
+
+
+def supported_facts(answer: str, message: str) -> list[ProposedFact] | None:
+    """Of what a model answered, what the user's own words support; None where the answer is no list."""
+    listed = answer[max(answer.find("["), 0) : answer.rfind("]") + 1]
+    try:
+        items = json.loads(listed) if listed.startswith("[") else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(items, list):
+        return None
+    found = {fact.text: fact for item in items[:MOST] if isinstance(item, dict) for fact in _supported(item, message)}
+    return list(found.values())
+
+
+def _supported(item: dict[str, Any], message: str) -> Iterator[ProposedFact]:
+    quote, fact, kind = item.get("quote"), item.get("fact"), item.get("kind")
+    if not isinstance(quote, str) or not (quoted := _plain(quote)):
+        return
+    known: FactKind | None = next((each for each in FACT_KINDS if each == kind), None)
+    for each in own_statements(message):
+        said = _plain(each.text)
+        if not _may_be_kept(each) or not (quoted in said or said in quoted):
+            continue
+        if not each.leans:
+            yield ProposedFact(each.text, known)
+        elif isinstance(fact, str) and _is_said(fact, each.text, message):
+            yield ProposedFact(" ".join(fact.split()), known)
+
+
+def _is_said(fact: str, sentence: str, message: str) -> bool:
+    """Whether a statement has its words from the message, most of them from the sentence, and its numbers too."""
+    stems, said = fact_stems(without_user(fact)), fact_stems(sentence)
+    if not stems or not stems <= fact_stems(message) or 2 * len(stems & said) < len(said) or "?" in fact:
+        return False
+    can_stand = len(fact.split()) <= MAX_WORDS and not UserStatement(fact, is_asked=False).leans
+    return can_stand and numbers_in(fact) <= numbers_in(sentence) and is_negated(fact) == is_negated(sentence)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(" .!'\"“”‘’")

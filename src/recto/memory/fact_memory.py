@@ -1,6 +1,7 @@
-"""FactMemory: facts as they are learned, found and changed. Joins the rows of the store with their search index.
+"""FactMemory: facts as they are learned, found and changed. Joins the rows of the store with a search index of them.
 
-Everything here is synchronous and may be called from any thread.
+The index is a file that can be thrown away. It follows the facts by their revisions: the first search after a change
+brings it up to date. Everything here is synchronous and may be called from any thread.
 """
 
 import json
@@ -8,6 +9,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -16,9 +18,8 @@ from recto.base.background import BackgroundWorker
 from recto.base.text import shown
 from recto.base.toml_file import read_ordinary_file
 from recto.chat.message import now
-from recto.errors import Invalid, RectoError
+from recto.errors import Invalid, RectoError, StoreError
 from recto.memory.fact_files import facts_to_json, facts_to_markdown, parse_fact_file
-from recto.memory.fact_index import FactHit, FactIndex
 from recto.memory.statements import (
     fact_stems,
     full_names,
@@ -28,7 +29,9 @@ from recto.memory.statements import (
     may_share_subject,
     says_same,
 )
-from recto.search.hybrid_index import OpenEmbedder, Progress
+from recto.search.finder import Hit, Query
+from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
+from recto.search.keyword_index import IndexItem, Passage
 from recto.search.passages import split_sentences
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, topic_words, word_forms, words
 from recto.store.fact import USER, EarlierText, FactKind, MemoryFact, NoteReference, checked_text
@@ -47,8 +50,11 @@ MIN_WORDS, MIN_SIMILARITY, MIN_SHARED = 0.1, 0.32, 0.5
 MIN_OF_BEST = 0.3
 # A statement with this share of its words in one sentence of a document is the document's.
 TOLD = 0.8
-# How many changed facts are indexed in one step.
-BATCH = 2000
+# How many changed facts are indexed in one transaction, and how many a search waits for.
+BATCH, FEW = 2000, 4000
+# A fact without a word of the question is found from this similarity on.
+FAR_SIMILARITY = 0.3
+PARTITION, _REVISION, _USES_SEEN = "facts", "revision", "uses seen"
 # How many earlier statements about the same thing there may be. More of them are no contradictions but a list, such as
 # that of a harbour's berths.
 MOST_OLDER = 3
@@ -81,12 +87,10 @@ class RelevantFact(Struct, frozen=True):
 
 class FactMemory:
     def __init__(self, store: Store, path: Path, embedder: OpenEmbedder, *, timeout_s: float = 2.0) -> None:
-        self._facts = facts = store.facts
-        self._index = FactIndex(
-            path, embedder, facts.changed_since, lambda: facts.revision, facts.some, timeout_s=timeout_s
-        )
+        self._facts = store.facts
+        self._index = HybridIndex(path, embedder, self._texts, timeout_s=timeout_s, keeps_texts=True)
         self._worker = BackgroundWorker(self._some, "recto-facts")
-        self._learning = threading.Lock()
+        self._learning, self._filling = threading.Lock(), threading.Lock()
 
     def has_facts(self) -> bool:
         return self._facts.revision > 0
@@ -134,10 +138,10 @@ class FactMemory:
         found = _same(text, self._near(text))
         return found if found and found.is_confirmed else None
 
-    def _near(self, text: str) -> list[tuple[MemoryFact, FactHit]]:
-        hits, _ = self._index.find(text, COMPARED)
-        facts = self._facts.some([hit.number for hit in hits])
-        return [(facts[hit.number], hit) for hit in hits if hit.number in facts]
+    def _near(self, text: str) -> list[tuple[MemoryFact, Hit]]:
+        hits, _ = self._find(text, COMPARED)
+        facts = self._facts.some([hit.passage.item for hit in hits])
+        return [(facts[hit.passage.item], hit) for hit in hits if hit.passage.item in facts]
 
     def _confirm(self, known: MemoryFact, said: MemoryFact) -> MemoryFact:
         """Said again: the newer words count, the older are kept. A model changes no words that it did not write; what
@@ -180,7 +184,7 @@ class FactMemory:
     def forget(self, number: int) -> MemoryFact:
         """The fact as it was. None of its words stays among the facts or in their index; old requests keep it."""
         known = self._facts.forget(number)
-        self._index.start_over()
+        self._start_over()
         self._worker.wake()
         return known
 
@@ -236,38 +240,37 @@ class FactMemory:
 
     def search(self, text: str, limit: int = 10) -> tuple[list[RelevantFact], str]:
         """Facts that match a text, the best first, and a note on what limits the result."""
-        hits, note = self._index.find(text, max(limit, COMPARED))
-        facts = self._facts.some([hit.number for hit in hits])
+        hits, note = self._find(text, max(limit, COMPARED))
+        facts = self._facts.some([hit.passage.item for hit in hits])
         found = [
-            RelevantFact(facts[hit.number], round(hit.score, 2), hit.because)
+            RelevantFact(fact, round(hit.score, 2), hit.because)
             for hit in hits
-            if hit.number in facts and (hit.similarity or _holds_one_of(text, facts[hit.number].text))
+            if (fact := facts.get(hit.passage.item)) and (hit.similarity or _holds_one_of(text, fact.text))
         ]
         return found[:limit], note
 
     def relevant(self, text: str) -> tuple[list[RelevantFact], str]:
         """What a window should tell for a message, the best first. A fact never comes without the newer ones that may
         contradict it: those come first, and it below them with its date. What only a model said yields to others."""
-        hits, note = self._index.find(text, LOOKED_AT)
-        facts = self._facts.some([hit.number for hit in hits])
+        hits, note = self._find(text, LOOKED_AT)
+        facts = self._facts.some([hit.passage.item for hit in hits])
         rare = frozenset(stem_word(word) for word in topic_words(text) - COMMON_WORDS)
         stems = rare or fact_stems(text)
         names = full_names(text)
         near = [
-            hit
+            (fact, hit)
             for hit in hits
-            if hit.number in facts
-            and _is_near(hit, stems, facts[hit.number])
-            and not is_about_others(facts[hit.number].text, names)
+            if (fact := facts.get(hit.passage.item))
+            and _is_near(hit, stems, fact)
+            and not is_about_others(fact.text, names)
         ]
-        topics = {fact.topic for hit in near if (fact := facts[hit.number]).topic}
+        topics = {fact.topic for fact, _ in near if fact.topic}
         about: dict[int, list[MemoryFact]] = {}
         for fact in self._facts.of_topics(topics) if topics else ():
             about.setdefault(fact.topic or 0, []).append(fact)
         told: dict[int, RelevantFact] = {}
         seen: set[int] = set()
-        for hit in near:
-            fact = facts[hit.number]
+        for fact, hit in near:
             if fact.number in seen:
                 continue
             newer = [each for each in about.get(fact.topic or 0, ()) if _holds_instead(each, fact)]
@@ -283,29 +286,91 @@ class FactMemory:
         return list(told.values()), note
 
     def missing(self, fact: MemoryFact) -> str:
-        """Of a fact about a note, what is no longer there: its vault, or the note itself."""
+        """Of a fact about a note, what is missing of the note."""
         return missing_note(fact.note) if fact.note else ""
 
     # -- the index
 
+    def _find(self, text: str, limit: int) -> tuple[list[Hit], str]:
+        """The best passage of each fact, and a note on what limits the result."""
+        self._index.open()
+        before = self._index.rebuild_reason
+        query = Query(text, PARTITION, spreads=False, limit=limit)
+        is_behind, found = self._index.keywords.file.run(lambda: (self._fill(FEW), self._index.finder.find(query)))
+        best: dict[int, Hit] = {}
+        for hit in found.hits:
+            if hit.word_score or (hit.similarity or 0) >= FAR_SIMILARITY:
+                best.setdefault(hit.passage.item, hit)
+        if is_behind:
+            return list(best.values()), "not all facts are in the index yet"
+        is_rebuilt = self._index.rebuild_reason != before
+        return list(best.values()), found.warning or (self._index.rebuild_reason if is_rebuilt else "")
+
+    def _fill(self, most: int | None = None) -> bool:
+        """Brings the index up to date; after so many facts the rest waits. Returns whether any do."""
+        with self._filling:
+            done = 0
+            if self._reached > self._facts.revision:  # of another store, or of a newer one
+                self._start_over()
+            while most is None or done < most:
+                reached = self._reached
+                changed, revision = self._facts.changed_since(reached, BATCH)
+                if not changed:
+                    return False
+                self._put(reached, changed, revision)
+                done += len(changed)
+            return True
+
+    def _put(self, reached: int, changed: Sequence[tuple[int, MemoryFact | None]], revision: int) -> None:
+        items = [
+            IndexItem(number, fact.text, position=number, time=fact.created)
+            for number, fact in changed
+            if fact is not None and fact.replaced_by is None
+        ]
+        # all in one step: another process may have done the same meanwhile
+        self._index.keywords.add(
+            {PARTITION: items},
+            {_REVISION: str(revision)},
+            expected={_REVISION: str(reached) if reached else ""},
+            removed=[number for number, _ in changed] if reached else (),
+        )
+
+    def _texts(self, passages: Sequence[Passage]) -> dict[int, str]:
+        facts = self._facts.some([passage.item for passage in passages])
+        return {
+            passage.number: facts[passage.item].text[passage.start : passage.end]
+            for passage in passages
+            if passage.item in facts
+        }
+
+    @property
+    def _reached(self) -> int:
+        """The revision up to which facts are indexed."""
+        return self._index.keywords.parsed_mark(_REVISION, int, 0)
+
+    def _start_over(self) -> None:
+        """Words cannot be taken out of the index one by one: it is filled again from nothing."""
+        self._index.keywords.clear((), {_REVISION: ""}, forgotten_prefix=_REVISION)
+
     @property
     def uses_seen(self) -> int:
-        """How far the uses of notes were looked at."""
-        return self._index.uses_seen
+        """How many uses of notes were looked at to find those that are used often."""
+        return self._index.keywords.parsed_mark(_USES_SEEN, int, 0)
 
     @uses_seen.setter
     def uses_seen(self, number: int) -> None:
-        self._index.uses_seen = number
+        self._index.keywords.add({}, {_USES_SEEN: str(number)})
 
     def index(self, progress: Progress | None = None) -> None:
         """Brings the index up to date now, with all vectors."""
-        self._index.fill()
+        self._fill()
         self._index.make_vectors(progress)
 
     def _some(self) -> bool:
         """One step of background work. Never raises: the next search reports what is wrong."""
         try:
-            return self._index.fill(BATCH) or self._index.make_batch()
+            vectors = self._index.vectors
+            return self._fill(BATCH) or (vectors is not None and vectors.make_batch() > 0)
         except RectoError:
             log.info("the index of facts could not be brought up to date", exc_info=True)
         except Exception:
@@ -314,14 +379,15 @@ class FactMemory:
 
     def close(self) -> None:
         self._worker.close(CLOSE_TIMEOUT_S)
-        self._index.close()
+        with suppress(StoreError):  # it can be thrown away
+            self._index.close()
 
 
-def _same(text: str, near: Sequence[tuple[MemoryFact, FactHit]]) -> MemoryFact | None:
+def _same(text: str, near: Sequence[tuple[MemoryFact, Hit]]) -> MemoryFact | None:
     return next((fact for fact, _ in near if says_same(text, fact.text)), None)
 
 
-def _is_near(hit: FactHit, question: frozenset[str], fact: MemoryFact) -> bool:
+def _is_near(hit: Hit, question: frozenset[str], fact: MemoryFact) -> bool:
     """By its meaning, or because it holds a word of the question that is not an everyday one, and scores enough or
     holds half of them: words that many facts hold weigh nothing."""
     if (hit.similarity or 0) >= MIN_SIMILARITY:
@@ -342,7 +408,7 @@ def _share_little(one: str, other: str) -> bool:
     return not fact_stems(one) & fact_stems(other) or not may_share_subject(one, other)
 
 
-def _contradicts(text: str, older: MemoryFact, hit: FactHit) -> bool:
+def _contradicts(text: str, older: MemoryFact, hit: Hit) -> bool:
     if older.note:  # a note is pointed to, nothing is stated
         return False
     if may_contradict(text, older.text):
@@ -360,19 +426,14 @@ def _holds_one_of(question: str, text: str) -> bool:
 
 
 def missing_note(note: NoteReference) -> str:
-    """What is no longer there of a note; empty where it is."""
+    """What is missing of a note: its vault, or the note itself; empty if nothing is."""
     if not os.path.isdir(note.vault):
         return f"the vault {note.vault} is not there"
     return "" if os.path.isfile(os.path.join(note.vault, note.path)) else "the note is not there"
 
 
-def is_told_by(text: str, sources: Iterable[str], own_words: Sequence[str]) -> bool:
-    """Whether a statement comes from a document, a rule or another memory, and not from the user's own words."""
+def is_told_by(text: str, sources: Iterable[str]) -> bool:
+    """Whether a statement comes from a document, a rule or another memory."""
     stems = fact_stems(text)
-    if not stems:
-        return False
-    own = max((len(stems & fact_stems(words)) for words in own_words), default=0)
-    if own >= TOLD * len(stems):
-        return False
     sentences = (sentence for source in sources for sentence in split_sentences(source))
-    return any(len(stems & fact_stems(sentence)) >= TOLD * len(stems) for sentence in sentences)
+    return bool(stems) and any(len(stems & fact_stems(sentence)) >= TOLD * len(stems) for sentence in sentences)

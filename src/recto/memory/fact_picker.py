@@ -6,8 +6,7 @@ With it come the tools by which a model remembers, looks up and forgets facts.
 import asyncio
 import hashlib
 import logging
-import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -15,11 +14,12 @@ from msgspec.structs import replace
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.memory.fact_memory import FactMemory, LearnedFact, RelevantFact, is_told_by, missing_note
+from recto.sentences.words import phrases
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.server_config import ServerConfig
-from recto.sources.source import BUILT_IN_SERVER, Insert, Pick, SourceId
+from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
 from recto.sources.tools import FORGET_FACT_TOOL, RECALL_FACTS_TOOL, REMEMBER, REMEMBER_TOOL, LocalTool
-from recto.store.fact import ASSISTANT, FACT_KINDS, MemoryFact, NoteReference, checked_kind
+from recto.store.fact import ASSISTANT, FACT_KINDS, NoteReference, checked_kind
 from recto.store.store import Store
 from recto.turn.context import TurnContext
 from recto.turn.planned_request import PlannedRequest
@@ -41,14 +41,6 @@ LONGEST_QUESTION = 2000
 DOCUMENTS = "documents"
 # Characters of a fact in the reason of its pick.
 SHOWN = 60
-# The tools cost their tokens with every request, so they come with the first message that speaks of remembering.
-ASKS = re.compile(
-    r"\b(?:remember|remind me|memori[sz]e|keep in mind|make a note|note that|for the future|from now on|forget"
-    r"|know about me|merk|merke|merken|erinner\w*|behalte|vergiss|vergessen|künftig|ab jetzt|recuerd\w+|acu[eé]rdate"
-    r"|olvid\w+|a partir de ahora|souviens|retiens|oubli\w+|désormais|ricord\w+|dimentic\w+|lembr\w+|esque[cç]\w+"
-    r"|onthoud|vergeet|zapamiętaj|zapomnij|запомни\w*|забудь\w*)\b|记住|記住|忘记|忘記|覚えて|忘れて|기억해|잊어|تذكر|انس",
-    re.IGNORECASE,
-)
 
 
 class FactPicker(Picker):
@@ -75,10 +67,13 @@ class FactPicker(Picker):
             return StablePicks()
         config, overrides = resolved.agent.server(BUILT_IN_SERVER), self._turn.overrides
         tools = [_configured(each, config) for each in fact_tools(self._memory, self._store, self._turn, self)]
-        wanted = [each for each in tools if each.tool.enabled and not overrides.removes(each.tool)]
-        stays, asks = self._last_chosen(), self.asks
+        # tools of earlier messages stay until the next compaction, so that the prefix does
+        last, asks = self._turn.session.last_tools, self.asks
+        stays = last.chosen if last and last.compaction == self._turn.compaction else ()
         offered = list[OfferedTool]()
-        for each in wanted:
+        for each in tools:
+            if not each.tool.enabled or overrides.removes(each.tool):
+                continue
             if overrides.mode(each.tool):
                 offered.append(OfferedTool(each, Selection(each.tool, "always", "always included")))
             elif asks and (self._has_facts or each.tool.name == REMEMBER):
@@ -86,11 +81,6 @@ class FactPicker(Picker):
             elif each.tool.id in stays:
                 offered.append(OfferedTool(each, Selection(each.tool, "agent", STAYS), lasts=False))
         return StablePicks(tools=tuple(offered))
-
-    def _last_chosen(self) -> Collection[SourceId]:
-        """Tools of earlier messages stay until the next compaction, so that the prefix does."""
-        last = self._turn.session.last_tools
-        return last.chosen if last and last.compaction == self._turn.compaction else ()
 
     @property
     def wants_room(self) -> bool:
@@ -161,17 +151,15 @@ class FactPicker(Picker):
 
     @property
     def asks(self) -> bool:
-        """Whether the message speaks of remembering."""
-        return bool(self._turn.asked and ASKS.search(self._turn.asked.text))
+        """Whether the message speaks of remembering: the tools cost their tokens with every request."""
+        return bool(self._turn.asked and phrases("remembering").search(self._turn.asked.text))
 
 
 def _configured(runnable: LocalTool, config: ServerConfig | None) -> LocalTool:
     """As the agent has it; what is said about other built-in tools does not include this one."""
-    made, said = (
-        configured_tool(runnable, config),
-        config and (config.tool(runnable.tool.name).include or config.include),
-    )
-    return made if said else replace(made, tool=replace(made.tool, include="agent"))
+    made = configured_tool(runnable, config)
+    is_said = config and (config.tool(runnable.tool.name).include or config.include)
+    return made if is_said else replace(made, tool=replace(made.tool, include="agent"))
 
 
 def fact_lines(each: RelevantFact) -> str:
@@ -182,29 +170,15 @@ def fact_lines(each: RelevantFact) -> str:
 
 
 def _picks(each: RelevantFact, tokens: int, why: str = "") -> list[Pick]:
-    share = tokens // (1 + len(each.older))
-    sizes = [tokens - share * len(each.older), *(share for _ in each.older)]
-    facts = (each.fact, *each.older)
-    return [
-        _pick(fact, f"{why}{_reason(each, fact)}", size, each.score) for fact, size in zip(facts, sizes, strict=True)
-    ]
-
-
-def _pick(fact: MemoryFact, why: str, tokens: int, score: float) -> Pick:
-    because = f"“{_short(fact.text)}”: {f'{fact.mark}; ' if fact.mark else ''}{why}"
-    return Pick("fact", str(fact.number), because, tokens, "agent", score, _sha(fact.text))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-
-
-def _reason(each: RelevantFact, fact: MemoryFact) -> str:
-    return each.reasons.get(fact.number) or f"fact {each.fact.number} may contradict it"
-
-
-def _sha(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    share, picks = tokens // (1 + len(each.older)), list[Pick]()
+    for fact in (each.fact, *each.older):
+        size = share if picks else tokens - share * len(each.older)
+        shown = fact.text if len(fact.text) <= SHOWN else f"{fact.text[:SHOWN]}…"
+        reason = each.reasons.get(fact.number) or f"fact {each.fact.number} may contradict it"
+        because = f"“{shown}”: {f'{fact.mark}; ' if fact.mark else ''}{why}{reason}"
+        sha = hashlib.sha256(fact.text.encode()).hexdigest()
+        picks.append(Pick("fact", str(fact.number), because, size, "agent", each.score, sha))
+    return picks
 
 
 # -- tools
@@ -224,17 +198,20 @@ def fact_tools(memory: FactMemory, store: Store, turn: Turn, picker: FactPicker)
         said = conversation_sources(store.tree.page(session.head, most=MESSAGES_BACK) if session.head else [])
         source = source_of_fact(text, said.user)
         if source is None:
-            if is_told_by(text, picker.instructions, ()):
+            if is_told_by(text, picker.instructions):
                 raise RectoError("not remembered: a rule or memory says this already, in every conversation")
             documents = [*picker.documents, *said.documents]
             if picker.asks:
                 source = source_of_fact(text, documents)
-            elif is_told_by(text, [each.text for each in documents], ()):
+            elif is_told_by(text, [each.text for each in documents]):
                 raise RectoError("not remembered: a document says this, and the user did not ask to remember it")
+        writer = f"{ASSISTANT} {model}"
+        if source:
+            writer = model if source.said_by == "user" else source.name
         learned = memory.learn(
             text,
             kind,
-            learned_by=_writer(source, model),
+            learned_by=writer,
             conversation=session.conversation,
             message=source.message if source else said.message_of_assistant(text),
             replaces=_number(replaces) if replaces else None,
@@ -272,12 +249,6 @@ def _number(value: Any) -> int:
         return int(value)
     except (TypeError, ValueError):
         raise RectoError("a fact is named by its number, such as 12") from None
-
-
-def _writer(source: "FactSource | None", model: str) -> str:
-    if source is None:
-        return f"{ASSISTANT} {model}"
-    return model if source.said_by == "user" else source.name
 
 
 def _outcome(learned: LearnedFact, *, is_found: bool) -> Iterator[str]:

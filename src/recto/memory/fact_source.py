@@ -9,17 +9,18 @@ nothing. Who does something is not compared: "My sister is vegan" holds all the 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 
 from msgspec import Struct
 
 from recto.chat.blocks import File, ToolResult
 from recto.chat.message import Message
-from recto.memory.learning import without_request
-from recto.memory.statements import THE_USER, is_negated
+from recto.memory.statements import is_negated, without_request, without_user
 from recto.search.passages import split_sentences
 from recto.search.terms import STOP_WORDS, UNSPACED_RUN, normalize_text
 from recto.sentences.segments import is_question, readable
+from recto.sentences.words import tables
 from recto.sources.tools import FORGET_FACT, RECALL, RECALL_FACTS, REMEMBER
 from recto.sources.vault_tools import READ_DOCUMENT
 from recto.store.fact import SaidBy
@@ -39,17 +40,8 @@ MOST_ADDED = 2
 # Characters of the message before that a message may lean on.
 LONGEST_BESIDE = 300
 MEMORY_TOOLS = (RECALL, REMEMBER, RECALL_FACTS, FORGET_FACT)
-# Articles, prepositions and auxiliaries of more languages than a search leaves out; without accents.
-_MORE_LITTLE_WORDS = """
-    die den im am vom zum zur bei beim auf aus mit fur von wurde wurden wird werden hat haben hatte
-    van het een heeft hebben zijn naar voor met op aan bij
-    della dei degli gli nel nella il sono hanno con per da di che
-    os as um uma do dos das na nos nas em com tem
-    chez ont ete par pour desde hasta tiene sie jest ma"""
-LITTLE_WORDS = STOP_WORDS | frozenset(_MORE_LITTLE_WORDS.split())
 _TOKEN = re.compile(r"\d+(?:[.,'’]\d+)*|[^\W\d_]+")
 _CLAUSE_END = re.compile(r"[,;](?=\s)|\s[–—-]\s|[，；、]")
-_PATH = re.compile(r"path: (.+)")
 _HEADING = re.compile(r"\s*#{1,6}\s")
 _CHINESE_FIGURES = "零二两三四五六七八九十百千万"
 
@@ -99,8 +91,8 @@ def conversation_sources(messages: Sequence[Message]) -> ConversationSources:
                 found.documents.append(FactSource(block.text, "document", name, message.id, "", block.name))
             elif isinstance(block, ToolResult) and not block.is_error and block.name not in MEMORY_TOOLS:
                 text, called = readable(block.text), asked.get(block.call_id, "")
-                path = _PATH.match(text) if block.name == READ_DOCUMENT else None
-                name = f"note {path[1]}" if path else f"tool {block.name}"
+                path = text.partition("\n")[0].removeprefix("path: ") if text.startswith("path: ") else ""
+                name = f"note {path}" if path and block.name == READ_DOCUMENT else f"tool {block.name}"
                 found.documents.append(FactSource(text, "document", name, message.id, "", called, called))
     return found
 
@@ -160,7 +152,7 @@ def states_fact(source: FactSource, text: str) -> bool:
     """Whether one sentence of a source says this, together with what is beside it."""
     if source.asked and states_fact(FactSource(source.asked, "assistant"), text):
         return False
-    plain = THE_USER.sub(" ", text)
+    plain = without_user(text)
     wanted = _statement(plain)
     # most sources lack some word: that is known without looking at each of their sentences
     if not wanted.topic or not _holds(_statement(f"{source.text}\n{source.beside}").words, wanted.topic):
@@ -303,7 +295,13 @@ def _statement(text: str) -> _Statement:
 
 
 def _is_content(word: str) -> bool:
-    return len(word) > 1 and word not in LITTLE_WORDS
+    return len(word) > 1 and word not in STOP_WORDS and word not in _little()
+
+
+@cache
+def _little() -> frozenset[str]:
+    """Articles, prepositions and auxiliaries of more languages than a search leaves out."""
+    return frozenset(word for words in tables()["little"].values() for word in words)
 
 
 def _readings(figure: str) -> frozenset[str]:

@@ -13,11 +13,21 @@ from recto.base.background import BackgroundWorker
 from recto.chat.conversation import Trail
 from recto.chat.message import Message
 from recto.errors import RectoError
-from recto.recall.indexed_message import BATCH, IndexPace, IndexStatus, index_items, is_settled, searchable_text
+from recto.recall.indexed_message import (
+    BACKGROUND_BATCH,
+    BATCH,
+    BEHIND_BATCH,
+    BULK_BATCH,
+    BULK_CHARS,
+    FAR_BEHIND,
+    IndexStatus,
+    index_items,
+    is_settled,
+    searchable_text,
+)
 from recto.search.finder import Hit, HitChoice, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
-from recto.search.index_item import IndexItem
-from recto.search.keyword_index import Filter, Passage
+from recto.search.keyword_index import Filter, IndexItem, Passage
 from recto.store.database import Change
 from recto.store.rows import NumberedMessage
 from recto.store.store import Store
@@ -98,7 +108,7 @@ class Archive:
         self._worker = BackgroundWorker(self._some, "recto-archive", delay_s=QUIET_S)
         self._feeding = threading.Lock()
         self._may_lag = store.database.file is None
-        self._pace = IndexPace()
+        self._behind, self._mean_chars = 0, BULK_CHARS
         self._keepers, self._kept = 0, dict[int, NumberedMessage]()
 
     # -- finding
@@ -185,18 +195,13 @@ class Archive:
 
     def read(self, hits: Sequence[Hit]) -> list[ArchivedHit]:
         """The messages of hits, in their order."""
-        kept, numbers = self._kept, dict.fromkeys(hit.passage.item for hit in hits)
-        found = {each: kept[each] for each in numbers if each in kept}
-        if missing := [each for each in numbers if each not in found]:
-            read = self._store.tree.by_number(missing)
-            found |= read
-            if self._keepers:
-                kept.update((number, each) for number, each in read.items() if is_settled(each.message))
-        return [
-            ArchivedHit(hit, found[hit.passage.item].message, found[hit.passage.item].home)
-            for hit in hits
-            if hit.passage.item in found
-        ]
+        numbers = dict.fromkeys(hit.passage.item for hit in hits)
+        missing = [each for each in numbers if each not in self._kept]
+        found = self._store.tree.by_number(missing) if missing else {}
+        if self._keepers:
+            self._kept |= {number: each for number, each in found.items() if is_settled(each.message)}
+        named = ((hit, found.get(hit.passage.item) or self._kept.get(hit.passage.item)) for hit in hits)
+        return [ArchivedHit(hit, each.message, each.home) for hit, each in named if each]
 
     @contextmanager
     def keeping_messages(self) -> Iterator[None]:
@@ -217,16 +222,12 @@ class Archive:
 
     def catch_up(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
         """Indexes everything now, for commands that were asked to."""
-        while (left := self._feed(self._pace.bulk_batch)) > 0:
+        while (left := self._feed(self._at_most(BULK_BATCH))) > 0:
             if progress:
                 total = self._store.tree.newest_number()
                 progress(max(0, total - left), total)
         if vectors:
-            self.make_vectors(progress)
-
-    def make_vectors(self, progress: Progress | None = None) -> None:
-        """Makes all missing vectors now; on a failure it stops, and `filled` says why."""
-        self._lookup.make_vectors(progress)
+            self._lookup.make_vectors(progress)  # on a failure it stops, and `filled` says why
 
     def settle(self, within_s: float) -> None:
         """Makes vectors in the background, and waits a moment if only a few are missing."""
@@ -270,12 +271,11 @@ class Archive:
 
     @property
     def filled(self) -> IndexStatus:
-        meaning, left = self._lookup.vectors, self.left
-        total = self._store.tree.newest_number()
-        if meaning is None:
-            return IndexStatus(total, total - left, 0, 0, None, self._amiss, self.was_renewed)
-        made = (meaning.count, meaning.waiting, meaning.name, meaning.problem)
-        return IndexStatus(total, total - left, *made, self.was_renewed)
+        vectors, left, total = self._lookup.vectors, self.left, self._store.tree.newest_number()
+        done, renewed = total - left, self.was_renewed
+        if vectors is None:
+            return IndexStatus(total, done, 0, 0, None, self._amiss, renewed)
+        return IndexStatus(total, done, vectors.count, vectors.waiting, vectors.name, vectors.problem, renewed)
 
     def check(self) -> str:
         """Asks the embedder for a vector; returns why it gave none, or an empty text."""
@@ -289,7 +289,8 @@ class Archive:
             if self._may_lag:  # others may have removed conversations while this process did not run
                 self._may_lag = False
                 self.forget_removed()
-            if self._feed(self._pace.background_batch) > 0 or self._index.file.merge_segments():
+            batch = self._at_most(BEHIND_BATCH if self._behind > FAR_BEHIND else BACKGROUND_BATCH)
+            if self._feed(batch) > 0 or self._index.file.merge_segments():
                 return True
             self._finder.warm()
             return meaning is not None and meaning.make_batch() > 0
@@ -336,12 +337,12 @@ class Archive:
         late = [each for each in self._store.tree.by_number(growing).values() if is_settled(each.message)]
         if not fresh and not late:
             return 0
-        still = [each.n for each in fresh if not is_settled(each.message)]
-        still += [number for number in growing if number not in {each.n for each in late}]
+        complete = [*late, *(each for each in fresh if is_settled(each.message))]
+        known = {each.n for each in complete}
+        still = [number for number in (*(each.n for each in fresh), *growing) if number not in known]
         partitions: dict[str, list[IndexItem]] = {}
-        for each in (*late, *fresh):
-            if is_settled(each.message):
-                partitions.setdefault(each.home, []).extend(index_items(each))
+        for each in complete:
+            partitions.setdefault(each.home, []).extend(index_items(each))
         last = fresh[-1].n if fresh else done
         marks = {"messages": str(last), "growing": json.encode(still).decode()}
         if fresh:
@@ -350,8 +351,13 @@ class Archive:
             marks["first"] = fresh[0].message.id
         self._index.add(partitions, marks, expected=before)
         left = self._store.tree.newest_number() - last
-        self._pace.note([item for items in partitions.values() for item in items], left)
+        lengths = [len(item.text) for items in partitions.values() for item in items]
+        self._behind, self._mean_chars = left, sum(lengths) // max(1, len(lengths))
         return left
+
+    def _at_most(self, count: int) -> int:
+        """How many messages are indexed at once: a batch is in memory, so fewer where texts are long."""
+        return max(BACKGROUND_BATCH, min(count, BULK_CHARS // max(1, self._mean_chars)))
 
     def _growing(self) -> list[int]:
         """Numbers of messages that were unfinished when they were indexed."""

@@ -1,15 +1,13 @@
-"""A message as it is indexed: its searchable text, its speaker, its time, whether it is complete; how many are
-indexed at once, and how complete that makes the index."""
+"""A message as it is indexed: its searchable text, its speaker, its time, whether it is complete."""
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
 from recto.chat.blocks import File, Text, ToolCall, ToolResult
 from recto.chat.message import Message
-from recto.search.index_item import IndexItem
+from recto.search.keyword_index import IndexItem
 from recto.sources.tools import RECALL
 from recto.store.rows import NumberedMessage
 
@@ -40,17 +38,16 @@ def searchable_text(message: Message) -> str:
     blocks = message.blocks
     if len(blocks) == 1 and isinstance(blocks[0], Text):  # as most are: a turn asks for hundreds
         return blocks[0].text
-    parts = []
+    parts = list[str]()
     for block in blocks:
-        if isinstance(block, Text):
-            parts.append(block.text)
-        elif isinstance(block, File):
-            parts.append(f"{block.name}\n{block.text}")
-        elif isinstance(block, ToolCall) and block.name != RECALL:
-            parts.append(f"{block.name} {block.arguments}")
-        elif isinstance(block, ToolResult) and block.name != RECALL:
-            parts.append(block.text)
-    return "\n".join(part for part in parts if part)
+        match block:
+            case Text(text=text) | ToolResult(text=text) if getattr(block, "name", "") != RECALL:
+                parts.append(text)
+            case File():
+                parts.append(f"{block.name}\n{block.text}")
+            case ToolCall() if block.name != RECALL:
+                parts.append(f"{block.name} {block.arguments}")
+    return "\n".join(filter(None, parts))
 
 
 def speaker(text: str) -> str:
@@ -74,29 +71,6 @@ def _local(created: str) -> str:
         return datetime.fromisoformat(created).astimezone().isoformat(timespec="seconds")[:19]
     except ValueError:
         return created
-
-
-class IndexPace:
-    """How many messages are indexed at once, by what was learned from the last batch."""
-
-    def __init__(self) -> None:
-        self._left, self._mean_chars = 0, BULK_CHARS
-
-    def note(self, indexed: Sequence[IndexItem], left: int) -> None:
-        self._left, self._mean_chars = left, sum(len(item.text) for item in indexed) // max(1, len(indexed))
-
-    @property
-    def bulk_batch(self) -> int:
-        """Where somebody waits for all of them."""
-        return self._at_most(BULK_BATCH)
-
-    @property
-    def background_batch(self) -> int:
-        return self._at_most(BEHIND_BATCH if self._left > FAR_BEHIND else BACKGROUND_BATCH)
-
-    def _at_most(self, count: int) -> int:
-        # a batch is in memory: fewer where texts are long
-        return max(BACKGROUND_BATCH, min(count, BULK_CHARS // max(1, self._mean_chars)))
 
 
 class IndexStatus(Struct, frozen=True):

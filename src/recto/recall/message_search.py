@@ -1,13 +1,9 @@
-"""Message search for the user: over all conversations, including archived messages and branches.
+"""Message search: for the user over all conversations, for the model (recall) over the path of its own.
 
-Recall is the counterpart for the model: it searches only the path of the current conversation.
-
-RecallQuery: decides whether a message needs archived messages, and which part of it is searched for.
-
-A message that asks nothing and is only about what is in the window recalls nothing: recalled text costs tokens, and the
-user's message is sent again without it in the next window.
-
-What of a conversation can be recalled, and messages found there as snippets: for the picker and the recall tool.
+`search_messages` finds archived messages and branches too. `recall_query` decides whether a message needs archived
+messages, and which part of it is searched for. A message that asks nothing and is only about what is in the window
+recalls nothing: recalled text costs tokens, and the user's message is sent again without it in the next window.
+`ArchiveScope` says what may be recalled; what is found there becomes snippets, for the picker and the recall tool.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -108,34 +104,23 @@ def search_messages(archive: Archive, store: Store, query: MessageQuery) -> Foun
     only = Filter(query.role, _local_time(since, -SLACK), _local_time(before, SLACK))
     text = clean(query.text)[0]
     hits, note = archive.search(text, home=query.conversation, homes=query.homes, only=only, most=query.limit)
-    best = sorted(filter(_is_relevant, hits), key=_score, reverse=True)
+    relevant = [hit for hit in hits if hit.word_score > 0 or (hit.similarity or 0.0) >= MIN_SIMILARITY]
+    best, size = sorted(relevant, key=_score, reverse=True), max(1, query.limit)
     with store.database.read(shared=True):
         found = (
             _found_message(path, hit)
-            for batch in _batched(best, query.limit)
-            for path, hit in _with_paths(archive, store, batch)
-            if (query.homes is None or hit.home in query.homes) and _is_between(hit.message.time, since, before)
+            for start in range(0, len(best), size)  # the first batch is usually enough
+            for path, hit in _with_paths(archive, store, best[start : start + size])
+            if (query.homes is None or hit.home in query.homes)
+            and (since is None or hit.message.time >= since)
+            and (before is None or "" < hit.message.time < before)
         )
         return FoundMessages(tuple(islice(found, query.limit)), note)
-
-
-def _batched(hits: Sequence[Hit], size: int) -> Iterator[Sequence[Hit]]:
-    """Splits the hits into batches of `size`; the first one is usually enough."""
-    return (hits[start : start + size] for start in range(0, len(hits), max(1, size)))
 
 
 def _score(hit: Hit) -> float:
     """Includes the word score: by rank alone, similar passages would precede those with the exact words."""
     return round((hit.word_score + hit.score) / 2, 4)
-
-
-def _is_relevant(hit: Hit) -> bool:
-    return hit.word_score > 0 or (hit.similarity or 0.0) >= MIN_SIMILARITY
-
-
-def _is_between(time: str, since: str | None, before: str | None) -> bool:
-    """Whether it was said then. What has no time of its own is in no range."""
-    return (since is None or time >= since) and (before is None or "" < time < before)
 
 
 def _stored_time(time: Time | None) -> str | None:
@@ -170,31 +155,22 @@ def _with_paths(archive: Archive, store: Store, hits: Sequence[Hit]) -> Iterator
 
 
 def _found_message(path: ConversationPath, found: ArchivedHit) -> FoundMessage:
-    conversation, hit = path.conversation, found.hit
+    conversation, hit, passage = path.conversation, found.hit, found.hit.passage
+    lifted = path.compaction.lifted if path.compaction else ()
+    is_archived = passage.position <= path.covered and found.message.id not in lifted
+    place: MessagePlace = "archived" if is_archived else "active"
     return FoundMessage(
         found.home,
         conversation.title,
         found.message,
-        _place(path, found),
+        place if path.trail.holds(passage.branch, passage.position) else "branch",
         _score(hit),
         hit.because,
         found.text,
-        hit.passage.start,
-        hit.passage.end,
+        passage.start,
+        passage.end,
         conversation.number,
     )
-
-
-def _place(path: ConversationPath, found: ArchivedHit) -> MessagePlace:
-    passage, lifted = found.hit.passage, path.compaction.lifted if path.compaction else ()
-    if not path.trail.holds(passage.branch, passage.position):
-        return "branch"
-    return "archived" if passage.position <= path.covered and found.message.id not in lifted else "active"
-
-
-def _newest_compaction(store: Store, head: str) -> Compaction | None:
-    newest = store.tree.compaction(head)
-    return newest.compaction if newest else None
 
 
 # A message with so many characters or lines may be a paste; at most MAX_EXAMINED characters of it are examined.
@@ -217,32 +193,17 @@ class RecallQuery(Struct, frozen=True):
 def recall_query(message: Message, history: Sequence[Message], *, always: bool = False) -> RecallQuery | None:
     """The query for a message: its text written by people, with the user's message before it where it is too short.
     None for chatter, and for a pasted log or listing. `always` searches even where the message does not ask."""
-    own = _message_topics(message.text)
-    if own is None:
-        return None
-    if len(own.topics) < 2:
-        before = [earlier.text for earlier in history if earlier.role == "user" and earlier.text]
-        return RecallQuery("\n".join((own.text, *before[-1:])), asks=True)
-    if always or own.asks or not (len(own.text) > SELF_CONTAINED or _covers(history, own.topics)):
-        return RecallQuery(own.text, own.asks)
-    return None
-
-
-class _MessageTopics(Struct, frozen=True):
-    """What a message says by itself."""
-
-    text: str
-    topics: frozenset[str]
-    asks: bool
-
-
-@lru_cache(maxsize=16)  # a turn asks three times
-def _message_topics(said: str) -> _MessageTopics | None:
-    text = written_by_people(said)
+    text = written_by_people(message.text)
     if not text or is_small_talk(text):
         return None
-    parts = (text[:ENDS], text[-ENDS:]) if len(text) > SELF_CONTAINED else (text,)
-    return _MessageTopics(text, frozenset(topic_words(text)), any(map(_asks, parts)))
+    topics = topic_words(text)
+    if len(topics) < 2:
+        before = [earlier.text for earlier in history if earlier.role == "user" and earlier.text]
+        return RecallQuery("\n".join((text, *before[-1:])), asks=True)
+    asks = any(map(_asks, (text[:ENDS], text[-ENDS:]) if len(text) > SELF_CONTAINED else (text,)))
+    if always or asks or not (len(text) > SELF_CONTAINED or _covers(history, topics)):
+        return RecallQuery(text, asks)
+    return None
 
 
 def _asks(text: str) -> bool:
@@ -261,14 +222,12 @@ def _covers(history: Sequence[Message], topics: Collection[str]) -> bool:
             break
         text = searchable_text(message)[:left]
         left -= len(text)
-        recent = _normalized(text)
+        recent = _normalized(text)  # every turn looks at the same messages, and at two more
         missing = [stem for stem in missing if stem not in recent]
     return len(missing) * 5 <= len(topics)
 
 
-@lru_cache(maxsize=1024)  # every turn looks at the same messages, and at two more
-def _normalized(text: str) -> str:
-    return normalize_text(text)
+_normalized = lru_cache(maxsize=1024)(normalize_text)
 
 
 def written_by_people(text: str) -> str:
@@ -295,13 +254,10 @@ def passages_for(room: int) -> int:
     return min(max(FEWEST_PASSAGES, room // SHORT_PASSAGE), MOST_PASSAGES)
 
 
-def scope_of(store: Store, session: ChatSession, block: Compaction | None = None) -> ArchiveScope | None:
-    """What the Compaction in force covers after the last clear; None if that is nothing."""
-    tree, head = store.tree, session.head
-    if head is None:
-        return None
-    block = block or _newest_compaction(store, head)
-    if block is None or block.last is None:
+def _covered_scope(store: Store, session: ChatSession, head: str, block: Compaction) -> ArchiveScope | None:
+    """What a Compaction covers after the last clear; None if that is nothing."""
+    tree = store.tree
+    if block.last is None:
         return None
     cleared = cleared_at(block)
     first = tree.place(cleared)[1] + 1 if cleared else 1
@@ -311,16 +267,21 @@ def scope_of(store: Store, session: ChatSession, block: Compaction | None = None
 
 def searchable_scope(store: Store, session: ChatSession) -> ArchiveScope | None:
     """What is archived, and the whole of what the window holds as excerpts: for a model that asks."""
-    return recalled_scope(store, session, _newest_compaction(store, session.head) if session.head else None)
+    newest = store.tree.compaction(session.head) if session.head else None
+    return recalled_scope(store, session, newest.compaction if newest else None)
 
 
 def recalled_scope(
     store: Store, session: ChatSession, block: Compaction | None, asking: str = ""
 ) -> ArchiveScope | None:
-    """The same but for the message that asks: its excerpt is chosen by its own question."""
-    scope, head = scope_of(store, session, block), session.head
-    ids = {key.partition("/")[0] for key in block.excerpts if key != asking} if block else set()
-    if head is None or not ids:
+    """What is archived by the Compaction in force, and what the window holds as excerpts; without that of the message
+    that asks: its excerpt is chosen by its own question."""
+    head = session.head
+    if head is None or block is None:
+        return None
+    scope = _covered_scope(store, session, head, block)
+    ids = {key.partition("/")[0] for key in block.excerpts if key != asking}
+    if not ids:
         return scope
     places = [store.tree.place(id) for id in ids]
     found = scope or ArchiveScope(session.conversation, store.tree.trail(head), 1, 0, 0)
@@ -337,11 +298,9 @@ def with_neighbours(
     once: dict[tuple[str, int], ArchivedHit] = {}
     for place, each in enumerate(found):
         once.setdefault(_passage_key(each), each)
-        passage = each.hit.passage
-        if place < WITH_NEIGHBOURS and each.message.role in ("user", "assistant"):
-            step = -1 if passage.words < FEW_WORDS else 1 if passage.is_question else 0
-            for near in _neighbour(store, session, each, step, scope) if step else ():
-                once.setdefault(_passage_key(near), own.get(_passage_key(near), near))
+        near = _neighbour(store, session, each, scope) if place < WITH_NEIGHBOURS else None
+        if near:
+            once.setdefault(_passage_key(near), own.get(_passage_key(near), near))
     return list(once.values())
 
 
@@ -349,49 +308,31 @@ def _passage_key(each: ArchivedHit) -> tuple[str, int]:
     return each.message.id, each.hit.passage.start
 
 
-def _neighbour(
-    store: Store, session: ChatSession, each: ArchivedHit, step: int, scope: ArchiveScope
-) -> list[ArchivedHit]:
+def _neighbour(store: Store, session: ChatSession, each: ArchivedHit, scope: ArchiveScope) -> ArchivedHit | None:
+    passage, talk = each.hit.passage, ("user", "assistant")
+    step = -1 if passage.words < FEW_WORDS else 1 if passage.is_question else 0
     depth = each.message.depth + step
-    if session.head is None or not scope.reaches(depth):
-        return []
+    if not step or each.message.role not in talk or session.head is None or not scope.reaches(depth):
+        return None
     near = store.tree.stretch(session.head, depth, depth)
-    if not near or near[0].role not in ("user", "assistant") or len(searchable_text(near[0])) > LONGEST_NEIGHBOUR:
-        return []
-    whole = replace(each.hit.passage, start=0, end=len(searchable_text(near[0])))
+    if not near or near[0].role not in talk or (size := len(searchable_text(near[0]))) > LONGEST_NEIGHBOUR:
+        return None
     because = f"{'follows' if step > 0 else 'precedes'} #{each.message.said}, which says little alone"
-    return [ArchivedHit(replace(each.hit, passage=whole, because=because), near[0], each.home)]
+    whole = replace(each.hit, passage=replace(passage, start=0, end=size), because=because)
+    return ArchivedHit(whole, near[0], each.home)
 
 
 def snippet_of(each: ArchivedHit | Message) -> Snippet:
     """A hit, or a whole message, as a snippet."""
-    message = each if isinstance(each, Message) else each.message
+    message, hit = (each, None) if isinstance(each, Message) else (each.message, each.hit)
     whole = searchable_text(message)
-    start, end = (0, len(whole)) if isinstance(each, Message) else (each.hit.passage.start, each.hit.passage.end)
-    role = "" if start == 0 and speaker(whole) else message.role
-    at, day = _when(message.time)
-    text = whole[start:end]
-    return Snippet(
-        message.id,
-        message.said,
-        role,
-        at,
-        text,
-        start,
-        end,
-        len(whole),
-        estimate_tokens(text),
-        score=0.0 if isinstance(each, Message) else each.hit.score,
-        because="" if isinstance(each, Message) else each.hit.because,
-        is_recent=day is not None and (date.today() - day).days <= 1,
-    )
-
-
-@lru_cache(maxsize=4096)
-def _when(created: str) -> tuple[str, date | None]:
-    """The day and time on the user's clock, and the day alone."""
+    start, end = (hit.passage.start, hit.passage.end) if hit else (0, len(whole))
+    role, text = "" if start == 0 and speaker(whole) else message.role, whole[start:end]
+    score, because = (hit.score, hit.because) if hit else (0.0, "")
     try:
-        at = datetime.fromisoformat(created).astimezone()
+        said = datetime.fromisoformat(message.time).astimezone()
+        at, is_recent = f"{said:%Y-%m-%d %H:%M}", (date.today() - said.date()).days <= 1
     except ValueError:
-        return created, None
-    return f"{at:%Y-%m-%d %H:%M}", at.date()
+        at, is_recent = message.time, False
+    size, tokens = len(whole), estimate_tokens(text)
+    return Snippet(message.id, message.said, role, at, text, start, end, size, tokens, score, because, is_recent)

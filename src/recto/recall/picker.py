@@ -89,7 +89,8 @@ class RecallPicker(Picker):
         if self._chosen is not None:
             return await self._again(planned)
         self._chosen = []
-        query = _query(planned) if _may_recall(planned) else None
+        view, context = planned.loaded.view, planned.context
+        query = _query(planned.current.message, view.history, context.settings) if _may_recall(planned) else None
         room = _room(planned, query) if query else 0
         if query is None or room < LEAST:
             return planned
@@ -99,7 +100,7 @@ class RecallPicker(Picker):
             return planned
         # the packing is kept: later rounds of this turn send the same
         self._chosen, self._passed, current = packed
-        return self._with(planned, current)
+        return with_current(planned, current, [_pick(each) for each in self._passed[:MOST_PASSED]])
 
     def give_way(self) -> None:
         """Recalled messages are the first to go."""
@@ -110,10 +111,9 @@ class RecallPicker(Picker):
         if not self._chosen:
             return planned
         more = await count_with(planned, _insert(self._chosen))
-        return self._with(planned, more) if _taken(planned, more) <= planned.window.free else planned
-
-    def _with(self, planned: PlannedRequest, current: CurrentMessage) -> PlannedRequest:
-        return with_current(planned, current, [_pick(each) for each in self._passed[:MOST_PASSED]])
+        if _taken(planned, more) > planned.window.free:
+            return planned
+        return with_current(planned, more, [_pick(each) for each in self._passed[:MOST_PASSED]])
 
     async def _found(self, planned: PlannedRequest, query: RecallQuery, room: int) -> list[Snippet]:
         """What matches the message, the best first; a search that fails is noted, and the turn goes on."""
@@ -142,7 +142,8 @@ class RecallPicker(Picker):
         there = _in_window(view, message)
         hits = [each for each in hits if not there.holds(each)]
         found = with_neighbours(self._store, session, hits, scope)
-        return _once([snippet_of(each) for each in found if not there.holds(each)])
+        snippets = [snippet_of(each) for each in found if not there.holds(each)]
+        return list({each.text: each for each in reversed(snippets)}.values())[::-1]  # each text at its best rank
 
 
 def recall_ahead(archive: Archive, session: ChatSession, message: Message) -> None:
@@ -156,10 +157,9 @@ def _prepare(
     archive: Archive, session: ChatSession, message: Message, settings: ContextSettings, loaded: LoadedView | None
 ) -> None:
     """Looks up the question beside all that comes before the search, where a search is likely."""
-    if settings.recall_ratio:
-        query = recall_query(message, loaded.view.tail if loaded else (), always=_always(settings))
-        if query:
-            archive.prepare(query.text, session.conversation)
+    query = _query(message, loaded.view.tail if loaded else (), settings) if settings.recall_ratio else None
+    if query:
+        archive.prepare(query.text, session.conversation)
 
 
 Packing = tuple[list[Snippet], list[Snippet], CurrentMessage]
@@ -217,13 +217,10 @@ def _room(planned: PlannedRequest, query: RecallQuery) -> int:
     return min(free, share, policy.max_tokens if query.asks else policy.reminder_tokens)
 
 
-def _query(planned: PlannedRequest) -> RecallQuery | None:
+def _query(message: Message, history: Sequence[Message], settings: ContextSettings) -> RecallQuery | None:
     """Where the strategy always recalls, or a setting says how much is wanted, every message is looked up."""
-    return recall_query(planned.current.message, planned.loaded.view.history, always=_always(planned.context.settings))
-
-
-def _always(settings: ContextSettings) -> bool:
-    return STRATEGIES[settings.strategy].recall.is_unconditional or settings.recall_tokens > 0
+    always = STRATEGIES[settings.strategy].recall.is_unconditional or settings.recall_tokens > 0
+    return recall_query(message, history, always=always)
 
 
 def _telling(found: Iterator[Hit], floor: Floor, room: int) -> list[Hit]:
@@ -267,11 +264,10 @@ class InWindow(Struct, frozen=True):
 
 def _in_window(view: View, message: Message) -> InWindow:
     excerpts = view.compaction.excerpts if view.compaction else {}
-    sent = [message for message in (*view.lifted, *view.tail) if not _is_excerpt(message, excerpts)]
-    texts = frozenset(each.text.strip() for each in sent)
+    sent = [each for each in (*view.lifted, *view.tail) if not _is_excerpt(each, excerpts)]
     summary = view.compaction.summary if view.compaction else ""
     told = "\n".join((summary, message.text, *excerpts.values()))
-    return InWindow(frozenset(each.id for each in sent), texts, told)
+    return InWindow(frozenset(each.id for each in sent), frozenset(each.text.strip() for each in sent), told)
 
 
 def _is_excerpt(message: Message, excerpts: Mapping[str, str]) -> bool:
@@ -280,16 +276,7 @@ def _is_excerpt(message: Message, excerpts: Mapping[str, str]) -> bool:
     return message.id in excerpts or (bool(keys) and all(key in excerpts for key in keys))
 
 
-def _once(snippets: Sequence[Snippet]) -> list[Snippet]:
-    """Each text once, at its best rank."""
-    once: dict[str, Snippet] = {}
-    for each in snippets:
-        once.setdefault(each.text, each)
-    return list(once.values())
-
-
 def _pick(each: Snippet) -> Pick:
     part = "" if each.end - each.start == each.size else ", a part of it"
-    at = f", {each.at}" if each.at else ""
-    because = f"#{each.number}{part}{at}: {each.because}"
+    because = f"#{each.number}{part}{f', {each.at}' if each.at else ''}: {each.because}"
     return Pick("message", each.id, because, each.tokens, "agent", round(each.score, 2))

@@ -5,6 +5,7 @@ Pure: texts and numbers in, a text out. A number (`#57`) names a message on its 
 
 import math
 from collections.abc import Sequence
+from itertools import groupby
 
 from msgspec import Struct
 
@@ -70,11 +71,12 @@ def snippets_text(snippets: Sequence[Snippet]) -> str:
     """The snippets, in order of time, as one text."""
     lines = [BEGINS]
     before: Snippet | None = None
-    for group in _by_message(snippets):
+    for number, parts in groupby(snippets, lambda each: each.number):
+        group = list(parts)
         if group[0].day != (before.day if before else ""):
             lines.append(f"[{_when(group[0], before)}]")
         before = group[0]
-        lines.append(f"#{group[0].number} {_label(group[0])}{_joined(group)}")
+        lines.append(f"#{number} {f'{before.role}: ' if before.role else ''}{_joined(group)}")
     return "\n".join([*lines, ENDS])
 
 
@@ -85,20 +87,6 @@ def _when(snippet: Snippet, before: Snippet | None) -> str:
     if snippet.is_recent:
         return snippet.at
     return snippet.day[5:] if before is not None and before.day[:5] == snippet.day[:5] else snippet.day
-
-
-def _by_message(snippets: Sequence[Snippet]) -> list[list[Snippet]]:
-    groups: list[list[Snippet]] = []
-    for each in snippets:
-        if groups and groups[-1][0].number == each.number:
-            groups[-1].append(each)
-        else:
-            groups.append([each])
-    return groups
-
-
-def _label(snippet: Snippet) -> str:
-    return f"{snippet.role}: " if snippet.role else ""
 
 
 def _joined(parts: Sequence[Snippet]) -> str:

@@ -7,22 +7,13 @@ from functools import lru_cache
 from msgspec import Struct
 
 from recto.search.terms import words
+from recto.sentences.words import tables
 
-_NAMES = (
-    "january jan januar janvier enero",
-    "february feb februar fevrier febrero",
-    "march mar maerz marz mars marzo",
-    "april apr avril abril",
-    "may mai mayo",
-    "june jun juni juin junio",
-    "july jul juli juillet julio",
-    "august aug aout agosto",
-    "september sep sept septembre septiembre",
-    "october oct oktober okt octobre octubre",
-    "november nov novembre noviembre",
-    "december dec dezember dez decembre diciembre",
-)
-MONTHS = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
+MONTHS = {
+    name: number
+    for number, names in enumerate(tables("common_words.toml")["months"]["all"], 1)
+    for name in names.split("/")
+}
 # Words that usually mean something else: they count as a month only beside a day or a year.
 _AMBIGUOUS_MONTHS = frozenset(("may", "mar", "mars", "march", "jan", "mai"))
 

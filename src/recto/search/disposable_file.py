@@ -92,8 +92,12 @@ class DisposableFile:
         except (sqlite3.Error, OSError) as why:
             if not self._is_damage(why):
                 raise self.error(why) from why
-            try:
-                self._delete()
+            try:  # what SQLite cannot open as a database nobody else uses either
+                for path in self._paths:
+                    if path.is_dir() and not path.is_symlink():
+                        path.rename(f"{path}.{new_id()}.old")  # somebody else made it, and may want it back
+                    else:
+                        path.unlink(missing_ok=True)
             except OSError as again:
                 raise self.error(again) from again
         self.rebuild_reason = reason
@@ -119,14 +123,6 @@ class DisposableFile:
                 fresh.backup(damaged, progress=check_time, sleep=0.05)
                 use_write_ahead_log(damaged, BUSY_S)
 
-    def _delete(self) -> None:
-        """For what SQLite cannot open as a database: nobody else uses it either."""
-        for path in self._paths:
-            if path.is_dir() and not path.is_symlink():
-                path.rename(f"{path}.{new_id()}.old")  # somebody else made it, and may want it back
-            else:
-                path.unlink(missing_ok=True)
-
     @property
     def _paths(self) -> list[Path]:
         return [Path(f"{self.path}{suffix}") for suffix in ("-wal", "-shm", "")]
@@ -137,7 +133,8 @@ class DisposableFile:
         code = getattr(why, "sqlite_errorcode", None) or 0
         if code & 0xFF == sqlite3.SQLITE_READONLY:  # a damaged header makes a file read-only that is not
             return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
-        if any(map(_is_no_file, self._paths)):
+        # a folder, or a link to nowhere or to a device, in the place of a file
+        if any(os.path.lexists(path) and not path.is_file() for path in self._paths):
             return code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)
         return code == sqlite3.SQLITE_IOERR_SHORT_READ or code & 0xFF not in _NOT_DAMAGE
 
@@ -168,11 +165,6 @@ class DisposableFile:
     @property
     def _busy(self) -> Busy:
         return Busy(f"{self.name} {self.path.name} is busy because another process is writing to it; try again")
-
-
-def _is_no_file(path: Path) -> bool:
-    """Whether a folder, or a link to nowhere or to a device, is in the place of a file."""
-    return os.path.lexists(path) and not path.is_file()
 
 
 def close_quietly(db: sqlite3.Connection) -> None:

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.query import ParsedQuery, Query, QueryAhead, find_speaker, parse_query
-from recto.search.ranking import RADIUS, SPEAKER_FACTOR, SPEAKER_SIMILARITY, Posting, fuse, max_score, rank
-from recto.search.second_look import SecondLook
+from recto.search.ranking import RADIUS, SPEAKER_FACTOR, SPEAKER_SIMILARITY, Posting, SecondLook, fuse, max_score, rank
 from recto.search.vector_index import Nearest, VectorIndex
 
 if TYPE_CHECKING:
@@ -73,21 +72,12 @@ class Finder:
             importlib.import_module("recto.search.partition")
         number, self._too_large = self._too_large, None
         if number is not None:
-            self._in_index(lambda: self._partition(number, self.index.extent(number).passages, has_time=True))
+            self.index.file.reading(lambda: self._partition(number, self.index.extent(number).passages, has_time=True))
 
     def _partition(self, number: int | None, size: int, *, has_time: bool = False) -> "Partition":
         from recto.search.partition import open_partition  # imports numpy, which takes a tenth of a second
 
         return open_partition(self.index, self._cache, number, size, has_time=has_time)
-
-    def _in_index(self, work: Callable[[], T]) -> T:
-        """Runs work that reads the index and nothing else: if it fails, the index is damaged, and emptied."""
-
-        def read() -> T:
-            with self.index.file.in_use(), self.index.file.interpreting():
-                return work()
-
-        return self.index.file.run(read)
 
     def prepare(self, query: Query) -> None:
         """Begins with what takes longest, before everything about a query is known; a second call does nothing."""
@@ -98,11 +88,11 @@ class Finder:
         number = self.index.partition(query.partition) if query.partition is not None else None
         if number is None:
             return query.text
-        return self._in_index(lambda: find_speaker(self.index, query.text, number).rest)
+        return self.index.file.reading(lambda: find_speaker(self.index, query.text, number).rest)
 
     def find(self, query: Query, choose: HitChoice = list) -> SearchResult:
         """The best passages first. Nothing for an empty query or an unknown partition."""
-        return self._in_index(lambda: self._find(query, choose))
+        return self.index.file.reading(lambda: self._find(query, choose))
 
     def close(self) -> None:
         self._ahead.close()
@@ -125,7 +115,10 @@ class Finder:
         if parsed.is_loose and len(scores) < query.limit:
             parsed = parse_query(self.index, query, number, speaker, strict=True)
             scores = partition.score(query, parsed, depth)
-        by_words = self._raise_speaker(parsed, partition.with_priors(scores))
+        by_words = partition.with_priors(scores)
+        if raised := parsed.by_speaker(self.index, by_words):
+            by_words |= {each: by_words[each] * SPEAKER_FACTOR for each in raised}
+            by_words = {each: by_words[each] for each in rank(by_words)}
         look = SecondLook(query.text) if self.index.keeps_texts else None
         texts = self.index.texts(islice(by_words, LOOKED_AT)) if look else {}
         if look:  # before waiting: there is time for it
@@ -135,19 +128,13 @@ class Finder:
         nearest = _accepted_similarity(query, parsed, partition, similarity)
         if look:
             by_words, nearest = self._look_again(look, partition, texts, by_words, nearest)
-        covered = max(scores.values(), default=0.0) / (max_score(parsed.postings, parsed.extent.passages) or 1.0)
+        possible = max_score(parsed.postings, parsed.extent.passages) or 1.0
+        covered = max(scores.values(), default=0.0) / possible
         for each in parsed.by_speaker(self.index, nearest):
             nearest[each] += SPEAKER_SIMILARITY
         best = fuse(by_words, nearest, covered)
-        hits = choose(_hits(query, parsed, partition, scores, similarity, best))
+        hits = choose(_hits(query, partition, scores, possible, similarity, best))
         return SearchResult(tuple(_with_reasons(parsed, hits)), near.warning)
-
-    def _raise_speaker(self, parsed: ParsedQuery, by_words: dict[int, float]) -> dict[int, float]:
-        """Raises the passages of the speaker whom the query names; the best first."""
-        raised = parsed.by_speaker(self.index, by_words)
-        for each in raised:
-            by_words[each] *= SPEAKER_FACTOR
-        return {each: by_words[each] for each in rank(by_words)} if raised else by_words
 
     def _similarity(self, near: Nearest, texts: Mapping[int, str], by_words: Iterable[int]) -> Mapping[int, float]:
         """The similarity of passages as far as the embedder that knows fewer languages knows theirs: a question of a
@@ -211,14 +198,13 @@ def _accepted_similarity(
 
 def _hits(
     query: Query,
-    parsed: ParsedQuery,
     partition: "Partition",
     scores: Mapping[int, float],
+    possible: float,
     similarity: Mapping[int, float],
     best: Mapping[int, float],
 ) -> Iterator[Hit]:
-    """The best first, read as they are needed."""
-    possible = max_score(parsed.postings, parsed.extent.passages) or 1.0
+    """The best first, read as they are needed. `possible`: the score by words of one that holds the whole query."""
     order, passages = iter(rank(best)[: query.limit]), partition.passages
     while batch := list(islice(order, HIT_BATCH)):
         partition.read(batch)

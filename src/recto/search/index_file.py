@@ -75,10 +75,9 @@ class _Use(NamedTuple):
     db: sqlite3.Connection
 
 
-class IndexFile:
+class IndexFile(DisposableFile):
     def __init__(self, path: Path) -> None:
-        self._file = DisposableFile(path, "the search index", self._prepare)
-        self.interpreting = self._file.interpreting
+        super().__init__(path, "the search index", self._prepare_tables)
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         """Where the file is while its folder cannot be written."""
         self._local = threading.local()
@@ -88,36 +87,36 @@ class IndexFile:
         """Counts how often the file was closed: a connection of an earlier time is not used again."""
         self._lock = threading.RLock()
 
-    @property
-    def path(self) -> Path:
-        return self._file.path
-
-    @property
-    def rebuild_reason(self) -> str:
-        """Why the file had to be rebuilt; empty if it was not."""
-        return self._file.rebuild_reason
-
     def run(self, work: Callable[[], T]) -> T:
         """The result of work on this file. If the file turns out to be damaged, in this thread or in one that helps
         it, it is emptied and the work is done again. Raises StoreError; within another `run` what SQLite raises."""
         if getattr(self._local, "is_running", False):
             return work()
-        self._local.is_running, before = True, self._file.rebuilds
+        self._local.is_running, before = True, self.rebuilds
         try:
             try:
                 result = work()
-                if self._file.rebuilds == before:
+                if self.rebuilds == before:
                     return result
             except Exception as why:
                 with self._lock:
-                    if self._file.rebuilds == before:
+                    if self.rebuilds == before:
                         self._close_idle()
-                        self._file.recover(why)
+                        self.recover(why)
             return work()
         except (sqlite3.Error, OSError) as why:
-            raise self._file.error(why) from why
+            raise self.error(why) from why
         finally:
             self._local.is_running = False
+
+    def reading(self, work: Callable[[], T]) -> T:
+        """The result of work that reads this file and does nothing else: if it fails, the file is damaged."""
+
+        def interpreted() -> T:
+            with self.in_use(), self.interpreting():
+                return work()
+
+        return self.run(interpreted)
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows; none of a file that was damaged."""
@@ -189,7 +188,7 @@ class IndexFile:
         """Empties the file; the user is told the reason."""
         with self._lock:
             self._close_idle()
-            self._file.empty(reason)
+            self.empty(reason)
 
     def close(self) -> None:
         self._close_idle()
@@ -211,10 +210,10 @@ class IndexFile:
             for suffix in ("", "-wal"):
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{self.path}{suffix}", f"{copy}{suffix}")
-            self._file.path = copy
-        return self._file.connect()
+            self.path = copy
+        return self.connect()
 
-    def _prepare(self, db: sqlite3.Connection) -> None:
+    def _prepare_tables(self, db: sqlite3.Connection) -> None:
         if not self._is_current(db):
             db.execute("BEGIN IMMEDIATE")
             if not self._is_current(db):  # another process may have been quicker
@@ -228,7 +227,7 @@ class IndexFile:
             return False
         if db.execute("SELECT value FROM marks WHERE name = 'version'").fetchone() == (VERSION,):
             return True
-        self._file.rebuild_reason = "the search index was made by another version of Recto and is being rebuilt"
+        self.rebuild_reason = "the search index was made by another version of Recto and is being rebuilt"
         return False
 
 

@@ -4,27 +4,57 @@ Holds no texts unless it is asked to keep their words: the owner of an item can 
 call partitions shelves and channels lanes.
 """
 
+import hashlib
 import math
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.json import Decoder
 
 from recto.base.ids import new_id
-from recto.search.dates import is_of_years, joint_label, kind_label, time_range_labels
+from recto.search.dates import is_of_years, joint_label, kind_label, passage_labels, time_range_labels
 from recto.search.index_file import SUM_BITS, IndexFile
-from recto.search.index_item import COLUMNS, PARTITION_BITS, IndexItem, cut_item, write_items
+from recto.search.passages import asks_only, split_passages
+from recto.search.terms import folded_text, folded_words, index_terms, topical
 
+# A passage number holds its partition, its channel, and a count: neighbours in a channel have adjacent numbers.
+PARTITION_BITS, CHANNEL_BITS = 33, 32
+# The step in number where another branch or another session begins: too far for neighbours to share a score.
+GAP = 16
+SESSION_S = 6 * 3600
+HASH_BYTES = 12
+# Faster than the default, and hardly larger.
+TEXT_COMPRESSION = 4
+COLUMNS = "n, item, start, end, place, branch, kind, who, at, words, asks, sha"
+"""Of the table of passages, in the order of `Passage`."""
 _NUMBERS = Decoder(list[int])
 K = TypeVar("K")
 T = TypeVar("T")
 TEXTS_AT_ONCE = 500
 # How many partitions, that is conversations, stay in memory.
 MAX_CACHED_PARTITIONS = 8
+
+
+class IndexItem(Struct, frozen=True):
+    """Something that can be found: a message, or a part of a note."""
+
+    number: int
+    """Identifies the item to its owner."""
+    text: str
+    position: int = 0
+    """Its order in the partition."""
+    branch: int = 0
+    kind: str = ""
+    speaker: str = ""
+    time: str = ""
+    """When it was said, as text that sorts."""
+    channel: int = 0
+    """Only passages of one channel are neighbours: tool output does not separate a question from its answer."""
 
 
 class Passage(Struct, frozen=True):
@@ -101,10 +131,9 @@ class KeywordIndex:
     ) -> None:
         """Removes items, adds others to their partitions, in order, and sets the marks, in one transaction. Does
         nothing if another process has changed a mark that is `expected` to have a certain value."""
+        keeps = self.keeps_texts
         # before the transaction: no other process waits for it
-        cut = {
-            key: [cut_item(item, keeps_text=self.keeps_texts) for item in items] for key, items in partitions.items()
-        }
+        cut = {key: [cut_item(item, keeps_text=keeps) for item in items] for key, items in partitions.items()}
 
         def write(db: sqlite3.Connection) -> None:
             if all(_read_mark(db, name) == value for name, value in (expected or {}).items()):
@@ -149,12 +178,7 @@ class KeywordIndex:
     def parsed_mark(self, name: str, parse: Callable[[str], T], default: T) -> T:
         """What the owner has stored as a text of another type; the default in a new index."""
 
-        def read() -> T:
-            value = self.mark(name)
-            with self.file.interpreting():
-                return parse(value) if value else default
-
-        return self.file.run(read)
+        return self.file.reading(lambda: parse(value) if (value := self.mark(name)) else default)
 
     # -- looking up
 
@@ -191,7 +215,10 @@ class KeywordIndex:
         query = f"SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid {order} LIMIT ?"
         # as one text: reading thousands of rows takes three times as long
         columns = ", ".join([f"(SELECT json_group_array(rowid) FROM ({query}))"] * len(searches))
-        values = [value for terms in searches for value in (_match(terms, labels), max(low, after + 1), high, limit)]
+        values = list[str | int]()
+        for terms in searches:
+            expression = " AND ".join([*map(_any_of, terms), *([labels] if labels else [])])
+            values += (expression, max(low, after + 1), high, limit)
         found = self.file.read(f"SELECT {columns}", values)[0] if searches else ()
         return [sorted(_NUMBERS.decode(each), reverse=True) for each in found]
 
@@ -203,7 +230,7 @@ class KeywordIndex:
         years = [joint_label(kind, label) for label in times if is_of_years(label)]
         days = [label for label in times if not is_of_years(label)]
         parts = [_any_of(years)] if years else []
-        return _either([*parts, f"({_quote(kind)} AND {_any_of(days)})"] if days else parts)
+        return f"({' OR '.join([*parts, f'({_quote(kind)} AND {_any_of(days)})'] if days else parts)})"
 
     def count_from(self, number: int, partition: int | None) -> float:
         """About how many passages have at least this number."""
@@ -237,10 +264,10 @@ class KeywordIndex:
 
     def texts(self, numbers: Iterable[int]) -> dict[int, str]:
         """The texts of passages as `folded_text` gives them, if they are kept."""
-        query = "SELECT n, text FROM texts WHERE n IN (SELECT value FROM json_each(?))"
-        return {
-            number: zlib.decompress(packed).decode() for number, packed in self.file.read(query, (_listed(numbers),))
-        }
+        rows = self.file.read(
+            "SELECT n, text FROM texts WHERE n IN (SELECT value FROM json_each(?))", [_listed(numbers)]
+        )
+        return {number: zlib.decompress(packed).decode() for number, packed in rows}
 
     def every_text(self) -> Iterator[str]:
         """The texts of all passages, if they are kept."""
@@ -314,18 +341,106 @@ def _added(partition: int | None, queue_end: int) -> tuple[str, tuple[int, ...]]
     return f"FROM passages WHERE n BETWEEN ? AND ?{since}", (*_bounds(partition), *([queue_end] if queue_end else []))
 
 
-def _match(terms: Sequence[Sequence[str]], labels: str) -> str:
-    return " AND ".join([*map(_any_of, terms), *([labels] if labels else [])])
-
-
 def _any_of(forms: Sequence[str]) -> str:
-    return _either([_quote(form) for form in forms])
-
-
-def _either(expressions: Sequence[str]) -> str:
-    return f"({' OR '.join(expressions)})"
+    return f"({' OR '.join(map(_quote, forms))})"
 
 
 def _quote(term: str) -> str:
     bare = term.removesuffix("*").replace('"', '""')
     return f'"{bare}"*' if term.endswith("*") else f'"{bare}"'
+
+
+# -- cutting items into passages
+
+
+class CutPassage(Struct, frozen=True, gc=False):
+    """A passage of an item that has no number yet."""
+
+    row: tuple[Any, ...]
+    """The values of `COLUMNS` after the number."""
+    words: int
+    terms: str
+    """Its words and labels, as they are indexed."""
+    packed: bytes | None
+    """Its text for a second look."""
+
+
+CutItem = tuple[IndexItem, Sequence[CutPassage]]
+
+
+def embedded_text(text: str, speaker: str) -> str:
+    """The text that is embedded for a passage: the speaker is a part of its meaning."""
+    return text if not speaker or text.startswith(speaker) else f"{speaker}: {text}"
+
+
+def text_hash(text: str, speaker: str = "") -> bytes:
+    """The key of a vector: the hash of the text that is embedded."""
+    embedded = embedded_text(text, speaker).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(embedded, digest_size=HASH_BYTES).digest()
+
+
+def cut_item(item: IndexItem, *, keeps_text: bool) -> CutItem:
+    """Everything about an item's passages that does not depend on what the index holds."""
+    return item, [_cut_passage(item, *span, keeps_text=keeps_text) for span in split_passages(item.text)]
+
+
+def _cut_passage(item: IndexItem, start: int, end: int, *, keeps_text: bool) -> CutPassage:
+    text = item.text[start:end]
+    folded = folded_text(text)
+    packed = zlib.compress(folded.encode("utf-8", "replace"), TEXT_COMPRESSION) if keeps_text else None
+    once = set(folded_words(folded))  # the index does not tell how often
+    count = len(topical(once))
+    where = (item.number, start, end, item.position, item.branch)
+    row = (*where, item.kind, item.speaker, item.time, count, asks_only(text), text_hash(text, item.speaker))
+    return CutPassage(row, count, f"{index_terms(once)} {passage_labels(item.kind, item.time)}", packed)
+
+
+def write_items(db: sqlite3.Connection, partitions: Mapping[str, Sequence[CutItem]]) -> None:
+    """Adds items to their partitions, in order."""
+    written: list[tuple[int, CutPassage]] = []
+    # ascending: words of a smaller number would begin another segment of the full-text index
+    for number, key in sorted((_partition(db, key), key) for key in partitions):
+        items = partitions[key]
+        count = "INSERT INTO people VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
+        db.executemany(count, [(number, item.speaker) for item, _ in items if item.speaker])
+        for channel in sorted({item.channel for item, _ in items}):
+            own = [each for each in items if each[0].channel == channel]
+            written += _number_passages(db, (number << PARTITION_BITS) + (channel << CHANNEL_BITS), own)
+    rows = [(number, *passage.row) for number, passage in written]
+    db.executemany(f"INSERT INTO passages ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", rows)
+    terms = [(number, passage.terms) for number, passage in written]
+    db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", terms)
+    packed = [(number, passage.packed) for number, passage in written if passage.packed is not None]
+    db.executemany("INSERT INTO texts VALUES (?, ?)", packed)
+    db.executemany("INSERT INTO queue (passage) VALUES (?)", [(number,) for number, _ in written])
+
+
+def _partition(db: sqlite3.Connection, key: str) -> int:
+    db.execute("INSERT OR IGNORE INTO shelves (key) VALUES (?)", (key,))
+    return int(db.execute("SELECT n FROM shelves WHERE key = ?", (key,)).fetchone()[0])
+
+
+def _number_passages(db: sqlite3.Connection, channel: int, items: Sequence[CutItem]) -> list[tuple[int, CutPassage]]:
+    """The passages that a channel gets, with their numbers."""
+    known = db.execute("SELECT passages, words, last, branch, at FROM lanes WHERE n = ?", (channel,)).fetchone()
+    count, total, last, branch, time = known or (0, 0, channel, 0, "")
+    numbered: list[tuple[int, CutPassage]] = []
+    for item, passages in items:
+        step = GAP if item.branch != branch or _is_new_session(time, item.time) else 1
+        branch, time = item.branch, item.time or time
+        for passage in passages:
+            last, step, total = last + step, 1, total + passage.words
+            numbered.append((last, passage))
+    row = (channel, count + len(numbered), total, last, branch, time)
+    db.execute("INSERT OR REPLACE INTO lanes VALUES (?,?,?,?,?,?)", row)
+    return numbered
+
+
+def _is_new_session(before: str, now: str) -> bool:
+    """Whether enough time has passed for another session to begin."""
+    if not before or not now or before[:13] == now[:13]:
+        return False
+    try:
+        return (datetime.fromisoformat(now) - datetime.fromisoformat(before)).total_seconds() > SESSION_S
+    except (ValueError, TypeError):
+        return False

@@ -143,21 +143,19 @@ class OnnxEmbedder(ABC):
         FOREGROUND.recheck()
 
     def _open_model(self) -> OnnxModel:
-        folder = self._folder = self._folder or self._find_folder()
+        if self._folder is None:
+            if missing := self.missing():
+                raise NoVectors(missing)
+            weights = named(self.name)
+            self._folder = weights.path(weights.files[0]).parent
         with _loading:
-            if loaded := _loaded.get(folder):
+            if loaded := _loaded.get(self._folder):
                 loaded.used = time.monotonic()
                 return loaded.model
-            loaded = _loaded[folder] = _Loaded(self._load_from(folder))
+            loaded = _loaded[self._folder] = _Loaded(self._load_from(self._folder))
             if not _timer:
                 _release_later(IDLE_S)
             return loaded.model
-
-    def _find_folder(self) -> Path:
-        if missing := self.missing():
-            raise NoVectors(missing)
-        weights = named(self.name)
-        return weights.path(weights.files[0]).parent
 
     def _load_from(self, folder: Path) -> OnnxModel:
         try:

@@ -119,9 +119,15 @@ def parse_query(
     extent, every = index.extent(partition), query.filter.labels
     labels = [group for group in every if strict or not _is_dense(index, group, partition)]
     look_up = _LookUp(index, partition, extent.passages, index.label_expression(labels), query.spreads)
-    postings = (*look_up.word_postings(query.text), *_date_postings(index, query, partition))
+    postings = look_up.word_postings(query.text)
+    for mention in find_dates(normalize_text(query.text), query.today):
+        days = date_labels(mention)
+        if days and (numbers := index.matching([days], partition, MAX_PER_TERM)):
+            postings.append(Posting("the day", numbers, len(numbers), DATE_WEIGHT, spreads=False))
     is_loose = len(labels) < len(every) and any(map(_is_truncated, postings))
-    return ParsedQuery(postings, extent, speaker.name, _spoken_kind(query.text), is_loose)
+    who = {(match["who"] or match["also"]).lower() for match in _SAYS.finditer(query.text)}
+    kind = _KINDS[who.pop()] if len(who) == 1 else ""
+    return ParsedQuery(tuple(postings), extent, speaker.name, kind, is_loose)
 
 
 class QueryAhead:
@@ -136,16 +142,14 @@ class QueryAhead:
         """Whether it begins now: another query with the same words may be on its way."""
         if self._is_closed or (self._begun and self._begun[0].has_words_of(query)):
             return False
-        self._begun = query, self._thread.submit(lambda: self._index.file.run(lambda: self._look_up(query)))
+        self._begun = query, self._thread.submit(lambda: self._index.file.reading(lambda: self._look_up(query)))
         return True
 
     def _look_up(self, query: Query) -> tuple[str, int | None, ParsedQuery]:
         """With the state of the index and the partition that it was looked up in."""
-        index = self._index
-        with index.file.in_use(), index.file.interpreting():
-            change_id = index.file.change_id
-            number = index.partition(query.partition) if query.partition is not None else None
-            return change_id, number, parse_query(index, query, number, find_speaker(index, query.text, number))
+        index, change_id = self._index, self._index.file.change_id
+        number = index.partition(query.partition) if query.partition is not None else None
+        return change_id, number, parse_query(index, query, number, find_speaker(index, query.text, number))
 
     def take(self, query: Query, partition: int | None) -> ParsedQuery | None:
         """Waits for what was begun; None where it was another query, or the index has changed since."""
@@ -165,12 +169,6 @@ def _is_dense(index: KeywordIndex, label: Sequence[str], partition: int | None) 
     would walk through all of them to find the few with a rare word."""
     numbers = index.matching([label], partition, SAMPLE)
     return len(numbers) == SAMPLE and index.count_from(numbers[-1], partition) <= SAMPLE * DENSITY
-
-
-def _spoken_kind(text: str) -> str:
-    """The kind of passage that a query asks for; empty if it mentions both, or neither."""
-    found = {(match["who"] or match["also"]).lower() for match in _SAYS.finditer(text)}
-    return _KINDS[found.pop()] if len(found) == 1 else ""
 
 
 class _LookUp(Struct, frozen=True):
@@ -198,7 +196,11 @@ class _LookUp(Struct, frozen=True):
         found = [longer.get(each.name, each) for each in found]
         others = _other_forms(found, read[len(again) :])
         if self.spreads:
-            return list(_limit_spread(sorted((*found, *others), key=lambda posting: posting.frequency)))
+            left, limited = MAX_SPREAD, list[Posting]()
+            for posting in sorted((*found, *others), key=lambda posting: posting.frequency):
+                limited.append(replace(posting, numbers=posting.numbers[: max(0, left)]))
+                left -= len(posting.numbers)
+            return limited
         return [*(self._with_joint_matches(found) if len(found) > 1 else found), *others]
 
     def _postings(self, terms: Sequence[tuple[str, Sequence[str]]], limit: int) -> list[Posting]:
@@ -253,13 +255,6 @@ def _other_forms(found: Sequence[Posting], inflected: Sequence[Posting]) -> Iter
             yield replace(posting, numbers=numbers, frequency=frequency, weight=FORM_WEIGHT, is_other_form=True)
 
 
-def _limit_spread(postings: Sequence[Posting]) -> Iterator[Posting]:
-    left = MAX_SPREAD
-    for posting in postings:
-        yield replace(posting, numbers=posting.numbers[: max(0, left)])
-        left -= len(posting.numbers)
-
-
 def _is_truncated(posting: Posting) -> bool:
     """Whether only the newest occurrences were read."""
     return posting.frequency > len(posting.numbers)
@@ -273,10 +268,3 @@ def _scan_start(posting: Posting) -> int:
 
 def _add_numbers(posting: Posting, numbers: Sequence[int]) -> Posting:
     return replace(posting, numbers=list(dict.fromkeys((*posting.numbers, *numbers))))
-
-
-def _date_postings(index: KeywordIndex, query: Query, partition: int | None) -> Iterator[Posting]:
-    for mention in find_dates(normalize_text(query.text), query.today):
-        labels = date_labels(mention)
-        if labels and (numbers := index.matching([labels], partition, MAX_PER_TERM)):
-            yield Posting("the day", numbers, len(numbers), DATE_WEIGHT, spreads=False)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from recto.sentences.segments import HANGUL, UNSPACED_SCRIPTS
+from recto.sentences.words import tables
 
 # A longer query is looked up by this many of its words.
 MAX_TERMS = 48
@@ -23,48 +24,10 @@ START_MARK = "\ue000"
 # ER and US in capitals mean neither the German "er" nor "us"; but operators of other search engines are not words.
 _CAPITALS = re.compile(r"\b(?!(?:AND|OR|NOT)\b)[A-Z]{2,4}\b")
 
-# Words without a topic, as normalizing leaves them. Only the most common, and none that means something in another of
-# these languages: frequency decides about the rest, and "up", "after", "own" do tell topics apart.
-_FUNCTION_WORDS = """
-    a about an and are at be been being but by can could d did do does for from had has have he her him his how i if in
-    is it its just ll m me my no not o of on or our re s she should so t than that the their them these they this those
-    to too us ve very was we were what when where which who whom whose why will with would you your
-    aber das dass dem der des ein eine einem einen einer er es ich ihr ist mein meine mir nicht oder
-    sich sie sind und uns wann was wer wie wir wo zu
-    au aux avec ce ces cette dans de des du elle en est et il ils je la le les leur lui mais mes moi mon ne nous ou pas
-    qu que quand qui se ses sont sur ta tu un une vous
-    como cuando del donde el ella ellos en eso esta este fue ha la las lo los mi mis muy para pero por que se su
-    sus te un una y yo"""
-STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+_LISTED = tables("common_words.toml")
+STOP_WORDS = frozenset(_LISTED["stop"]["all"])
 _WITHOUT_TOPIC = STOP_WORDS | {chr(code) for code in range(128)}
-# Words of any question and request, as people write them: they say little about what it is about.
-_COMMON_WORDS = """
-    again also already another any anything ask back best better bit come day different else every everything example
-    few get give go going good great have hello help hey hi idea kind know last let like little long look lot make many
-    maybe mean much must need never new next nice now off ok okay old one only other out over own part people please
-    put quick quickly really right same say see show something sorry start still stop such sure take tell thank thanks
-    thing think three time today tomorrow try two up use user using want way week well work working would year yes
-    yesterday bitte danke gern kannst könntest heute morgen machen mach gib zeig alle sobre hacer puedes gracias favor
-    peux pouvez merci faire plait tout
-    monday tuesday wednesday thursday friday saturday sunday weekend month months weeks days hour hours minute minutes
-    january february march april june july august september october november december morning evening tonight noon
-    zero four five six seven eight nine ten eleven twelve half first second third once twice late early soon always
-    able ago all almost anybody anyone away bad become before begin being both bring call called change comes done down
-    easy end enough ever exactly far fast feel find fine finish found full happen happens hard hold hope inside instead
-    into just keep leave left less live made main more most nobody none nothing often online open perhaps place quite
-    rather ready rest run seem simply since small so somebody someone sometimes somewhere tiny together told too turn
-    until wait whole without word words world wrong"""
-
-# The commonest words of English, and of languages whose short words English has too, without accents.
-_ENGLISH_WORDS = """
-    the and to that for it with are be this by from have not which you were has they of is can will if what who when
-    where how why does did"""
-_OTHER_WORDS = """
-    der das und ist ein eine nicht mit von fur auf zu wer wie wo sich dem den
-    le les et est une dans qui que pour des du je vous il au
-    el los las es y una del por para como su se un en de la
-    di che della sono gli os uma nao em ao het een van niet voor zijn"""
-_ENGLISH, _NOT_ENGLISH = frozenset(_ENGLISH_WORDS.split()), frozenset(_OTHER_WORDS.split())
+_ENGLISH, _NOT_ENGLISH = (frozenset(_LISTED["language"][each]) for each in ("en", "other"))
 
 # Below are accents, and the vowel signs of Hebrew and Arabic, which few people write; above, signs that matter.
 LAST_VOWEL_SIGN = 0x0660
@@ -104,7 +67,9 @@ def normalize_text(text: str) -> str:
     return unicodedata.normalize("NFKD", decomposed).translate(_CHARACTERS)
 
 
-COMMON_WORDS = frozenset(normalize_text(_COMMON_WORDS).split())
+COMMON_WORDS = frozenset(map(normalize_text, _LISTED["requests"]["all"]))
+"""Words of any question and request: they say little about what it is about."""
+QUESTION_WORDS = COMMON_WORDS.union(_LISTED["question_verbs"]["en"])
 
 
 def folded_text(text: str) -> str:
@@ -184,22 +149,8 @@ def query_terms(text: str, limit: int = MAX_TERMS) -> list[str]:
     return chosen
 
 
-_GROUPS = """
-begin began begun, break broke broken, bring brought, build built, buy bought, catch caught, choose chose chosen,
-come came, deal dealt, draw drew drawn, drink drank drunk, drive drove driven, eat eaten, fall fell fallen,
-feed fed, feel felt, fight fought, find found, fly flew flown, forget forgot forgotten, freeze froze frozen,
-give gave given, go went gone, grow grew grown, hang hung, hear heard, hide hid hidden, hold held, keep kept,
-know knew known, lead led, learn learnt, leave left, lend lent, lose lost, make made, mean meant, meet met, pay paid,
-ride rode ridden, ring rang rung, rise rose risen, run ran, say said, see saw seen, sell sold, send sent, shoot shot,
-show shown, sing sang sung, sink sank sunk, sit sat, sleep slept, speak spoke spoken, spend spent, stand stood,
-steal stole stolen, swim swam swum, take took taken, teach taught, tell told, think thought, throw threw thrown,
-understand understood, wake woke woken, wear wore worn, win won, write wrote written, child children, man men,
-woman women, person people, foot feet, tooth teeth, mouse mice, life lives, wife wives, good better best,
-bad worse worst
-"""
-
-_FORMS = {form: tuple(group.split()) for group in _GROUPS.split(",") for form in group.split()}
-
+_GROUPS = [tuple(group.split("/")) for group in _LISTED["irregular"]["en"]]
+_FORMS = {form: group for group in _GROUPS for form in group}
 _ENDINGS = (("", ""), ("s", ""), ("es", ""), ("ing", ""), ("ing", "e"), ("ning", ""), ("ting", ""))
 
 

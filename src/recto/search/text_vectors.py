@@ -77,8 +77,7 @@ class TextVectors:
         self._file, self._file_lock = IndexFile(path), FileLock()
         self._open, self._timeout_s = embedder, timeout_s
         self._embedder: Embedder | None = None
-        self._pause: EmbedderPause | None = None
-        self._is_closed = False
+        self._pause, self._is_closed = EmbedderPause(), False
         self._thread = WorkerThread("recto-sources")
         self._worker = BackgroundWorker(self._make_in_background, "recto-source-vectors")
         self._stuck: Future[Rows] | None = None
@@ -100,13 +99,13 @@ class TextVectors:
         """Never raises. Makes missing vectors as long as there is time, and the rest in the background."""
         until = time.monotonic() + self._timeout_s
         try:
-            opened = self._open_embedder()
+            with self._lock:
+                embedder = self._embedder = self._embedder or self._open()
         except RectoError as why:
             return Similarities(warning=why.message.rstrip("."))
-        if opened is None:
+        if embedder is None:
             return Similarities()
-        embedder, pause = opened
-        if problem := pause.problem:
+        if problem := self._pause.problem:
             return Similarities(warning=problem)
         if self._stuck is not None and not self._stuck.done():
             return Similarities(warning=f"{embedder.name} is still busy with an earlier question")
@@ -115,22 +114,13 @@ class TextVectors:
             rows = embedding.result(_time_left(until))
             if not any(familiarity(embedder, question) for question in questions):
                 return Similarities()  # in an unknown language what is near means nothing
-            self._provide(embedder, (texts, others), until)
+            self._provide(embedder, HashedTexts.join((texts, others)), until)
             return self._similarities(embedder, rows, texts, others)
         except TooLate:
             self._stuck = embedding
             return Similarities(warning=f"{embedder.name} did not answer within {self._timeout_s:g} s")
         except Exception as why:  # words still give an answer
-            return Similarities(warning=pause.begin(why))
-
-    def _open_embedder(self) -> tuple[Embedder, EmbedderPause] | None:
-        with self._lock:
-            if self._embedder is None:
-                self._embedder = self._open()
-            if self._embedder is None:
-                return None
-            self._pause = self._pause or EmbedderPause(self._embedder)
-            return self._embedder, self._pause
+            return Similarities(warning=self._pause.begin(embedder.name, why))
 
     def _embed_questions(self, embedder: Embedder, questions: Sequence[str]) -> "Rows":
         import numpy as np  # takes a tenth of a second
@@ -156,35 +146,27 @@ class TextVectors:
             if self._table.width != questions.shape[1]:
                 self._start_over(embedder)
             cosines = self._table.compare(questions)
-            found, beside = (self._table.select(cosines, each.hashes) for each in (texts, others))
-        rejected = sum(sha in self._failed for sha in texts.hashes) if found.missing and self._failed else 0
-        return Similarities(found.cosines, beside.cosines, found.missing - rejected)
+            (found, missing), (beside, _) = (self._table.select(cosines, each.hashes) for each in (texts, others))
+        rejected = sum(sha in self._failed for sha in texts.hashes) if missing and self._failed else 0
+        return Similarities(found, beside, missing - rejected)
 
     # -- making vectors
 
-    def _provide(self, embedder: Embedder, both: Sequence[HashedTexts], until: float) -> None:
+    def _provide(self, embedder: Embedder, texts: HashedTexts, until: float) -> None:
         with self._lock:
-            if not self._add_pending(both):
-                return
+            if self._table is not None and len(self._table) > MAX_IN_MEMORY + len(texts):
+                self._table = None  # what is still needed is read again
+            known = self._table if self._table is not None else ()
+            pairs = zip(texts.hashes, texts.texts, strict=True)
+            new = {sha: text for sha, text in pairs if sha not in known and sha not in self._failed}
+            self._pending |= new
+        if not new:
+            return
         making = self._thread.submit(lambda: self._make_until(embedder, until))
         with suppress(TooLate):
             making.result(_time_left(until))
         if self._pending:
             self._worker.wake()
-
-    def _add_pending(self, both: Sequence[HashedTexts]) -> bool:
-        """Whether any vector has to be loaded or made."""
-        if self._table is not None and len(self._table) > MAX_IN_MEMORY + sum(map(len, both)):
-            self._table = None  # what is still needed is read again
-        table, failed = self._table, self._failed
-        new = {
-            sha: text
-            for each in both
-            for sha, text in zip(each.hashes, each.texts, strict=True)
-            if (table is None or sha not in table) and sha not in failed
-        }
-        self._pending |= new
-        return bool(new)
 
     def _make_until(self, embedder: Embedder, until: float) -> None:
         self._load(embedder)
@@ -192,13 +174,13 @@ class TextVectors:
             self._make_batch(embedder)
 
     def _make_in_background(self) -> bool:
-        embedder, pause = self._embedder, self._pause
-        if embedder is None or pause is None or self._is_closed or pause.problem:
+        embedder = self._embedder
+        if embedder is None or self._is_closed or self._pause.problem:
             return False
         try:
             self._make_batch(embedder)
         except Exception as why:  # this runs in a background thread
-            pause.begin(why)
+            self._pause.begin(embedder.name, why)
             return False
         return bool(self._pending)
 
@@ -278,7 +260,7 @@ class TextVectors:
     def settle(self, timeout_s: float) -> bool:
         """Waits until every requested vector is made. Returns whether that happened in time."""
         until = time.monotonic() + timeout_s
-        while self._pending and not (self._pause and self._pause.problem) and time.monotonic() < until:
+        while self._pending and not self._pause.problem and time.monotonic() < until:
             time.sleep(0.005)
         return not self._pending
 

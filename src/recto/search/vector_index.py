@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,17 @@ from msgspec.structs import replace
 from recto.base.background import in_background
 from recto.base.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
-from recto.search.embedder import LOCAL, MINILM, MULTILINGUAL, Embedder, EmbedderPause, familiarity
+from recto.search.embedder import (
+    LOCAL,
+    MINILM,
+    MULTILINGUAL,
+    MULTILINGUAL_STRETCH,
+    Embedder,
+    EmbedderPause,
+    familiarity,
+)
 from recto.search.index_file import IndexFile
-from recto.search.index_item import embedded_text
-from recto.search.keyword_index import KeywordIndex, Passage, keep_recent
-from recto.search.ranking import MULTILINGUAL_STRETCH
+from recto.search.keyword_index import KeywordIndex, Passage, embedded_text, keep_recent
 
 if TYPE_CHECKING:
     from recto.search.vector_table import Row, Rows, VectorMatrix
@@ -190,7 +197,7 @@ class VectorIndex:
         """`beside` has the vectors of the second embedder."""
         self._index, self._embedder, self._read = index, embedder, read
         self._beside, self._timeout_s = beside, timeout_s
-        self._store, self._pause = VectorStore(index.file, embedder.key), EmbedderPause(embedder)
+        self._store, self._pause = VectorStore(index.file, embedder.key), EmbedderPause()
         self._thread = WorkerThread("recto-meaning")
         self._running: Future[Nearest] | None = None
         self._prepared: Future[tuple[str, Row]] | None = None
@@ -202,7 +209,6 @@ class VectorIndex:
 
     @property
     def waiting(self) -> int:
-        """How many passages the embedder has not seen yet."""
         return self._store.waiting
 
     @property
@@ -212,12 +218,10 @@ class VectorIndex:
 
     @property
     def count(self) -> int:
-        """How many vectors there are."""
         return self._store.count
 
     @property
     def problem(self) -> str:
-        """The last failure; empty once the embedder may be called again."""
         return self._pause.problem
 
     def check(self) -> str:
@@ -225,7 +229,7 @@ class VectorIndex:
         try:
             self._embedder.embed(["."])
         except RectoError as why:
-            self._pause.begin(why)
+            self._pause.begin(self._embedder.name, why)
         else:
             self._pause.end()
         beside = self._beside.check() if self._beside else ""
@@ -282,7 +286,7 @@ class VectorIndex:
         except TooLate:
             return _by_words(f"{self._embedder.name} did not answer within {self._timeout_s:g} s")
         except Exception as why:  # words still give an answer
-            return _by_words(self._pause.begin(why))
+            return _by_words(self._pause.begin(self._embedder.name, why))
 
     @property
     def progress(self) -> str:
@@ -331,8 +335,7 @@ class VectorIndex:
         prepared, self._prepared = self._prepared, None
         # made in this thread, so it is done
         if prepared is not None and prepared.exception() is None and prepared.result()[0] == text:
-            row: Row = prepared.result()[1]
-            return row
+            return prepared.result()[1]
         question: Row = self._embedder.embed([text])[0]
         return question
 
@@ -383,7 +386,7 @@ class VectorIndex:
             try:
                 made = self._make_batch(threads)
             except Exception as why:  # this runs in a background thread
-                self._pause.begin(why)
+                self._pause.begin(self._embedder.name, why)
         return made or (self._beside.make_batch(threads) if self._beside else 0)
 
     def _make_batch(self, threads: int) -> int:
@@ -405,30 +408,11 @@ class VectorIndex:
 
     def _embed(self, texts: Mapping[bytes, str], threads: int) -> dict[bytes, bytes]:
         """Retries a failed batch text by text, so that one bad text does not hold up the others."""
-        if not texts:
-            return {}
-        try:
-            rows = self._rows(list(texts.values()), threads)
-        except RectoError:
-            return self._embed_one_by_one(texts)
-        return {sha: _pack(row) for sha, row in zip(texts, rows, strict=True)}
-
-    def _rows(self, texts: Sequence[str], threads: int) -> "Sequence[Row]":
-        """A server is asked once: it divides the work itself."""
-        threads = min(threads, len(texts))
-        if threads == 1 or self._embedder.name not in (MINILM, MULTILINGUAL):
-            return list(self._embedder.embed(texts))
-        with ThreadPoolExecutor(threads) as pool:
-            parts = list(pool.map(self._part, (texts[start::threads] for start in range(threads))))
-        return [parts[place % threads][place // threads] for place in range(len(texts))]
-
-    def _part(self, texts: Sequence[str]) -> "Rows":
-        with in_background():
-            return self._embedder.embed(texts)
-
-    def _embed_one_by_one(self, texts: Mapping[bytes, str]) -> dict[bytes, bytes]:
-        """Empty bytes for a text that fails while others do not. If the embedder itself fails, the vectors made so far
-        are stored, and the rest has to wait."""
+        with suppress(RectoError):
+            rows = self._rows(list(texts.values()), threads) if texts else []
+            return {sha: _pack(row) for sha, row in zip(texts, rows, strict=True)}
+        # Empty bytes for a text that fails while others do not. If the embedder itself fails, the vectors made so far
+        # are stored, and the rest has to wait.
         made: dict[bytes, bytes] = {}
         for sha, text in texts.items():
             try:
@@ -441,6 +425,20 @@ class VectorIndex:
                     self._store.put({key: row for key, row in made.items() if row})
                     raise
         return made
+
+    def _rows(self, texts: Sequence[str], threads: int) -> "Sequence[Row]":
+        """A server is asked once: it divides the work itself."""
+        threads = min(threads, len(texts))
+        if threads == 1 or self._embedder.name not in (MINILM, MULTILINGUAL):
+            return list(self._embedder.embed(texts))
+
+        def part(start: int) -> "Rows":
+            with in_background():
+                return self._embedder.embed(texts[start::threads])
+
+        with ThreadPoolExecutor(threads) as pool:
+            parts = list(pool.map(part, range(threads)))
+        return [parts[place % threads][place // threads] for place in range(len(texts))]
 
     def close(self) -> None:
         self._thread.close()

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from recto.search.ranking import SIMILARITY_WEIGHTS
@@ -17,12 +16,6 @@ GROWTH = 1.5
 # BLAS does this many multiplications in one thread. It splits up more, and on a busy machine each part waits for the
 # slowest thread, a hundred times as long as the work takes.
 MAX_SINGLE_THREAD_PRODUCTS = 64 * 64 * 64
-
-
-class Cosines(Struct, frozen=True):
-    cosines: Row
-    """NaN for a text without a vector."""
-    missing: int
 
 
 class VectorTable:
@@ -59,12 +52,13 @@ class VectorTable:
             np.dot(self._matrix[at : min(at + step, len(cosines))], columns, out=cosines[at : at + step])
         return cosines[:, : len(questions)]
 
-    def select(self, cosines: Rows, hashes: Sequence[bytes]) -> Cosines:
-        """The rows of `compare` for these texts, in their order."""
+    def select(self, cosines: Rows, hashes: Sequence[bytes]) -> tuple[Rows, int]:
+        """The rows of `compare` for these texts, in their order, with NaN for those without a vector; and how many
+        have none."""
         rows = np.fromiter((self._row_of.get(sha, -1) for sha in hashes), np.int64, len(hashes))
         selected = cosines[rows] if len(cosines) else np.zeros((len(hashes), cosines.shape[1]), np.float32)
         selected[rows < 0] = np.nan
-        return Cosines(selected, int((rows < 0).sum()))
+        return selected, int((rows < 0).sum())
 
 
 # How many of the nearest passages are returned, and how many are smoothed with their neighbours to find those: what is

@@ -37,6 +37,24 @@ def word_class(*names: str) -> WordClass:
     return WordClass(*names)
 
 
+def alternatives(*names: str) -> str:
+    """The words and phrases of classes, as alternatives of a pattern. In the tables `_` is a space, `*` any ending."""
+    listed = {word for name in names for table in tables()[name].values() for word in table}
+    return "|".join(map(_alternative, sorted(listed, reverse=True)))
+
+
+def _alternative(word: str) -> str:
+    return re.escape(word).replace("_", r"\s").replace("'", "['’]").replace(r"\*", r"\w*")
+
+
+@cache
+def phrases(*names: str) -> re.Pattern[str]:
+    """Finds the words and phrases of classes."""
+    unspaced = f"[{UNSPACED_SCRIPTS}{HANGUL}]"
+    pattern = rf"(?:\b|(?={unspaced}))(?:{alternatives(*names)})(?:\b|(?<={unspaced}))"
+    return re.compile(pattern, re.IGNORECASE)
+
+
 def words_in(text: str) -> frozenset[str]:
     """The words of a text, in lower case."""
     return frozenset(_WORD.findall(text.lower().replace("’", "'")))

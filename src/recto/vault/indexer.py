@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from recto.base.ids import new_id
 from recto.errors import Invalid, NotFound
-from recto.search.index_item import IndexItem
-from recto.search.keyword_index import KeywordIndex, Passage
+from recto.search.keyword_index import IndexItem, KeywordIndex, Passage
 from recto.vault.decoding import decode_text
 from recto.vault.document import Document
 from recto.vault.note_chunks import NoteChunk, chunks_by_hash, note_chunks, note_date

@@ -15,8 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from recto.search.index_item import text_hash
-from recto.search.keyword_index import Passage
+from recto.search.keyword_index import Passage, text_hash
 from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_passages
 from recto.search.ranking import K1, B, idf
 from recto.search.terms import query_terms, stem_word, topic_words, word_forms, words

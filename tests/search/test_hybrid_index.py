@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recto.search.index_item import IndexItem
-from recto.search.keyword_index import KeywordIndex
-from recto.search.lexicon import Lexicon
+from recto.search.hybrid_index import Lexicon
+from recto.search.keyword_index import IndexItem, KeywordIndex
 from recto.search.onnx_embedder import MultilingualEncoder
 
 NOTES = """The library opens at nine and closes at six; on Mondays it is shut. Books are lent for four weeks. A fine of
@@ -63,8 +62,8 @@ def test_vectors_of_words_are_made_once(tmp_path: Path, index: KeywordIndex, enc
 def test_where_there_is_no_time_the_words_of_likely_texts_come_first(
     index: KeywordIndex, encoder: MultilingualEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recto.search.lexicon.BATCH", 3)
-    monkeypatch.setattr("recto.search.lexicon.time.monotonic", iter(range(100)).__next__)
+    monkeypatch.setattr("recto.search.hybrid_index.BATCH", 3)
+    monkeypatch.setattr("recto.search.hybrid_index.time.monotonic", iter(range(100)).__next__)
     assert Lexicon(index, encoder).translations(["Dach"], ["the roof leaks"], 2) == {"Dach": "roof"}
 
 
