@@ -110,26 +110,17 @@ def test_the_model_and_the_user_are_told_when_no_note_speaks_of_it(desk: Open, s
     ]
 
 
-@pytest.mark.parametrize("text", ["Hello!", "Thanks a lot!", "Guten Morgen!", "Gracias", "ok"])
-def test_a_greeting_searches_nothing_and_says_nothing(desk: Open, script: Script, vault: Path, text: str) -> None:
+def test_a_greeting_or_a_calculation_searches_nothing_and_says_nothing(desk: Open, script: Script, vault: Path) -> None:
     at = desk(script(OK, tools=False), vault=vault)
-    talk = at.conversation()
-    reply = talk.ask(text)
-    assert sent(at, talk) == text
-    assert not any(NOTHING_NEAR in note for note in reply.notes)
-
-
-def test_the_nearest_note_is_named_where_none_is_near_enough(desk: Open, script: Script, vault: Path) -> None:
-    talk = desk(script(OK, tools=False), vault=vault).conversation()
-    [note] = talk.ask("How tall is the chimney of the bakery in Lisbon?").notes
-    assert "“chimney, bakery, lisbon” and found nothing near enough; the nearest is [[Bakery]]. " in note
-
-
-def test_who_tells_something_is_not_told_that_no_note_speaks_of_it(desk: Open, script: Script, vault: Path) -> None:
-    at = desk(script(OK, tools=False), vault=vault)
-    talk = at.conversation()
-    assert talk.ask("I repaired the bicycle of my neighbour yesterday.").notes == ()
-    assert "do not speak" not in sent(at, talk)
+    for text in (
+        *("Hello!", "Thanks a lot!", "Guten Morgen!", "Gracias", "ok"),
+        *("what is 40 * 310", "What is 16% of 64?", "12 + 34 = ?", "Wie viel ist 40 mal 64?"),
+    ):
+        talk = at.conversation()
+        reply = talk.ask(text)
+        assert (reply.quotes, reply.notes, sent(at, talk)) == ((), (), text)
+    told = at.conversation().ask("I repaired the bicycle of my neighbour yesterday.")
+    assert told.notes == (), "who tells something is not told that no note speaks of it"
 
 
 def test_a_model_that_can_search_gets_none_unless_the_user_wants_it(desk: Open, script: Script, vault: Path) -> None:
@@ -242,16 +233,6 @@ def test_a_small_model_gets_the_rows_and_sentences_that_answer(desk: Open, scrip
     assert "|" not in sent(at, talk)
 
 
-def test_of_a_long_note_a_small_model_gets_the_section_that_answers(desk: Open, script: Script, vault: Path) -> None:
-    rest = "\n\n".join(f"## Part {number}\n\n{'Nothing else happened here. ' * 8}" for number in range(9))
-    (vault / "Bakery.md").write_text((vault / "Bakery.md").read_text() + f"\n{rest}\n")
-    at = desk(script(OK, tools=False, summarizes=False), vault=vault)
-    talk = at.conversation()
-    talk.ask("How long does rye bread bake?")
-    assert "55 minutes" in sent(at, talk)
-    assert "Nothing else" not in sent(at, talk)
-
-
 def test_a_small_model_is_told_the_language_of_the_question(desk: Open, script: Script, vault: Path) -> None:
     at = desk(script(OK, tools=False, summarizes=False), vault=vault)
     for question, order in (
@@ -302,104 +283,42 @@ def test_quotes_that_came_ahead_are_told_once_and_kept_with_the_reply(
     assert talk.messages()[-1].quotes == quoted.quotes
 
 
-def test_what_was_said_before_a_clear_is_not_leaned_on(desk: Open, script: Script, vault: Path) -> None:
-    talk = desk(script(OK, tools=False), vault=vault).conversation()
-    talk.ask("Where is the house in [[Viaje#Alojamiento]]?")
-    talk.clear()
-    assert all(pick.name != "Viaje.md" for pick in passages(talk, "And who owns it?"))
-
-
-def test_a_polite_question_is_searched_too(desk: Open, script: Script, vault: Path) -> None:
-    talk = desk(script(OK, tools=False), vault=vault).conversation()
-    assert talk.ask("How can I bake rye bread?").quotes
-
-
-@pytest.mark.parametrize(
-    ("request_", "answer"),
-    [
+def test_a_request_is_searched_as_a_question(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(OK, tools=False), vault=vault)
+    for request, answer in (
+        ("How can I bake rye bread?", ""),
         ("I want to know who runs the bakery", "Farida"),
         ("Tell me about the rye bread.", "flour"),
         ("Erzähl mir vom Apfelbaum", "Boskoop"),
         ("Sag mir, wer den Apfelbaum gepflanzt hat", "Kessler"),
         ("Dime cuánto cuesta el alquiler del coche", "412"),
         ("Dis-moi quand a lieu le concert de Noël", "12 décembre"),
-    ],
-)
-def test_a_request_is_searched_as_a_question(
-    desk: Open, script: Script, vault: Path, request_: str, answer: str
-) -> None:
-    reply = desk(script(OK, tools=False), vault=vault).conversation().ask(request_)
-    assert any(answer in f"{quote.sentence} {quote.more}" for quote in reply.quotes)
+    ):
+        reply = at.conversation().ask(request)
+        assert any(answer in f"{quote.sentence} {quote.more}" for quote in reply.quotes), request
+    for request in ("Tell me about the Eiffel Tower", "Ich möchte wissen, wer Faust geschrieben hat"):
+        assert any(NOTHING_NEAR in note for note in at.conversation().ask(request).notes), request
 
 
-@pytest.mark.parametrize("request_", ["Tell me about the Eiffel Tower", "Ich möchte wissen, wer Faust geschrieben hat"])
-def test_a_request_of_which_no_note_speaks_is_told(desk: Open, script: Script, vault: Path, request_: str) -> None:
-    notes = desk(script(OK, tools=False), vault=vault).conversation().ask(request_).notes
-    assert any(NOTHING_NEAR in note for note in notes)
-
-
-@pytest.mark.parametrize("text", ["what is 40 * 310", "What is 16% of 64?", "12 + 34 = ?", "Wie viel ist 40 mal 64?"])
-def test_a_calculation_searches_nothing(desk: Open, script: Script, vault: Path, text: str) -> None:
+def test_a_message_about_all_notes_is_told_what_there_is(desk: Open, script: Script, vault: Path) -> None:
     at = desk(script(OK, tools=False), vault=vault)
-    talk = at.conversation()
-    reply = talk.ask(text)
-    assert (reply.quotes, reply.notes, sent(at, talk)) == ((), (), text)
+    for text in ("Summarize my notes", "Fasse meine Notizen zusammen", "What is in my notes?"):
+        talk = at.conversation()
+        reply = talk.ask(text)
+        assert reply.quotes == ()
+        assert any("you have 5 notes: Bakery, Chorale, Schrebergarten" in note for note in reply.notes)
+        assert "There are 5 notes" in sent(at, talk)
 
 
-@pytest.mark.parametrize("text", ["Summarize my notes", "Fasse meine Notizen zusammen", "What is in my notes?"])
-def test_a_message_about_all_notes_is_told_what_there_is(desk: Open, script: Script, vault: Path, text: str) -> None:
-    at = desk(script(OK, tools=False), vault=vault)
-    talk = at.conversation()
-    reply = talk.ask(text)
-    assert reply.quotes == ()
-    assert any("you have 5 notes: Bakery, Chorale, Schrebergarten" in note for note in reply.notes)
-    assert "There are 5 notes" in sent(at, talk)
-
-
-def test_a_vault_without_notes_is_told_as_such(desk: Open, script: Script, tmp_path: Path) -> None:
+def test_why_nothing_could_be_searched_is_told(desk: Open, script: Script, vault: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    reply = desk(script(OK, tools=False), vault=tmp_path / "empty").conversation().ask("Who runs the bakery?")
-    [note] = reply.notes
+    [note] = desk(script(OK, tools=False), vault=tmp_path / "empty").conversation().ask("Who runs the bakery?").notes
     assert note.startswith("there are no notes in ")
-
-
-def test_a_note_that_was_too_large_to_search_is_named(desk: Open, script: Script, vault: Path) -> None:
     (vault / "Log.md").write_text("It rained again.\n" * 150_000)
-    reply = desk(script(OK, tools=False), vault=vault).conversation().ask("What is the capital of Australia?")
-    assert any(NOTHING_NEAR in note and "not searched: Log.md has 2.5 MB" in note for note in reply.notes)
-
-
-def test_a_folder_that_was_deleted_meanwhile_is_told_as_such(desk: Open, script: Script, vault: Path) -> None:
     talk = desk(script(OK, tools=False), vault=vault).conversation()
-    talk.ask("Who runs the bakery?")
+    reply = talk.ask("What is the capital of Australia?")
+    assert any(NOTHING_NEAR in note and "not searched: Log.md has 2.5 MB" in note for note in reply.notes)
     shutil.rmtree(vault)
     reply = talk.ask("Who signs off the release?")
     assert any("is no longer there" in note for note in reply.notes)
     assert not any(NOTHING_NEAR in note for note in reply.notes)
-
-
-def test_quotes_that_are_always_wanted_come_without_passages(desk: Open, script: Script, vault: Path) -> None:
-    for tools in (True, False):
-        on = desk(script(OK, tools=tools), vault=vault, references__auto="never", references__quotes="always")
-        reply = on.conversation().ask("How much does a loaf of rye bread cost?")
-        assert [quote.sentence for quote in reply.quotes] == ["Rye bread costs 4.20 a loaf."]
-        assert not [pick for section in reply.window.sections for pick in section.picks if pick.kind == "passage"]
-
-
-def test_the_words_of_a_tiny_model_are_marked_also_where_nothing_is_quoted(
-    desk: Open, script: Script, vault: Path
-) -> None:
-    talk = desk(script(OK, tools=False, summarizes=False), vault=vault).conversation()
-    talk.ask("Hello!")
-    events = list(talk.stream("What is the capital of Australia?"))
-    [marked] = [event for event in events if isinstance(event, NotesQuoted)]
-    assert (marked.quotes, bool(marked.tiny_model)) == ((), True)
-    assert not any(isinstance(event, NotesQuoted) for event in talk.stream("Hello!"))
-
-
-def test_a_follow_up_about_something_else_does_not_quote_the_note_in_use(
-    desk: Open, script: Script, vault: Path
-) -> None:
-    talk = desk(script(OK, tools=False), vault=vault).conversation()
-    assert talk.ask("Who runs the bakery?").quotes
-    assert talk.ask("And what is the capital of Australia?").quotes == ()
