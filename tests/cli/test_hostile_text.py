@@ -259,9 +259,15 @@ def test_files_with_mistakes_are_told_without_what_steers_a_terminal(
 ) -> None:
     home.mkdir()
     (tmp_path / ".recto").mkdir()
-    for file in (home / "config.toml", tmp_path / ".recto/config.toml", home / "models.toml", home / ".mcp.json"):
+    # each file with the command that shows it, and with the one that reads them all
+    for file, shows in (
+        (home / "config.toml", "config show"),
+        (tmp_path / ".recto/config.toml", "config show"),
+        (home / "models.toml", "models list smollm"),
+        (home / ".mcp.json", "agent show"),
+    ):
         file.write_text(text)
-        for command in ("config show", "models list smollm", "agent show", "ask hello --json"):
+        for command in (shows, "ask hello --json"):
             done = run(*command.split())
             is_harmless(done)
             assert "Traceback" not in done.stderr

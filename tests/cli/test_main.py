@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from tests.cli.conftest import Run, Spawn, failure
 from tests.cli.harbour import write_agent, write_server
-from tests.conftest import Script
+from tests.conftest import Script, mostly_slow
 
 from recto.cli.main import COMMANDS, LazyGroup, recto
 
@@ -105,7 +105,7 @@ def test_a_bug_is_told_even_where_nothing_can_be_written(home: Path) -> None:
 
 def test_a_reader_that_leaves_early_is_no_error(fork: Spawn, script: Script) -> None:
     model = script({"text": "word " * 20})
-    fork("chat", "-m", model, input=b"first\n" * 40)
+    fork("chat", "-m", model, input=b"first\n" * 20)
     shown = subprocess.Popen(
         [sys.executable, "-m", "recto", "conversations", "show"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -135,7 +135,7 @@ def test_ctrl_c_stops_a_reply_and_keeps_what_came(script: Script, run: Run) -> N
     assert (last["status"], last["text"]) == ("stopped", "one")
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+@pytest.mark.parametrize("closed", mostly_slow(["<&-", ">&-", "2>&-"], [">&-"]))
 def test_a_closed_stream_is_no_bug(closed: str, script: Script, home: Path) -> None:
     model = script({"text": "yes"})
     command = f'exec {closed}; "{sys.executable}" -m recto ask -m {model} hello'
