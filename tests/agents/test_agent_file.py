@@ -102,26 +102,6 @@ def test_a_problem_in_agent_toml_is_one_note_and_the_rest_works(
     assert [rule.name for rule in agent.rules] == ["style"]
 
 
-def test_a_wrong_value_leaves_the_other_values_in_force(agents: Agents, yours: Write) -> None:
-    yours(
-        "agent.toml",
-        'model = 7\nstrategy = "hybrid"\n[context]\nstrategy = "discard"\nthreshold = 9\nlow_water = 0.4\n',
-    )
-    agent = agents.read("clerk")
-    assert agent.context == {"context.strategy": "discard", "context.low_water": 0.4}
-    assert len(agent.notes) == 3
-
-
-def test_the_system_prompt_file_is_read_at_every_turn(agents: Agents, yours: Write) -> None:
-    yours("agent.toml", 'system_prompt_file = "prompt.md"\n')
-    yours("prompt.md", "First.\n")
-    assert agents.read("clerk").system_prompt == "First."
-    yours("prompt.md", "Second.\n")
-    agent = agents.read("clerk")
-    assert (agent.system_prompt, agent.notes) == ("Second.", ())
-    assert "system_prompt_file" in agent.origins
-
-
 def test_system_prompt_and_system_prompt_file_set_the_same_value(agents: Agents, yours: Write, theirs: Write) -> None:
     yours("prompt.md", "From a file.")
     yours("agent.toml", 'system_prompt_file = "prompt.md"\nsystem_prompt = "From a text."\n')
@@ -134,21 +114,21 @@ def test_system_prompt_and_system_prompt_file_set_the_same_value(agents: Agents,
     assert "system_prompt_file" not in agent.origins
 
 
-def test_a_system_prompt_file_that_is_missing_or_binary_is_noted(agents: Agents, yours: Write) -> None:
+def test_the_system_prompt_file_is_read_at_every_turn_or_noted(agents: Agents, yours: Write) -> None:
     yours("agent.toml", 'system_prompt_file = "prompt.md"\n')
     agent = agents.read("clerk")
     assert (agent.system_prompt, "there is no such file" in only_note(agent)) == (None, True)
+    for text in ("First.", "Second."):
+        yours("prompt.md", f"{text}\n")
+        agent = agents.read("clerk")
+        assert (agent.system_prompt, agent.notes) == (text, ())
     yours("prompt.md", b"\0\0\0")
     assert "is not text" in only_note(agents.read("clerk"))
     (yours("prompt.md", "x")).unlink()
     yours("prompt.md/inner", "")
-    assert "cannot read" in only_note(agents.read("clerk"))
-
-
-@pytest.mark.parametrize("name", ["a\\u0000b.md", "~nobody-of-this-name/x.md", "x" * 5000, "."])
-def test_a_system_prompt_file_with_an_impossible_name_is_noted(agents: Agents, yours: Write, name: str) -> None:
-    yours("agent.toml", f'system_prompt_file = "{name}"\n')
-    assert "cannot read" in only_note(agents.read("clerk"))
+    for name in ("prompt.md", "a\\u0000b.md", "~nobody-of-this-name/x.md", "x" * 5000, "."):
+        yours("agent.toml", f'system_prompt_file = "{name}"\n')
+        assert "cannot read" in only_note(agents.read("clerk"))
 
 
 def test_invalid_characters_are_replaced(agents: Agents, home: Path, yours: Write) -> None:
@@ -159,17 +139,12 @@ def test_invalid_characters_are_replaced(agents: Agents, home: Path, yours: Writ
     assert (agent.servers[0].command, agent.servers[0].env) == ("x\ufffd", {"\ufffd": "\ufffd"})
 
 
-def test_a_file_with_a_byte_order_mark_can_be_read_and_changed(agents: Agents, yours: Write) -> None:
-    file = yours("agent.toml", '\ufeffmodel = "a:b"\n')
-    agents.set_value("clerk", "description", "d")
-    assert file.read_text() == 'model = "a:b"\ndescription = "d"\n'
-
-
 def test_a_note_stays_short_whatever_the_value_is(agents: Agents, yours: Write) -> None:
-    yours("agent.toml", f"model = [{'7, ' * 5000}]\n")
-    note = only_note(agents.read("clerk"))
-    assert len(note) < 1000
-    assert note.endswith("it takes a text")
+    wrong = 'strategy = "hybrid"\n[context]\nstrategy = "discard"\nthreshold = 9\nlow_water = 0.4\n'
+    yours("agent.toml", f"model = [{'7, ' * 5000}]\n{wrong}")
+    agent = agents.read("clerk")
+    assert [len(note) < 1000 for note in agent.notes] == [True] * 3
+    assert agent.context == {"context.strategy": "discard", "context.low_water": 0.4}, "the other values are in force"
 
 
 def test_the_include_table_overrides_front_matter_and_servers(agents: Agents, yours: Write) -> None:
@@ -201,17 +176,6 @@ def test_the_include_table_overrides_front_matter_and_servers(agents: Agents, yo
     assert github.approval_of("create_issue") == "deny"
     assert (own.include_of("read_document"), own.include_of("find_documents")) == ("manual", "agent")
     assert own.include_of("recall") == "always"
-
-
-def test_an_include_of_the_project_overrides_that_of_the_user(agents: Agents, yours: Write, theirs: Write) -> None:
-    yours("rules/style.md", "text")
-    yours("agent.toml", '[include]\n"rule:style" = "always"\n"tool:recto" = "agent"\n')
-    theirs("agent.toml", '[include]\n"rule:Style" = "agent"\n')
-    agent = agents.read("clerk")
-    assert agent.rules[0].include == "agent"
-    own = agent.server("recto")
-    assert own is not None
-    assert own.include == "agent"
 
 
 toml_values = st.recursive(

@@ -24,13 +24,6 @@ def test_an_include_is_written_into_the_users_file_and_comments_stay(agents: Age
     assert agents.read("clerk").rules[0].include == "agent"
 
 
-def test_an_include_under_another_spelling_is_changed_rather_than_doubled(agents: Agents, yours: Write) -> None:
-    yours("references/api.md", "text")
-    file = yours("agent.toml", '[include]\n"ref:API" = "always" # why\n"reference:api" = "manual"\n"nonsense" = "x"\n')
-    agents.set_include("clerk", SourceId("reference", "api"), "agent")
-    assert file.read_text() == '[include]\n"ref:API" = "agent" # why\n"nonsense" = "x"\n'
-
-
 def test_servers_and_tools_get_an_include_too(agents: Agents, yours: Write) -> None:
     file = yours("agent.toml", '[mcpServers.github]\ncommand = "npx"\n')
     agents.set_include("clerk", "github", "agent")
@@ -50,16 +43,10 @@ def test_servers_and_tools_get_an_include_too(agents: Agents, yours: Write) -> N
 
 def test_a_source_that_the_agent_lacks_cannot_be_included(agents: Agents, yours: Write) -> None:
     yours("rules/style.md", "text")
-    for id, said in (
-        ("rule:stile", "has no rule stile; did you mean style?"),
-        ("ref:style", "has no reference style"),
-        ("tool:github/x", "has no server github"),
-        ("tool:recal", "has no tool recal; did you mean recall?"),
-    ):
-        with pytest.raises(NotFound) as caught:
+    for id in ("rule:stile", "ref:style", "tool:github/x", "tool:recal"):
+        with pytest.raises(NotFound):
             agents.set_include("clerk", id, "always")
-        assert said in caught.value.message
-    with pytest.raises(Invalid, match="it takes always or manual or agent"):
+    with pytest.raises(Invalid):
         agents.set_include("clerk", "rule:style", "often")  # type: ignore[arg-type]
 
 
@@ -81,11 +68,6 @@ def test_a_source_of_the_project_is_changed_in_the_project(
     assert ([rule.include for rule in agent.rules], agent.model) == (["agent", "always"], "c:d")
 
 
-def test_an_agent_that_only_the_project_has_is_configured_there(agents: Agents, theirs: Write, project: Path) -> None:
-    theirs("rules/theirs.md", "text")
-    assert agents.set_value("clerk", "model", "a:b") == project / ".recto/agents/clerk/agent.toml"
-
-
 def test_a_setting_is_written_where_the_file_has_it(agents: Agents, yours: Write) -> None:
     file = yours("agent.toml", 'strategy = "hybrid" # short\n')
     agents.set_value("clerk", "context.strategy", "discard")
@@ -93,18 +75,15 @@ def test_a_setting_is_written_where_the_file_has_it(agents: Agents, yours: Write
     both = yours("agent.toml", 'strategy = "hybrid"\n[context]\nstrategy = "hybrid"\n')
     agents.set_value("clerk", "strategy", "summarize")
     assert both.read_text() == 'strategy = "hybrid"\n[context]\nstrategy = "summarize"\n'
+    prompt = yours("agent.toml", 'system_prompt_file = "x.md"\n')
+    agents.set_value("clerk", "system_prompt", "Be kind.")
+    assert prompt.read_text() == 'system_prompt = "Be kind."\n', "one prompt key removes the other"
     file.write_text('strategy = "discard"\n')
     agents.set_value("clerk", "context.budgets.tools", "0.2")
     agents.set_value("clerk", "context.use_facts", "off")
     agent = agents.read("clerk")
     said = {"context.strategy": "discard", "context.budgets.tools": 0.2, "context.use_facts": False}
     assert (agent.context, agent.notes) == (said, ())
-
-
-def test_setting_one_prompt_key_removes_the_other(agents: Agents, yours: Write) -> None:
-    file = yours("agent.toml", 'system_prompt_file = "x.md"\n')
-    agents.set_value("clerk", "system_prompt", "Be kind.")
-    assert file.read_text() == 'system_prompt = "Be kind."\n'
 
 
 def test_a_setting_can_be_unset(agents: Agents, yours: Write, theirs: Write) -> None:
@@ -154,15 +133,9 @@ def test_a_broken_file_is_reported_and_not_changed(agents: Agents, yours: Write)
         with pytest.raises(Invalid, match=r"not valid TOML.*fix it first"):
             change()
     assert file.read_text() == "model = \n"
-
-
-def test_a_key_that_should_be_a_table_is_reported(agents: Agents, yours: Write) -> None:
-    yours("rules/style.md", "text")
     yours("agent.toml", "include = 3\n")
     with pytest.raises(Invalid, match="include must be a table; fix it first"):
         agents.set_include("clerk", "rule:style", "always")
-    with pytest.raises(NotFound):
-        agents.unset("clerk", "context.use_facts")
 
 
 @pytest.mark.parametrize(
@@ -189,30 +162,14 @@ def test_a_new_setting_goes_before_tables_that_are_commented_out(
 
 lines = st.sampled_from(
     [
-        "# a comment",
-        "",
-        'description = "what"',
-        'model = "x:y" # small',
-        'strategy = "discard"',
-        "# [context]",
-        "[context]",
-        "threshold = 0.9",
-        "budgets.tools = 0.1",
-        "[include]",
-        '"rule:style" = "always"',
-        "[mcpServers.a]",
-        'command = "x"',
-        "[context.budgets]",
-        "system = 0.1",
-        "[mcpServers.b]",
+        *("# a comment", "", 'description = "what"', 'model = "x:y" # small', 'strategy = "discard"', "# [context]"),
+        *("[context]", "threshold = 0.9", "budgets.tools = 0.1", "[include]", '"rule:style" = "always"'),
+        *("[mcpServers.a]", 'command = "x"', "[context.budgets]", "system = 0.1", "[mcpServers.b]"),
     ]
 )
 changes = st.sampled_from(
     [
-        ("model", "a:b"),
-        ("context.threshold", 0.7),
-        ("strategy", "hybrid"),
-        ("context.use_facts", False),
+        *(("model", "a:b"), ("context.threshold", 0.7), ("strategy", "hybrid"), ("context.use_facts", False)),
         ("description", "d"),
     ]
 )

@@ -268,6 +268,7 @@ def test_a_wrong_approval_of_a_tool_does_not_fall_back_to_allow(places: tuple[Pa
         ("[]", "has no servers"),
         ("{}", 'write {"mcpServers": {NAME: {…}}}'),
         ('{"mcpServers": []}', "mcpServers must be a table"),
+        ("\0" * 99, "is not text"),
     ],
 )
 def test_an_invalid_mcp_json_is_noted(places: tuple[Path, Path], text: str, said: str) -> None:
@@ -276,11 +277,6 @@ def test_an_invalid_mcp_json_is_noted(places: tuple[Path, Path], text: str, said
     (note,) = agent.notes
     assert said in note
     assert str(places[1] / ".mcp.json") in note
-
-
-def test_a_binary_mcp_json_is_noted(places: tuple[Path, Path]) -> None:
-    (places[1] / ".mcp.json").write_bytes(b"\0" * 99)
-    assert "is not text" in read(places).notes[0]
 
 
 json_values = st.recursive(

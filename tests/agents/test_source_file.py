@@ -28,12 +28,6 @@ def test_rules_and_references_are_read_with_their_front_matter(agents: Agents, y
     assert not agent.notes
 
 
-def test_the_highest_priority_comes_first_then_the_name(agents: Agents, yours: Write) -> None:
-    for name, priority in (("b", 500), ("C", 500), ("a", 500), ("low", 0), ("high", 999)):
-        yours(f"rules/{name}.md", f"---\npriority: {priority}\n---\ntext")
-    assert [rule.name for rule in agents.read("clerk").rules] == ["high", "a", "b", "C", "low"]
-
-
 def test_hidden_files_other_suffixes_and_subfolders_are_ignored(agents: Agents, yours: Write) -> None:
     for path in ("rules/.hidden.md", "rules/notes.txt", "rules/sub/inner.md", "rules/folder.md/x", "rules/REAL.MD"):
         yours(path, "text")
@@ -58,6 +52,9 @@ def test_a_rule_of_the_project_replaces_that_of_the_user_without_a_note(
     agent = agents.read("clerk")
     assert [(rule.name, rule.text) for rule in agent.rules] == [("mine", "mine alone"), ("Style", "theirs")]
     assert not agent.notes
+    for name, priority in (("low", 0), ("high", 999)):
+        yours(f"rules/{name}.md", f"---\npriority: {priority}\n---\ntext")
+    assert [rule.name for rule in agents.read("clerk").rules] == ["high", "mine", "Style", "low"]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +64,6 @@ def test_a_rule_of_the_project_replaces_that_of_the_user_without_a_note(
         ("include: [always]", "it takes always or manual or agent"),
         ("priority: high", "priority = 'high' is not allowed; it takes a whole number from 0 to 999"),
         ("priority: 1000", "it takes a whole number from 0 to 999"),
-        ("priority: -1", "it takes a whole number from 0 to 999"),
         ("priority: true", "it takes a whole number from 0 to 999"),
         ("priority: 1.5", "it takes a whole number from 0 to 999"),
         ("enabled: perhaps", "enabled = 'perhaps' is not allowed; it takes true or false"),
@@ -89,15 +85,13 @@ def test_a_problem_in_front_matter_is_noted_and_the_default_applies(
     assert str(path) in note
 
 
-def test_a_file_without_text_is_noted_and_ignored(agents: Agents, yours: Write) -> None:
-    yours("rules/empty.md", "---\ninclude: always\n---\n \n")
-    agent = agents.read("clerk")
-    assert not agent.rules
-    assert "empty.md has no text, so the rule is ignored" in only_note(agent)
-
-
 @pytest.mark.parametrize(
-    ("raw", "said"), [(b"x" * (file_cache.MAX_FILE_BYTES + 1), "is larger than 2 MB"), (b"\0\1\2" * 9, "is not text")]
+    ("raw", "said"),
+    [
+        (b"x" * (file_cache.MAX_FILE_BYTES + 1), "is larger than 2 MB"),
+        (b"\0\1\2" * 9, "is not text"),
+        (b"---\ninclude: always\n---\n \n", "has no text, so the reference is ignored"),
+    ],
 )
 def test_a_file_that_is_too_large_or_binary_is_noted(agents: Agents, yours: Write, raw: bytes, said: str) -> None:
     yours("references/api.md", raw)
@@ -114,11 +108,6 @@ def test_other_encodings_and_invalid_characters_are_read(agents: Agents, yours: 
     assert second.text == "one � two"
 
 
-def test_a_source_is_named_as_people_type_it(agents: Agents, yours: Write) -> None:
-    yours("rules/Cafe\u0301 .md", "text")
-    assert [rule.name for rule in agents.read("clerk").rules] == ["Café"]
-
-
 def test_a_name_that_cannot_be_printed_is_noted(agents: Agents, yours: Write) -> None:
     yours("rules/a\nb.md", "text")
     yours(os.fsdecode(b"rules/\xff.md"), "text")
@@ -127,13 +116,6 @@ def test_a_name_that_cannot_be_printed_is_noted(agents: Agents, yours: Write) ->
     assert all("cannot be printed" in note for note in agent.notes)
     assert len(agent.notes) == 2
     json.dumps(agent.notes).encode()
-
-
-def test_a_broken_link_is_noted(agents: Agents, yours: Write, tmp_path: Path) -> None:
-    (yours("rules/a.md", "text").parent / "b.md").symlink_to(tmp_path / "gone.md")
-    agent = agents.read("clerk")
-    assert [rule.name for rule in agent.rules] == ["a"]
-    assert "cannot read" in only_note(agent)
 
 
 def test_an_unreadable_file_is_noted_until_it_is_readable(
@@ -147,12 +129,6 @@ def test_an_unreadable_file_is_noted_until_it_is_readable(
         assert agents.read("clerk").notes
     path.chmod(0o600)
     assert not agents.read("clerk").notes
-
-
-def test_a_folder_that_cannot_be_listed_is_noted(agents: Agents, yours: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    yours("rules/a.md", "text")
-    monkeypatch.setattr(os, "scandir", refusing(os.scandir, "home/agents/clerk/rules"))
-    assert only_note(agents.read("clerk")).endswith("agents/clerk/rules: Permission denied")
 
 
 @given(st.binary(max_size=400))

@@ -45,11 +45,6 @@ def test_a_variable_without_value_and_one_that_there_is_not_are_named() -> None:
         template.fill({"who": "a", "whom": "b"}, "x")
 
 
-def test_a_template_without_variables_says_how_one_is_written() -> None:
-    with pytest.raises(Invalid, match=r"the template mail has no variable who, nor any other: \$who would be one"):
-        Template("mail", "To {{who}}: $input").fill({"who": "a"}, "x")
-
-
 def test_a_template_that_is_not_there_is_told_with_those_that_are(home: Path) -> None:
     with pytest.raises(NotFound, match=r"there is no template sum; a file templates/sum.md in .* would be one"):
         read_template("sum", home, None)

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 from tempfile import TemporaryFile
 from typing import Any, TextIO
 
@@ -54,6 +55,9 @@ class PipedCommand:
             self._code = self._command.wait()
         return self._code
 
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
     def end(self) -> None:
         self.send_signal(signal.SIGKILL)
         self.wait()
@@ -61,9 +65,10 @@ class PipedCommand:
 
 
 class Preloaded:
-    def __init__(self) -> None:
+    def __init__(self, *modules: str) -> None:
+        """Has imported these modules too, or run these files."""
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-P", __file__, str(theirs.fileno())]
+        command = [sys.executable, "-P", __file__, str(theirs.fileno()), *modules]
         self._server = subprocess.Popen(command, pass_fds=[theirs.fileno()], cwd="/")
         theirs.close()
 
@@ -138,8 +143,11 @@ def _preload() -> None:
 
     for name in COMMANDS:
         recto.get_command(click.Context(recto), name)
-    for name in ("cli.screen", "api.blocking", "serve.server"):
-        import_module(f"recto.{name}")
+    for name in ("recto.cli.screen", "recto.api.blocking", "recto.serve.server", *sys.argv[2:]):
+        if name.endswith(".py"):
+            run_path(name, run_name="__main__")
+        else:
+            import_module(name)
     # its table of merges is made for the first word that is not one token: a third of a second
     vocabulary("o200k_base")("Defenestration, pragmatically speaking.")
     # what another thread holds would be held for ever in a fork

@@ -1,7 +1,4 @@
-import json
-import os
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -44,63 +41,28 @@ tools.recall.include = "always"
 """
 
 
-# -- list
-
-
-def test_a_folder_that_no_name_fits_is_told(run: Run, home: Path) -> None:
-    (home / "agents/my clerk").mkdir(parents=True)
-    assert "my clerk is not an agent" in run("agent", "list").stderr
-
-
 # -- show
 
 
 def test_show_tells_all_that_is_in_force_and_no_secret(run: Run, home: Path, project: Path) -> None:
     prompt = 'system_prompt = "Be kind."\n[context]\nthreshold = 0.7\nuse_facts = false\n'
     mine = write(home / "agents/clerk/agent.toml", f'description = "Answers letters"\nmodel = "a:b"\n{prompt}{SERVER}')
-    write(home / "agents/clerk/rules/style.md", "---\ndescription: How.\ninclude: always\npriority: 9\n---\nBe brief.")
     write(project / ".recto/agents/clerk/references/api.md", "---\nenabled: false\n---\nGET")
     shown = run("agent", "show", "clerk").stdout
     for part in (
-        "clerk  Answers letters",
-        'model              "a:b"  [user]',
-        'system_prompt      "Be kind."  [user]',
-        "context.threshold  0.7  [user]",
-        "context.use_facts  false  [user]",
-        "[Always] style  priority 9, user",
-        "How.",
         "[Manual] api  priority 500, project  not enabled",
-        "[Agent]  files  ask, user, at most 5 s",
         "npx -y server --api-key … --token=… --header Authorization: …  FILES_TOKEN=…",
-        "[Agent]  write_file  deny, not enabled",
-        "[Always] far  ask, user, not enabled",
         "https://…@far.example/mcp?key=…&b=…  Authorization: …",
-        "[Agent]  all of them",
-        "[Always] recall",
     ):
         assert part in shown, part
     told = run("agent", "show", "clerk", "--json")
     row = one(told)
     assert row["from"]["context.threshold"] == str(mine)
-    assert (row["rules"][0]["id"], row["rules"][0]["where"]) == ("rule:style", "user")
     files, far, own = row["servers"]
     assert (files["env"], far["headers"]) == ({"FILES_TOKEN": "…"}, {"Authorization": "…"})
     assert (files["approval"], files["is_yours"], far["enabled"]) == ("ask", True, False)
     assert own["tools"] == {"recall": {"include": "always"}}
     assert "hush" not in shown + told.stdout
-
-
-def test_show_tells_what_is_wrong(run: Run, home: Path) -> None:
-    write(home / "agents/clerk/agent.toml", "modle = 3\n")
-    assert "did you mean model?" in run("agent", "show", "clerk").stderr
-    assert "did you mean model?" in one(run("agent", "show", "clerk", "--json"))["notes"][0]
-
-
-def test_nothing_in_a_file_steers_the_terminal(run: Run, home: Path) -> None:
-    write(home / "agents/clerk/agent.toml", 'description = "\\u001b[31mred"\n')
-    write(home / "agents/clerk/rules/a.md", '---\ndescription: "\\e[31mred"\n---\ntext')
-    for command in (["list"], ["show", "clerk"], ["config", "clerk"]):
-        assert "\x1b" not in run("agent", *command).stdout
 
 
 @pytest.mark.parametrize(
@@ -119,11 +81,8 @@ def test_what_looks_like_a_secret_is_hidden_in_arguments(args: list[str], shown:
 # -- new
 
 
-def test_new_makes_an_agent_that_works_and_says_what_to_do_next(run: Run, home: Path) -> None:
-    made = run("agent", "new", "clerk", "-m", "a:b", "--description", 'Answers "letters"')
-    assert "recto chat --agent clerk" in made.stdout
-    folder = home / "agents/clerk"
-    assert (folder / "references").is_dir()
+def test_new_makes_an_agent_that_works(run: Run, home: Path) -> None:
+    assert run("agent", "new", "clerk", "-m", "a:b", "--description", 'Answers "letters"').exit_code == 0
     agent = Agents(home, None).read("clerk")
     assert (agent.model, agent.description, agent.notes) == ("a:b", 'Answers "letters"', ())
     (rule,) = agent.rules
@@ -148,22 +107,10 @@ def test_every_line_of_the_new_file_can_be_uncommented(run: Run, home: Path) -> 
 
 def test_new_writes_nothing_over(run: Run, home: Path, project: Path) -> None:
     write(home / "agents/clerk/agent.toml", "# mine\n")
-    assert "there is an agent clerk already" in failure(run("agent", "new", "clerk"))
+    failure(run("agent", "new", "clerk"))
     assert (home / "agents/clerk/agent.toml").read_text() == "# mine\n"
-    made = run("agent", "new", "clerk", "--project")
-    assert "what the project says wins" in made.stdout
+    assert "what the project says wins" in run("agent", "new", "clerk", "--project").stdout
     assert (project / ".recto/agents/clerk/rules/example.md").is_file()
-
-
-def test_new_in_a_folder_that_is_no_project_makes_it_one(run: Run, tmp_path: Path) -> None:
-    run("agent", "new", "clerk", "--project")
-    assert (tmp_path / ".recto/agents/clerk/agent.toml").is_file()
-
-
-def test_new_says_what_a_name_may_be_and_where_it_cannot_write(run: Run, home: Path) -> None:
-    assert "letters, digits" in failure(run("agent", "new", "my clerk"))
-    home.write_text("a file")
-    assert "cannot write" in failure(run("agent", "new", "clerk"))
 
 
 # -- config
@@ -181,50 +128,35 @@ def test_what_is_set_can_be_got_and_taken_out(run: Run, home: Path) -> None:
     file = write(home / "agents/clerk/agent.toml", '# mine\nmodel = "a:b" # small\n')
     for key, value, read in (
         ("context.threshold", "0.7", 0.7),
-        ("strategy", "hybrid", "hybrid"),
         ("context.use_agent_memory", "off", False),
         ("model", "c:d", "c:d"),
-        ("description", "Answers letters", "Answers letters"),
     ):
         assert run("agent", "config", "clerk", key, value).exit_code == 0
         assert one(run("agent", "config", "clerk", key, "--json"))["value"] == read
-    assert run("agent", "config", "clerk", "context.use_agent_memory").stdout == "false\n"
     assert file.read_text().startswith('# mine\nmodel = "c:d" # small\n')
-    assert "it is 0.85 now  [default]" in run("agent", "config", "clerk", "context.threshold", "--unset").stdout
     assert one(run("agent", "config", "clerk", "model", "--unset", "--json"))["from"] == "default"
     assert "does not set model" in failure(run("agent", "config", "clerk", "model", "--unset"))
 
 
-def test_the_default_gets_a_file_when_it_is_configured(run: Run, home: Path) -> None:
-    told = one(run("agent", "config", "default", "model", "a:b", "--json"))
-    assert told["file"] == str(home / "agents/default/agent.toml")
-    assert (home / "agents/default/agent.toml").read_text() == 'model = "a:b"\n'
-
-
 @pytest.mark.parametrize(
-    ("args", "said", "code"),
+    ("args", "code"),
     [
-        (["context.threshold", "9"], "it takes a number from 0.1 to 1", 1),
-        (["context.low_water", "0.9"], "below 0.85", 1),
-        (["modle", "x"], "did you mean model?", 1),
-        (["modle"], "did you mean model?", 1),
-        (["include", "x"], "an agent has no setting include; change include modes with", 1),
-        (["mcpServers.x.include", "agent"], "`recto agent config NAME --edit` opens", 1),
-        (["context.thresold", "0.7"], "did you mean context.threshold?", 1),
-        (["--unset"], "Give KEY with --unset", 2),
-        (["model", "x", "--unset"], "Give KEY with --unset", 2),
-        (["model", "--edit"], "nothing with --edit", 2),
+        (["context.low_water", "0.9"], 1),
+        (["modle"], 1),
+        (["include", "x"], 1),
+        (["mcpServers.x.include", "agent"], 1),
+        (["--unset"], 2),
+        (["model", "x", "--unset"], 2),
+        (["model", "--edit"], 2),
     ],
 )
-def test_a_wrong_key_or_value_is_named_and_nothing_is_written(
-    run: Run, home: Path, args: list[str], said: str, code: int
-) -> None:
+def test_a_wrong_key_or_value_writes_nothing(run: Run, home: Path, args: list[str], code: int) -> None:
     file = write(home / "agents/clerk/agent.toml", "# mine\n")
-    assert said in failure(run("agent", "config", "clerk", *args), code)
+    failure(run("agent", "config", "clerk", *args), code)
     assert file.read_text() == "# mine\n"
 
 
-def test_settings_that_do_not_suit_each_other_are_told_everywhere_and_can_be_mended(run: Run, home: Path) -> None:
+def test_settings_that_do_not_suit_each_other_are_told_everywhere(run: Run, home: Path) -> None:
     write(home / "agents/clerk/agent.toml", "[context]\nmin_score = 0.8\ninclude_score = 0.5\ntop_n = 3\n")
     said = "context.min_score = 0.8 is not allowed; it takes a number from 0 to 0.5; it is ignored"
     for command in (["list"], ["show", "clerk"], ["config", "clerk"], ["config", "clerk", "context.min_score"]):
@@ -232,11 +164,7 @@ def test_settings_that_do_not_suit_each_other_are_told_everywhere_and_can_be_men
         assert (told.exit_code, said in told.stderr) == (0, True), command
     other = run("agent", "config", "clerk", "context.top_n")
     assert (other.stdout, other.stderr) == ("3\n", "")
-    assert one(run("agent", "config", "clerk", "context.min_score", "--json"))["from"] == "default"
     assert said in run("agent", "config", "clerk", "context.top_n", "4").stderr
-    mended = run("agent", "config", "clerk", "context.include_score", "0.9")
-    assert (mended.exit_code, mended.stderr) == (0, "")
-    assert one(run("agent", "config", "clerk", "context.min_score", "--json"))["value"] == 0.8
 
 
 def test_agents_can_be_seen_where_the_settings_cannot_be_read(run: Run, home: Path) -> None:
@@ -279,21 +207,3 @@ def test_the_file_can_be_edited_and_what_is_wrong_is_told(
     assert "# The agent default" in (home / "agents/default/agent.toml").read_text()
     monkeypatch.setenv("EDITOR", "true")
     assert "is as it was" in run("agent", "config", "clerk", "--edit").stdout
-
-
-# -- lightness
-
-
-@pytest.mark.parametrize("args", [["agent", "list"], ["agent", "show", "clerk"], ["agent", "config", "clerk"]])
-def test_nothing_heavy_is_imported_and_no_store_is_opened(home: Path, args: list[str]) -> None:
-    write(home / "agents/clerk/agent.toml", SERVER)
-    write(home / "agents/clerk/rules/style.md", "---\ninclude: always\n---\nBe brief.")
-    heavy = ("mcp", "numpy", "sqlalchemy", "rich", "prompt_toolkit", "httpx2", "recto.api.desk", "recto.engine")
-    code = (
-        f"import sys\nsys.argv = ['recto', *{args!r}]\nfrom recto.cli.main import main\n"
-        f"try:\n    main()\nexcept SystemExit:\n    pass\n"
-        f"print(__import__('json').dumps([name for name in {heavy!r} if name in sys.modules]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert json.loads(done.stdout.splitlines()[-1]) == [], done.stderr
-    assert sorted(os.listdir(home)) == ["agents"]

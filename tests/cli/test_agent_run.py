@@ -25,26 +25,6 @@ WORK = (
 )
 
 
-def test_a_run_shows_its_plan_and_ends_with_a_report(run: Run, script: Script, notes: Path) -> None:
-    done = run("agent", "run", "Find the name of the boat", "-m", script(*WORK), "--vault", str(notes))
-    assert done.exit_code == 0, done.stderr
-    assert "note: step 1 of 20: 0 of 2 steps done, 1 pending, 1 active\n" in done.stderr
-    assert "├─ ▶ read the note\n│    └─ Welcome.md\n└─ ○ answer\n     └─ Welcome.md\n" in done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[0] == "She is called Sorrel."
-    assert lines[1:7] == [
-        "done: the note says it",
-        "Find the name of the boat",
-        "├─ ✔ read the note",
-        "│    └─ Welcome.md",
-        "└─ ✔ answer",
-        "     └─ Welcome.md",
-    ]
-    assert "notes: Welcome.md" in lines
-    assert "looked at: Welcome.md" in lines
-    assert any(line.startswith("3 of 20 steps, ") for line in lines)
-
-
 def test_a_run_that_a_provider_ends_still_reports(run: Run, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECTO_REPLY_TRIES", "1")
     model = script(WORK[0], {"error": "unreachable"})
@@ -57,35 +37,21 @@ def test_a_run_that_a_provider_ends_still_reports(run: Run, script: Script, monk
     assert json.loads(as_json.stderr)["error"]["type"] == "Unreachable"
 
 
-def test_a_run_out_of_steps_fails_and_goes_on(run: Run, script: Script, notes: Path) -> None:
-    first = run("agent", "run", "Find it", "-m", script(WORK[0], {"text": "so far"}), "--max-steps", "1")
-    assert first.exit_code == 1
-    assert "out of steps: all 1 steps are used (--max-steps)" in first.stdout
-    assert "`recto agent run --continue -c 1` continues" in first.stdout
-    again = run("agent", "run", "--continue", "-m", script(*WORK[2:]))
-    assert "all 1 steps of this run are used: --max-steps 2" in failure(again)
-    more = run("agent", "run", "--continue", "-c", "1", "--max-steps", "9", "-m", script(*WORK[2:]))
-    assert more.exit_code == 0, more.stderr
-    assert "2 of 9 steps" in more.stdout
-
-
 @pytest.mark.parametrize(
-    ("arguments", "code", "why"),
+    ("arguments", "code"),
     [
-        ((), 2, "Give a goal, or --continue"),
-        (("a goal", "--continue"), 2, "Give a goal, or --continue"),
-        (("",), 1, "the goal is empty"),
-        (("x", "--max-steps", "0"), 2, "0 is not in the range"),
-        (("x", "--max-cost", "0"), 2, "is not in the range"),
-        (("x", "-c", "77"), 1, "there is no conversation"),
-        (("--continue",), 1, "there is no conversation yet"),
-        (("x", "-c", "1", "--agent", "clerk"), 2, "--agent is for a new conversation"),
+        ((), 2),
+        (("a goal", "--continue"), 2),
+        (("",), 1),
+        (("x", "--max-steps", "0"), 2),
+        (("x", "--max-cost", "0"), 2),
+        (("x", "-c", "77"), 1),
+        (("--continue",), 1),
+        (("x", "-c", "1", "--agent", "clerk"), 2),
     ],
 )
-def test_bad_input_is_one_sentence(run: Run, script: Script, arguments: tuple[str, ...], code: int, why: str) -> None:
-    done = run("agent", "run", *arguments, "-m", script({"text": "?"}))
-    assert done.exit_code == code
-    assert why in done.stderr
+def test_bad_input_is_refused(run: Run, script: Script, arguments: tuple[str, ...], code: int) -> None:
+    failure(run("agent", "run", *arguments, "-m", script({"text": "?"})), code)
 
 
 def test_a_goal_of_the_chat_is_worked_on_and_its_plan_shown(run: Run, script: Script, notes: Path) -> None:
@@ -94,14 +60,6 @@ def test_a_goal_of_the_chat_is_worked_on_and_its_plan_shown(run: Run, script: Sc
     assert "there is no goal yet" in done.stdout
     assert "done: the note says it; 3 of 20 steps used" in done.stdout
     assert "no goal is being worked on" in done.stderr
-
-
-def test_a_goal_of_the_chat_goes_on_with_more_steps(run: Run, script: Script) -> None:
-    run("agent", "run", "Find it", "-m", script(WORK[0], {"text": "so far"}), "--max-steps", "1")
-    done = run("chat", "-c", "1", "-m", script(*WORK[2:]), input="/goal continue\n/goal continue 0\n/goal continue 9\n")
-    assert "all 1 steps of this run are used" in done.stderr
-    assert "max_steps must be a whole number from 1" in done.stderr
-    assert "2 of 9 steps" in done.stdout
 
 
 def test_hostile_text_of_a_plan_does_not_reach_the_terminal(run: Run, script: Script) -> None:

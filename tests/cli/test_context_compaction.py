@@ -1,18 +1,18 @@
 """Compactions from the command line: made, shown, edited, taken back, and what is said about them."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import Result
+from msgspec.structs import replace
 from tests.cli.conftest import Run, Spawn, failure, one, rows
 from tests.conftest import Script
 
 from recto.chat.blocks import Compaction, Made
 from recto.chat.compaction_words import block_in_words
-from recto.cli.drawing.transcripts import compaction_facts, event_in_words, no_summary_in_words
+from recto.cli.drawing.transcripts import compaction_facts, event_in_words
 from recto.events import ContextCompacted
 
 REPLY = {"text": "A reply of a dozen tokens: there are 14 boats, as always."}
@@ -44,22 +44,12 @@ def block_of(result: Result) -> dict[str, Any]:
 # -- compact
 
 
-def test_compact_prints_the_marker_line_and_tells_its_progress_on_stderr(run: Run, long_talk: str) -> None:
-    done = run("context", "compact")
-    assert done.stdout.startswith("compaction 1: 7 messages archived, ")
-    assert done.stdout.endswith(f" tokens · summary by {long_talk}\n")
-    assert done.stderr.startswith("note: summing up ")
-    assert f"with {long_talk}" in done.stderr
-
-
-@pytest.mark.parametrize("where", ["option", "words"])
+@pytest.mark.parametrize("words", [("--keep", "the red boats"), ("1", "the", "red", "boats"), ("the red boats",)])
 def test_what_is_to_be_kept_reaches_the_summariser(
-    run: Run, long_talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+    run: Run, long_talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("RECTO_SCRIPTED_LOG", str(tmp_path / "log"))
-    id = rows(run("conversations", "list", "--json"))[0]["id"]
-    kept = ["--keep", "the red boats"] if where == "option" else [id, "the", "red", "boats"]
-    assert run("context", "compact", *kept).exit_code == 0
+    assert run("context", "compact", *words).exit_code == 0
     (body,) = (tmp_path / "log").read_text().splitlines()
     assert "the red boats" in json.loads(body)["messages"][-1]["content"]
 
@@ -86,79 +76,6 @@ def test_without_a_summariser_sentences_of_the_originals_serve_and_the_attempts_
 # -- summary
 
 
-def test_after_pin_fork_and_clear_messages_are_named_by_number(run: Run, long_talk: str) -> None:
-    run("conversations", "pin", "#1")
-    run("conversations", "fork", "2")
-    run("context", "clear")
-    shown = run("context", "summary").stdout
-    assert "covers      2 messages, up to #2\n" in shown
-    assert shown.endswith("\n\nThere is no summary: what was said before the clear is not sent.\n")
-    ends = [line.split("  ", 3)[-1].strip() for line in run("conversations", "show", "--branches").stdout.splitlines()]
-    assert all(not end.startswith("system:") for end in ends)
-    assert ends[0].startswith("compaction 2: 2 messages archived")
-    assert ends[0].endswith("(clear)")
-
-
-def test_a_compaction_of_excerpts_alone_covers_no_messages() -> None:
-    block = Compaction(
-        1, "2026-01-31T10:00:00Z", None, "", 0, 900, 400, "discard", "full", excerpts={"01M/c1": "→ ls: 900 characters"}
-    )
-    assert dict(compaction_facts(block))["covers"] == "no messages"
-    assert "nothing is archived" in no_summary_in_words(block)
-
-
-TOLD = "The budget is 350 euros now. Ada brings 12 chairs, back on 3 May. The bus for 24 people costs 480 euros."
-MADE_UP = {"text": f"Task: an offsite. Grace Hopper pays. {TOLD}", "when": "summary"}
-OFFSITE = (
-    "Our budget is 300 euros.",
-    "Never call the hotel before 9:30; it is closed.",
-    "Actually, the budget is 350 euros.",
-    "Ada brings 12 chairs from the school, and they must be back on 3 May.",
-    "The bus for 24 people costs 480 euros, with the driver.",
-    "The cook needs the number of vegetarians by 12 April, and wants 30 % in advance.",
-    "Zoe parks her van behind shed 9, since the yard is locked at 22:00.",
-)
-
-
-def test_summary_shows_its_marks_then_the_ledger_by_message_then_the_counts(run: Run, script: Script) -> None:
-    model = script({"text": "That is fine. " * 60}, MADE_UP, limit=6000)
-    run("ask", "-m", model, "We plan an offsite together.")
-    for text in (*OFFSITE, *["Go on."] * 6):
-        run("ask", "--continue", "-m", model, text)
-    run("context", "compact")
-    shown = run("context", "summary").stdout
-    marks, ledger, *_, counts = shown.partition("\n\n")[2].split("\n\n")
-    assert marks == f"Task: an offsite. Grace Hopper [unverified] pays. {TOLD}"
-    head, *quoted = ledger.splitlines()
-    assert head == "Said besides, word for word:"
-    assert any(line.endswith(" Never call the hotel before 9:30; it is closed.") for line in quoted)
-    assert re.match(rf"3 of \d+ facts kept, {len(quoted)} in the ledger, \d+ left to the archive; ", counts)
-    assert counts.endswith("; 1 that nobody said, marked [unverified].\n")
-    lost = one(run("context", "summary", "--lost", "--json"))["lost"]
-    assert lost
-    assert not {item["number"] for item in lost} & {3, 5, 7, 9, 11}, "replaced, quoted, told"
-    assert f", {len(lost)} left to the archive; " in counts
-    head, *told = run("context", "summary", "--lost").stdout.splitlines()
-    assert re.fullmatch(rf"{len(lost)} facts of \d+ archived messages:", head)
-    assert [line.split(maxsplit=2)[2] for line in told] == [item["text"] for item in lost]
-    assert told == run("chat", "--continue", input="/summary lost\n").stdout.splitlines()[-len(told) :]
-    assert "only one of" in run("context", "summary", "--lost", "--all").stderr
-    newest = run("context", "summary", "--lost", "--limit", "1")
-    assert newest.stdout == "Of the last 1 archived message nothing is only in the archive.\n"
-    assert "note: of the last 1 of " in newest.stderr
-
-
-def test_where_everything_is_told_nothing_is_lost(run: Run, script: Script) -> None:
-    told = {"text": "The budget is 300 euros.", "when": "summary"}
-    model = script({"text": "That is fine. " * 60}, told, limit=6000)
-    run("ask", "-m", model, "The budget is 300 euros.")
-    for _ in range(8):
-        run("ask", "--continue", "-m", model, "Go on.")
-    run("context", "compact")
-    assert "; nothing invented.\n" in run("context", "summary").stdout
-    assert run("context", "summary", "--lost").stdout.startswith("Nothing is only in the archive")
-
-
 def test_summary_shows_what_was_set_aside_and_its_ranges(run: Run, script: Script) -> None:
     model = script(REPLY, FAILS, limit=2600)
     topics = ("garden", "piano", "train", "museum", "printer", "camera", "kitchen", "tent", "choir", "oven", "boat")
@@ -176,22 +93,23 @@ def test_summary_shows_what_was_set_aside_and_its_ranges(run: Run, script: Scrip
     assert set(block["summary"].splitlines()) <= set(told.splitlines()), "a line each, as `context summary` shows them"
 
 
-def json_body(run: Run) -> bytes:
-    """What is sent with the next message."""
-    run("ask", "--continue", "and now?")
-    return run("request", "rebuild").stdout_bytes
-
-
-def test_the_editor_changes_a_summary_and_leaves_it_when_nothing_is_changed(
+def test_a_summary_is_changed_by_an_editor_and_by_nothing_that_fails(
     run: Run, long_talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("context", "compact")
+    for text in ("", " \n ", "word " * 9000):
+        failure(run("context", "summary", "--text", "-", input=text))
+    failure(run("context", "summary", "--text", "nowhere.md"))
+    failure(run("context", "summary", "--all", "--edit"), 2)
+    for broken in ("false", "no-such-editor"):
+        monkeypatch.setenv("EDITOR", broken)
+        assert broken in failure(run("context", "summary", "--edit"))
     monkeypatch.setenv("EDITOR", "true")
     done = run("context", "summary", "--edit")
     assert (done.exit_code, done.stderr) == (0, "note: the summary is unchanged\n")
     assert one(run("context", "summary", "--json"))["compaction"]["compaction_number"] == 1
     monkeypatch.setenv("EDITOR", f"sh {editor(tmp_path, 'sed -i s/14/15/ $1')}")
-    assert "There are 15 boats" in run("context", "summary", "--edit").stdout.replace("there are", "There are")
+    assert "here are 15 boats" in run("context", "summary", "--edit").stdout
     assert one(run("context", "summary", "--json"))["compaction"]["compaction_number"] == 2
 
 
@@ -201,52 +119,18 @@ def editor(folder: Path, command: str) -> Path:
     return path
 
 
-def test_an_editor_that_fails_is_named_and_nothing_changes(
-    run: Run, long_talk: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("context", "compact")
-    for broken in ("false", "no-such-editor"):
-        monkeypatch.setenv("EDITOR", broken)
-        assert broken in failure(run("context", "summary", "--edit"))
-    assert one(run("context", "summary", "--json"))["compaction"]["compaction_number"] == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "said"), [("", "the summary is empty"), (" \n ", "the summary is empty"), ("word " * 9000, "at most")]
-)
-def test_a_summary_cannot_be_empty_or_too_long(run: Run, long_talk: str, text: str, said: str) -> None:
-    run("context", "compact")
-    assert said in failure(run("context", "summary", "--text", "-", input=text))
-    assert one(run("context", "summary", "--json"))["compaction"]["compaction_number"] == 1
-
-
-def test_a_file_that_is_not_there_and_options_that_do_not_go_together_are_named(run: Run, long_talk: str) -> None:
-    run("context", "compact")
-    assert "cannot read nowhere.md" in failure(run("context", "summary", "--text", "nowhere.md"))
-    assert "only one of" in failure(run("context", "summary", "--all", "--edit"), 2)
-
-
-def test_a_summary_cannot_steer_the_terminal(run: Run, script: Script) -> None:
-    talk(run, script(REPLY, {"text": "Facts: 14 boats. \x1b]0;title\x07 And a mast.", "when": "summary"}), 6)
-    run("context", "compact")
-    for command in (["context", "summary"], ["conversations", "show"]):
-        shown = run(*command).stdout
-        assert "\ufffd]0;title\ufffd" in shown
-        assert "\x1b" not in shown
-
-
 # -- uncompact
 
 
-def test_uncompact_says_what_is_back_and_what_was_said_since_stays(run: Run, long_talk: str) -> None:
+def test_after_uncompact_everything_is_sent_again_and_what_was_said_since_stays(run: Run, long_talk: str) -> None:
     run("context", "compact")
     run("ask", "--continue", "one more")
-    assert ": 7 messages are back in the window\n" in run("context", "uncompact").stdout
+    assert run("context", "uncompact").exit_code == 0
     everything = rows(run("conversations", "show", "--json"))
     assert all(row["active"] for row in everything if row["role"] != "system")
     assert everything[-3]["text"] == "one more"
-    assert SAID.format(0).encode() in json_body(run)
-    assert "no compaction to take back" in failure(run("context", "uncompact"))
+    run("ask", "--continue", "and now?")
+    assert SAID.format(0).encode() in run("request", "rebuild").stdout_bytes
 
 
 def test_uncompact_says_when_the_window_has_no_room_for_what_is_back(run: Run, long_talk: str) -> None:
@@ -260,28 +144,12 @@ def test_uncompact_says_when_the_window_has_no_room_for_what_is_back(run: Run, l
 # -- strategy
 
 
-def test_a_conversation_gets_its_own_strategy_and_loses_it(run: Run, long_talk: str) -> None:
-    assert "summarize, as agent, model and settings say" in run("context", "strategy").stdout
-    assert "hybrid, chosen for this conversation" in run("context", "strategy", "hybrid").stdout
-    told = one(run("context", "strategy", "--json"))
-    assert (told["strategy"], told["chosen"]) == ("hybrid", "hybrid")
-    assert one(run("context", "show", "--json"))["strategy"] == "hybrid"
-    assert one(run("context", "show", "--strategy", "discard", "--json"))["strategy"] == "discard"
-    assert one(run("context", "strategy", "default", "--json"))["chosen"] is None
-
-
 def test_a_strategy_can_be_chosen_for_a_model_that_is_gone(run: Run, script: Script, tmp_path: Path) -> None:
     model = script(REPLY)
     run("ask", "-m", model, "hello")
     Path(model.removeprefix("scripted:")).unlink()
     assert "hybrid, chosen for this conversation" in run("context", "strategy", "hybrid").stdout
     assert "unknown, as agent" in run("context", "strategy", "default").stdout
-
-
-def test_an_option_is_for_this_call_alone(run: Run, script: Script) -> None:
-    model = script(REPLY)
-    run("ask", "-m", model, "--strategy", "discard", "hello")
-    assert one(run("context", "show", "--json"))["strategy"] == "summarize"
 
 
 # -- agents
@@ -319,34 +187,19 @@ def test_a_message_that_is_sent_as_an_excerpt_is_told(run: Run, script: Script) 
     assert one(run("ask", "-m", model, "--json", "word"))["compaction"] is None
 
 
-@pytest.mark.parametrize("as_json", [False, True])
 def test_with_ask_first_and_nobody_there_nothing_is_compacted_and_that_is_told(
-    run: Run, fork: Spawn, script: Script, as_json: bool
+    run: Run, fork: Spawn, script: Script
 ) -> None:
     talk(run, script(REPLY, SUMMARY, limit=1200), 13)
-    options = ["--continue", "--set", "context.confirm=true", *(["--json"] if as_json else [])]
-    done = fork("ask", *options, "word " * 150)
-    told = json.loads(done.stdout)["notes"] if as_json else done.stderr.decode().splitlines()
-    assert any("there is nobody to ask: nothing is compacted" in line for line in told)
+    options = ["--continue", "--set", "context.confirm=true", "word " * 150]
+    told = fork("ask", *options).stderr.decode()
+    notes = json.loads(fork("ask", "--json", *options).stdout)["notes"]
+    for each in (told, str(notes)):
+        assert "there is nobody to ask: nothing is compacted" in each
     assert one(run("context", "stats", "--json"))["compactions"] == 0
 
 
 # -- the words
-
-
-def block(**known: Any) -> Compaction:
-    values: dict[str, Any] = {
-        "compaction_number": 2,
-        "timestamp": "2026-01-31T12:00:00.000Z",
-        "last": "01L",
-        "summary": "s",
-        "messages_archived": 34,
-        "context_size_before": 6912,
-        "context_size_after": 3204,
-        "made_by": "model",
-        "because": "it is full",
-    }
-    return Compaction(**(values | known))
 
 
 @pytest.mark.parametrize(
@@ -361,20 +214,10 @@ def block(**known: Any) -> Compaction:
 )
 def test_the_marker_line_says_who_wrote_the_summary(made_by: str, words: str) -> None:
     line = f"compaction 2: 34 messages archived, 6,912 → 3,204 tokens · {words}"
-    assert block_in_words(block(made_by=made_by, made=Made("openai", "openai:gpt-4o"))) == line
+    made = Made("openai", "openai:gpt-4o")
+    block = Compaction(2, "2026-01-31T12:00:00.000Z", "01L", "s", 34, 6912, 3204, made_by, "it is full", made=made)
+    assert block_in_words(block) == line
     assert event_in_words(ContextCompacted(2, 34, 6912, 3204, "s", made_by), "openai:gpt-4o") == line
-
-
-def test_a_summary_that_is_carried_over_is_said_to_be_as_before() -> None:
-    assert event_in_words(ContextCompacted(2, 34, 6912, 3204, "s", "model")).endswith("· summary as before")
-
-
-def test_where_nothing_is_covered_nobody_wrote_anything() -> None:
-    assert block_in_words(block(last=None, summary="", messages_archived=0)) == (
-        "compaction 2: nothing archived, 6,912 → 3,204 tokens"
-    )
-
-
-def test_a_sentence_in_place_of_the_id_is_what_to_keep(run: Run, script: Script, tmp_path: Path) -> None:
-    talk(run, script(REPLY, SUMMARY), 8)
-    assert run("context", "compact", "the red boats").exit_code == 0
+    bare = replace(block, last=None, summary="", messages_archived=0, excerpts={"01M/c1": "→ ls: 900 characters"})
+    assert block_in_words(bare) == "compaction 2: nothing archived, 6,912 → 3,204 tokens"
+    assert dict(compaction_facts(bare))["covers"] == "no messages"

@@ -2,9 +2,7 @@
 
 import json
 import re
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import click
@@ -12,7 +10,8 @@ import pytest
 from click.testing import Result
 from tests.cli.conftest import Run
 from tests.cli.terminal import Terminal
-from tests.conftest import Script, mostly_slow
+from tests.conftest import Script, Serve, mostly_slow
+from tests.providers.conftest import Loopback
 
 import recto.cli
 from recto.api.blocking import open_desk
@@ -236,13 +235,8 @@ def test_no_command_echoes_an_argument_that_steers_a_terminal(run: Run, group: s
                 is_harmless(done)
                 assert "Traceback" not in done.stderr
                 assert done.exit_code in (0, 1, 2)
-    for arguments in (
-        [EVIL],
-        [f"--{EVIL}"],
-        [group, EVIL],
-        ["--json", EVIL],
-        ["--log", f"/no/{EVIL}", "config", "show"],
-    ):
+    log = ["--log", f"/no/{EVIL}", "config", "show"]
+    for arguments in ([EVIL], [f"--{EVIL}"], [group, EVIL], ["--json", EVIL], log):
         done = run(*arguments)
         is_harmless(done)
         assert "Traceback" not in done.stderr
@@ -265,49 +259,27 @@ def test_files_with_mistakes_are_told_without_what_steers_a_terminal(
 ) -> None:
     home.mkdir()
     (tmp_path / ".recto").mkdir()
-    for file in (home / "config.toml", tmp_path / ".recto/config.toml", home / "models.toml", home / ".mcp.json"):
+    # each file with the command that shows it, and with the one that reads them all
+    for file, shows in (
+        (home / "config.toml", "config show"),
+        (tmp_path / ".recto/config.toml", "config show"),
+        (home / "models.toml", "models list smollm"),
+        (home / ".mcp.json", "agent show"),
+    ):
         file.write_text(text)
-        for command in (
-            ("config", "show"),
-            ("models", "list", "smollm"),
-            ("agent", "show"),
-            ("ask", "hello", "--json"),
-        ):
-            done = run(*command)
+        for command in (shows, "ask hello --json"):
+            done = run(*command.split())
             is_harmless(done)
             assert "Traceback" not in done.stderr
             assert done.exit_code in (0, 1)
         file.unlink()
 
 
-@pytest.fixture
-def evil_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A provider whose errors mean harm."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.do_POST()
-
-        def do_POST(self) -> None:
-            body = json.dumps({"error": {"message": f"no {EVIL}", "type": EVIL}}, ensure_ascii=False).encode()
-            self.send_response(400)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            return
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("RECTO_EVIL_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
-    yield
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.mark.usefixtures("evil_server")
-def test_what_a_provider_says_of_an_error_is_made_visible(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_provider_says_of_an_error_is_made_visible(
+    run: Run, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = serve(Loopback.error(400, {"error": {"message": f"no {EVIL}", "type": EVIL}}))
+    monkeypatch.setenv("RECTO_EVIL_BASE_URL", provider.url)
     for more, level in (([], ""), (["--json"], ""), ([], "debug")):
         monkeypatch.setenv("RECTO_LOG", level)
         done = run("ask", "-m", "evil:model", "hello", *more)

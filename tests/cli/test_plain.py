@@ -106,15 +106,3 @@ def test_a_plain_chat_moves_no_cursor(
     chat.type("\x04")
     assert chat.code() == 0
     assert not DRAWN.search(chat.raw), chat.raw
-
-
-def test_a_plan_is_told_in_words(run: Run, script: Script) -> None:
-    steps: list[dict[str, object]] = [
-        {"text": "read", "status": "active", "files": ["a.md"]},
-        {"text": "write", "status": "pending"},
-    ]
-    done = [each | {"status": "done"} for each in steps]
-    calls = [{"tool_calls": [{"name": "update_plan", "arguments": {"steps": told}}]} for told in (steps, done)]
-    told = run("agent", "run", "Find it", "-m", script(*calls, {"text": "ok"}))
-    assert "  active: read\n    a.md\n  pending: write\n" in told.stderr
-    assert "Find it\n  done: read\n    a.md\n  done: write\n" in told.stdout

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.formatted_text import FormattedText
@@ -98,18 +97,3 @@ def test_what_is_typed_while_a_reply_comes_is_in_the_history(
     (tmp_path / "typed").touch()
     sent(chat, run)
     assert list(HistoryFile(home / "history").load_history_strings()) == ["meanwhile", "first"]
-
-
-def test_a_bare_at_offers_a_file_of_the_project(
-    terminal: type[Terminal], script: Script, run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = tmp_path / "project"
-    (project / "venv").mkdir(parents=True)
-    (project / "venv" / "pyvenv.cfg").touch()
-    (project / "plan.md").write_text("The mast is 9 m.\n")
-    monkeypatch.chdir(project)
-    chat = chat_after(terminal, script({"text": "Yes."}), home)
-    chat.type("see @")
-    assert "pyvenv" not in chat.wait_for("plan.md")
-    chat.type("\t\r now\r")
-    assert sent(chat, run) == "see @plan.md now"

@@ -6,11 +6,6 @@ import pytest
 from tests.cli.conftest import Run, Spawn, failure, one, rows
 from tests.conftest import Script
 
-from recto.sources.source import Pick
-from recto.store.store import Store
-from recto.window.account import RequestAccount, Section
-from recto.window.request import Piece, Request
-
 
 def test_the_record_carries_the_hash_of_the_bytes(run: Run, fork: Spawn, script: Script) -> None:
     answer = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))
@@ -36,27 +31,17 @@ def test_the_bytes_are_what_the_model_was_sent(
     assert (tmp_path / "body.json").read_bytes() + b"\n" == log.read_bytes().splitlines(True)[0]
 
 
-def test_a_broken_prefix_is_explained(run: Run, script: Script) -> None:
-    run("chat", "-m", script({"text": "Yes."}), input=f"hello\n/model {script({'text': 'No.'})}\nagain\n")
-    assert "by another model" in " ".join(run("request", "show").stdout.split())
-
-
-def test_a_failed_request_says_how_it_ended(run: Run, script: Script) -> None:
-    run("ask", "-m", script({"error": "unreachable"}), "hello")
-    shown = " ".join(run("request", "show").stdout.split())
-    assert "ended by error: " in shown
-    assert "none reported" in shown
-
-
 def test_verify_proves_all_or_some(run: Run, script: Script) -> None:
     model = script({"text": "Yes."})
     ids = [one(run("ask", "-m", model, "hello", "--json"))["request"] for _ in range(2)]
     assert run("request", "verify", "--all").stdout == "".join(f"ok {id}\n" for id in ids)
-    assert rows(run("request", "verify", ids[0], "--json")) == [
-        {"request": ids[0], "ok": True, "difference": None, "sent": True}
-    ]
-    assert "Name the requests" in failure(run("request", "verify"), 2)
-    assert "01X" in failure(run("request", "verify", "01X"))
+    assert [(row["request"], row["ok"]) for row in rows(run("request", "verify", ids[0], "--json"))] == [(ids[0], True)]
+    failure(run("request", "verify"), 2)
+    failure(run("request", "verify", "01X"))
+    run("ask", "-m", "nope:x", "--continue", "hello again")
+    unsent = rows(run("conversations", "show", "--json"))[-1]["id"]
+    assert "No context data available" in failure(run("request", "show", unsent))
+    failure(run("request", "rebuild", ids[0], "-o", "nowhere/body.json"))
 
 
 def test_what_was_altered_is_named_and_exits_1(run: Run, script: Script, home: Path) -> None:
@@ -68,11 +53,6 @@ def test_what_was_altered_is_named_and_exits_1(run: Run, script: Script, home: P
     assert (done.exit_code, done.stdout.startswith(f"ALTERED {id}: ")) == (1, True)
     assert "was changed" in failure(run("request", "rebuild", id))
     assert run("request", "show", id, "--json").exit_code == 0
-
-
-def test_a_file_that_cannot_be_written_is_named(run: Run, script: Script) -> None:
-    run("ask", "-m", script({"text": "Yes."}), "hello")
-    assert "cannot write nowhere/body.json" in failure(run("request", "rebuild", "-o", "nowhere/body.json"))
 
 
 # -- found by words and by replies
@@ -87,13 +67,6 @@ def test_a_reply_stands_for_its_request(run: Run, script: Script) -> None:
     question = rows(run("conversations", "show", "--json"))[0]["id"]
     assert one(run("request", "show", question, "--json"))["id"] == answer["request"]
     assert "nothing was sent before" in failure(run("request", "show", "previous"))
-
-
-def test_a_message_without_a_request_says_that_there_is_nothing(run: Run, script: Script) -> None:
-    run("ask", "-m", script({"error": "unreachable"}), "hello")
-    run("ask", "-m", "nope:x", "--continue", "hello again")
-    unsent = rows(run("conversations", "show", "--json"))[-1]["id"]
-    assert "No context data available" in failure(run("request", "show", unsent))
 
 
 # -- compared
@@ -124,7 +97,7 @@ def test_a_rule_that_changed_is_compared_line_by_line(run: Run, script: Script, 
 # -- sources as they were sent
 
 
-def test_the_text_of_a_source_is_the_one_that_was_sent(run: Run, script: Script, rule: Path) -> None:
+def test_the_text_of_a_source_is_the_one_that_was_sent(run: Run, script: Script, rule: Path, home: Path) -> None:
     id = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))["request"]
     rule.unlink()
     assert run("request", "show", id, "--source", "rule:style").stdout == "Write short.\nBe kind.\n"
@@ -132,49 +105,9 @@ def test_the_text_of_a_source_is_the_one_that_was_sent(run: Run, script: Script,
     assert (told["mode"], told["text"]) == ("always", "Write short.\nBe kind.")
     assert hashlib.sha256(told["text"].encode()).hexdigest() == told["sha256"]
     assert "rule:tone was not sent with this request" in failure(run("request", "show", id, "--source", "rule:tone"))
-    assert "write rule:NAME" in failure(run("request", "show", id, "--source", "style"))
-    shown = " ".join(run("request", "show", id).stdout.split())
-    assert "1 rule (always)" in shown
-    assert "style [Always]" in shown
     assert run("request", "verify", id).stdout == f"ok {id}\n"
-
-
-def test_a_text_that_is_gone_from_the_store_is_said_in_one_sentence(
-    run: Run, script: Script, rule: Path, home: Path
-) -> None:
-    run("ask", "-m", script({"text": "Yes."}), "hello")
     with sqlite3.connect(home / "recto.db") as database:
         database.execute("DELETE FROM kept")
     database.close()
     assert "the store has no text" in failure(run("request", "show", "--source", "rule:style"))
     assert run("request", "show").exit_code == 0
-
-
-def test_a_source_without_a_hash_has_no_text(run: Run, home: Path) -> None:
-    sections = (Section("rules", 0, 0, (Pick("rule", "style", ""),)),)
-    with Store(home / "recto.db") as store:
-        conversation = store.tree.create().id
-        old = Request(
-            "01R",
-            conversation,
-            "reply",
-            "a:b",
-            "openai",
-            {},
-            (Piece("head", b"{}"),),
-            RequestAccount(sections=sections),
-        )
-        store.records.save(old, None)
-    assert "the text of rule:style is not kept" in failure(run("request", "show", "01R", "--source", "rule:style"))
-    assert "style [Always]" in " ".join(run("request", "show", "01R").stdout.split())
-
-
-def test_long_lists_are_whole_when_all_is_asked_for(run: Run, script: Script, rule: Path) -> None:
-    for number in range(12):
-        rule.with_name(f"rule{number}.md").write_text(f"---\ninclude: always\n---\nNumber {number}.\n")
-    run("ask", "-m", script({"text": "Yes."}), "hello")
-    folded = " ".join(run("request", "show").stdout.split())
-    assert "13 rules (all always)" in folded
-    assert "and 5 more; --all shows them" in folded
-    whole = run("request", "show", "--all").stdout
-    assert all(f"rule{number} " in whole for number in range(12))

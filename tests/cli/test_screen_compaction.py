@@ -6,7 +6,7 @@ import pytest
 from tests.cli.conftest import Run, one
 from tests.cli.terminal import Terminal
 from tests.cli.test_context_compaction import REPLY, SUMMARY, block_of, editor, talk
-from tests.conftest import Script
+from tests.conftest import Script, mostly_slow
 
 TOO_MUCH = "word " * 150
 QUESTION = "use it? [Y]es / [e]dit / [n]ot now "
@@ -47,16 +47,6 @@ def test_a_summary_in_the_making_is_told_with_its_seconds_and_marked_when_it_is_
     chat.leave()
 
 
-@pytest.mark.slow
-def test_a_compaction_without_a_model_tells_the_attempts(terminal: type[Terminal], run: Run, script: Script) -> None:
-    talk(run, nearby(script(REPLY, {"error": "unreachable", "when": "summary"}, limit=1200)), 13)
-    chat = ask_too_much(terminal)
-    assert "sentences of the" in chat.wait_for("· attempt 1 by ")
-    chat.wait_for("· attempt 2 by ")
-    chat.wait_for(str(REPLY["text"]))
-    chat.leave()
-
-
 def test_asked_first_a_yes_makes_the_compaction(terminal: type[Terminal], run: Run, nearly_full: str) -> None:
     chat = ask_too_much(terminal, "--set", "context.confirm=true")
     told = chat.wait_for(QUESTION)
@@ -72,7 +62,7 @@ def test_asked_first_a_yes_makes_the_compaction(terminal: type[Terminal], run: R
     assert block_of(run("context", "summary", "--json"))["made_by"] == "model"
 
 
-@pytest.mark.parametrize("keys", ["n\r", "\x03", "\x04"])
+@pytest.mark.parametrize("keys", mostly_slow(["n\r", "\x03", "\x04"], ["\x03"]))
 def test_asked_first_a_no_leaves_all_as_it_is_and_the_answer_comes(
     terminal: type[Terminal], run: Run, nearly_full: str, keys: str
 ) -> None:
@@ -134,16 +124,6 @@ def test_what_was_typed_before_the_question_is_no_answer_to_it(
     assert one(run("context", "stats", "--json"))["compactions"] == 0, "Enter would have been a yes"
 
 
-@pytest.mark.slow
-def test_ask_asks_first_at_a_terminal_too(terminal: type[Terminal], run: Run, nearly_full: str) -> None:
-    asked = terminal("ask", "--continue", "--set", "context.confirm=true", TOO_MUCH)
-    asked.wait_for(QUESTION)
-    asked.type("y\r")
-    asked.wait_for(str(REPLY["text"]))
-    assert asked.code() == 0
-    assert one(run("context", "stats", "--json"))["made_by"] == {"model": 1}
-
-
 def test_ctrl_c_stops_a_compaction_and_nothing_is_changed(terminal: type[Terminal], run: Run, script: Script) -> None:
     talk(run, script(REPLY, {**SUMMARY, "hang_s": 600}), 6)
     chat = terminal("chat", "--continue")
@@ -176,18 +156,6 @@ def test_a_summary_is_edited_in_the_chat(
     chat.leave()
     block = block_of(run("context", "summary", "--json"))
     assert (block["made_by"], "15 boats" in block["summary"]) == ("user", True)
-
-
-@pytest.mark.slow
-def test_compact_at_a_terminal_shows_the_marker(
-    terminal: type[Terminal], run: Run, script: Script, tmp_path: Path
-) -> None:
-    talk(run, script(REPLY, {**SUMMARY, "until": str(tmp_path / "seen")}), 6)
-    compacting = terminal("context", "compact")
-    compacting.wait_for("summing up")
-    (tmp_path / "seen").touch()
-    compacting.wait_for("compaction 1: 7 messages archived")
-    assert compacting.code() == 0
 
 
 @pytest.mark.slow

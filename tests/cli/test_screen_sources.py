@@ -120,16 +120,6 @@ def test_a_server_that_is_waited_for_is_named(terminal: type[Terminal], script: 
 
 
 @pytest.mark.slow
-def test_ask_at_a_terminal_asks_too(terminal: type[Terminal], script: Script, run: Run) -> None:
-    asked = terminal("ask", "-m", script({"tool_calls": [BERTH]}, {"text": "It is booked."}), "book")
-    asked.wait_for(QUESTION)
-    answer(asked, "y\r")
-    asked.wait_for("It is booked.")
-    assert asked.code() == 0
-    assert approvals(run) == ["allowed"]
-
-
-@pytest.mark.slow
 def test_names_are_completed_behind_commands_and_in_mentions(
     terminal: type[Terminal], script: Script, run: Run
 ) -> None:
@@ -147,17 +137,3 @@ def test_names_are_completed_behind_commands_and_in_mentions(
     assert rows(run("conversations", "show", "--json"))[0]["text"] == 'as @rule:"my tests" says'
     modes = {row.get("id"): row.get("mode") for row in rows(run("sources", "list", "--json"))}
     assert (modes["reference:prices"], modes["rule:my tests"]) == ("manual", "manual")
-
-
-@pytest.mark.slow
-def test_the_agent_is_named_at_the_beginning(terminal: type[Terminal], script: Script, run: Run, home: Path) -> None:
-    write_agent(home / "agents/clerk")
-    script({"text": "Yes."})
-    chat = terminal("chat", "-m", "scripted:script0.json", "--agent", "clerk")
-    chat.wait_for("agent clerk · no vault · a new conversation")
-    chat.wait_for("› ")
-    chat.type("hello\r")
-    chat.wait_for("Yes.")
-    chat.leave()
-    [stored] = rows(run("conversations", "list", "--json"))
-    assert stored["agent"] == "clerk"

@@ -13,11 +13,6 @@ def test_what_steers_a_terminal_or_turns_a_line_around_is_replaced(sign: str) ->
     assert visible(f"a{sign}b\tc\nd") == "a\N{REPLACEMENT CHARACTER}b\tc\nd"
 
 
-def test_what_a_text_needs_stays() -> None:
-    family = "\N{MAN}\N{ZERO WIDTH JOINER}\N{GIRL} שלום"
-    assert visible(family) == family
-
-
 def test_arguments_of_a_call_hide_nothing() -> None:
     call = ToolCall("1", "harbour__berth", '{"boat": "So\u200brr\u202eel"}')
     told = in_words(ToolFinished(call, ToolResult("1", "harbour__berth", "done")))

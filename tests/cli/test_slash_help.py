@@ -62,30 +62,18 @@ def test_an_export_is_named_by_the_title_and_replaces_nothing(
     assert json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
 
 
-def test_an_export_in_a_form_that_there_is_not_writes_nothing(
+def test_an_export_that_cannot_be_writes_nothing(
     run: Run, talked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "empty"
-    place.mkdir()
+    (place / "drawer").mkdir(parents=True)
     monkeypatch.chdir(place)
     for typed in ("pdf", "talk.pdf", "pdf talk.pdf"):
-        told = failure(run("chat", "-c", "1", input=f"/export {typed}\n"))
-        assert "there is no format pdf: /export takes json, markdown, html, followed by any FILE" in told
-    assert list(place.iterdir()) == []
-    assert "written to" in run("chat", "-c", "1", input="/export html page\n/export ./talk\n").stdout
-
-
-def test_an_export_into_a_folder_is_refused_before_anything_is_asked(
-    run: Run, terminal: type[Terminal], talked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "drawer").mkdir()
-    for typed in ("drawer", "markdown drawer", f"json {tmp_path / 'drawer'}"):
+        assert "there is no format pdf" in failure(run("chat", "-c", "1", input=f"/export {typed}\n"))
+    for typed in ("drawer", "markdown drawer", f"json {place / 'drawer'}"):
         assert "drawer is a folder: name a file in it" in failure(run("chat", "-c", "1", input=f"/export {typed}\n"))
-    chat = terminal("chat", "-c", "1")
-    chat.wait_for_prompt()
-    chat.type("/export markdown drawer\r")
-    assert "Replace it?" not in chat.wait_for("drawer is a folder: name a file in it")
+    assert [path.name for path in place.rglob("*")] == ["drawer"]
+    assert "written to" in run("chat", "-c", "1", input="/export html page\n/export ./talk\n").stdout
 
 
 def test_an_export_asks_before_it_replaces_a_file(
@@ -95,6 +83,10 @@ def test_an_export_asks_before_it_replaces_a_file(
     (tmp_path / "out.md").write_text("mine")
     chat = terminal("chat", "-c", "1")
     chat.wait_for_prompt()
+    (tmp_path / "drawer").mkdir()
+    chat.type("/export markdown drawer\r")
+    assert "Replace it?" not in chat.wait_for("drawer is a folder: name a file in it")
+    chat.wait_for("› ")
     chat.type("/export out.md\r")
     chat.wait_for("Replace it? [y]es / [N]o ")
     chat.settle()

@@ -2,7 +2,6 @@
 
 import io
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -43,35 +42,15 @@ def test_those_of_another_agent_are_listed_as_a_new_conversation_would_have_them
     run: Run, begun: str, home: Path
 ) -> None:
     write_source(home / "agents/clerk", "rule", "polite", "Be polite.", include="always")
-    assert list(listed(run, "--agent", "clerk")) == ["rule:polite"]
-    assert run("sources", "list", "--agent", "clerk").stdout.startswith("agent clerk, a new conversation\n")
+    write_source(home / "agents/clerk", "rule", "off", "Nothing.", include="always", enabled=False)
+    write_source(home / "agents/clerk", "reference", "loud", "Shout.", include="sometimes")
+    found = listed(run, "--agent", "clerk", "--kind", "rule")
+    assert [(name, row["enabled"]) for name, row in found.items()] == [("rule:off", False), ("rule:polite", True)]
+    assert list(listed(run, "--agent", "clerk", "--kind", "ref")) == ["reference:loud"]
+    assert "sometimes" in run("sources", "list", "--agent", "clerk").stderr
     assert run("sources", "list", "-c", begun).stdout.startswith("agent default, conversation #1\n")
-    assert "not both" in failure(run("sources", "list", "--agent", "clerk", "-c", begun), 2)
-    assert "clerk" in failure(run("sources", "list", "--agent", "clrk"))
-    assert "01X" in failure(run("sources", "list", "-c", "01X"))
-
-
-def test_what_is_wrong_in_the_agents_files_is_noted(run: Run, agent: Path) -> None:
-    write_source(agent, "rule", "loud", "Shout.", include="sometimes")
-    told = run("sources", "list")
-    assert "note: " in told.stderr
-    assert "sometimes" in told.stderr
-    assert "rule:loud" in told.stdout
-
-
-def test_what_is_not_enabled_is_listed_as_such(run: Run, agent: Path) -> None:
-    write_source(agent, "rule", "off", "Nothing.", include="always", enabled=False)
-    assert "○ rule:off       [Always]  not enabled" in run("sources", "list").stdout
-    assert listed(run)["rule:off"]["enabled"] is False
-
-
-def test_texts_cannot_steer_the_terminal_and_stay_on_their_line(run: Run, agent: Path) -> None:
-    write_source(agent, "rule", "evil", "x", description="one\ntwo \x1b[31m" + "long " * 100)
-    told = run("sources", "list").stdout
-    (line,) = [line for line in told.splitlines() if "evil" in line]
-    assert "\x1b" not in told
-    assert "one two" in line
-    assert len(line) <= 160
+    for wrong, code in ((["--agent", "clerk", "-c", begun], 2), (["--agent", "clrk"], 1), (["-c", "01X"], 1)):
+        failure(run("sources", "list", *wrong), code)
 
 
 def drawn(listed: SourceStatus) -> list[str]:
@@ -99,15 +78,10 @@ def test_a_long_name_and_a_time_that_is_none_are_shown_all_the_same() -> None:
 
 
 def test_a_source_is_added_whatever_its_mode_and_stays(run: Run, begun: str) -> None:
-    told = run("sources", "add", "rule:my tests", "ref:prices").stdout
-    assert told.splitlines() == [
-        "rule:my tests is included from the next message on, in conversation #1",
-        "reference:prices is included from the next message on, in conversation #1",
-    ]
+    run("sources", "add", "rule:my tests", "ref:prices")
     found = listed(run)
     assert [found[name]["mode"] for name in ("rule:my tests", "reference:prices")] == ["manual", "manual"]
     assert found["reference:prices"]["since"]
-    assert "● reference:prices  [Manual]  added 20" in run("sources", "list").stdout
     run("ask", "--continue", "again")
     assert b"A night is 20 euros." in run("request", "rebuild").stdout_bytes
 
@@ -115,45 +89,28 @@ def test_a_source_is_added_whatever_its_mode_and_stays(run: Run, begun: str) -> 
 def test_a_removed_source_comes_back_as_manual(run: Run, begun: str) -> None:
     gone = one(run("sources", "remove", "rule:style", "--json"))
     assert (gone["conversation"], gone["mode"], gone["removed"]) == (begun, None, True)
-    assert "○ rule:style     [Always]  taken out 20" in run("sources", "list").stdout
     back = one(run("sources", "add", "rule:style", "-c", begun, "--json"))
     assert (back["mode"], back["include"], back["removed"]) == ("manual", "always", False)
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("words", "said"),
     [
-        (["add", "rule:style"], "rule:style is in this conversation already: it is always included"),
-        (["add", "rule:stile"], "did you mean rule:style?"),
-        (["add", "style"], "write rule:NAME, ref:NAME or tool:SERVER/NAME"),
-        (["add", "tool:nowhere/x"], "tool:nowhere/x"),
-        (["remove", "ref:prices"], "reference:prices is not in this conversation"),
-        (["add", "ref:prices", "-c", "01X"], "there is no conversation 01X"),
+        ("add rule:stile", "did you mean rule:style?"),
+        ("add style", "write rule:NAME, ref:NAME or tool:SERVER/NAME"),
+        ("add tool:nowhere/x", "tool:nowhere/x"),
+        ("add ref:prices -c 01X", "there is no conversation 01X"),
+        ("add ref:prices rule:nope", "there is no rule:nope"),
+        ("add ref:prices ref:prices", "already: added 20"),
+        ("add ref:prices rule:style", "already: it is always included"),
+        ("remove rule:style ref:prices", "reference:prices is not in this conversation"),
+        ("remove rule:style rule:style", "rule:style is not in this conversation"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(run: Run, begun: str, args: list[str], said: str) -> None:
+def test_of_several_all_are_taken_or_none(run: Run, begun: str, words: str, said: str) -> None:
     before = listed(run)
-    told = failure(run("sources", *args))
-    assert said in told
-    assert told.count("\n") == 1
-    assert listed(run) == before
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (["add", "ref:prices", "rule:nope"], "there is no rule:nope"),
-        (["add", "ref:prices", "ref:prices"], "already: added 20"),
-        (["add", "ref:prices", "rule:style"], "already: it is always included"),
-        (["remove", "rule:style", "ref:prices"], "reference:prices is not in this conversation"),
-        (["remove", "rule:style", "rule:style"], "rule:style is not in this conversation"),
-    ],
-)
-def test_of_several_all_are_taken_or_none(run: Run, begun: str, args: list[str], said: str) -> None:
-    before = listed(run)
-    told = run("sources", *args)
-    assert said in failure(told)
-    assert told.stdout == ""
+    told = failure(run("sources", *words.split()))
+    assert (said in told, told.count("\n")) == (True, 1)
     assert listed(run) == before
 
 
@@ -168,56 +125,29 @@ def test_what_was_added_and_is_gone_can_be_taken_out_with_others(run: Run, agent
     assert "which you added" not in run("ask", "--continue", "again").stderr
 
 
-def test_the_badge_says_how_a_source_came_in(run: Run, begun: str) -> None:
-    run("sources", "add", "rule:my tests")
-    assert "● rule:my tests  [Manual]  added 20" in run("sources", "list").stdout
-    assert "○ rule:my tests  [Agent]" in run("sources", "list", "--agent", "default").stdout
-
-
-def test_a_kind_is_named_as_ids_name_it_too(run: Run, agent: Path) -> None:
-    assert list(listed(run, "--kind", "ref")) == list(listed(run, "--kind", "reference")) == ["reference:prices"]
-    assert "'refs' is not one of" in failure(run("sources", "list", "--kind", "refs"), 2)
-
-
-def test_without_a_conversation_nothing_can_be_added(run: Run, agent: Path) -> None:
-    assert "there is no conversation yet" in failure(run("sources", "add", "ref:prices"))
-    assert "Missing argument" in failure(run("sources", "add"), 2)
-
-
 # -- how it comes in
 
 
 def test_a_mode_is_written_into_the_agents_file_which_is_told(run: Run, agent: Path) -> None:
-    told = run("sources", "mode", "ref:prices", "agent").stdout
     file = agent / "agent.toml"
-    assert told == (
-        f"reference:prices comes in when a message needs it from now on: {file} says so for agent default\n"
-    )
+    for mode in ("agent", "always"):
+        told = one(run("sources", "mode", "ref:prices", mode, "--json"))
+        assert told == {"id": "reference:prices", "include": mode, "agent": "default", "file": str(file)}
+        assert listed(run)["reference:prices"]["include"] == mode
     assert "prices" in file.read_text()
-    assert listed(run)["reference:prices"]["include"] == "agent"
-    assert one(run("sources", "mode", "ref:prices", "always", "--json")) == {
-        "id": "reference:prices",
-        "include": "always",
-        "agent": "default",
-        "file": str(file),
-    }
-    assert listed(run)["reference:prices"]["mode"] == "always"
 
 
 def test_a_mode_of_what_there_is_not_is_refused(run: Run, agent: Path) -> None:
-    assert "did you mean prices?" in failure(run("sources", "mode", "ref:price", "agent"))
-    assert "github" in failure(run("sources", "mode", "tool:github/x", "agent"))
-    assert "is not the name of a source" in failure(run("sources", "mode", "prices", "agent"))
-    assert "'sometimes' is not one of" in failure(run("sources", "mode", "ref:prices", "sometimes"), 2)
-    assert not (agent / "agent.toml").exists()
-
-
-def test_a_mode_of_a_tool_that_nobody_has_is_refused_with_what_may_be_meant(run: Run, agent: Path) -> None:
-    for name in ("tool:read_documents", "tool:recto/read_documents"):
-        assert "did you mean tool:recto/read_document?" in failure(run("sources", "mode", name, "agent"))
-    assert "there is no tool zzz; `recto sources list --kind tool` shows" in failure(
-        run("sources", "mode", "tool:zzz", "agent")
-    )
+    for name, said in (
+        ("ref:price", "did you mean prices?"),
+        ("tool:github/x", "github"),
+        ("prices", "is not the name of a source"),
+        ("tool:read_documents", "did you mean tool:recto/read_document?"),
+        ("tool:recto/read_documents", "did you mean tool:recto/read_document?"),
+        ("tool:zzz", "there is no tool zzz"),
+    ):
+        assert said in failure(run("sources", "mode", name, "agent"))
+    failure(run("sources", "mode", "ref:prices", "sometimes"), 2)
     assert not (agent / "agent.toml").exists()
 
 
@@ -250,37 +180,16 @@ def test_a_server_of_the_project_runs_once_it_is_trusted(run: Run, agent: Path, 
         f"harbour  untrusted: `recto sources trust harbour` lets it run\n  {command}\n  from {origin}\n" in told.stdout
     )
     assert "note: the project's MCP server harbour was not started" in told.stderr
-    assert run("sources", "trust", "harbour").stdout.splitlines() == [
-        "harbour is trusted, and started when it is needed",
-        f"  runs     {command.replace('…', 'hush')}",
-        f"  said in  {origin}",
-    ]
+    assert f"  runs     {command.replace('…', 'hush')}" in run("sources", "trust", "harbour").stdout.splitlines()
     found = listed(run)
-    assert found["tool:harbour/berth"] == {
-        "id": "tool:harbour/berth",
-        "kind": "tool",
-        "name": "berth",
-        "server": "harbour",
-        "called": "harbour__berth",
-        "approval": "ask",
-        "include": "always",
-        "mode": "always",
-        "since": "",
-        "removed": False,
-        "enabled": True,
-        "description": "Books a berth for a boat.",
-    }
-    assert found["harbour"] | {"state": ""} == {
-        "kind": "server",
-        "name": "harbour",
-        "state": "",
-        "because": "",
-        "tools": 2,
-        "runs": command,
-        "approval": "ask",
-        "is_yours": False,
-        "origin": str(origin),
-    }
+    tool, server = found["tool:harbour/berth"], found["harbour"]
+    assert (tool["called"], tool["approval"], tool["mode"], tool["enabled"]) == (
+        "harbour__berth",
+        "ask",
+        "always",
+        True,
+    )
+    assert (server["tools"], server["runs"], server["is_yours"], server["origin"]) == (2, command, False, str(origin))
     assert "hush" not in json.dumps(found)
     gone = one(run("sources", "distrust", "harbour", "--json"))
     assert (gone["server"], gone["trusted"]) == ("harbour", False)
@@ -308,51 +217,23 @@ def test_tools_are_added_and_given_modes_by_server_and_name(run: Run, home: Path
     assert listed(run, "--kind", "tool")["tool:harbour/wait"]["include"] == "agent"
 
 
-def test_an_unknown_server_cannot_be_trusted(run: Run, agent: Path) -> None:
-    for command in ("trust", "distrust"):
-        assert "has no MCP server nope" in failure(run("sources", command, "nope"))
-
-
-def test_a_server_of_the_user_needs_no_trust(run: Run, home: Path) -> None:
+def test_only_a_server_of_the_project_can_be_trusted(run: Run, home: Path) -> None:
     origin = write_server(home)
     for command in ("trust", "distrust"):
-        assert f"harbour is your own and needs no trust; `enabled` in {origin}" in failure(
-            run("sources", command, "harbour")
-        )
-
-
-def test_a_server_by_address_is_shown_with_the_names_of_its_headers(run: Run, tmp_path: Path) -> None:
-    server = {"url": "https://example.test/mcp\u202e", "headers": {"Authorization": "Bearer hush"}}
-    (tmp_path / ".recto").mkdir()
-    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"far": server}}))
-    told = run("sources", "list").stdout
-    assert "  https://example.test/mcp\\u202e with the headers Authorization\n" in told
-    assert "hush" not in told
+        told = failure(run("sources", command, "harbour"))
+        assert f"harbour is your own and needs no trust; `enabled` in {origin}" in told
+        assert "has no MCP server nope" in failure(run("sources", command, "nope"))
 
 
 def test_what_looks_like_a_key_is_hidden_unless_it_has_to_be_judged(run: Run, tmp_path: Path) -> None:
     (tmp_path / ".recto").mkdir()
-    servers = {"far": {"command": "fetch", "args": ["--token", "hush", "a b"], "cwd": "/srv"}}
+    servers = {
+        "far": {"url": "https://example.test/mcp\u202e", "headers": {"Authorization": "Bearer hush"}},
+        "near": {"command": "fetch", "args": ["--token", "hush", "a b"], "cwd": "/srv"},
+    }
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
     told = run("sources", "list").stdout
+    assert "  https://example.test/mcp\\u202e with the headers Authorization\n" in told
     assert "  fetch --token … 'a b' in /srv\n" in told.replace("'…'", "…")
-    assert "runs     fetch --token hush 'a b' in /srv\n" in run("sources", "trust", "far").stdout
-
-
-# -- the group
-
-
-def test_help_of_sources_imports_nothing_heavy() -> None:
-    heavy = ("rich", "sqlalchemy", "mcp", "numpy", "yaml", "recto.api.desk")
-    code = (
-        "import sys\nsys.argv = ['recto', 'sources', 'list', '--help']\nfrom recto.cli.main import main\n"
-        f"try:\n    main()\nexcept SystemExit:\n    pass\nprint([name for name in {heavy!r} if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "[]", done.stderr
-
-
-def test_statistics_and_export_belong_to_the_group(run: Run) -> None:
-    told = run("sources", "--help").stdout
-    for name in ("list", "add", "remove", "mode", "trust", "distrust", "stats", "export"):
-        assert f"\n  {name} " in told
+    assert "hush" not in told
+    assert "runs     fetch --token hush 'a b' in /srv\n" in run("sources", "trust", "near").stdout

@@ -53,12 +53,6 @@ def test_an_agent_that_nobody_knows_is_told_and_one_that_is_gone_is_not(talked: 
     assert run("export", "--agent", "gone").exit_code == 0
 
 
-def test_in_forty_columns_every_source_has_its_whole_name_on_a_line(talked: Store) -> None:
-    told = CliRunner(env={"COLUMNS": "40"}).invoke(recto, ["sources", "stats"]).stdout
-    lines = [line.rstrip() for line in told.splitlines()]
-    assert lines[lines.index("tool:github/create_issue") + 1] == "  always · in 25 replies · no signs ·"
-
-
 def test_the_table_fits_eighty_columns_and_says_what_is_used(talked: Store) -> None:
     result = run("stats")
     assert result.exit_code == 0, result.output
@@ -73,20 +67,13 @@ def test_the_table_fits_eighty_columns_and_says_what_is_used(talked: Store) -> N
 
 def test_suggestions_name_the_command_that_does_it(talked: Store, home: Path) -> None:
     out = " ".join(run("stats").stdout.split())
-    assert "Suggestions · " in out
     assert "· tool:github/create_issue took 250 tokens in 25 replies and was called in none" in out
     assert "recto sources mode tool:github/create_issue agent" in out
     assert "rule:style took" not in out, "25 replies say nothing of a rule"
     chat = Chat(talked)
     for number in range(25):
         chat.turn(f"more {number}", {STYLE: ""}, mode="always")
-    out = " ".join(run("stats").stdout.split())
-    assert "shows no signs of use (rules often show none); does every message need it" in out
-    rule = home / "agents/default/rules/style.md"
-    rule.parent.mkdir(parents=True)
-    rule.write_text("Never flatter.")
-    assert "which rules often do not" not in run("stats").stdout
-    assert "reference:api was" not in out
+    assert "shows no signs of use (rules often show none)" in " ".join(run("stats").stdout.split())
 
 
 def test_a_source_that_nobody_looked_at_is_not_said_to_be_unused(kept: Store) -> None:
@@ -104,11 +91,6 @@ def test_agents_are_shown_where_there_are_several(talked: Store) -> None:
     assert "recto sources mode rule:style agent --agent boats" in out
     assert "recto sources mode tool:github/create_issue agent --agent default" in out
     assert "boats" not in run("stats", "--agent", "default").stdout
-
-
-def test_what_a_name_holds_cannot_steer_the_terminal(kept: Store) -> None:
-    Chat(kept).turn("Hello", {SourceId("rule", "\x1b[2Jbad"): ""})
-    assert "\x1b[2J" not in run("stats").stdout
 
 
 def recorded(store: Store) -> tuple[str, str, str]:
@@ -160,13 +142,6 @@ def test_an_export_tells_what_was_picked_used_and_left_out(kept: Store) -> None:
     assert (passed["server"], passed["score"]) == ("github", 0.31)
 
 
-def test_a_reply_from_before_sources_were_noted_is_exported_without_signs(kept: Store) -> None:
-    request, _, _ = recorded(kept)
-    kept.source_uses.note(request, [])
-    (line,) = rows(run("export"))
-    assert [pick.get("sign", "none") for pick in line["picks"]] == [None, None, None, "none"]
-
-
 def test_an_export_goes_into_a_file_and_can_be_bounded(talked: Store, tmp_path: Path) -> None:
     recorded(talked)
     out = tmp_path / "context.jsonl"
@@ -176,12 +151,6 @@ def test_an_export_goes_into_a_file_and_can_be_bounded(talked: Store, tmp_path: 
     assert len([json.loads(line) for line in out.read_text("utf-8").splitlines()]) == 28
     assert len(rows(run("export", "--agent", "boats"))) == 1
     assert len(rows(run("export", "--since", "2026-03-03"))) == 2
-
-
-def test_a_file_that_cannot_be_written_is_named(talked: Store, tmp_path: Path) -> None:
-    said = failure(run("export", "-o", str(tmp_path / "no" / "where.jsonl")))
-    assert "cannot write" in said
-    assert "No such file" in said
 
 
 def test_a_damaged_record_is_left_out_and_said(kept: Store) -> None:

@@ -4,10 +4,12 @@ import json
 import os
 import shlex
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -34,15 +36,11 @@ def run(*words: str) -> Result:
 
 
 def test_a_changed_record_is_a_problem_and_the_exit_code_says_so(home: Path) -> None:
-    import sqlite3
-
-    with sqlite3.connect(home / "recto.db") as connection:
+    with closing(sqlite3.connect(home / "recto.db")) as connection:
         connection.execute("UPDATE requests SET sha256 = x'00' WHERE n = 1")
-    connection.close()
+        connection.commit()
     done = run("store", "check")
-    assert done.exit_code == 1
-    assert "PROBLEM request" in done.output
-    assert "damaged: " in done.output
+    assert (done.exit_code, "PROBLEM request" in done.output) == (1, True)
 
 
 def test_a_lost_store_is_told_by_every_command_and_restored_by_one(home: Path) -> None:
@@ -58,40 +56,14 @@ def test_a_lost_store_is_told_by_every_command_and_restored_by_one(home: Path) -
     assert "How tall is the mast?" in run("conversations", "show").output
 
 
-def test_a_lost_store_can_be_accepted_as_it_is(home: Path) -> None:
+def test_a_lost_store_can_be_accepted_as_it_is_and_a_damaged_one_cannot(home: Path) -> None:
     (home / "recto.db").unlink()
     assert run("conversations", "list").exit_code == 1
-    done = run("store", "accept")
-    assert done.output == f"accepted: {home / 'recto.db'} holds 0 messages\n"
+    assert run("store", "accept").exit_code == 0
     assert run("conversations", "list").exit_code == 0
-
-
-def test_accepting_a_damaged_store_says_that_it_does_not_mend_it(home: Path) -> None:
     (home / "recto.db").write_bytes(b"not a database" * 100)
     done = run("store", "accept")
-    assert done.exit_code == 1
-    assert "is damaged" in done.output
-    assert "`recto store restore`" in done.output
-
-
-def test_a_restored_backup_is_told_with_its_messages_and_what_it_lacks(
-    home: Path, script: Script, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run("store", "backup").exit_code == 0
-    assert run("ask", "--continue", "Once more?", "-m", script({"text": "Nine."})).exit_code == 0
-    (made,) = backups(home / "recto.db")
-    assert f"newest backup: {made.file} (4 messages, made 20" in run("store", "check").output
-    done = run("store", "restore")
-    assert done.output.startswith(f"restored {made.file} (4 messages, made 20")
-    assert "); the store before it held 2 messages more\n" in done.output
-
-
-def test_with_postgresql_its_own_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECTO_DB", "postgresql+psycopg://nobody@localhost:1/none")
-    for words in (["store", "backup"], ["store", "restore"], ["store", "accept"]):
-        done = run(*words)
-        assert done.exit_code == 1
-        assert "pg_dump" in done.output
+    assert (done.exit_code, "`recto store restore`" in done.output) == (1, True)
 
 
 def test_a_chat_makes_the_daily_backup_and_reading_makes_none(
@@ -103,12 +75,6 @@ def test_a_chat_makes_the_daily_backup_and_reading_makes_none(
     assert backups(home / "recto.db") == []
     assert run("ask", "Once more?", "-m", script({"text": "Nine."})).exit_code == 0
     assert len(backups(home / "recto.db")) == 1
-
-
-def test_the_daily_backup_can_be_switched_off(home: Path, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECTO_STORE_BACKUP", "off")
-    assert run("ask", "Once more?", "-m", script({"text": "Nine."})).exit_code == 0
-    assert backups(home / "recto.db") == []
 
 
 # -- a home that cannot be written
@@ -186,23 +152,12 @@ def test_nothing_is_said_in_a_read_only_home_and_that_is_told(read_only: Ask, sc
 
 
 @pytest.mark.slow
-def test_a_read_only_home_can_be_searched(read_only: Ask) -> None:
-    done = read_only("conversations", "search", "boom")
-    assert done.returncode == 0, done.stderr
-    assert "And the boom?" in done.stdout
-
-
-@pytest.mark.slow
 def test_a_vault_that_was_never_indexed_is_searched_in_a_read_only_home(read_only: Ask, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "Mast.md").write_text("The mast is nine metres tall.")
     done = read_only("vault", "search", "--vault", str(tmp_path / "notes"), "mast")
     assert done.returncode == 0, done.stderr
     assert "Mast.md" in done.stdout
-
-
-@pytest.mark.slow
-def test_a_read_only_home_can_be_backed_up_elsewhere(read_only: Ask, tmp_path: Path) -> None:
     assert read_only("store", "backup", str(tmp_path / "copy.db")).returncode == 0
     assert (tmp_path / "copy.db").stat().st_size > 0
 
@@ -220,25 +175,18 @@ def test_what_the_page_about_trouble_shows_works(home: Path) -> None:
 
 
 def test_pruning_names_what_goes_and_asks_before(home: Path) -> None:
-    import sqlite3
-
-    with sqlite3.connect(home / "recto.db") as connection:
+    with closing(sqlite3.connect(home / "recto.db")) as connection:
         connection.execute("UPDATE conversations SET updated = '2020', created = '2020'")
-    connection.close()
+        connection.commit()
     backup = home / "backups/recto-2020-01-01.db"
     backup.parent.mkdir(exist_ok=True)
     shutil.copy(home / "recto.db", backup)
-    told = run("store", "prune", "--older-than", "90d", "--dry-run")
-    assert told.stdout.startswith("goes: 1 conversation, 4 messages, 2 requests\n")
-    assert f"stays: {backup}, which may hold them\n" in told.stdout
-    assert "for good" not in told.stdout
+    told = run("store", "prune", "--older-than", "90d", "--dry-run").stdout
+    assert f"stays: {backup}, which may hold them\n" in told
+    assert "for good" not in told
     refused = run("store", "prune", "--older-than", "90d")
-    assert refused.exit_code == 1
-    assert "--yes removes it without asking" in refused.output
-    done = run("store", "prune", "--older-than", "90d", "--backups", "--yes")
-    assert "1 conversation removed for good\n" in done.stdout
-    assert f"deleted: {backup}\n" in done.stdout
+    assert (refused.exit_code, "--yes removes it without asking" in refused.output) == (1, True)
+    assert run("store", "prune", "--older-than", "90d", "--backups", "--yes").exit_code == 0
     assert not backup.exists()
     after = json.loads(run("store", "prune", "--older-than", "0h", "--yes", "--json").output)
     assert (after["conversations"], after["removed"], after["stays"]["facts"]) == ([], 0, 0)
-    assert "is not an age: write 90d" in run("store", "prune", "--older-than", "soon").output

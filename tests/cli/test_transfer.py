@@ -1,13 +1,11 @@
 """`recto context export` and `import` at the command line."""
 
-import json
 import os
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Run, Spawn, failure, rows
+from tests.cli.conftest import Run, Spawn, failure
 from tests.conftest import Script
-from tests.transfer import samples
 
 
 @pytest.fixture
@@ -33,13 +31,6 @@ def test_what_is_exported_is_imported_elsewhere(run: Run, tmp_path: Path, monkey
 
 
 @pytest.mark.usefixtures("asked")
-@pytest.mark.parametrize(("name", "begins"), [("talk.md", "# Another one"), ("talk.html", "<!DOCTYPE html>")])
-def test_the_name_of_the_file_says_the_form(run: Run, tmp_path: Path, name: str, begins: str) -> None:
-    assert run("context", "export", "-o", str(tmp_path / name)).exit_code == 0
-    assert (tmp_path / name).read_text().startswith(begins)
-
-
-@pytest.mark.usefixtures("asked")
 def test_what_cannot_be_written_is_told_and_nothing_is_left(run: Run, tmp_path: Path) -> None:
     assert "cannot write" in failure(run("context", "export", "-o", str(tmp_path / "none" / "a.md")))
     (tmp_path / "folder").mkdir()
@@ -52,17 +43,6 @@ def test_usage_is_checked(run: Run) -> None:
     assert "Missing argument" in failure(run("context", "import"), 2)
     assert "there is no conversation yet" in failure(run("context", "export"))
     assert "there is no conversation #7" in failure(run("context", "export", "7"))
-
-
-def test_an_export_of_another_program_is_imported(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "conversations.json"
-    file.write_text(json.dumps(samples.chatgpt()))
-    done = run("context", "import", str(file))
-    assert done.stdout == f"{file} (chatgpt): 1 added, 1 empty; 9 messages stored\n"
-    assert "note: Old boats: an image is not in the export" in done.stderr
-    again = rows(run("context", "import", str(file), "--json"))
-    assert [(row["outcome"], row["messages"]) for row in again] == [("empty", 0), ("unchanged", 0)]
-    assert "Old boats" in run("conversations", "list").stdout
 
 
 def test_what_cannot_be_imported_is_one_sentence(fork: Spawn, tmp_path: Path) -> None:

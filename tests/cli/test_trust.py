@@ -18,11 +18,25 @@ def says(folder: Path, **servers: object) -> None:
 
 
 def test_all_that_is_trusted_is_shown_as_it_is_written(run: Run, tmp_path: Path) -> None:
+    one_asks = {"approval": "allow", "tools": {"a": {"approval": "ask"}}}
+    one_runs = {"tools": {"a\u200b": {"approval": "allow"}, "b": {}}}
     says(
         tmp_path,
         near={"command": "fetch", "args": ["a b"], "env": {"KEY": "${SECRET} x"}, "cwd": "sub", "approval": "allow"},
         far={"url": "https://example.test/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+        some={"command": "fetch", **one_asks},
+        few={"command": "fetch", **one_runs},
+        off={"command": "fetch", "enabled": False},
     )
+    told = run("sources", "list").stdout
+    for unasked in (
+        "its tools run without asking",
+        "its tools run without asking, but for a",
+        "without asking run a\\u200b",
+    ):
+        assert f"  {unasked}\n" in told
+    states = {row["name"]: row["state"] for row in rows(run("sources", "list", "--json")) if "state" in row}
+    assert (states["off"], states["near"]) == ("off", "untrusted")
     assert run("sources", "trust", "near").stdout.splitlines() == [
         "near is trusted, and started when it is needed",
         "  runs     KEY='${SECRET} x' fetch 'a b' in sub",
@@ -31,31 +45,7 @@ def test_all_that_is_trusted_is_shown_as_it_is_written(run: Run, tmp_path: Path)
     ]
     far = one(run("sources", "trust", "far", "--json"))
     assert far["runs"] == "https://example.test/mcp with the headers Authorization: Bearer ${TOKEN}"
-    assert far["unasked"] == ""
-    assert far["config"]["headers"] == {"Authorization": "Bearer ${TOKEN}"}
-
-
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        ({"approval": "allow"}, "  its tools run without asking\n"),
-        ({"approval": "allow", "tools": {"a": {"approval": "ask"}}}, "  its tools run without asking, but for a\n"),
-        ({"tools": {"a\u200b": {"approval": "allow"}, "b": {}}}, "  without asking run a\\u200b\n"),
-    ],
-)
-def test_what_would_run_unasked_is_shown_before_it_is_trusted(
-    run: Run, tmp_path: Path, said: dict[str, object], told: str
-) -> None:
-    says(tmp_path, near={"command": "fetch", **said})
-    assert told in run("sources", "list").stdout
-    row = rows(run("sources", "list", "--json"))[-1]
-    assert (row["state"], row["approval"]) == ("untrusted", said.get("approval", "ask"))
-
-
-def test_a_server_that_is_not_enabled_is_off(run: Run, home: Path) -> None:
-    says(home, near={"command": "fetch", "enabled": False})
-    assert "near  off\n" in run("sources", "list").stdout
-    assert rows(run("sources", "list", "--json"))[-1]["state"] == "off"
+    assert (far["unasked"], far["config"]["headers"]) == ("", {"Authorization": "Bearer ${TOKEN}"})
 
 
 def test_a_fresh_list_is_the_servers_own(run: Run, home: Path) -> None:
@@ -81,18 +71,14 @@ def still(home: Path, id: str) -> tuple[str, ...]:
         return tuple(desk.engine.sources.overrides(id).allowed)
 
 
-@pytest.mark.parametrize("named", ["tool:harbour/berth", "harbour/berth", "harbour", "berth"])
+@pytest.mark.parametrize("named", ["tool:harbour/berth", "harbour", "berth", "/tools ask harbour/berth"])
 def test_what_was_always_allowed_is_asked_about_again(run: Run, script: Script, home: Path, named: str) -> None:
     id = allowed(run, script, home)
-    told = run("sources", "ask", named).stdout
-    assert told.endswith("asks again before it runs, in conversation #1\n")
-    assert still(home, id) == ()
-
-
-def test_in_the_chat_too(run: Run, script: Script, home: Path) -> None:
-    id = allowed(run, script, home)
-    done = run("chat", "--continue", "-m", script({"text": "One."}), input="/tools ask harbour/berth\n")
-    assert "harbour/berth asks again before it runs" in done.stdout
+    if named.startswith("/"):
+        told = run("chat", "--continue", "-m", script({"text": "One."}), input=f"{named}\n").stdout
+    else:
+        told = run("sources", "ask", named).stdout
+    assert "asks again before it runs" in told
     assert still(home, id) == ()
 
 

@@ -131,17 +131,3 @@ def test_a_command_sends_nothing_that_waits(terminal: type[Terminal], script: Sc
     assert chat.code() == 0
     assert "third" in str(said(run))
     assert "second" not in str(said(run))
-
-
-@pytest.mark.slow
-def test_a_command_typed_during_a_reply_runs_after_it(terminal: type[Terminal], script: Script) -> None:
-    chat = terminal("chat", "-m", script({"text": "word " * 30, "delay_s": 0.1}))
-    chat.wait_for("› ")
-    chat.type("first\r")
-    chat.wait_for("word")
-    chat.type("/thinking\r")
-    chat.wait_for("/thinking:")
-    chat.wait_for("thinking is shown")
-    chat.wait_for("› ")
-    chat.type("\x04")
-    assert chat.code() == 0

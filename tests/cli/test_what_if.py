@@ -38,7 +38,3 @@ def test_what_cannot_be_planned_is_said_in_one_sentence(run: Run, model: str, tm
     assert "KEY=VALUE" in failure(run("context", "whatif", "--set", "threshold"), 2)
     assert "give no REPLY" in failure(run("context", "whatif", "4", "--all"), 2)
     assert "one --strategy" in failure(run("context", "whatif", "--strategy", "hybrid", "--strategy", "discard"), 2)
-
-
-def test_a_new_store_has_no_turn_to_plan_again(run: Run, script: Script) -> None:
-    assert "there is no conversation yet" in failure(run("context", "whatif"))

@@ -66,14 +66,6 @@ def test_a_narrow_list_has_room_for_titles_and_for_its_help(terminal: type[Termi
     assert chat.code() == 0
 
 
-def test_leaving_the_list_leaves_the_chat(terminal: type[Terminal]) -> None:  # noqa: F811
-    chat = terminal("chat", "--resume")
-    chat.wait_for("#1  Apple planning")
-    chat.settle()
-    chat.type("\x1b")
-    assert chat.code() == 0
-
-
 def test_an_old_message_is_changed_in_the_editor(
     terminal: type[Terminal],  # noqa: F811
     tmp_path: Path,

@@ -97,36 +97,21 @@ def _has_row(page: str, spec: Spec) -> bool:
     return f"| `{spec.key}` | {shown} |" in page
 
 
-def test_every_setting_of_the_context_is_explained_with_its_default() -> None:
+CHOSEN = ("context.top_", "context.include_score", "context.min_score", "context.learn", "tools.")
+ELSEWHERE = ("tools.allow_write", "context.learn_facts", "context.learn_by_model")
+
+
+def test_every_setting_is_explained_with_its_default_on_the_page_of_its_subject() -> None:
     for spec in settings.specs():
-        if spec.key.startswith("context.") and "budgets" not in spec.key:
-            assert _has_row(COMPACTION, spec), spec.key
-
-
-def test_every_setting_of_spending_is_explained_with_its_default() -> None:
-    for spec in settings.specs():
-        if spec.key.startswith("spend."):
-            assert _has_row(MODELS, spec), spec.key
-
-
-def test_every_setting_of_search_and_recall_is_explained_with_its_default() -> None:
-    for spec in settings.specs():
-        if spec.key.startswith(("search.", "context.recall")):
-            assert _has_row(SEARCH, spec), spec.key
-
-
-def test_every_setting_of_the_vault_is_explained_with_its_default() -> None:
-    for spec in settings.specs():
-        if spec.key.startswith(("references.", "vault")) or spec.key == "tools.allow_write":
-            assert _has_row(VAULT, spec), spec.key
-
-
-def test_every_setting_of_sources_and_tools_is_explained_with_its_default() -> None:
-    chosen = ("context.top_", "context.include_score", "context.min_score", "context.learn", "tools.")
-    for spec in settings.specs():
-        elsewhere = ("tools.allow_write", "context.learn_facts", "context.learn_by_model")
-        if spec.key.startswith(chosen) and spec.key not in elsewhere:
-            assert _has_row(SOURCES, spec), spec.key
+        key = spec.key
+        for page, is_there in (
+            (COMPACTION, key.startswith("context.") and "budgets" not in key),
+            (MODELS, key.startswith("spend.")),
+            (SEARCH, key.startswith(("search.", "context.recall"))),
+            (VAULT, key.startswith(("references.", "vault")) or key == "tools.allow_write"),
+            (SOURCES, key.startswith(CHOSEN) and key not in ELSEWHERE),
+        ):
+            assert not is_there or _has_row(page, spec), key
 
 
 def test_every_key_of_an_agent_is_explained() -> None:
@@ -167,41 +152,35 @@ def test_every_word_about_approval_and_use_is_explained() -> None:
         assert f"`{word}`" in SOURCES, word
 
 
-@pytest.mark.parametrize("group", ["agent", "sources", "request"])
-def test_every_command_about_sources_is_explained(group: str) -> None:
-    commands = recto.get_command(click.Context(recto), group)
-    assert isinstance(commands, click.Group)
-    for name in commands.commands:
-        assert f"`recto {group} {name}" in SOURCES, name
+def test_every_command_about_sources_is_explained() -> None:
+    for group in ("agent", "sources", "request"):
+        commands = recto.get_command(click.Context(recto), group)
+        assert isinstance(commands, click.Group)
+        for name in commands.commands:
+            assert f"`recto {group} {name}" in SOURCES, name
 
 
-def test_every_slash_command_is_explained() -> None:
+def test_every_slash_command_field_and_argument_is_explained() -> None:
     for name in COMMANDS.keys() - {"help"}:
         assert re.search(rf"`/{name}[ `]", PAGES + README + MODELS), name
-
-
-def test_every_field_of_the_block_is_explained() -> None:
     for name in Compaction.__struct_fields__:
         assert f"`{name}`" in COMPACTION, name
-
-
-def test_every_argument_of_the_recall_tool_is_explained() -> None:
     for name in RECALL_TOOL.schema["properties"]:
         assert f"| `{name}` |" in SEARCH, name
 
 
-@pytest.mark.parametrize("words", sorted(set(COMMAND.findall("\n".join(EVERY_PAGE)))))
-def test_every_command_that_is_named_exists(words: str) -> None:
-    command: click.Command = recto
-    for word in words.split():
-        if not isinstance(command, click.Group):
-            (argument,) = [each for each in command.params if isinstance(each, click.Argument)]
-            assert isinstance(argument.type, click.Choice)
-            assert word in argument.type.choices, words
-            return
-        found = command.get_command(click.Context(command), word)
-        assert found is not None, words
-        command = found
+def test_every_command_that_is_named_exists() -> None:
+    for words in sorted(set(COMMAND.findall("\n".join(EVERY_PAGE)))):
+        command: click.Command = recto
+        for word in words.split():
+            if not isinstance(command, click.Group):
+                (argument,) = [each for each in command.params if isinstance(each, click.Argument)]
+                assert isinstance(argument.type, click.Choice)
+                assert word in argument.type.choices, words
+                break
+            found = command.get_command(click.Context(command), word)
+            assert found is not None, words
+            command = found
 
 
 def test_every_slash_command_that_is_named_exists() -> None:

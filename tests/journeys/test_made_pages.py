@@ -23,7 +23,6 @@ from recto.api.blocking import open_desk
 from recto.api.desk import AsyncDesk
 from recto.cli.main import recto
 from recto.settings import settings
-from recto.settings.spec import Spec
 
 ROOT = DOCS.parent
 SPECS = {spec.key: spec for spec in settings.specs()}
@@ -74,18 +73,19 @@ def test_every_setting_has_advice_and_no_advice_is_left_over() -> None:
     assert ADVICE.keys() == SPECS.keys()
 
 
-@pytest.mark.parametrize("spec", SPECS.values(), ids=str)
-def test_a_setting_has_description_type_default_and_an_example_that_is_allowed(spec: Spec) -> None:
-    assert spec.help
-    assert spec.help[-1] != "."
-    assert type(spec.default) in (bool, int, float, str)
-    assert spec.read(spec.default, "default") == spec.default
-    when, example = ADVICE[spec.key]
-    assert when.endswith(".")
-    assert spec.read(example, "example") is not None
-    entry = settings_page().partition(f"### `{spec.key}`\n")[2].partition("\n#")[0]
-    for part in (f"takes {spec.allowed}", f"in a project: {project_may(spec.key)}", when, example):
-        assert part in entry
+def test_a_setting_has_description_type_default_and_an_example_that_is_allowed() -> None:
+    page = settings_page()
+    for spec in SPECS.values():
+        assert spec.help, spec
+        assert spec.help[-1] != ".", spec
+        assert type(spec.default) in (bool, int, float, str)
+        assert spec.read(spec.default, "default") == spec.default
+        when, example = ADVICE[spec.key]
+        assert when.endswith(".")
+        assert spec.read(example, "example") is not None
+        entry = page.partition(f"### `{spec.key}`\n")[2].partition("\n#")[0]
+        for part in (f"takes {spec.allowed}", f"in a project: {project_may(spec.key)}", when, example):
+            assert part in entry, spec
 
 
 def test_every_example_of_a_setting_can_be_set() -> None:

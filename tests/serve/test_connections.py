@@ -204,26 +204,6 @@ def test_a_kind_of_record_is_logged_once_a_minute() -> None:
     assert [once.filter(each) for each in records] == [True, False, True]
 
 
-def test_errors_from_other_places_and_what_is_no_warning_are_other_kinds() -> None:
-    once = OncePerMinute(logging.WARNING)
-
-    def passes(level: int, fail: Callable[[], object]) -> bool:
-        try:
-            fail()
-        except ValueError as why:
-            about = (type(why), why, why.__traceback__)
-        return once.filter(logging.LogRecord("n", level, "", 0, "it failed", (), about))
-
-    def number() -> int:
-        return int("x")
-
-    def letter() -> bytes:
-        return bytes.fromhex("x")
-
-    assert [passes(logging.ERROR, each) for each in (number, number, letter)] == [True, False, True]
-    assert [passes(logging.INFO, number) for _ in range(2)] == [True, True]
-
-
 def test_every_log_of_a_server_is_limited() -> None:
     handler = logging.StreamHandler()
     logging.getLogger("recto").addHandler(handler)

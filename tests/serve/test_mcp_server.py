@@ -75,29 +75,13 @@ def test_an_assistant_searches_and_reads_what_recto_keeps(notes: Path) -> None:
         assert "#1" in await text_of(client, "list_conversations")
         assert "Anna" in await text_of(client, "recall_facts", query="Where does my sister live?")
         assert "oak" in await text_of(client, "read_document", path="Boat")
-
-    over_stdio(use, "--vault", str(notes))
-
-
-@pytest.mark.usefixtures("talked")
-def test_what_goes_wrong_is_told_in_one_sentence() -> None:
-    async def use(client: Client) -> None:
         assert "there is no conversation" in await text_of(client, "read_conversation", conversation="#99")
         assert "missing argument: query" in await text_of(client, "search_conversations", limit=1)
         assert "limit must be a whole number" in await text_of(client, "search_conversations", query="x", limit=-1)
         assert "there is no tool" in await text_of(client, "no_such_tool")
         assert "nothing is archived" in await text_of(client, "recall", conversation="#1", query="mast")
 
-    over_stdio(use)
-
-
-def test_an_assistant_remembers_where_it_may_write() -> None:
-    async def use(client: Client) -> None:
-        assert "Remembered as fact 1" in await text_of(client, "remember", text="The boat is called Sorrel")
-        assert "Sorrel" in await text_of(client, "recall_facts", query="What is the boat called?")
-        assert "Forgotten" in await text_of(client, "forget_fact", number=1)
-
-    over_stdio(use, "--allow-write")
+    over_stdio(use, "--vault", str(notes))
 
 
 @contextmanager
@@ -112,13 +96,22 @@ def over_http(preloaded: Preloaded, tmp_path: Path, *arguments: str) -> Iterator
 
 
 @pytest.mark.usefixtures("talked")
-def test_the_same_is_served_over_http(tmp_path: Path, preloaded: Preloaded) -> None:
+@pytest.mark.parametrize("may_write", [False, True])
+def test_the_same_is_served_over_http_and_it_remembers_where_it_may_write(
+    tmp_path: Path, preloaded: Preloaded, may_write: bool
+) -> None:
     async def run(url: str) -> None:
         async with Client(url) as client:
-            assert {tool.name for tool in (await client.list_tools()).tools} == READING
             assert "mast" in await text_of(client, "search_conversations", query="mast")
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            if not may_write:
+                assert names == READING
+                return
+            assert "Remembered as fact 2" in await text_of(client, "remember", text="The boat is called Sorrel")
+            assert "Sorrel" in await text_of(client, "recall_facts", query="What is the boat called?")
+            assert "Forgotten" in await text_of(client, "forget_fact", number=2)
 
-    with over_http(preloaded, tmp_path) as url:
+    with over_http(preloaded, tmp_path, *(["--allow-write"] if may_write else [])) as url:
         asyncio.run(run(url))
 
 

@@ -7,9 +7,8 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import Script
 from tests.providers.conftest import Loopback
-from tests.serve.conftest import Endpoint, Start, Upstream, asked, assistant, events_of, text_of, user
+from tests.serve.conftest import Endpoint, Start, Upstream, asked, assistant, events_of, user
 
 from recto.errors import Invalid
 from recto.providers.client_formats import body_pieces, with_model
@@ -38,6 +37,7 @@ def test_not_a_byte_of_a_request_or_a_reply_is_changed(endpoint: Start, upstream
     assert asked(provider) == [BODY]
     assert response.json() == REPLY
     assert response.headers["x-recto-mode"] == mode
+    assert len(server.run(server.desk.conversations())) == (mode == "record")
 
 
 def test_what_is_recorded_rebuilds_to_the_bytes_that_were_sent(endpoint: Start, upstream: Upstream) -> None:
@@ -73,34 +73,6 @@ def test_an_error_of_the_provider_is_passed_on_and_the_message_is_kept(endpoint:
     response = post(server, BODY.replace(b"m-1", b"mine:m-1"), "record")
     assert (response.status_code, response.json()) == (418, {"error": {"message": "a teapot"}})
     assert server.said(response.headers["x-recto-conversation"]) == ["How long?"]
-
-
-def test_passing_through_stores_nothing(endpoint: Start, upstream: Upstream) -> None:
-    upstream(Loopback.whole(REPLY))
-    server = endpoint("mine:m-1", mode="passthrough")
-    server.chat(user("How long?"))
-    assert server.run(server.desk.conversations()) == []
-
-
-def test_a_provider_of_another_kind_gets_a_translated_request(endpoint: Start, script: Script) -> None:
-    server = endpoint(script({"text": "7 metres."}), mode="record")
-    body: Json = {"max_tokens": 50, "messages": [user("How long?")]}
-    response = server.post("messages", **body)
-    assert response.json()["content"][0]["text"] == "7 metres."
-    assert server.said(response.headers["x-recto-conversation"]) == ["How long?", "7 metres."]
-    stream = server.post("messages", **body, stream=True)
-    assert events_of(stream)[-1]["type"] == "message_stop"
-    assert text_of(server.chat(user("How long?"), headers={"x-recto-mode": "passthrough"})) == "7 metres."
-
-
-def test_embeddings_are_passed_on(endpoint: Start, upstream: Upstream) -> None:
-    provider = upstream(Loopback.whole(REPLY))
-    server = endpoint("mine:m-1")
-    response = server.post("embeddings", model="mine:e-1", input="boat")
-    assert response.json()["data"] == [[0.5]]
-    assert json.loads(provider.received[-1].body) == {"model": "e-1", "input": "boat"}
-    refused = server.post("embeddings", model="anthropic:x", input="boat")
-    assert (refused.status_code, refused.json()["error"]["message"]) == (404, "anthropic has no embeddings.")
 
 
 JSON = st.recursive(

@@ -49,14 +49,6 @@ def test_a_large_request_is_answered_by_a_worker_as_any_other(endpoint: Start, s
     assert process.returncode == 0
 
 
-def test_headers_reach_a_worker_as_they_are(endpoint: Start, script: Script) -> None:
-    server = endpoint(script({"text": "One."}, limit=200_000), NO_EMBEDDER, has_workers=True)
-    body = json.dumps({"model": server.model, "messages": [user(LARGE)]}).encode()
-    headers = [(b"content-type", b"application/json"), (b"x-foo", b"caf\xe9 \xff")]
-    answer = server.client.post("/v1/chat/completions", content=body, headers=headers)
-    assert (answer.status_code, len(answer.headers.get_list("date"))) == (200, 1)
-
-
 def test_a_worker_that_dies_costs_its_requests_alone(endpoint: Start, script: Script) -> None:
     server = endpoint(script({"text": "Fine.", "hang_s": 3600}), NO_EMBEDDER, has_workers=True)
     assert server.gateway.workers is not None

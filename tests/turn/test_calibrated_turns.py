@@ -2,6 +2,7 @@ import json
 import sqlite3
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -38,28 +39,6 @@ def test_one_over_reported_usage_bricks_nothing(desk: Open, script: Script) -> N
     for _ in range(6):
         talk.ask("word " * 200)
     assert talk.compact().messages_archived
-
-
-def test_a_report_of_too_few_tokens_is_not_told_as_one_of_too_many(desk: Open, script: Script) -> None:
-    talk = desk(estimating(script, {"input": 9, "output": 1}), system_prompt="word " * 200).conversation()
-    (told,) = talk.ask("one").notes
-    assert "(9 tokens, not " in told
-    assert "it may leave out what it had cached" in told
-
-
-def test_even_reports_that_all_agree_cannot_make_a_window_unsendable(desk: Open, script: Script) -> None:
-    usage = {"input": 2300, "output": 1}
-    at = desk(estimating(script, usage, usage, usage, usage, limit=2048), system_prompt="word " * 1200)
-    talk = at.conversation()
-    for number in range(4):
-        reply = talk.ask(f"question {number}")
-    assert any("counted without it" in note for note in reply.notes)
-    assert talk.window("x").calibration.factor == 1.0
-    assert at.record(reply.request_id).account.calibration == {
-        "factor": 1.0,
-        "replies": 0,
-        "estimated": reply.window.total,
-    }
 
 
 def test_the_window_shows_the_figure_that_triggers(desk: Open, script: Script) -> None:
@@ -105,7 +84,7 @@ def test_a_calibration_outlives_its_process_and_belongs_to_its_model(desk: Open,
 def test_two_processes_teach_one_calibration(desk: Open, script: Script) -> None:
     model = estimating(script, "ours")
     one, other = desk(model), desk(model)
-    for _ in range(40):
+    for _ in range(33):
         one.conversation().ask("x")
         other.conversation().ask("y")
     assert one.calibration(model) == other.calibration(model)
@@ -137,15 +116,13 @@ def test_a_compaction_comes_earlier_where_the_provider_counts_more(desk: Open, s
     assert turns_until_compacted(1.3) < turns_until_compacted(1.0) < turns_until_compacted(0.75)
 
 
-@pytest.mark.parametrize(
-    "usage", [{"input": -5, "output": 3}, {"input": 9, "output": -1}, {"input": 10**15}, {"output": 3}]
-)
-def test_usage_that_cannot_be_right_is_ignored_with_a_note(desk: Open, script: Script, usage: dict[str, int]) -> None:
-    talk = desk(script({"text": "ok", "usage": usage})).conversation()
-    reply = talk.ask("x")
-    assert any("reported a usage that cannot be right" in note for note in reply.notes)
-    assert (reply.usage.input, reply.usage.reported) == (reply.window.total, False)
-    assert not talk.ask("y").notes, "once is enough"
+def test_usage_that_cannot_be_right_is_ignored_with_a_note(desk: Open, script: Script) -> None:
+    for usage in ({"input": -5, "output": 3}, {"input": 9, "output": -1}, {"input": 10**15}, {"output": 3}):
+        talk = desk(script({"text": "ok", "usage": usage})).conversation()
+        reply = talk.ask("x")
+        assert any("reported a usage that cannot be right" in note for note in reply.notes)
+        assert (reply.usage.input, reply.usage.reported) == (reply.window.total, False)
+        assert not talk.ask("y").notes, "once is enough"
 
 
 def test_an_exact_count_that_the_provider_contradicts_is_told_once_for_each_model(desk: Open, script: Script) -> None:
@@ -184,30 +161,23 @@ def test_a_tokenizer_that_fails_is_told_although_counts_are_cached(
 PLAUSIBLE = ("450", "tokens + 1", "tokens + 256", "tokens - 256", "tokens | 64 << 8")
 
 
-@pytest.mark.parametrize("damage", ["0", "-1", "'many'", "3.5", "x'00'", "999999999", "2", *PLAUSIBLE])
-def test_a_damaged_count_is_made_again_and_never_called_exact(
-    desk: Open, script: Script, tmp_path: Path, damage: str
+def test_a_damaged_count_or_report_is_made_again_and_never_called_exact(
+    desk: Open, script: Script, tmp_path: Path
 ) -> None:
     model = script({"text": "ok"})
-    at = desk(model)
-    talk = at.conversation()
+    talk = desk(model).conversation()
     talk.ask("a question of some length " * 400)  # a short one would be counted again
     right = talk.window("x").total
-    at.close()
-    with sqlite3.connect(tmp_path / "home" / "recto.db") as store:
-        store.execute(f"UPDATE counts SET tokens = {damage} WHERE tokens > 100")
-    later = desk(model).conversation(talk.id).window("x")
-    assert later.total == right or not later.exact
-
-
-def test_a_damaged_report_is_left_out(desk: Open, script: Script, tmp_path: Path) -> None:
-    model = estimating(script, "ours")
-    at = desk(model)
-    at.conversation().ask("x")
-    at.close()
-    with sqlite3.connect(tmp_path / "home" / "recto.db") as store:
-        store.execute("UPDATE usage_reports SET reported = 'much'")
-    assert desk(model).conversation().ask("y").window.calibration.replies == 0
+    for damage in ("0", "-1", "'many'", "3.5", "x'00'", "999999999", "2", *PLAUSIBLE):
+        with closing(sqlite3.connect(tmp_path / "home" / "recto.db")) as store:
+            store.execute(f"UPDATE counts SET tokens = {damage} WHERE tokens > 100")
+            store.execute("UPDATE usage_reports SET reported = 'much'")
+            store.commit()
+        later = desk(model).conversation(talk.id).window("x")
+        assert later.total == right or not later.exact, damage
+        assert later.calibration.replies == 0
+        desk(model).conversation(talk.id).ask("again " * 300)
+        right = desk(model).conversation(talk.id).window("x").total
 
 
 @settings(max_examples=examples(40, few=6))

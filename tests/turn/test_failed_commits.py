@@ -4,6 +4,7 @@ again."""
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -75,9 +76,17 @@ def state(talk: Talk) -> tuple[object, ...]:
     return talk.head, talk.strategy, talk.compaction(), [message.id for message in talk.messages()], talk.model
 
 
-@pytest.mark.parametrize("what", mostly_slow(CHANGES, ("ask", "ask with a compaction", "compact", "pin", "use")))
-@pytest.mark.parametrize("write", WRITES)
-def test_an_open_talk_goes_on_after_a_failed_commit(talk: Talk, desk: Open, write: str, what: str) -> None:
+QUICK = {*((write, "ask") for write in WRITES)}
+QUICK |= {
+    ("INSERT ON messages", "compact"),
+    ("INSERT ON requests", "ask with a compaction"),
+    ("UPDATE ON conversations", "pin"),
+}
+
+
+@pytest.mark.parametrize("case", mostly_slow(product(WRITES, CHANGES), QUICK), ids=" in ".join)
+def test_an_open_talk_goes_on_after_a_failed_commit(talk: Talk, desk: Open, case: tuple[str, str]) -> None:
+    write, what = case
     again = desk(None)
     before, failures = state(talk), []
     with failing_commits(again, write):

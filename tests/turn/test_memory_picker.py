@@ -70,13 +70,6 @@ def test_each_memory_can_be_switched_off(
     assert len(memory(window)) == left
 
 
-def test_a_conversation_switches_its_own_memory_off(desk: Open, script: Script, project: Path) -> None:
-    (project / "AGENTS.md").write_text("Use tabs.")
-    talk = desk(script(OK)).conversation()
-    talk.set_setting("use_project_memory", False)
-    assert not memory(talk.window("hello"))
-
-
 def test_a_changed_file_is_in_the_next_window(desk: Open, script: Script, project: Path) -> None:
     file = project / "AGENTS.md"
     file.write_text("Use tabs.")
@@ -87,18 +80,6 @@ def test_a_changed_file_is_in_the_next_window(desk: Open, script: Script, projec
     assert b"Use spaces" in at.rebuild(talk.ask("two").request_id)
     file.unlink()
     assert not memory(talk.ask("three").window)
-
-
-def test_memory_is_part_of_the_prefix_and_survives_a_compaction(desk: Open, script: Script, project: Path) -> None:
-    (project / "AGENTS.md").write_text("Use tabs.")
-    at = desk(script(OK, limit=4000))
-    talk = at.conversation()
-    for number in range(8):
-        talk.ask(f"message {number} " + "word " * 40)
-    talk.compact()
-    reply = talk.ask("and now?")
-    assert [pick.name for pick in memory(reply.window)] == ["AGENTS.md"]
-    assert b"Use tabs." in at.rebuild(reply.request_id)
 
 
 def long_file(project: Path) -> None:

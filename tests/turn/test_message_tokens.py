@@ -6,9 +6,7 @@ from tests.conftest import Open, Script
 
 from recto import wire
 from recto.api.blocking import Talk
-from recto.chat.blocks import ToolResult
 from recto.errors import Invalid, NotFound
-from recto.sources.source import Tool
 
 CALL = {"text": "Let me look.", "tool_calls": [{"name": "read_document", "arguments": {"path": "Welcome.md"}}]}
 
@@ -47,23 +45,6 @@ def test_every_block_has_its_tokens_and_they_add_up(desk: Open, script: Script, 
         sent = [tokens for block, tokens in zip(told, message.block_tokens, strict=True) if block["type"] != "thinking"]
         assert sum(tokens or 0 for tokens in sent) == message.tokens.own
     assert talk.messages()[-1].block_tokens[0], "thinking has its tokens, although it is not sent back"
-
-
-def test_results_that_the_caller_gives_are_counted(desk: Open, script: Script) -> None:
-    call = {"tool_calls": [{"name": "clock", "arguments": {}, "id": "c1"}]}
-    talk = desk(script(call, {"text": "Noon."})).conversation()
-    reply = talk.ask("What time is it?", tools=[Tool("clock", "Tells the time", schema={"type": "object"})])
-    before = talk.messages()[-1].tokens.tools or 0
-    talk.ask([ToolResult(reply.pending_calls[0].id, "clock", "It is twelve o'clock, noon.")])
-    _, called, results, _ = talk.messages()
-    assert (results.tokens.own or 0) > 5
-    assert called.tokens.tools == before + (results.tokens.own or 0)
-
-
-def test_usage_keeps_reasoning_tokens(desk: Open, script: Script) -> None:
-    talk = desk(script({"text": "x", "usage": {"input": 12, "output": 40, "reasoning": 30}})).conversation()
-    assert talk.ask("think").usage.reasoning == 30
-    assert wire.message_to_json(talk.messages()[-1], active=True)["usage"]["reasoning"] == 30
 
 
 def test_a_compaction_has_the_tokens_of_its_summary(desk: Open, script: Script) -> None:
@@ -129,12 +110,6 @@ def test_messages_are_bounded_by_number_id_and_time(talk: Talk) -> None:
     assert [entry.message.said for entry in entries] == [2, 3, 4]
 
 
-def test_messages_come_with_and_without_those_of_system_and_tools(talk: Talk) -> None:
-    assert {message.role for message in talk.messages()} == {"system", "user", "assistant", "tool"}
-    assert {message.role for message in talk.messages(with_tools=False)} == {"system", "user", "assistant"}
-    assert {message.role for message in talk.messages(with_system=False, with_tools=False)} == {"user", "assistant"}
-
-
 def test_a_bound_that_is_none_is_named(talk: Talk) -> None:
     with pytest.raises(Invalid, match="'yesterday' is neither a time such as"):
         talk.messages(since="yesterday")
@@ -143,12 +118,3 @@ def test_a_bound_that_is_none_is_named(talk: Talk) -> None:
     for limit in (-1, "9", 2.5):
         with pytest.raises(Invalid, match="limit must be a whole number from 1"):
             talk.messages(limit=limit)  # type: ignore[arg-type]
-
-
-def test_a_hundred_messages_come_unless_more_are_wanted(desk: Open, script: Script) -> None:
-    talk = desk(script({"text": "ok"})).conversation()
-    for number in range(55):
-        talk.ask(f"question {number}")
-    assert numbers(talk) == list(range(11, 111))
-    assert len(talk.transcript()) == 100
-    assert len(talk.messages(limit=None)) == 110

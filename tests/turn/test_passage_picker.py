@@ -43,23 +43,6 @@ def desk(desk: Open) -> Open:
     return opened
 
 
-@pytest.fixture
-def at(desk: Open, script: Script, vault: Path) -> Desk:
-    """A desk with notes, whose model cannot search them."""
-    return desk(script(OK, tools=False), vault=vault)
-
-
-@pytest.fixture
-def talk(at: Desk) -> Talk:
-    return at.conversation()
-
-
-@pytest.fixture
-def small(desk: Open, script: Script, vault: Path) -> Desk:
-    """The same with a model that is too small to write summaries."""
-    return desk(script(OK, tools=False, summarizes=False), vault=vault)
-
-
 def sent(at: Desk, talk: Talk) -> str:
     return str(json.loads(at.rebuild(at.store.records.ids(talk.id)[-1]))["messages"][-1]["content"])
 
@@ -68,7 +51,11 @@ def passages(talk: Talk, text: str) -> list[Pick]:
     return [pick for section in talk.window(text).sections for pick in section.picks if pick.kind == "passage"]
 
 
-def test_a_question_brings_the_passage_that_answers_and_its_reply_quotes_it(at: Desk, talk: Talk) -> None:
+def test_a_question_brings_the_passage_that_answers_and_its_reply_quotes_it(
+    desk: Open, script: Script, vault: Path
+) -> None:
+    at = desk(script(OK, tools=False), vault=vault)
+    talk = at.conversation()
     question = "How much does a loaf of rye bread cost?"
     [drafted] = passages(talk, question)
     reply = talk.ask(question)
@@ -89,7 +76,9 @@ def test_a_question_brings_the_passage_that_answers_and_its_reply_quotes_it(at: 
     assert all(difference is None for _, difference in at.verify())
 
 
-def test_what_was_brought_in_is_not_sent_again_with_the_next_message(at: Desk, talk: Talk) -> None:
+def test_what_was_brought_in_is_not_sent_again_with_the_next_message(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(OK, tools=False), vault=vault)
+    talk = at.conversation()
     talk.ask("How much does a loaf of rye bread cost?")
     talk.ask("Wer hat den Apfelbaum gepflanzt?")
     body = at.rebuild(at.store.records.ids(talk.id)[-1]).decode()
@@ -97,7 +86,8 @@ def test_what_was_brought_in_is_not_sent_again_with_the_next_message(at: Desk, t
     assert "4.20" not in body
 
 
-def test_a_message_that_leans_brings_the_note_in_use(talk: Talk) -> None:
+def test_a_message_that_leans_brings_the_note_in_use(desk: Open, script: Script, vault: Path) -> None:
+    talk = desk(script(OK, tools=False), vault=vault).conversation()
     talk.ask("Where is the house in [[Viaje#Alojamiento]]?")
     reply = talk.ask("¿Y cómo se llama la dueña?")
     assert "Remedios" in f"{reply.quotes[0].sentence} {reply.quotes[0].more}"
@@ -105,7 +95,9 @@ def test_a_message_that_leans_brings_the_note_in_use(talk: Talk) -> None:
     assert pick.name == "Viaje.md"
 
 
-def test_the_model_and_the_user_are_told_when_no_note_speaks_of_it(at: Desk, talk: Talk) -> None:
+def test_the_model_and_the_user_are_told_when_no_note_speaks_of_it(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(OK, tools=False), vault=vault)
+    talk = at.conversation()
     reply = talk.ask("What is the capital of Australia?")
     assert (
         f"searched your notes for “capital, australia” and {NOTHING_NEAR}. The reply is not from your notes"
@@ -118,24 +110,17 @@ def test_the_model_and_the_user_are_told_when_no_note_speaks_of_it(at: Desk, tal
     ]
 
 
-GREETINGS = ["Hello!", "Thanks a lot!", "Guten Morgen!", "Gracias", "ok"]
-CALCULATIONS = ["what is 40 * 310", "What is 16% of 64?", "12 + 34 = ?", "Wie viel ist 40 mal 64?"]
-
-
-@pytest.mark.parametrize("text", [*GREETINGS, *CALCULATIONS])
-def test_a_greeting_or_a_calculation_searches_nothing_and_says_nothing(at: Desk, talk: Talk, text: str) -> None:
-    reply = talk.ask(text)
-    assert (reply.quotes, reply.notes, sent(at, talk)) == ((), (), text)
-
-
-def test_the_nearest_note_is_named_where_none_is_near_enough(talk: Talk) -> None:
-    [note] = talk.ask("How tall is the chimney of the bakery in Lisbon?").notes
-    assert "“chimney, bakery, lisbon” and found nothing near enough; the nearest is [[Bakery]]. " in note
-
-
-def test_who_tells_something_is_not_told_that_no_note_speaks_of_it(at: Desk, talk: Talk) -> None:
-    assert talk.ask("I repaired the bicycle of my neighbour yesterday.").notes == ()
-    assert "do not speak" not in sent(at, talk)
+def test_a_greeting_or_a_calculation_searches_nothing_and_says_nothing(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(OK, tools=False), vault=vault)
+    for text in (
+        *("Hello!", "Thanks a lot!", "Guten Morgen!", "Gracias", "ok"),
+        *("what is 40 * 310", "What is 16% of 64?", "12 + 34 = ?", "Wie viel ist 40 mal 64?"),
+    ):
+        talk = at.conversation()
+        reply = talk.ask(text)
+        assert (reply.quotes, reply.notes, sent(at, talk)) == ((), (), text)
+    told = at.conversation().ask("I repaired the bicycle of my neighbour yesterday.")
+    assert told.notes == (), "who tells something is not told that no note speaks of it"
 
 
 def test_a_model_that_can_search_gets_none_unless_the_user_wants_it(desk: Open, script: Script, vault: Path) -> None:
@@ -185,7 +170,12 @@ def test_passages_stay_within_their_share_and_those_that_do_not_fit_are_recorded
     assert any(pick.kind == "passage" for pick in reply.window.not_picked)
 
 
-def test_a_search_that_fails_is_told_and_the_turn_goes_on(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_fails_is_told_and_the_turn_goes_on(
+    desk: Open, script: Script, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = desk(script(OK, tools=False), vault=vault)
+    talk = at.conversation()
+
     def fail(*_: object) -> None:
         raise ValueError("broken")
 
@@ -234,32 +224,24 @@ def test_a_model_that_is_too_small_for_notes_quotes_them_and_is_not_asked(
     assert (reply.text, at.store.records.record(reply.request_id).was_sent) == ("ok", True)
 
 
-def test_a_small_model_gets_the_rows_and_sentences_that_answer(small: Desk) -> None:
-    talk = small.conversation()
-    talk.ask("When does the bakery open on Saturday?")
-    assert "\n- Bakery › Opening hours: " in sent(small, talk)
-    assert "Saturday: Opens 7:00, Closes 13:00;" in sent(small, talk)
-    assert "|" not in sent(small, talk)
-
-
-def test_of_a_long_note_a_small_model_gets_the_section_that_answers(desk: Open, script: Script, vault: Path) -> None:
-    rest = "\n\n".join(f"## Part {number}\n\n{'Nothing else happened here. ' * 8}" for number in range(9))
-    (vault / "Bakery.md").write_text((vault / "Bakery.md").read_text() + f"\n{rest}\n")
+def test_a_small_model_gets_the_rows_and_sentences_that_answer(desk: Open, script: Script, vault: Path) -> None:
     at = desk(script(OK, tools=False, summarizes=False), vault=vault)
     talk = at.conversation()
-    talk.ask("How long does rye bread bake?")
-    assert "55 minutes" in sent(at, talk)
-    assert "Nothing else" not in sent(at, talk)
+    talk.ask("When does the bakery open on Saturday?")
+    assert "\n- Bakery › Opening hours: " in sent(at, talk)
+    assert "Saturday: Opens 7:00, Closes 13:00;" in sent(at, talk)
+    assert "|" not in sent(at, talk)
 
 
-def test_a_small_model_is_told_the_language_of_the_question(small: Desk) -> None:
+def test_a_small_model_is_told_the_language_of_the_question(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(OK, tools=False, summarizes=False), vault=vault)
     for question, order in (
         ("Who runs the bakery?", "Answer:"),
         ("Wer hat den Apfelbaum gepflanzt?", "Antworte auf Deutsch:"),
     ):
-        talk = small.conversation()
+        talk = at.conversation()
         talk.ask(question)
-        assert sent(small, talk).endswith(f"{order}\n\n{question}")
+        assert sent(at, talk).endswith(f"{order}\n\n{question}")
 
 
 def test_a_small_model_is_not_asked_what_neither_notes_nor_chat_can_say(
@@ -301,82 +283,42 @@ def test_quotes_that_came_ahead_are_told_once_and_kept_with_the_reply(
     assert talk.messages()[-1].quotes == quoted.quotes
 
 
-def test_what_was_said_before_a_clear_is_not_leaned_on(talk: Talk) -> None:
-    talk.ask("Where is the house in [[Viaje#Alojamiento]]?")
-    talk.clear()
-    assert all(pick.name != "Viaje.md" for pick in passages(talk, "And who owns it?"))
-
-
-@pytest.mark.parametrize(
-    ("request_", "answer"),
-    [
-        ("I want to know who runs the bakery", "Farida"),
+def test_a_request_is_searched_as_a_question(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(OK, tools=False), vault=vault)
+    for request, answer in (
         ("How can I bake rye bread?", ""),
+        ("I want to know who runs the bakery", "Farida"),
         ("Tell me about the rye bread.", "flour"),
         ("Erzähl mir vom Apfelbaum", "Boskoop"),
         ("Sag mir, wer den Apfelbaum gepflanzt hat", "Kessler"),
         ("Dime cuánto cuesta el alquiler del coche", "412"),
         ("Dis-moi quand a lieu le concert de Noël", "12 décembre"),
-    ],
-)
-def test_a_request_is_searched_as_a_question(talk: Talk, request_: str, answer: str) -> None:
-    assert any(answer in f"{quote.sentence} {quote.more}" for quote in talk.ask(request_).quotes)
+    ):
+        reply = at.conversation().ask(request)
+        assert any(answer in f"{quote.sentence} {quote.more}" for quote in reply.quotes), request
+    for request in ("Tell me about the Eiffel Tower", "Ich möchte wissen, wer Faust geschrieben hat"):
+        assert any(NOTHING_NEAR in note for note in at.conversation().ask(request).notes), request
 
 
-@pytest.mark.parametrize("request_", ["Tell me about the Eiffel Tower", "Ich möchte wissen, wer Faust geschrieben hat"])
-def test_a_request_of_which_no_note_speaks_is_told(desk: Open, script: Script, vault: Path, request_: str) -> None:
-    notes = desk(script(OK, tools=False), vault=vault).conversation().ask(request_).notes
-    assert any(NOTHING_NEAR in note for note in notes)
+def test_a_message_about_all_notes_is_told_what_there_is(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(OK, tools=False), vault=vault)
+    for text in ("Summarize my notes", "Fasse meine Notizen zusammen", "What is in my notes?"):
+        talk = at.conversation()
+        reply = talk.ask(text)
+        assert reply.quotes == ()
+        assert any("you have 5 notes: Bakery, Chorale, Schrebergarten" in note for note in reply.notes)
+        assert "There are 5 notes" in sent(at, talk)
 
 
-@pytest.mark.parametrize("text", ["Summarize my notes", "Fasse meine Notizen zusammen", "What is in my notes?"])
-def test_a_message_about_all_notes_is_told_what_there_is(at: Desk, talk: Talk, text: str) -> None:
-    reply = talk.ask(text)
-    assert reply.quotes == ()
-    assert any("you have 5 notes: Bakery, Chorale, Schrebergarten" in note for note in reply.notes)
-    assert "There are 5 notes" in sent(at, talk)
-
-
-def test_a_vault_without_notes_is_told_as_such(desk: Open, script: Script, tmp_path: Path) -> None:
+def test_why_nothing_could_be_searched_is_told(desk: Open, script: Script, vault: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    reply = desk(script(OK, tools=False), vault=tmp_path / "empty").conversation().ask("Who runs the bakery?")
-    [note] = reply.notes
+    [note] = desk(script(OK, tools=False), vault=tmp_path / "empty").conversation().ask("Who runs the bakery?").notes
     assert note.startswith("there are no notes in ")
-
-
-def test_a_note_that_was_too_large_to_search_is_named(desk: Open, script: Script, vault: Path) -> None:
     (vault / "Log.md").write_text("It rained again.\n" * 150_000)
-    reply = desk(script(OK, tools=False), vault=vault).conversation().ask("What is the capital of Australia?")
+    talk = desk(script(OK, tools=False), vault=vault).conversation()
+    reply = talk.ask("What is the capital of Australia?")
     assert any(NOTHING_NEAR in note and "not searched: Log.md has 2.5 MB" in note for note in reply.notes)
-
-
-def test_a_folder_that_was_deleted_meanwhile_is_told_as_such(talk: Talk, vault: Path) -> None:
-    talk.ask("Who runs the bakery?")
     shutil.rmtree(vault)
     reply = talk.ask("Who signs off the release?")
     assert any("is no longer there" in note for note in reply.notes)
     assert not any(NOTHING_NEAR in note for note in reply.notes)
-
-
-def test_quotes_that_are_always_wanted_come_without_passages(desk: Open, script: Script, vault: Path) -> None:
-    for tools in (True, False):
-        on = desk(script(OK, tools=tools), vault=vault, references__auto="never", references__quotes="always")
-        reply = on.conversation().ask("How much does a loaf of rye bread cost?")
-        assert [quote.sentence for quote in reply.quotes] == ["Rye bread costs 4.20 a loaf."]
-        assert not [pick for section in reply.window.sections for pick in section.picks if pick.kind == "passage"]
-
-
-def test_the_words_of_a_tiny_model_are_marked_also_where_nothing_is_quoted(
-    desk: Open, script: Script, vault: Path
-) -> None:
-    talk = desk(script(OK, tools=False, summarizes=False), vault=vault).conversation()
-    talk.ask("Hello!")
-    events = list(talk.stream("What is the capital of Australia?"))
-    [marked] = [event for event in events if isinstance(event, NotesQuoted)]
-    assert (marked.quotes, bool(marked.tiny_model)) == ((), True)
-    assert not any(isinstance(event, NotesQuoted) for event in talk.stream("Hello!"))
-
-
-def test_a_follow_up_about_something_else_does_not_quote_the_note_in_use(talk: Talk) -> None:
-    assert talk.ask("Who runs the bakery?").quotes
-    assert talk.ask("And what is the capital of Australia?").quotes == ()

@@ -94,6 +94,27 @@ def test_every_window_of_a_long_run_holds_the_plan(desk: Open, script: Script, n
         current = plan_of(((call.name, call.arguments) for call in each.reply.calls), current)
     assert current.done == 6
     assert len({each.record.account.compaction for each in sent}) > 3, "the window was compacted several times"
+    if strategy == "summarize":
+        _is_a_pick_that_names_the_files_once_a_compaction_came(sent)
+        _does_not_break_the_prefix_between_compactions(sent)
+
+
+def _is_a_pick_that_names_the_files_once_a_compaction_came(sent: list[Sent]) -> None:
+    picks = [[pick for pick in each.record.account.picks() if pick.kind == "plan"] for each in sent]
+    assert [bool(found) for found in picks] == [each.record.account.compaction is not None for each in sent]
+    assert all(pick.tokens > 20 and "as of step" in pick.because for found in picks for pick in found)
+    last = next(each["content"] for each in reversed(sent[-1].body["messages"]) if each["role"] == "user")
+    assert "Files and folders of this work (the last 40 of" in last
+    assert "- Note 50.md" in last
+
+
+def _does_not_break_the_prefix_between_compactions(sent: list[Sent]) -> None:
+    pairs = [
+        (one, two) for one, two in pairwise(sent) if one.record.account.compaction == two.record.account.compaction
+    ]
+    assert len(pairs) > STEPS // 2
+    for one, two in pairs:
+        assert two.body["messages"][: len(one.body["messages"])] == one.body["messages"]
 
 
 def test_a_window_that_is_cut_for_one_request_holds_the_plan_too(desk: Open, script: Script, notes: Path) -> None:
@@ -103,30 +124,6 @@ def test_a_window_that_is_cut_for_one_request_holds_the_plan_too(desk: Open, scr
         assert holds(each.body, current)
         current = plan_of(((call.name, call.arguments) for call in each.reply.calls), current)
     assert any(each.record.account.passing for each in sent)
-
-
-def test_the_plan_is_a_pick_that_names_the_files_once_a_compaction_came(
-    desk: Open, script: Script, notes: Path
-) -> None:
-    opened = desk(script_of(script, 6000), notes)
-    sent = requests(opened, worked(opened))
-    picks = [[pick for pick in each.record.account.picks() if pick.kind == "plan"] for each in sent]
-    assert [bool(found) for found in picks] == [each.record.account.compaction is not None for each in sent]
-    assert all(pick.tokens > 20 and "as of step" in pick.because for found in picks for pick in found)
-    last = next(each["content"] for each in reversed(sent[-1].body["messages"]) if each["role"] == "user")
-    assert "Files and folders of this work (the last 40 of" in last
-    assert "- Note 50.md" in last
-
-
-def test_the_plan_does_not_break_the_prefix_between_compactions(desk: Open, script: Script, notes: Path) -> None:
-    opened = desk(script_of(script, 6000), notes)
-    sent = requests(opened, worked(opened))
-    pairs = [
-        (one, two) for one, two in pairwise(sent) if one.record.account.compaction == two.record.account.compaction
-    ]
-    assert len(pairs) > STEPS // 2
-    for one, two in pairs:
-        assert two.body["messages"][: len(one.body["messages"])] == one.body["messages"]
 
 
 def test_a_conversation_without_a_run_has_neither_plan_nor_tool(desk: Open, script: Script, notes: Path) -> None:

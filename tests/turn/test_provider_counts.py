@@ -115,12 +115,3 @@ def test_nobody_is_asked_where_it_is_switched_off_or_there_is_no_key(
     at.conversation().ask("Hello")
     at.close()
     assert COUNTED not in targets(server)
-
-
-def test_a_request_that_somebody_else_sends_is_not_counted_elsewhere(desk: Open, counting: Any) -> None:
-    server = counting(count(77))
-    at = desk(MODEL)
-    talk = at.conversation()
-    talk.prepare("Hello")
-    at.close()
-    assert targets(server) == []

@@ -19,17 +19,7 @@ from recto.turn.source_picker import MOST_TOOLS, ToolFilter, sized_tools
 
 PART = Path(__file__).parents[1] / "mcp" / "parts" / "changing.py"
 THINGS = (
-    "anchors",
-    "boats",
-    "cranes",
-    "docks",
-    "engines",
-    "flags",
-    "gangways",
-    "hulls",
-    "ice",
-    "jetties",
-    "keels",
+    *("anchors", "boats", "cranes", "docks", "engines", "flags", "gangways", "hulls", "ice", "jetties", "keels"),
     "lamps",
 )
 OUTSIDE = "Mind what the harbour master wrote about this in the long letter of last year. " * 3

@@ -66,9 +66,12 @@ def test_in_a_tool_loop_it_enters_before_the_next_request(desk: Open, script: Sc
 
 
 def test_messages_that_wait_together_enter_as_one(desk: Open, script: Script) -> None:
-    talk = desk(script({"text": "Yes."})).conversation()
-    talk.queue("One.")
-    talk.queue("Two.")
+    model = script({"text": "Yes."})
+    first = desk(model).conversation()
+    first.queue("One.")
+    first.queue("Two.")
+    talk = desk(model).conversation(first.id)
+    assert [each.text for each in talk.waiting()] == ["One.", "Two."], "they outlive the process"
     assert talk.ask("Three?").text == "Yes."
     assert said(talk) == [("user", "One.\n\nTwo.\n\nThree?"), ("assistant", "Yes.")]
 
@@ -90,18 +93,6 @@ def test_what_waits_is_sent_without_another_message(desk: Open, script: Script) 
     assert [event.message.text for event in talk.stream() if isinstance(event, Replied)] == ["Yes."]
     with pytest.raises(Invalid, match="the message is empty"):
         list(talk.stream())
-
-
-def test_what_waits_survives_the_end_of_the_process(desk: Open, script: Script) -> None:
-    model = script({"text": "Yes."})
-    talk = desk(model).conversation()
-    talk.ask("One?")
-    talk.queue("Two?")
-    again = desk(model).conversation(talk.id)
-    assert [each.text for each in again.waiting()] == ["Two?"]
-    again.ask("Three?")
-    assert again.waiting() == []
-    assert said(again)[2][1].split() == ["Two?", "Three?"]
 
 
 def test_what_waits_stays_when_the_reply_fails(desk: Open, script: Script) -> None:

@@ -4,8 +4,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,8 @@ from typing import Any
 import pytest
 from playwright import sync_api
 from playwright.sync_api import Browser, ConsoleMessage, Page
+from tests.cli.conftest import run as run
+from tests.cli.preloaded import Preloaded
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -20,7 +20,6 @@ CHROMIUM = next(
 SHOTS = os.environ.get("RECTO_SHOTS")
 """A folder for pictures of the page, to look at; none are made without it."""
 VAULT = Path(__file__).parents[2] / "examples" / "vault"
-STARTS_WITHIN_S = 60
 # Nothing here asserts a time: a machine under load answers late.
 sync_api.expect.set_options(timeout=30_000)
 
@@ -28,13 +27,12 @@ sync_api.expect.set_options(timeout=30_000)
 class Served:
     """A running `recto web`."""
 
-    program: tuple[str, ...] = (sys.executable, "-m", "recto")
     command: tuple[str, ...] = ("web", "--no-open")
     told = re.compile(r"listens on (\S+)")
     """What tells its link."""
 
-    def __init__(self, home: Path, *options: str) -> None:
-        self.home, self.options = home, options
+    def __init__(self, starter: Preloaded, home: Path, *options: str) -> None:
+        self.starter, self.home, self.options = starter, home, options
         settings = {"RECTO_HOME": str(home), "RECTO_SEARCH_EMBEDDER": "none", "RECTO_STORE_BACKUP": "off"}
         self.environment = os.environ | settings
         self._start()
@@ -46,16 +44,11 @@ class Served:
         return int(found[1])
 
     def _start(self, *at: str) -> None:
-        self.process = subprocess.Popen(
-            [*self.program, *self.command, *at, *self.options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=self.environment,
-            cwd=VAULT if "serve" in self.command else None,
-        )
+        folder = VAULT if "serve" in self.command else None
+        command = (*self.command, *at, *self.options)
+        self.process = self.starter.start_piped(*command, environment=self.environment, folder=folder)
         lines = []
-        for line in self.process.stdout or ():
+        for line in self.process.stdout:
             lines.append(line)
             if found := self.told.search(line):
                 self.link = found[1]
@@ -69,22 +62,31 @@ class Served:
 
     def end(self) -> None:
         self.process.terminate()
-        self.process.wait(STARTS_WITHIN_S)
-        if self.process.stdout:
-            self.process.stdout.close()
+        self.process.wait()
+        self.process.stdout.close()
 
     def run(self, *command: str) -> str:
-        done = subprocess.run(
-            [*self.program, *command], capture_output=True, text=True, env=self.environment, check=True
-        )
-        return done.stdout
+        """Another command over the same home."""
+        running = self.starter.start_piped(*command, environment=self.environment)
+        told, code = running.stdout.read(), running.wait()
+        running.end()
+        assert code == 0, told
+        return told
 
 
 Serve = Callable[..., Served]
 
 
+@pytest.fixture(scope="session")
+def preloaded_page() -> Iterator[Preloaded]:
+    """Starts pages; importing what draws one takes longer than most tests of it."""
+    started = Preloaded("recto.web.server")
+    yield started
+    started.close()
+
+
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
+def serve(tmp_path: Path, preloaded_page: Preloaded) -> Iterator[Serve]:
     """Starts the page over a home, with a model that answers from these steps."""
     running: list[Served] = []
 
@@ -92,7 +94,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         file = tmp_path / "script.json"
         file.write_text(json.dumps((script or {}) | {"steps": list(steps or [{"text": "Fine."}])}))
         options = ["--model", f"scripted:{file}", *(("--vault", str(vault)) if vault else ())]
-        running.append(Served(tmp_path / "home", *options))
+        running.append(Served(preloaded_page, tmp_path / "home", *options))
         return running[-1]
 
     yield start
@@ -100,9 +102,9 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         each.end()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One for each test: as long as it is open its event loop runs, and other tests need one of their own."""
+    """One for each module, of which no test runs an event loop: that of the browser runs as long as it is open."""
     if CHROMIUM is None:
         pytest.skip("there is no chromium: `apt-get install chromium`")
     with sync_api.sync_playwright() as playwright:

@@ -1,10 +1,9 @@
-"""`recto` whose small built-in model is a short file at a hub, for tests that download it."""
+"""The small built-in model as a short file at a hub: what runs this file downloads that."""
 
 import hashlib
 
 from msgspec.structs import replace
 
-from recto.cli.main import main
 from recto.weights import weights_table
 from recto.weights.weights_table import ModelFile, named
 
@@ -16,4 +15,3 @@ if __name__ == "__main__":
     models = {**known.models, small.name: replace(small, files=(FILE,))}
     changed = replace(known, models=models, copies=())
     vars(weights_table)["table"] = lambda: changed
-    main()

@@ -164,7 +164,7 @@ def test_a_message_goes_where_it_was_written_though_another_conversation_is_bein
 def test_the_page_ends_in_order_when_it_is_told_to(serve: Serve, told: signal.Signals) -> None:
     served = serve()
     served.process.send_signal(told)
-    assert served.process.wait(60) == 0
+    assert served.process.wait() == 0
 
 
 @pytest.mark.slow
@@ -176,7 +176,7 @@ def test_what_came_of_a_reply_is_kept_when_the_page_is_told_to_end(
     say(page, "Tell me much")
     expect(page.locator(".turn .part.text")).to_contain_text("word word")
     served.process.send_signal(signal.SIGTERM)
-    assert served.process.wait(60) == 0
+    assert served.process.wait() == 0
     asked, reply = desk(served.options[1]).conversation(1).messages()
     assert asked.text == "Tell me much"
     assert (reply.status, reply.text[:9]) == ("stopped", "word word")

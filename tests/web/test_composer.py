@@ -1,7 +1,6 @@
 """Writing on the page: branches, attachments, completions, waiting messages, keys, approvals, the list."""
 
 import json
-import subprocess
 import sys
 from base64 import b64decode
 from pathlib import Path
@@ -68,31 +67,6 @@ def test_files_and_pictures_go_along(serve: Serve, open_page: OpenPage, way: str
     picture = page.locator("article.user img.attached")
     expect(picture).to_be_visible()
     assert picture.evaluate("each => each.naturalWidth") == 1
-
-
-@pytest.mark.slow
-def test_what_is_too_large_is_refused_before_it_is_sent(serve: Serve, open_page: OpenPage) -> None:
-    page = open_page(serve(), allows="413")
-    page.evaluate(
-        """() => {
-          const data = new DataTransfer();
-          data.items.add(new File([new Uint8Array(33 * 2 ** 20)], "film.bin"));
-          document.querySelector(".messages").dispatchEvent(
-            new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
-        }"""
-    )
-    expect(page.locator(".chip", has_text="film.bin")).to_contain_text("too large")
-    expect(page.get_by_role("button", name="Send")).to_be_disabled()
-
-
-@pytest.mark.slow
-def test_a_pasted_text_stays_text(serve: Serve, open_page: OpenPage) -> None:
-    page = open_page(serve())
-    field = page.get_by_label("Message", exact=True)
-    page.evaluate("navigator.clipboard.writeText('two\\nlines')")
-    field.press("Control+v")
-    expect(field).to_have_value("two\nlines")
-    expect(page.locator(".chip")).to_have_count(0)
 
 
 @pytest.mark.slow
@@ -205,12 +179,7 @@ def test_the_terminal_and_the_page_stay_in_step(serve: Serve, open_page: OpenPag
     page = open_page(served)
     say(page, "Hello from the page")
     expect(page.locator("article.assistant")).to_have_count(1)
-    subprocess.run(
-        [sys.executable, "-m", "recto", "ask", "--continue", *served.options, "Hello from the terminal"],
-        env=served.environment,
-        check=True,
-        capture_output=True,
-    )
+    served.run("ask", "--continue", *served.options, "Hello from the terminal")
     expect(page.locator("article.user .body").last).to_have_text("Hello from the terminal")
     expect(page.locator("article.assistant")).to_have_count(2)
     say(page, "And on")

@@ -37,13 +37,6 @@ def test_the_meter_counts_what_is_typed_and_opens_the_next_window(
 
 
 @pytest.mark.slow
-def test_a_full_window_warns(serve: Serve, open_page: OpenPage) -> None:
-    page = open_page(serve(script={"limit": 1500}, vault=None))
-    page.get_by_label("Message", exact=True).fill("a long text " * 300)
-    expect(page.locator(".meter-button.warns")).to_contain_text("% full")
-
-
-@pytest.mark.slow
 def test_a_reply_shows_what_was_sent_for_it(serve: Serve, open_page: OpenPage) -> None:
     page = open_page(serve({"text": "First."}, {"text": "Second."}))
     for text in ("Hello", "And again"):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.conftest import VAULT, OpenPage, Serve, say, shot
+from tests.web.conftest import OpenPage, Serve, say
 
 from recto.settings.settings import load
 
@@ -54,11 +54,3 @@ def test_a_key_is_stored_and_never_shown(serve: Serve, open_page: OpenPage, tmp_
     assert load(tmp_path / "home").model == "anthropic:claude-sonnet-4-5"
     for file in (tmp_path / "home").rglob("*.log"):
         assert KEY not in file.read_text()
-
-
-@pytest.mark.slow
-def test_the_questions_are_those_that_the_notes_ask(serve: Serve, open_page: OpenPage) -> None:
-    page = open_page(serve(vault=VAULT))
-    expect(page.locator(".tries button")).to_have_count(3)
-    expect(page.locator(".tries button").first).to_contain_text("?")
-    shot(page, "first-start")

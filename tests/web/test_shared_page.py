@@ -1,10 +1,7 @@
 """`recto serve --web`: the endpoint's server shows a page too, and each key sees its own conversations alone."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from tests.cli.conftest import Run, failure
+from tests.cli.preloaded import Preloaded
 from tests.web.conftest import VAULT, Served, say, shot
 from tests.web.test_composer import PIXEL
 
@@ -27,12 +26,12 @@ class SharedServer(Served):
 
     told = re.compile(r"the page is at (http://\S+?)/:")
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, starter: Preloaded, home: Path) -> None:
         self.home, self.script = home, f"scripted:{home / 'script.json'}"
         (home / "script.json").write_text(json.dumps({"steps": [{"text": "Fine."}]}))
         self.command = ("serve", "--web", "--port", "0", "--model", self.script, "--web-host", "recto.example.com")
         self.renew_keys()
-        super().__init__(home)
+        super().__init__(starter, home)
 
     def renew_keys(self) -> None:
         """New keys of Anna and Ben, who have no conversation yet."""
@@ -53,8 +52,8 @@ class SharedServer(Served):
 
 
 @pytest.fixture(scope="module")
-def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
-    server = SharedServer(tmp_path_factory.mktemp("shared"))
+def running_server(tmp_path_factory: pytest.TempPathFactory, preloaded_page: Preloaded) -> Iterator[SharedServer]:
+    server = SharedServer(preloaded_page, tmp_path_factory.mktemp("shared"))
     yield server
     server.end()
 
@@ -235,12 +234,5 @@ def test_signing_out_forgets_the_key(browser: Browser, server: SharedServer) -> 
     assert page.context.cookies() == []
 
 
-def test_the_page_needs_keys(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "recto", "serve", "--web", "--open", "--port", "0"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"RECTO_HOME": str(tmp_path)},
-    )
-    assert done.returncode == 1
-    assert "--web needs keys" in done.stderr
+def test_the_page_needs_keys(run: Run) -> None:
+    assert "--web needs keys" in failure(run("serve", "--web", "--open", "--port", "0"))

@@ -6,12 +6,10 @@ from recto.chat.message import Usage
 from recto.window.calibration import (
     LEAST_STEADY,
     MOST_STEADY,
-    TokenCalibration,
     UsageReport,
     is_believable,
     learned,
 )
-from recto.window.count import Count
 
 
 def reports(*ratios: float, conversation: str = "c") -> list[UsageReport]:
@@ -88,17 +86,6 @@ def test_reports_that_grow_or_are_too_far_off_are_not_learned_from() -> None:
     assert learned(reports(2.5, 3.2, 3.9), "c").factor == 1.0
     assert learned(reports(9.0, 9.0, 9.0, 9.0), "c").factor == 1.0
     assert learned(reports(9.0, 9.0, 9.0, 9.0), "c").left_out == 4
-
-
-def test_the_present_error_is_told_with_the_replies_it_is_from() -> None:
-    found = learned([UsageReport("c", 0, 1000, counted, 1000) for counted in (1010, 1000, 980)], "c")
-    assert (found.replies, found.error) == (3, 0.01)
-    assert learned([]) == TokenCalibration()
-
-
-def test_exact_counts_are_never_scaled() -> None:
-    assert Count(100).scaled(1.7) == Count(100)
-    assert Count(100, exact=False).scaled(1.7) == Count(170, exact=False)
 
 
 def test_usage_that_no_provider_can_mean_is_not_believed() -> None:

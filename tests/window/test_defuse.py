@@ -1,5 +1,6 @@
 """Control texts lose their force, and nothing else is changed."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,20 +13,27 @@ fragments = st.lists(st.sampled_from((*COMMON_CONTROL, "<|im_", "start|>", "<|",
 
 
 @given(st.text(alphabet="<|ab>x", max_size=60), controls)
-def test_no_control_text_is_left(text: str, control: tuple[str, ...]) -> None:
+def test_no_control_text_is_left_and_only_zero_width_spaces_are_added(text: str, control: tuple[str, ...]) -> None:
     defused = defuse(text, control)
     assert not any(word in defused for word in control)
+    assert defuse(defused, control) == defused
+    assert defused.replace(ZERO_WIDTH_SPACE, "") == text
 
 
-@given(st.text(alphabet="<|ab>x", max_size=60), controls)
-def test_defusing_twice_changes_nothing(text: str, control: tuple[str, ...]) -> None:
-    once = defuse(text, control)
-    assert defuse(once, control) == once
-
-
-@given(st.text(alphabet="<|ab>x", max_size=60), controls)
-def test_only_zero_width_spaces_are_added(text: str, control: tuple[str, ...]) -> None:
-    assert defuse(text, control).replace(ZERO_WIDTH_SPACE, "") == text
+@pytest.mark.parametrize(
+    ("text", "control", "defused"),
+    [
+        ("a <|im_start|> b", ("<|im_start|>",), "a <_|im_start|> b"),
+        ("<|im_<|im_start|>start|>", ("<|im_start|>",), "<|im_<_|im_start|>start|>"),
+        ("aaa", ("aa",), "a_a_a"),
+        (f"<{ZERO_WIDTH_SPACE}|im_start|>", ("<|im_start|>",), "<_|im_start|>"),
+        ("\n\n", ("\n\n",), "\n_\n"),
+        ("<s>", ("<", ""), "<s>"),
+        ("<s>", (), "<s>"),
+    ],
+)
+def test_one_space_goes_after_the_first_character(text: str, control: tuple[str, ...], defused: str) -> None:
+    assert defuse(text, control).replace(ZERO_WIDTH_SPACE, "_") == defused
 
 
 @given(st.text())
@@ -39,33 +47,6 @@ def test_common_control_texts_lose_their_force_wherever_they_stand(text: str) ->
     defused = defuse(text, COMMON_CONTROL)
     assert not any(word in defused for word in COMMON_CONTROL)
     assert defused.replace(ZERO_WIDTH_SPACE, "") == text
-
-
-def test_one_space_goes_after_the_first_character() -> None:
-    assert defuse("a <|im_start|> b", ("<|im_start|>",)) == f"a <{ZERO_WIDTH_SPACE}|im_start|> b"
-
-
-def test_a_nested_control_text_does_not_close_to_a_new_one() -> None:
-    trick = "<|im_<|im_start|>start|>"
-    assert defuse(trick, ("<|im_start|>",)) == f"<|im_<{ZERO_WIDTH_SPACE}|im_start|>start|>"
-
-
-def test_overlapping_control_texts_are_both_broken() -> None:
-    assert defuse("aaa", ("aa",)) == f"a{ZERO_WIDTH_SPACE}a{ZERO_WIDTH_SPACE}a"
-
-
-def test_a_space_that_was_there_before_is_kept() -> None:
-    text = f"<{ZERO_WIDTH_SPACE}|im_start|>"
-    assert defuse(text, ("<|im_start|>",)) == text
-
-
-def test_a_control_text_across_lines_is_found() -> None:
-    assert defuse("\n\n", ("\n\n",)) == f"\n{ZERO_WIDTH_SPACE}\n"
-
-
-def test_single_characters_and_no_control_at_all_change_nothing() -> None:
-    assert defuse("<s>", ("<", "")) == "<s>"
-    assert defuse("<s>", ()) == "<s>"
 
 
 def test_html_is_left_alone_by_the_common_list() -> None:

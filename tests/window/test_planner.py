@@ -319,15 +319,16 @@ def test_the_threshold_fires_at_80_percent_and_not_at_79() -> None:
     assert plan.kept.tokens <= at.low_water
 
 
-def test_the_last_six_stay_the_current_message_being_one_of_them() -> None:
+def test_latest_messages_that_are_large_become_fewer_down_to_the_current_one_alone() -> None:
     seen, counts = chat(*[80] * 11)
     plan = plan_window(SUMMARIZE, seen, budget(1000), counts)
-    assert plan.kept.count == 5
-    assert plan.kept.last == "m10"
-    assert plan.summed_up.count == 6
-
-
-def test_latest_messages_that_are_large_become_fewer_down_to_the_current_one_alone() -> None:
+    assert (plan.kept.count, plan.kept.last, plan.summed_up.count) == (5, "m10", 6), "the last six, this one included"
+    plan = plan_window(SUMMARIZE, seen, budget(1000, recent=0, least_recent=0), counts)
+    assert (plan.kept.count, plan.summed_up.count) == (0, 11), "with zero it is all or nothing"
+    seen, counts = chat(*[30] * 40)
+    plan = plan_window(SUMMARIZE, seen, budget(1000), counts)
+    assert plan.cut is not None
+    assert (plan.cut.summary, plan.kept.tokens <= 300) == (200, True), "the summary's room is taken off before fitting"
     seen, counts = chat(200, 200, 200, 200, 200, 200, 200, 200)
     plan = plan_window(SUMMARIZE, seen, budget(1000), counts)
     assert plan.kept.count == 2
@@ -336,21 +337,6 @@ def test_latest_messages_that_are_large_become_fewer_down_to_the_current_one_alo
     plan = plan_window(SUMMARIZE, seen, budget(1000), counts)
     assert plan.kept.count == 0
     assert plan.summed_up.count == 8
-
-
-def test_with_zero_recent_messages_it_is_all_or_nothing() -> None:
-    seen, counts = chat(*[90] * 10)
-    plan = plan_window(SUMMARIZE, seen, budget(1000, recent=0, least_recent=0), counts)
-    assert plan.kept.count == 0
-    assert plan.summed_up.count == 10
-
-
-def test_the_room_of_the_summary_is_taken_off_before_fitting() -> None:
-    seen, counts = chat(*[30] * 40)
-    plan = plan_window(SUMMARIZE, seen, budget(1000), counts)
-    assert plan.cut is not None
-    assert plan.cut.summary == 200
-    assert plan.kept.tokens + plan.cut.summary <= 500
 
 
 def test_a_compaction_that_would_free_little_is_not_made_before_the_window_is_full() -> None:

@@ -6,17 +6,15 @@ from recto.chat.blocks import Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.sources.source import Pick
 from recto.sources.tools import CANCELLED
-from recto.summary import work_log
 from recto.window.compaction_block import NO_COMPACTION
-from recto.window.count import Count, estimate_message, estimate_text
-from recto.window.plan import Budget, Shares, limit_of, reserve_of
+from recto.window.count import estimate_message, estimate_text
+from recto.window.plan import Budget, limit_of, reserve_of
 from recto.window.window import (
     LEDGER_BEGINS,
     SUMMARY_BEGINS,
     SUMMARY_ENDS,
     WORK_LOG_BEGINS,
     SectionTally,
-    current_entry,
     entries_of,
     summary_entry,
 )
@@ -31,23 +29,9 @@ def test_every_call_gets_one_result_in_the_order_of_the_calls() -> None:
     assert (results.role, results.message) == ("tool", "b")
 
 
-def test_a_call_without_any_result_is_closed_as_cancelled() -> None:
-    entries = entries_of((Message("a", "assistant", (ToolCall("1", "t", "{}"),)),))
-    assert entries[1].blocks == (ToolResult("1", "t", CANCELLED, is_error=True),)
-
-
-def test_results_alone_are_not_sent() -> None:
-    assert entries_of((Message("b", "tool", (ToolResult("1", "t", "x"),)),)) == []
-
-
 def test_half_written_calls_of_a_broken_reply_are_not_sent() -> None:
     broken = Message("a", "assistant", (Thinking("so"), Text("I will"), ToolCall("1", "t", '{"pa')), status="error")
     assert [entry.blocks for entry in entries_of((broken,))] == [(Text("I will"),)]
-
-
-def test_what_is_picked_comes_before_the_message_in_one_entry() -> None:
-    entry = current_entry(Message("m", "user", (Text("question"),)), ["document"])
-    assert "".join(block.text for block in entry.blocks if isinstance(block, Text)) == "document\n\nquestion"
 
 
 def test_the_reserve_is_at_least_512_or_a_twentieth_or_what_is_asked_for() -> None:
@@ -68,11 +52,6 @@ def test_an_unused_share_flows_to_the_messages() -> None:
     assert budget.of("system") == 100
     assert budget.of("tools") == 300
     assert budget.of("history") == 930
-
-
-def test_an_overdrawn_share_takes_from_the_messages_and_a_smaller_sum_leaves_some_unused() -> None:
-    assert Budget(1100, 100, 500, instructions=400).of("history") == 600
-    assert Budget(1100, 100, 500, shares=Shares(0.1, 0.2, 0.3), instructions=100, tools=200).of("history") == 300
 
 
 @given(st.integers(0, 5000), st.integers(0, 5000), st.integers(600, 9000))
@@ -99,11 +78,6 @@ def test_the_fallback_estimate_is_a_quarter_and_a_twentieth() -> None:
     assert estimate_text("x" * 400) == 105
     assert estimate_message("x" * 400) == 107
     assert estimate_text("") == 0
-
-
-def test_counts_add_up_and_one_estimate_makes_the_sum_an_estimate() -> None:
-    assert Count(2) + Count(3) == Count(5)
-    assert Count(2) + Count(3, exact=False) == Count(5, exact=False)
 
 
 # -- the frame of a summary
@@ -159,7 +133,3 @@ def test_a_plain_summary_is_sent_as_it_was_written() -> None:
     entry = summary_entry(replace(NO_COMPACTION, summary=summary))
     assert entry is not None
     assert f"\n{summary}\n" in "".join(block.text for block in entry.blocks if isinstance(block, Text))
-
-
-def test_a_work_log_begins_as_the_frame_expects() -> None:
-    assert work_log.BEGINS == WORK_LOG_BEGINS

@@ -50,7 +50,7 @@ def _alternative(word: str) -> str:
 @cache
 def phrases(*names: str) -> re.Pattern[str]:
     """Finds the words and phrases of classes."""
-    unspaced = f"[{UNSPACED_SCRIPTS}{HANGUL}]"
+    unspaced = UNSPACED_OR_KOREAN.pattern
     pattern = rf"(?:\b|(?={unspaced}))(?:{alternatives(*names)})(?:\b|(?<={unspaced}))"
     return re.compile(pattern, re.IGNORECASE)
 

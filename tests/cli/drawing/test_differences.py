@@ -12,7 +12,6 @@ from recto.store.comparison import (
     PickChange,
     SentMessage,
     SharedPrefix,
-    ValueChange,
 )
 
 STYLE = ComparedPick("rules", "rule", "style", sha256="a")
@@ -61,12 +60,6 @@ def test_changes_show_the_lines_and_texts_come_before_scores() -> None:
     ]
 
 
-def test_what_was_recalled_is_named_by_its_number() -> None:
-    recalled = ComparedPick("recalled", "message", "01M", mode="agent", score=0.5, because="#3, holds mast", tokens=7)
-    shown = drawn(replace(SAME, changed=(PickChange(recalled, replace(recalled, score=0.25), ("score",)),)))
-    assert "  ~ recalled #3 score 0.5 → 0.25" in shown
-
-
 def test_long_lists_and_long_texts_are_folded_unless_all_is_asked_for() -> None:
     text = tuple(f"+line {n}" for n in range(60))
     changes = tuple(PickChange(STYLE, STYLE, ("text",), text) for _ in range(12))
@@ -77,15 +70,3 @@ def test_long_lists_and_long_texts_are_folded_unless_all_is_asked_for() -> None:
     assert "    and 4 more; --all shows them" in shown
     assert not any("--all" in line for line in whole)
     assert sum("+line 59" in line for line in whole) == 12
-
-
-def test_two_conversations_are_told_before_anything_else() -> None:
-    apart = replace(SAME, facts=(ValueChange("conversation", "01C", "01D"), ValueChange("limit", 1000, 2000)))
-    shown = drawn(apart)
-    assert shown[:3] == ["from 01A to 01B", "two conversations: 01C and 01D", "limit: 1,000 → 2,000"]
-    assert not any(line.startswith("conversation:") for line in shown)
-
-
-def test_it_fits_eighty_columns() -> None:
-    long = replace(API, name="a-very-long-name" * 6, because="holds words " * 20)
-    assert max(map(len, drawn(replace(SAME, came_in=(long,))))) <= 80

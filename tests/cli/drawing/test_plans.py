@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from tests.cli.conftest import Run, one, rows
-from tests.cli.terminal import Terminal
 from tests.conftest import Script
 
 from recto.cli.drawing.windows import draw_window
@@ -57,12 +56,6 @@ def test_a_reply_says_what_was_recalled_for_it_and_the_record_keeps_it(run: Run,
     assert "archived message" in run("context", "stats").stdout
 
 
-def test_a_message_about_something_else_recalls_nothing_and_nothing_is_said(run: Run, archived: str) -> None:
-    told = run("ask", "--continue", "Xyzzy plugh?")
-    assert "recalled" not in told.stderr
-    assert "recalled      nothing" in run("context", "stats").stdout
-
-
 def test_what_was_found_but_did_not_fit_is_listed_and_long_lists_are_folded(run: Run, archived: str) -> None:
     few = ["--set", "context.recall_tokens=90", "--message", "Which remark is about rope, paint and anchors?"]
     window = one(run("context", "show", *few, "--json"))
@@ -75,18 +68,6 @@ def test_what_was_found_but_did_not_fit_is_listed_and_long_lists_are_folded(run:
     ]
     shown = run("context", "show", *many).stdout
     assert ("more; --json has them all" in shown) == (len(section["picks"]) > 13)
-
-
-def test_the_chat_says_it_in_a_line_of_its_own(terminal: type[Terminal], archived: str) -> None:
-    chat = terminal("chat", "--continue")
-    chat.wait_for_prompt()  # after the last exchange
-    chat.type(f"{ASKED}\r")
-    told = chat.wait_for("Noted, all of it.")
-    assert "· recalled " in told
-    assert "#1" in told
-    chat.wait_for("› ")
-    chat.type(f"/context {ASKED}\r")
-    assert "recalled" in chat.wait_for("tokens = ")
 
 
 def test_rounds_of_tool_calls_say_it_once(run: Run, script: Script, notes: Path, archived: str) -> None:

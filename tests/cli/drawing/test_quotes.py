@@ -18,10 +18,6 @@ def shown(*quotes: Quote, tiny_model: str = "", width: int = 60, is_terminal: bo
     return quotes_shown(NotesQuoted(quotes, "/notes", tiny_model), width=width, is_terminal=is_terminal)
 
 
-def test_a_quote_names_its_note_and_heading_and_says_what_follows() -> None:
-    assert shown(MAST) == ["From your notes", "• [[Mast]] › Height: The mast is 12 m tall. It is of spruce."]
-
-
 def test_the_heading_is_left_out_where_it_only_repeats_the_note() -> None:
     assert shown(Quote("[[Mast]]", "Mast.md", "Mast", 1, "Tall."))[1] == "• [[Mast]]: Tall."
 
@@ -63,9 +59,3 @@ def test_a_document_that_is_quoted_is_not_listed_again_unless_the_user_named_it(
     reply = Message("1", "assistant", (References(references, vault=str(Path("/notes"))),))
     lines = message_references([reply], {"Mast.md", "Keel.md"}, is_terminal=False)
     assert lines == ["📚 Referenced documents", "• [[Keel]]  Keel.md"]
-
-
-def test_without_quotes_only_the_words_of_a_tiny_model_are_announced() -> None:
-    assert shown(tiny_model="embedded:smollm2") == [
-        "In the words of embedded:smollm2, a small model that may be wrong:"
-    ]

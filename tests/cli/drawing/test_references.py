@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from click import unstyle
 from rich.text import Text
 
 from recto.chat.blocks import UNREADABLE, DocumentReference
@@ -30,10 +29,6 @@ def test_documents_are_listed_with_their_summaries_named_before_found() -> None:
         "• [[Mast]]  Mast.md  (found)",
         "  the mast is tall",
     ]
-
-
-def test_without_references_nothing_is_shown() -> None:
-    assert shown() == []
 
 
 def test_more_than_ten_are_folded_and_can_be_shown_all() -> None:
@@ -69,17 +64,3 @@ def test_on_a_terminal_paths_are_links_and_what_is_broken_is_yellow() -> None:
     assert text.plain == "• [[Engine]]  boat/My engine.md  (read)"
     links = [span.style for span in text.spans if not isinstance(span.style, str)]
     assert "file:///notes/boat/My%20engine.md" in {style.link for style in links}
-
-
-def test_texts_cannot_steer_the_terminal_and_stay_on_one_line() -> None:
-    evil = DocumentReference("[[a\x1b[31m]]", "a\x07.md", summary="one\ntwo \x1b]0;x\x07" + "long " * 100)
-    for is_terminal in (False, True):
-        lines = [unstyle(line) for line in shown(evil, is_terminal=is_terminal)]
-        assert not any("\n" in line or "\x07" in line for line in lines)
-        assert len(lines[-1]) <= 102
-    assert not any("\x1b" in line for line in shown(evil))
-
-
-def test_without_a_place_there_are_no_links() -> None:
-    lines = references_shown([BUDGET], is_terminal=True)
-    assert "\x1b]8" not in "".join(lines)
