@@ -154,7 +154,7 @@ def test_a_model_of_unknown_size_needs_a_limit() -> None:
     [
         ({"messages": "hello"}, "messages must be a list"),
         ({"messages": []}, "messages must be a list"),
-        ({"messages": ["hello"]}, "messages and tools are objects"),
+        ({"messages": ["hello"]}, "messages and tools must be objects"),
         ({"max_prompt_tokens": 0}, "max_prompt_tokens must be a whole number above 0"),
         ({"strategy": "none"}, "strategy must be one of"),
     ],

@@ -139,7 +139,7 @@ def test_a_broken_provider_is_one_sentence(add: Add, desk: Open) -> None:
 
 def test_a_provider_that_is_none_is_told(add: Add, desk: Open) -> None:
     add("provider", "odd", "def it(home, environment): return 3")
-    with pytest.raises(BrokenPlugin, match="is no provider: it has no name, format"):
+    with pytest.raises(BrokenPlugin, match="is not a provider: it lacks name, format"):
         desk("odd:one").conversation().ask("Hello")
 
 

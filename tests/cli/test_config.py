@@ -26,7 +26,7 @@ def test_comments_and_order_survive(run: Run, home: Path) -> None:
         ("reply.trys", "3", "did you mean reply.tries?"),
         ("reply", "3", "there is no setting reply"),
         ("model", "no colon", "there is no model 'no colon'; write provider:model"),
-        ("model", "unheard-of", "does not say whose model it is; write provider:model"),
+        ("model", "unheard-of", "names no provider; write provider:model"),
         ("model", "openai:", "is not a model; write provider:model"),
         ("model", "", "write provider:model"),
         ("context.summary_model", "no colon", "there is no model 'no colon'; write provider:model"),

@@ -827,7 +827,7 @@ def test_of_a_chat_with_little_to_gain_one_is_told_how_much_there_is(desk: Open,
     for text in ("hi", "and?"):
         talk.ask(text)
     little = (
-        r"nothing to compact: what stands before the last messages takes \d+ tokens, and a summary of it would take"
+        r"nothing to compact: the text before the last messages takes \d+ tokens, and a summary of it would take"
     )
     with pytest.raises(Invalid, match=little):
         talk.compact()

@@ -180,7 +180,7 @@ def test_what_can_be_a_model_id_is_left_as_it_is(home: Path, name: str) -> None:
         ('["My Model"]\nwindow = 5000\n', "not a table for a model.*provider and id"),
         ('["My Model"]\nprovider = "work"\n', "provider and id"),
         ('["My Model"]\nprovider = "work"\nid = 7\n', "provider and id"),
-        ('["a:b"]\nwindow = 5000\ncontext_limit = 6000\n', "another name of window"),
+        ('["a:b"]\nwindow = 5000\ncontext_limit = 6000\n', "another name for window"),
         ('["a:b"]\ncontext_limit = 5\n', 'window of "a:b" must be 0 for unknown'),
     ],
 )

@@ -49,7 +49,7 @@ def test_an_emptied_or_missing_store_is_told_and_left_alone(tmp_path: Path) -> N
     fill(path)
     path.write_bytes(b"")
     before = contents(tmp_path)
-    with pytest.raises(MessagesLost, match=r"is empty, and 3 messages were in it.*recto store restore"):
+    with pytest.raises(MessagesLost, match=r"is empty, but 3 messages were stored.*recto store restore"):
         Store(path)
     assert contents(tmp_path) == before
     path.unlink()
@@ -63,7 +63,7 @@ def test_a_store_whose_log_was_deleted_after_a_kill_is_told_and_left_alone(tmp_p
     killed(path)
     Path(f"{path}-wal").unlink()
     before = contents(tmp_path)
-    with pytest.raises(MessagesLost, match="holds no messages, and 3 were in it"):
+    with pytest.raises(MessagesLost, match="has no messages, but 3 were stored"):
         Store(path)
     assert contents(tmp_path)["recto.db"] == before["recto.db"]
 

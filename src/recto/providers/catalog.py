@@ -192,7 +192,7 @@ class Check(Struct, frozen=True):
 
 
 def _whole(low: int) -> Check:
-    return Check(lambda value: type(value) is int and low <= value <= MAX_NUMBER, f"a whole number from {low} on")
+    return Check(lambda value: type(value) is int and low <= value <= MAX_NUMBER, f"a whole number of at least {low}")
 
 
 def _number(low: float, high: float) -> Check:
@@ -251,7 +251,7 @@ def _checked(path: Path, name: str, table: object) -> tuple[str, Facts]:
     """A table's `provider:id` and its facts. Tables with other names have `provider` and `id` fields."""
     facts = dict(table) if isinstance(table, dict) else {}
     if {"context_limit", "window"} <= facts.keys():
-        raise _wrong(path, name, "context_limit", "is another name of window; give one of them")
+        raise _wrong(path, name, "context_limit", "is another name for window; use only one of them")
     if "context_limit" in facts:
         facts["window"] = facts.pop("context_limit")
     provider, id = facts.pop("provider", None), facts.pop("id", None)
@@ -260,8 +260,8 @@ def _checked(path: Path, name: str, table: object) -> tuple[str, Facts]:
     if provider is None and id is None:
         provider, _, id = name.partition(":")
     if not (isinstance(table, dict) and isinstance(provider, str) and isinstance(id, str) and provider and id):
-        sentence = f'{path}: {name!r} is not a table for a model; write ["provider:model"] and the facts below it, or '
-        raise Invalid(sentence + "a name of your own with provider and id.", path=str(path), key=name)
+        sentence = f'{path}: {name!r} is not a table for a model; write ["provider:model"] and its facts, or '
+        raise Invalid(sentence + "your own name with provider and id.", path=str(path), key=name)
     return f"{provider.lower()}:{id}", facts
 
 

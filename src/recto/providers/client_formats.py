@@ -85,7 +85,7 @@ def client_format_of(messages: Sequence[Json], tools: Sequence[Json] = (), provi
     """The format of messages and tools; that of the provider if both are possible."""
     for message in (*tools, *messages):
         if not isinstance(message, Mapping):
-            raise Invalid(f"messages and tools are objects as the API takes them, not {type(message).__name__}")
+            raise Invalid(f"messages and tools must be objects in the API's format, not {type(message).__name__}")
         content = message.get("content")
         kinds = {part.get("type") for part in content if isinstance(part, Mapping)} if isinstance(content, list) else ()
         if "input_schema" in message or _ANTHROPIC_PARTS.intersection(kinds):
@@ -118,7 +118,7 @@ def read_client_reply(reply: Json) -> list[ReplyPart]:
             continue
         if parts and isinstance(parts[-1], Done):
             return parts
-    raise Invalid("the reply is none that OpenAI's or Anthropic's API gives")
+    raise Invalid("the reply is not in the format of OpenAI's or Anthropic's API")
 
 
 # -- bodies

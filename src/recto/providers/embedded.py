@@ -217,7 +217,7 @@ def missing_parts(id: str) -> str | None:
     also = f". {more.rstrip('.')}, or set `search.embedder = none`" if more else ""
     return (
         f"{NAME}:{weights.name} needs {' and '.join(lacks)}; run `{' && '.join(steps)}`, or use a model that needs "
-        "nothing here: `-m openai:gpt-4o-mini` with OPENAI_API_KEY set, or a server of your own, as `-m ollama:NAME`"
+        "no weights: `-m openai:gpt-4o-mini` with OPENAI_API_KEY set, or your own server: `-m ollama:NAME`"
         f"{also}."
     )
 

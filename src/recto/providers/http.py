@@ -372,7 +372,7 @@ class Transport:
             if not last:
                 raise connection_failure(target, why, self.retry_policy) from why
         except httpx2.InvalidURL as why:
-            raise unreachable(target, f"cannot be asked ({why}); check its address", sent=False) from why
+            raise unreachable(target, f"cannot be used ({why}); check its address", sent=False) from why
 
     def client(self, url: str) -> "AsyncClient":
         """Connections of this event loop; those to servers on this machine use no proxy."""
@@ -467,7 +467,7 @@ class _Answer:
             if last := self._reader.end():  # the reply is complete, whatever follows
                 log.warning("an event after a complete reply could not be read", exc_info=why)
                 return last
-            what = "sent data that is not in its format; ask again, or check its address"
+            what = "sent invalid data; ask again, or check its address"
             raise unreachable(self._target, what, may_cost=True) from why
 
     def _whole(self, body: bytes) -> list[ReplyPart]:
@@ -520,7 +520,7 @@ def connection_failure(
         silent = f"was silent for {retry_policy.read_s:g} s; ask again, or set a longer timeout"
         return unreachable(target, silent, may_cost=True)
     if isinstance(why, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
-        return unreachable(target, f"cannot be asked ({why}); check its address", sent=False)
+        return unreachable(target, f"cannot be used ({why}); check its address", sent=False)
     if isinstance(why, httpx2.ConnectError | httpx2.TimeoutException | httpx2.ProxyError):
         what = f"cannot be reached ({str(why) or 'no answer'}); check that it runs, and its address"
         return unreachable(target, what, retryable=True, sent=False)

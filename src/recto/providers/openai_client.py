@@ -188,7 +188,7 @@ def _messages(fields: Fields, made: Made | None) -> tuple[str, tuple[Entry, ...]
         elif entry.blocks:
             entries.append(entry)
     if not entries:
-        fields.refuse("messages", "must have at least one message of a user or an assistant, with content")
+        fields.refuse("messages", "must have at least one user or assistant message with content")
     return "\n\n".join(text for text in system if text), tuple(entries)
 
 

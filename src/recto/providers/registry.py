@@ -102,7 +102,7 @@ def _open_plugin(name: str, home: Path, environment: Mapping[str, str]) -> Provi
     plugin = find_plugin("provider", name)
     opened = plugin.use(lambda maker: maker(home, environment))
     if missing := [each for each in PROVIDER_PARTS if not hasattr(opened, each)]:
-        raise plugin.broken(f"is no provider: it has no {', '.join(missing)}")
+        raise plugin.broken(f"is not a provider: it lacks {', '.join(missing)}")
     found: Provider = opened
     return found
 
@@ -221,7 +221,7 @@ def embedding_address(name: str, environment: Mapping[str, str], home: Path) -> 
 def _check_name(provider: str) -> None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", provider):
         allowed = "lower-case letters, digits, dots and dashes"
-        raise Invalid(f"{provider!r} is not a provider's name; use {allowed}.", model=provider)
+        raise Invalid(f"{provider!r} is not a provider name; use {allowed}.", model=provider)
 
 
 def _guess(id: str) -> str:
@@ -235,7 +235,7 @@ def _guess(id: str) -> str:
         found = None
     if found is None or found not in KNOWN:
         raise Invalid(
-            f"{id!r} does not say whose model it is; write provider:model, for example {EXAMPLE}, or give it this "
+            f"{id!r} names no provider; write provider:model, for example {EXAMPLE}, or give it this "
             f"name in {FILE} in RECTO_HOME.",
             model=id,
         )

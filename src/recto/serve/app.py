@@ -306,7 +306,7 @@ def _for_client(why: Exception) -> Exception:
     if isinstance(why, StoreError) and not isinstance(why, ServerClosing):
         hidden: RectoError = Busy("The server cannot use its store now. Try again in a moment.")
     elif is_own or "path" in why.data or isinstance(why, BrokenPlugin):
-        hidden = RectoError("The server is not set up correctly. Its owner finds the reason in its log.")
+        hidden = RectoError("The server is not set up correctly. Its owner can find the reason in its log.")
     else:
         return why
     log.error("a request failed: %s", why.message, exc_info=why)

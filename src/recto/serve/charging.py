@@ -99,8 +99,8 @@ def check_fields(key: str, fields: Mapping[str, Json], known: frozenset[str]) ->
         unknown.append("tools")
     if unknown:
         raise Invalid(
-            f"{unknown[0][:80]} is not allowed here: the key {key} has a spending limit, and what this costs cannot be "
-            "known before the call.",
+            f"{unknown[0][:80]} is not allowed here: the key {key} has a spending limit, and the cost of this "
+            "cannot be known before the call.",
             field=unknown[0],
         )
 
@@ -109,7 +109,7 @@ def check_members(body: bytes) -> None:
     """Rejects a duplicate field: a provider may read the one that we do not."""
     names = [name for name, _, _ in body_members(body.decode())]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise Invalid(f"{twice[:80]} is there twice.", field=twice)
+        raise Invalid(f"{twice[:80]} is given twice.", field=twice)
 
 
 def begin_charge(

@@ -379,7 +379,7 @@ class IncomingBody:
     async def parts(self) -> AsyncGenerator[bytes, None]:
         """Raises BodyTooLarge for more than is allowed, Invalid if the client takes too long."""
         most, within_s = self._limits.body_bytes, self._limits.read_s
-        too_large = BodyTooLarge(f"The request is larger than the {most:,} bytes that this server takes.", field="")
+        too_large = BodyTooLarge(f"The request is larger than the {most:,} bytes that this server accepts.", field="")
         if self.declared is not None and self.declared > most:
             raise too_large
         while self._begun:
@@ -391,7 +391,7 @@ class IncomingBody:
                 async with asyncio.timeout(within_s - waited_s):
                     part = await anext(self._parts, None)
             except TimeoutError as why:
-                raise Invalid(f"The request did not come within {within_s:g} s.", field="") from why
+                raise Invalid(f"The request did not arrive within {within_s:g} s.", field="") from why
             waited_s += time.monotonic() - began
             if part is None:
                 return

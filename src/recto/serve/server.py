@@ -68,14 +68,14 @@ def launch(
 ) -> None:
     """Serves until SIGINT or SIGTERM."""
     if is_open and add_page:
-        raise Invalid("--web needs keys, by which it knows its visitors apart: leave out --open")
+        raise Invalid("--web needs keys to tell its visitors apart; leave out --open")
     if is_open and not is_loopback(host):
-        raise Invalid(f"--open is for this machine alone, and {host} can be reached from elsewhere")
+        raise Invalid(f"--open is only for this machine, and {host} can be reached from elsewhere")
     by_model = read_fallbacks(fallbacks)
     if not is_open:
         with open_store() as store:
             if not store.access_keys.all():
-                raise Invalid("there is no key yet: `recto serve keys add NAME` makes one, or --open serves without")
+                raise Invalid("there is no key yet; add one with `recto serve keys add NAME`, or use --open")
     with bound_socket(host, port) as bound:
         desk = new_desk(model=model, settings=settings)
         limits, collector = BodyLimits(desk.settings.serve.body_mb << 20), find_collector(os.environ)

@@ -44,7 +44,7 @@ ENDS_WITHIN_S = 35.0
 SECRET_HEADER = "x-recto-worker"
 # They belong to one connection, or are set by the server that answers.
 HOP_HEADERS = {"host", "connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "expect", "date"}
-FAILED = "The server could not answer this request: the process that was to do it has ended. Try again."
+FAILED = "The server could not answer this request because its worker process ended. Try again."
 
 
 class ServeOptions(Struct, frozen=True):

@@ -132,7 +132,7 @@ def _copy(source: Path, target: Path, tell: Tell | None = None) -> None:
             one.backup(other, pages=PAGES_PER_STEP, progress=told)
             other.execute("PRAGMA journal_mode=DELETE")  # one file, without a separate log
             if damage := _damage(other):
-                raise StoreError(f"{source} is damaged ({damage}): no copy of it was kept")
+                raise StoreError(f"{source} is damaged ({damage}): no copy was kept")
         sync_to_disk(part)
         os.replace(part, target)
         sync_to_disk(target.parent)
@@ -231,7 +231,7 @@ def refuse_damaged(store: Path) -> None:
     if damage:
         raise StoreError(
             f"{store} is damaged ({damage}), and accepting does not repair it; `recto store restore` restores a backup "
-            "and keeps this file aside"
+            "and moves this file aside"
         )
 
 
@@ -284,7 +284,7 @@ class DailyBackup:
         try:
             self._make_daily(self._store)
         except _Stopped:
-            log.info("the daily backup was given up: the desk was closed")
+            log.info("the daily backup was abandoned: the desk was closed")
         except StoreError as why:
             log.warning("no daily backup was made: %s", why.message)
             self._try_later()

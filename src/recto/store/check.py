@@ -62,7 +62,7 @@ def _loose_rows(connection: Connection) -> list[str]:
     if connection.dialect.name != SQLITE:
         return []
     rows = connection.exec_driver_sql("PRAGMA foreign_key_check").all()[:MAX_TOLD]
-    return [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in rows]
+    return [f"row {row[1]} of {row[0]} refers to a missing row of {row[2]}" for row in rows]
 
 
 def _wrong_parents(connection: Connection) -> list[str]:
@@ -85,7 +85,7 @@ def _wrong_heads(connection: Connection) -> list[str]:
         .where(is_wrong)
     )
     found = connection.execute(query.limit(MAX_TOLD)).scalars()
-    return [f"conversation #{number} ends in a message that it does not have" for number in found]
+    return [f"conversation #{number} ends with a message that it does not contain" for number in found]
 
 
 def _messages(store: Store) -> Iterator[str | None]:

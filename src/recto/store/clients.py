@@ -69,7 +69,7 @@ class AccessKeys:
         with self._database.write() as connection:
             row = connection.execute(select(access_keys).where(access_keys.c.name == name)).first()
             if row is None:
-                raise NotFound(f"there is no key {name}; `recto serve keys list` shows those there are", name=name)
+                raise NotFound(f"there is no key {name}; `recto serve keys list` lists all of them", name=name)
             connection.execute(delete(access_keys).where(access_keys.c.n == row.n))
         return _key(row)
 

@@ -145,8 +145,8 @@ class Database:
             name, known = Path(self.name).name, {"found": found, "known": REVISIONS[-1]}
             if found < REVISIONS[0]:
                 raise StoreError(
-                    f"{name} was written by a Recto before the first release (schema {found}, this one opens "
-                    f"{REVISIONS[0]} and later); export its conversations with that Recto, and import them here",
+                    f"{name} was written by a pre-release Recto (schema {found}; this one opens {REVISIONS[0]} "
+                    "and later); export its conversations with that Recto and import them here",
                     **known,
                 )
             raise TooNew(
@@ -159,7 +159,7 @@ class Database:
 
     def _check_newest(self, connection: Connection, marker: StoreMarker, newest: NewestMessage) -> None:
         if not inspect(connection).has_table("messages"):
-            raise marker.lost(f"holds no messages, and {newest.number:,} were in it")
+            raise marker.lost(f"has no messages, but {newest.number:,} were stored")
         if connection.execute(select(messages.c.id).where(messages.c.n == newest.number)).scalar() != newest.id:
             there = connection.execute(select(func.max(messages.c.n))).scalar() or 0
             is_older = there < newest.number
@@ -361,7 +361,7 @@ SENTENCES: dict[Failure, str] = {
     "busy": "{name} is busy: another process has been writing for too long; try again",
     "read-only": "{name} is read-only: nothing can be stored; change its permissions or set RECTO_HOME",
     "full": "the disk that holds {name} is full: free some space and try again",
-    "damaged": "{name} is damaged ({message}); `recto store restore` brings a backup back and keeps this file aside",
+    "damaged": "{name} is damaged ({message}); `recto store restore` restores a backup and moves this file aside",
     "failing": "{name} cannot be written any more (its disk is full or failing): nothing was stored",
     "cannot open": "cannot open {name}: check that the folder exists and can be written, or set RECTO_HOME",
     "unreachable": "cannot reach {name} ({message}); check RECTO_DB and that the server runs",

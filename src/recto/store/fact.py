@@ -130,4 +130,4 @@ def checked_kind(kind: str) -> FactKind:
     for known in FACT_KINDS:
         if kind == known:
             return known
-    raise Invalid(f"there is no kind of fact {kind!r}; use {', '.join(FACT_KINDS)}", kind=kind)
+    raise Invalid(f"unknown kind of fact {kind!r}; use {', '.join(FACT_KINDS)}", kind=kind)

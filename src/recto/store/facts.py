@@ -75,7 +75,7 @@ class Facts:
         """The fact about a note. Raises NotFound if it was forgotten."""
         row = self._database.first(_OF_NOTE, key=key)
         if row is not None and row.forgotten:
-            raise NotFound("what was known of this note is forgotten", number=row.n)
+            raise NotFound("the fact about this note was forgotten", number=row.n)
         return _fact(row) if row else None
 
     def notes(self) -> list[MemoryFact]:

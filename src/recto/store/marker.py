@@ -62,7 +62,7 @@ class StoreMarker:
             raise self.lost("is empty, but its -wal file is not")
         if not size and (newest := self.read()):
             found = "is missing" if size is None else "is empty"
-            raise self.lost(f"{found}, and {newest.number:,} messages were in it")
+            raise self.lost(f"{found}, but {newest.number:,} messages were stored")
 
     def lost(self, found: str) -> MessagesLost:
         return MessagesLost(

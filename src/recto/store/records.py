@@ -383,7 +383,7 @@ def _request_row(connection: Connection, id: str) -> AnyRow:
 
 
 def _unknown(id: str) -> NotFound:
-    return NotFound(f"there is no request {id}; `recto conversations show --json` names those of a conversation", id=id)
+    return NotFound(f"there is no request {id}; `recto conversations show --json` lists those of a conversation", id=id)
 
 
 def _side(connection: Connection, again: Rebuilder, row: AnyRow, formats: Formats) -> ComparedRequest:

@@ -42,14 +42,14 @@ class StoreCopy(Struct, frozen=True):
 def copy_store(source: Path | str, target: Path | str, tell: Tell | None = None) -> StoreCopy:
     """Raises Invalid if the target holds anything but a copy of the source."""
     if _place(source) == _place(target):
-        raise Invalid("the store is copied into another one: --from and --to are the same")
+        raise Invalid("--from and --to are the same store")
     if (file := file_of(url_of(source))) and not file.exists():
         raise NotFound(f"there is no store {file}")
     with closing(Database(source)) as origin, origin.read() as reading:
         mark = copy_mark(_first_ids(reading))
         with closing(Database(target, copied=mark)) as other, other.hold("recto store copy") as is_alone:
             if not is_alone:
-                raise Busy(f"another process copies a store into {other.name}")
+                raise Busy(f"another process is copying a store into {other.name}")
             return _Copying(reading, other, mark, tell).run()
 
 
@@ -82,7 +82,7 @@ class _Copying:
                 found = self._hashes(connection)
                 if wrong := [name for name in hashes if hashes[name] != found[name]]:
                     raise StoreError(
-                        f"{self._database.name} did not keep what was written ({', '.join(wrong)} differ): "
+                        f"{self._database.name} does not match the source ({', '.join(wrong)} differ): "
                         "the copy stays marked as unfinished"
                     )
                 self._end(connection)

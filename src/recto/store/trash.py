@@ -318,7 +318,7 @@ class Retention:
                 or count(client_conversations, client_conversations.c.owner == scope.owner)
             ):
                 raise NotFound(
-                    f"there is no key {scope.owner}; `recto serve keys list` shows those there are", name=scope.owner
+                    f"there is no key {scope.owner}; `recto serve keys list` lists all of them", name=scope.owner
                 )
             found = connection.execute(CONVERSATION.where(wanted).order_by(conversations.c.updated)).all()
             return Removal(

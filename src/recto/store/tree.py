@@ -131,7 +131,7 @@ class Tree:
     def conversation_numbered(self, number: int) -> Conversation:
         row = self._database.first(CONVERSATION.where(conversations.c.n == number))
         if row is None:
-            raise NotFound(f"there is no conversation #{number}; `recto conversations list` shows those there are")
+            raise NotFound(f"there is no conversation #{number}; `recto conversations list` lists all of them")
         return conversation_of(row)
 
     def conversation_numbers(self, ids: Collection[str]) -> dict[str, int]:

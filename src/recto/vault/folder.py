@@ -163,7 +163,7 @@ class Folder:
     def check_ignored(self, path: str, location: str | None = None) -> None:
         """Raises Invalid for a path that a .gitignore excludes."""
         if is_ignored(self.root, self._relative(location or self._resolve(path))):
-            raise Invalid(f"{path[:80]} is excluded by a .gitignore of the vault", path=path)
+            raise Invalid(f"{path[:80]} is excluded by a .gitignore in the vault", path=path)
 
     def refusal(self, path: str) -> str:
         """Why an existing file (with or without `.md`) is not part of the vault; else empty."""
@@ -177,7 +177,7 @@ class Folder:
             if os.path.isfile(location) and self._is_hidden(location):
                 return "hidden files and folders of a vault are not read"
             if os.path.isfile(location) and is_ignored(self.root, self._relative(location)):
-                return "a .gitignore of the vault excludes it"
+                return "a .gitignore in the vault excludes it"
         return ""
 
     # -- reading
@@ -363,7 +363,7 @@ def look_at_folder(typed: str) -> NoteFolder:
     # Path.expanduser raises for an unknown user
     path = Path(os.path.expanduser(typed.strip()))
     if not path.is_absolute():
-        return NoteFolder(path, problem="write the whole path, such as ~/notes or /home/me/notes")
+        return NoteFolder(path, problem="write the full path, such as ~/notes or /home/me/notes")
     try:
         entries = list(islice(Folder(path).walk(), MOST_LOOKED_AT))
     except RectoError as why:
@@ -373,7 +373,7 @@ def look_at_folder(typed: str) -> NoteFolder:
     notes = [entry for entry in entries if is_note(entry.path)]
     latest = sorted(notes, key=lambda entry: -entry.mtime_ns)[:MOST_NAMED]
     names = tuple(entry.path.rpartition("/")[2].rpartition(".")[0] for entry in latest)
-    problem = "" if notes else "there is no note in it: Recto reads Markdown files (.md)"
+    problem = "" if notes else "it contains no notes; Recto reads Markdown files (.md)"
     return NoteFolder(path, len(notes), len(entries) == MOST_LOOKED_AT, names, problem)
 
 

@@ -173,7 +173,7 @@ def _missing_error(found: Import, locations: Sequence[Path], anywhere: Sequence[
         return Invalid(f"{_describe(found)} is outside the project and the vault", path=found.path)
     similar = [name for each in locations for name in get_close_matches(each.name, _names(each.parent), 1, 0.75)]
     hint = f"; did you mean {similar[0]}?" if similar else ""
-    return NotFound(f"{_describe(found)} leads to no file of the project or the vault{hint}", path=found.path)
+    return NotFound(f"{_describe(found)} matches no file in the project or the vault{hint}", path=found.path)
 
 
 def _names(folder: Path) -> list[str]:

@@ -63,8 +63,8 @@ MOST_READ, LONGEST_QUESTION, SHORTEST_QUESTION = 80, 90, 12
 _QUESTION = re.compile(
     r"^[ \t]*(?:#{1,6}|[-*+]|\d+[.)])[ \t]+(?:\[.\][ \t]+)?(\S.*?[?？])(?:[ \t]*\(.*\))?[ \t]*$", re.MULTILINE
 )
-OTHER_WORDS = "your notes do not have the words of your question; the quotes are what is nearest in meaning"
-OTHER_LANGUAGE = "your notes are in another language than your question; the quotes are what is nearest in meaning"
+OTHER_WORDS = "your notes do not contain the words of your question; the quotes are the nearest in meaning"
+OTHER_LANGUAGE = "your notes are in another language than your question; the quotes are the nearest in meaning"
 USED_BEFORE, OF_THAT_DAY = "in use, and the message leans on it", "of the day that is asked about"
 
 

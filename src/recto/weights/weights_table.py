@@ -115,7 +115,7 @@ def named(name: str) -> Weights:
         if name in (each.name, each.size):
             return each
     known = ", ".join(f"{each.name} ({each.size})" if each.size else each.name for each in table().models.values())
-    raise NotFound(f"There is no model {name!r} to pull. Known are {known}.", model=name)
+    raise NotFound(f"Unknown model {name!r}. Known models: {known}.", model=name)
 
 
 def chat_models() -> list[Weights]:

@@ -93,10 +93,10 @@ def compact_now(strategy: Strategy, view: View, budget: Budget, counts: Mapping[
         if cut and cut.covered.tokens >= half:
             break
     if cut is None or not cut.covered.count:
-        return _all_kept(strategy, measured, "no message stands before the last one")
+        return _all_kept(strategy, measured, "there is no message before the last one")
     # the previous summary becomes part of the new one, which may be shorter than both
     if measured.size <= budget.room and not view.compaction and cut.covered.tokens < SMALLEST_SUMMARY:
-        little = f"what stands before the last messages takes {cut.covered.tokens} tokens, and a summary of it would"
+        little = f"the text before the last messages takes {cut.covered.tokens} tokens, and a summary of it would"
         return _all_kept(strategy, measured, f"{little} take as many")
     return cut.plan(strategy, "the user asked for it")
 
