@@ -181,7 +181,6 @@ class CompactionProposed(Question[str | None]):
     block: Compaction
 
     def accept(self, summary: str | None = None) -> None:
-        """Accepts the compaction, optionally with another `summary`."""
         self._answer_with(self.block.summary if summary is None else summary)
 
     def refuse(self) -> None:

@@ -51,7 +51,6 @@ BOUNDED |= {"stop_sequences", "tool_choice", "thinking", "output_config", "metad
 SHOWN = ("text", "image", "document", "search_result")
 ANSWERED = ("text", "thinking", "redacted_thinking", "tool_use")
 BlockReader = Callable[[Fields, str], list[Block]]
-"""Reads a block of one type."""
 
 
 def read_anthropic_request(body: bytes, made: Made | None = None, *, pass_on: bool = False) -> ClientRequest:
@@ -305,7 +304,6 @@ class AnthropicReplyWriter:
         self._head = head
         self._begun = False
         self._open = ""
-        """The type of the open block."""
         self._index = -1
         self._call = -1
 

@@ -58,8 +58,6 @@ UNEXPECTED = "The request failed unexpectedly; the log says why."
 
 
 class ClientRequest(Struct, frozen=True):
-    """A client's request as our values."""
-
     model: str
     entries: tuple[Entry, ...]
     system: str = ""
@@ -71,8 +69,6 @@ class ClientRequest(Struct, frozen=True):
 
 
 class ReplyHead(Struct, frozen=True):
-    """The beginning of every reply, whole or streamed."""
-
     id: str
     model: str
     created: int = 0
@@ -156,7 +152,6 @@ class Fields:
         return self.choice(name, allowed) or self.refuse(name, "is missing")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts, or a single text."""
         value = self.raw(name)
         value = [value] if isinstance(value, str) else value or []
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):

@@ -31,7 +31,6 @@ class ReplyWriter(Protocol):
 class ClientFormat(Struct, frozen=True):
     format: Format
     reader: Callable[[], ReplyReader]
-    """Reads the replies of a provider."""
     read_request: Callable[..., ClientRequest]
     read_messages: Callable[[Sequence[Json]], list[list[Entry]]]
     """The entries for each message."""
@@ -40,7 +39,6 @@ class ClientFormat(Struct, frozen=True):
     """Takes a head, and whether the client wants the usage at the end of a stream."""
     error: Callable[[Exception], ErrorReply]
     reply_prefix: str
-    """The prefix of reply ids."""
     instructions: tuple[str, ...]
     """Roles of messages that are instructions; empty if these are separate from the messages."""
     bounded: frozenset[str] = frozenset()
@@ -233,7 +231,6 @@ def body_tokens(body: bytes, format: Format, model: Model) -> int:
 
 
 def is_measured(content: Json) -> bool:
-    """True if our counts cover all of a message's content."""
     if not isinstance(content, list):
         return True
     return all(isinstance(part, dict) and _is_part_measured(part) for part in content)

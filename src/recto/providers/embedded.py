@@ -70,7 +70,6 @@ class EmbeddedProvider:
     name = NAME
 
     def __init__(self, catalog: ModelLookup, window: int | None = None) -> None:
-        """`window` overrides the window of the catalog."""
         self.format: Format = OpenAIFormat(Dialect(asks_timings=True))  # a reply that is cut off has usage too
         self._catalog = catalog
         self._window = window
@@ -389,7 +388,6 @@ class ReplyEnd:
 
     @property
     def _is_after_gap(self) -> bool:
-        """True if a blank line came last, after some words."""
         lines = self._ending.rsplit("\n", 2)
         return bool(self._said) and len(lines) == 3 and not "".join(lines[1:]).strip(" \t")
 

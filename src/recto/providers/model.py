@@ -82,7 +82,6 @@ class Model(Struct, frozen=True):
     """`provider:id`, as the user writes it."""
     provider: str
     id: str
-    """As sent to the provider."""
     window: int | None
     window_from: str
     """models.toml, genai-prices, the server, built in, unknown."""
@@ -115,15 +114,11 @@ class Model(Struct, frozen=True):
     """For a full window; None leaves it to the settings."""
     images: bool = False
     files: bool = False
-    """Accepts PDFs."""
     adaptive_thinking: bool = False
     """Decides how much to think, and rejects a budget."""
     effort: bool = False
-    """Accepts a reasoning effort."""
     stop: bool = True
-    """Accepts stop texts."""
     json_schema: bool = True
-    """Accepts a schema for its reply."""
     forced_tools: bool = True
     """Can be forced to call a tool."""
     one_slot: bool = False

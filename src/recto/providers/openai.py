@@ -151,7 +151,6 @@ def read_item(data: bytes) -> dict[str, Any]:
 
 
 def _texts_and_tokens(content: Json) -> tuple[list[str], int]:
-    """The texts of a content, and the tokens of its images and files."""
     if isinstance(content, str):
         return [content], 0
     texts, flat = [], 0

@@ -41,7 +41,6 @@ class CountRequest(Struct, frozen=True):
 
     url: str
     headers: Mapping[str, str]
-    """With the key."""
     body: bytes
     field: str
 

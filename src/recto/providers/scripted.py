@@ -1,7 +1,7 @@
 """ScriptedProvider: answers from a JSON file, step by step. For tests, demos and benchmarks; uses no network.
 
-The file is a list of steps, or {"limit": the window in tokens, null for unknown, "attachments": whether it takes images
-and files, "exact": false where our counts are to be estimates, "summarizes": false for a model that writes no
+The file is a list of steps, or {"limit": the window in tokens, null for unknown, "attachments": true if it takes images
+and files, "exact": false if our counts are estimates, "summarizes": false for a model that writes no
 summaries, "answers_from_notes": false for one that only quotes notes, "tools": false for one that cannot call tools,
 "one_slot": true for one that answers one request at a time, "prices": US dollars as in models.toml, "steps": a list}.
 A step is one of
@@ -14,7 +14,7 @@ and may also have
     "finish"    the reported finish reason: "length", "refusal", any word; by default "tool_calls" or "stop"
     "hang_s"    seconds of silence before the reply
     "delay_s"   seconds between words
-    "until"     a file: the reply goes on when it is there, from the beginning or after the first "after" words
+    "until"     a file: the reply waits for it, at the beginning or after the first "after" words
 Within one open provider each step answers once, in order, and the last matching step keeps answering. Steps without
 `when` answer replies, and every purpose that no step names.
 """

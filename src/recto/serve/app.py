@@ -143,7 +143,6 @@ async def _answer_response(call: Call, body: bytes) -> Response:
 
 
 async def _previous(call: Call, id: str) -> FoundConversation:
-    """The reply that a request follows, of the same owner."""
     find = call.gateway.store.client_messages.reply_to
     found = await call.gateway.store.do(find, call.key.name, id.removeprefix(PREFIX))
     if found is None:
@@ -282,7 +281,6 @@ async def _collected(reply: ServedReply) -> tuple[Sequence[Block], Done]:
 
 
 async def _left(reply: ServedReply) -> Response:
-    """The response if the client left before anything was sent."""
     reply.stop_without_client()
     await reply.end_delivery(is_delivered=False)
     return Response(status_code=499)

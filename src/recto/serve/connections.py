@@ -1,8 +1,8 @@
-"""Connections: what a client may hold open and send, and for how long; and a server that ends in order.
+"""Connections: limits on what a client may hold open and send, and for how long; and an orderly shutdown.
 
-One protocol for the endpoint and for the page. Headers must come within seconds and within 64 kB, a body must keep
+One protocol for the endpoint and for the page. Headers must arrive within seconds and within 64 kB, a body must keep
 coming, and a client must read what it is sent. Too many connections without a valid key, from one address or in all,
-close the oldest of them, so that a client that asks at once is served during a flood. Knows no keys: the app calls
+close the oldest of them, so that new clients are served even during a flood. Knows no keys: the app calls
 `note_valid_key`.
 """
 
@@ -73,14 +73,12 @@ class Connections:
         self.admit(connection)
 
     def admit(self, connection: "BoundedConnection") -> None:
-        """Stops counting the connection for its address."""
         if (known := self._strangers.get(connection.address)) is not None:
             known.pop(connection, None)
             if not known:
                 del self._strangers[connection.address]
 
     def count(self, connection: "BoundedConnection") -> None:
-        """Counts the connection for its address."""
         known = self._strangers.setdefault(connection.address, {})
         known[connection] = None
         if len(known) > self.limits.per_address:
@@ -232,7 +230,6 @@ class BoundedConnection(H11Protocol):
         self._stop_writing()
 
     def _count_forwarded(self) -> None:
-        """Counts a proxied request for the address that the proxy names."""
         if not self._is_of_proxy:
             return
         named = b",".join(value for name, value in self.headers if name == b"x-forwarded-for").decode("latin-1")

@@ -104,7 +104,6 @@ class Gateway:
             await self.workers.close()
 
     async def tell(self, request: str, reply: Message | None, trace: ReplyTrace, error: BaseException | None) -> None:
-        """Reports a finished request to the collector."""
         if self._spans:
             await self.store.do(self._spans.read, request, reply, trace, type(error).__name__ if error else "")
             self._spans.wake()

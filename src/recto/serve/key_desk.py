@@ -48,7 +48,6 @@ class KeyUse:
         session.apply(cap=cap_of(known))
 
     async def check(self) -> AccessKey:
-        """The current state of the key."""
         keys = await self.gateway.store.do(self.gateway.store.access_keys.all)
         found = next((each for each in keys if (each.name, each.created) == (self.key.name, self.key.created)), None)
         if found is None:

@@ -109,7 +109,6 @@ class HeardReply:
 
     @property
     def is_over(self) -> bool:
-        """True if nothing more will be kept."""
         return self._is_lost or bool(self.note)
 
     @property

@@ -57,8 +57,6 @@ NEW = FoundConversation(None)
 
 
 class Placement(Struct):
-    """A client's messages, stored."""
-
     gateway: Gateway
     owner: str
     session: ChatSession
@@ -116,7 +114,6 @@ class _Placing(Struct, frozen=True):
     model: str
     given: Sequence[Entry]
     links: Sequence[ChainLink]
-    """The prints of the messages."""
     chain: Sequence[Print]
     """For each message the print of everything up to it."""
     follows: FoundConversation | None
@@ -168,7 +165,6 @@ class _Placing(Struct, frozen=True):
         return Placement(self.gateway, self.owner, session, extended.notes, last, self._awaited(extended, found))
 
     def _session(self, found: FoundConversation) -> ChatSession:
-        """The session of the conversation, found or new."""
         store = self.gateway.store
         if (home := found.conversation) is not None:
             head = store.tree.conversation(home).head

@@ -72,7 +72,6 @@ class ServedReply:
         raise NotImplementedError
 
     async def _settle(self, error: BaseException | None) -> None:
-        """Stores how the reply ended, and its cost."""
         raise NotImplementedError
 
     def begin(self) -> None:
@@ -203,7 +202,6 @@ class ManagedReply(ServedReply):
 
     @property
     def summary(self) -> str:
-        """The current summary."""
         block = self.waiting.planned.loaded.view.compaction
         return block.summary if block else ""
 

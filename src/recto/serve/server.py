@@ -1,7 +1,7 @@
-"""Starts and ends the servers: the endpoint as the command line asks for it, its workers, and the MCP server.
+"""Starts and stops the servers: the endpoint with the options of the command line, its workers, and the MCP server.
 
-`python -m recto.serve.server` is a worker of `recto serve`. Its plan comes over standard input, where the end of the
-input is the end of the worker; its port and then its figures go to standard output. See `workers.py`.
+`python -m recto.serve.server` is a worker of `recto serve`. It reads its plan from standard input, ends with that
+input, and writes its port, then its figures, to standard output. See `workers.py`.
 """
 
 import asyncio

@@ -57,8 +57,6 @@ class Histogram(Struct):
 
 
 class Metrics(Struct):
-    """Of this process and its workers."""
-
     requests: dict[str, int] = field(default_factory=Counter)
     """By label: route, mode and status."""
     tokens: dict[str, int] = field(default_factory=Counter)
@@ -86,7 +84,6 @@ class Metrics(Struct):
         self.whole.join(other.whole)
 
     def text(self, running: int) -> str:
-        """In the text format of Prometheus."""
         requests = [f"{{{labels}}} {count}" for labels, count in sorted(self.requests.items())]
         tokens = [f'{{kind="{kind}"}} {count}' for kind, count in sorted(self.tokens.items())]
         families: list[tuple[str, str, str, Iterable[str]]] = [
@@ -226,7 +223,6 @@ def _parts(blocks: Sequence[Block]) -> list[Json]:
 
 
 def _attributes(values: Mapping[str, Any]) -> list[Json]:
-    """Without None values."""
     return [{"key": name, "value": _value(value)} for name, value in values.items() if value is not None]
 
 
@@ -255,7 +251,6 @@ class Collector(Struct, frozen=True):
     url: str
     headers: Mapping[str, str]
     resource: Mapping[str, str]
-    """Attributes of this process."""
     takes_content: bool
 
 

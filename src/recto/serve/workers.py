@@ -62,8 +62,6 @@ class ServeOptions(Struct, frozen=True):
 
 
 class WorkerPlan(Struct, frozen=True):
-    """The configuration that makes a worker the same server."""
-
     home: str
     project: str | None
     model: str | None

@@ -86,7 +86,6 @@ def _named(store: Path, pattern: str) -> Iterator[Path]:
 
 
 def automatic_backups(store: Path) -> list[Path]:
-    """The daily ones, oldest first."""
     return sorted(_named(store, _DAILY))
 
 
@@ -220,7 +219,6 @@ def accept_store(store: Path) -> Path | None:
 
 
 def refuse_damaged(store: Path) -> None:
-    """Raises StoreError if the file is damaged."""
     if not store.exists() or store.stat().st_size == 0:
         return
     try:

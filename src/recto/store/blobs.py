@@ -127,7 +127,6 @@ class TokenCounts:
         self._database = database
 
     def find(self, meter: str, hashes: Sequence[bytes]) -> dict[bytes, Count]:
-        """The known counts, by full hash."""
         short = {digest[:KEY_BYTES]: digest for digest in hashes}
         found: dict[bytes, Count] = {}
         seed = _seed(meter)
@@ -217,14 +216,12 @@ class UsageReports:
 
 
 def _is_whole(row: Sequence[Any]) -> bool:
-    """False for a damaged row."""
     conversation, *numbers, meter = row
     are_whole = all(type(each) is int and each >= 0 for each in numbers)
     return are_whole and numbers[-1] > 0 and type(conversation) is type(meter) is str
 
 
 def blobs_of(blocks: Iterable[Block]) -> Iterator[str]:
-    """The blobs that these blocks name, by sha256."""
     for block in blocks:
         match block:
             case File(sha256=sha256) | Image(sha256=sha256) if sha256:

@@ -106,8 +106,6 @@ _ADD = Statement(insert(client_messages).values(given(client_messages)))
 
 
 class KnownMessage(Struct, frozen=True):
-    """A message with the prints that identify it."""
-
     id: str
     print: Print
     chain: Print
@@ -151,7 +149,6 @@ class ClientMessages:
             _RECHAIN(connection, number=PLACE_OF(connection, id=message).first().n, new=chain)
 
     def chain(self, message: str) -> Print | None:
-        """The hash of everything up to a message."""
         found: Print | None = self._database.scalar(_CHAIN_OF, id=message)
         return found
 
@@ -166,7 +163,6 @@ class ClientMessages:
         return [OwnedMessage(row.id, row.home) for row in self._database.rows(statement, owner=owner, print=print)]
 
     def reply_to(self, owner: str, request: str) -> OwnedMessage | None:
-        """The owner's reply to a request."""
         query = (
             select(messages.c.id, conversations.c.id.label("home"))
             .join(requests, requests.c.n == messages.c.request)

@@ -65,7 +65,6 @@ class ComparedRequest(Struct, frozen=True):
 
     @property
     def items(self) -> dict[tuple[str, str, str], ComparedPick]:
-        """In the order of the window."""
         found: dict[tuple[str, str, str], ComparedPick] = {}
         for section in self.account.sections or ():
             for pick in section.picks if section.name not in MESSAGE_SECTIONS else ():
@@ -116,8 +115,6 @@ def _merged(one: ComparedPick, other: ComparedPick) -> ComparedPick:
 
 
 class PickChange(Struct, frozen=True):
-    """A source that is in both requests but differs."""
-
     before: ComparedPick
     after: ComparedPick
     what: tuple[str, ...]
@@ -135,8 +132,6 @@ class ValueChange(Struct, frozen=True):
 
 
 class PiecePosition(Struct, frozen=True):
-    """The first piece that differs."""
-
     number: int
     """Starts at 1."""
     kind: PieceKind
@@ -258,7 +253,6 @@ def _instruction_sources(request: ComparedRequest) -> list[tuple[str, str, str |
 def _instructions(
     came_in: Sequence[ComparedPick], went_out: Sequence[ComparedPick], changed: Sequence[PickChange]
 ) -> list[str]:
-    """The changes of the instructions, as phrases."""
     other_texts = [change.after for change in changed if "text" in change.what and _is_first(change.after)]
     moved = [(change.after, _moved(change)) for change in changed if "section" in change.what]
     told = [
@@ -379,7 +373,6 @@ def _named_break(request: Request, shared: int, before: RequestAccount) -> str:
 
 
 def shared_length(before: Sequence[object], after: Sequence[object]) -> int:
-    """The length of the common beginning."""
     pairs = enumerate(zip(before, after, strict=False))
     return next((place for place, (one, other) in pairs if one != other), min(len(before), len(after)))
 

@@ -93,7 +93,6 @@ class ConversationCopies:
         self._database, self._blobs, self._uses = database, blobs, uses
 
     def ids(self) -> list[str]:
-        """All conversations, by number."""
         return [row.id for row in self._database.rows(select(conversations.c.id).order_by(conversations.c.n))]
 
     def find(self, id: str) -> Conversation | None:
@@ -244,7 +243,6 @@ class _ConversationWriter:
         """Stored pieces of this conversation, by sha256."""
 
     def add_all(self, items: Iterable[StoredItem]) -> int:
-        """Returns the number of messages added."""
         count = 0
         for item in items:
             if isinstance(item, Message):
@@ -261,7 +259,6 @@ class _ConversationWriter:
         return count
 
     def place(self, id: str | None) -> ParentPlace:
-        """The place of a message of this conversation."""
         if id is None:
             return ParentPlace()
         if (known := self._places.get(id)) is None:

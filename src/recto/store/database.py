@@ -76,7 +76,6 @@ class Database:
         progress."""
         url, self._copied = url_of(location), copied
         self.file = file_of(url)
-        """The file of a SQLite store."""
         self.name = str(self.file) if self.file else url.render_as_string(hide_password=True)
         self._local = threading.local()
         self._is_closed = False
@@ -194,12 +193,10 @@ class Database:
             return list(_run(connection, query, values).all())
 
     def first(self, query: Statement | Executable, **values: Any) -> Any:
-        """The first row, or None."""
         with self.read() as connection:
             return _run(connection, query, values).first()
 
     def scalar(self, query: Statement | Executable, **values: Any) -> Any:
-        """The first value of the first row, or None."""
         with self.read() as connection:
             return _run(connection, query, values).scalar()
 
@@ -324,7 +321,6 @@ class Database:
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Turns failures of disk and database into a StoreError."""
         try:
             yield
         except RectoError:

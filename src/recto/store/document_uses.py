@@ -52,8 +52,6 @@ class DocumentUse(Struct, frozen=True):
 
 
 class DocumentTotal(Struct, frozen=True):
-    """The uses of a document in one conversation and month."""
-
     conversation: str
     vault: str
     path: str
@@ -66,10 +64,7 @@ class DocumentTotal(Struct, frozen=True):
 
 
 class RecentUses(Struct, frozen=True):
-    """The latest uses of one document."""
-
     count: int
-    """All uses."""
     named: int
     """Those of the latest by the user."""
     found: int
@@ -191,7 +186,6 @@ _KEPT = Statement(
 
 
 def month_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of `document_totals` for these conversations."""
     return sum_documents(_IN_HOMES(connection, homes=homes))
 
 
@@ -277,7 +271,6 @@ def _kept_together(connection: Connection, vault: str, by: Together) -> UsedToge
 
 
 def pair_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of `document_pairs` for these conversations."""
     found = Counter[tuple[int, str, str, str]]()
     rows = _TURNS_IN_HOMES(connection, homes=homes)
     for (home, vault, _), group in groupby(rows, key=lambda row: (row.conversation, row.vault, row.group)):

@@ -27,12 +27,9 @@ _WRITERS: dict[str, SaidBy] = {
 class EarlierText(Struct, frozen=True):
     text: str
     until: str
-    """When it was replaced."""
 
 
 class NoteReference(Struct, frozen=True):
-    """A note that is used often."""
-
     vault: str
     """The folder that the path is relative to."""
     path: str
@@ -42,7 +39,6 @@ class NoteReference(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As a fact."""
         return f"{self.link} ({self.path}){f': {self.summary}' if self.summary else ''}"
 
     @property

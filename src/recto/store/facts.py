@@ -100,7 +100,6 @@ class Facts:
         return {row.n: _fact(row) for row in self._database.rows(_SOME, numbers=list(numbers))}
 
     def learned_from(self, message: str) -> list[int]:
-        """The numbers of the facts stated by a user message."""
         found = map(_fact, self._database.rows(_REMEMBERED.where(facts.c.message == message).order_by(facts.c.n)))
         return [fact.number for fact in found if fact.said_by == "user"]
 

@@ -94,8 +94,6 @@ def find_trail(connection: Connection, head: str) -> Trail:
 
 
 class ConversationPath(Struct, frozen=True):
-    """A conversation with the path to its head."""
-
     conversation: Conversation
     trail: Trail
     compaction: Compaction | None
@@ -104,7 +102,6 @@ class ConversationPath(Struct, frozen=True):
 
 
 def conversation_paths(connection: Connection, ids: Collection[str]) -> dict[str, ConversationPath]:
-    """The paths of conversations by id, without unknown ids. Always four statements."""
     rows = list(_CONVERSATIONS(connection, ids=list(ids)))
     branches: dict[str, list[BranchDepth]] = {}
     for head, branch, depth in _TRAILS(connection, heads=[row.head_id for row in rows if row.head_id]):

@@ -39,13 +39,11 @@ class Rows:
         return list(self)
 
     def first(self) -> Any:
-        """The first row, or None."""
         found = next(iter(self), None)
         self._cursor.close()
         return found
 
     def scalar(self) -> Any:
-        """The first value of the first row, or None."""
         row = self._cursor.fetchone()
         self._cursor.close()
         return None if row is None else row[0]
@@ -80,7 +78,6 @@ class Statement:
             raise IntegrityError(sql, parameters, why) from why
 
     def many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Runs it once per row."""
         compiled = self._for(connection.dialect)
         if rows:
             connection.exec_driver_sql(compiled.sql, [compiled.bind(row)[1] for row in rows])

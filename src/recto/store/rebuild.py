@@ -179,7 +179,6 @@ SHORTEST_SHARED = 100
 
 
 def shared_picks(account: Mapping[str, Any]) -> dict[str, Piece]:
-    """The picks that are stored as pieces, by section."""
     sections = [section for section in account.get("sections", ()) if section["name"] in SHARED_SECTIONS]
     found = {section["name"]: wire.dumpb(section["picks"]) for section in sections}
     return {name: Piece("join", data) for name, data in found.items() if len(data) >= SHORTEST_SHARED}
@@ -205,7 +204,6 @@ def read_account(connection: Connection, row: AnyRow) -> RequestAccount:
 
 
 def read_account_json(connection: Connection, row: AnyRow, again: Rebuilder) -> dict[str, Any]:
-    """As stored, with all picks."""
     with _altered(row.id):
         account = _decoded(connection, row)
         if numbers := _piece_numbers(account):

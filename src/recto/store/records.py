@@ -238,7 +238,6 @@ class Records:
         return found
 
     def first(self, conversation: str) -> str | None:
-        """The first request for a reply."""
         found: str | None = self._database.scalar(_FIRST, id=conversation, purpose="reply")
         return found
 
@@ -271,12 +270,10 @@ class Records:
         return compare(one, other, self.text)
 
     def compared(self, id: str, formats: Formats) -> ComparedRequest:
-        """A request as one side of a comparison."""
         with self._database.read() as connection:
             return _side(connection, Rebuilder(), _request_row(connection, id), formats)
 
     def text(self, sha256: str) -> bytes | None:
-        """The stored text with this hash."""
         with suppress(NotFound, Altered):
             return Blobs(self._database).get(sha256)
         return None
@@ -366,7 +363,6 @@ def _record(connection: Connection, row: AnyRow) -> Record:
 
 
 def _reply(connection: Connection, row: AnyRow) -> dict[str, Any]:
-    """The reply to the request, and its reported usage."""
     query = select(messages.c.id, messages.c.details).where(messages.c.request == row.n).order_by(messages.c.n)
     found = connection.execute(query.limit(1)).first()
     if found is None:

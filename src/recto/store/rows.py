@@ -172,7 +172,6 @@ class NumberedMessage(Struct, frozen=True):
 
 
 def numbered_message(row: AnyRow, growth: list[str] | None) -> NumberedMessage:
-    """The message of a `NUMBERED` row."""
     *bare, branch, conversation, home, parent = row
     return NumberedMessage(row.n, conversation, home, branch, bare_message(bare, parent, growth))
 
@@ -184,7 +183,6 @@ def _blocks(text: str, growth: list[str] | None) -> tuple[Block, ...]:
 
 @lru_cache(maxsize=16)  # every turn reads the same one
 def compaction_of(blocks: str) -> Compaction | None:
-    """The Compaction among stored blocks."""
     return next((block for block in _blocks(blocks, None) if isinstance(block, Compaction)), None)
 
 

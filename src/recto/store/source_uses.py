@@ -61,8 +61,6 @@ class SourceUse(Struct, frozen=True):
 
 
 class ReplyRequest(Struct, frozen=True):
-    """A request for a reply, and its agent."""
-
     request: str
     agent: str
 
@@ -74,11 +72,9 @@ class SourcePeriod(Struct, frozen=True):
     name: str
     """2026-01, or 2026-01-31, by the user's clock."""
     replies: int = 0
-    """Replies with any source."""
     included: int = 0
     """Sources in their windows, each once per reply."""
     chosen: int = 0
-    """Those chosen for the message."""
     looked: int = 0
     """Chosen ones whose reply was examined for signs of use."""
     used: int = 0
@@ -327,7 +323,6 @@ def _turns(*conditions: ColumnElement[bool]) -> Any:
 
 
 def _by_conversation(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """The columns of `source_totals`."""
     turn = _turns(*conditions)
     return select(
         turn.conversation,
@@ -392,7 +387,6 @@ _SOURCE_SUMS = Statement(_by_conversation(_IN_HOMES))
 
 
 def source_sums(connection: Connection, homes: Sequence[int]) -> list[Mapping[str, Any]]:
-    """Rows of `source_totals` for these conversations."""
     return [row._asdict() for row in _SOURCE_SUMS(connection, homes=homes)]
 
 
@@ -439,7 +433,6 @@ _KEPT_DAYS = Statement(
 
 
 def day_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of `source_days` for these conversations."""
     day = cache(local_day)
     rows = _BY_REPLY_IN_HOMES(connection, homes=homes)
     groups = _grouped(((row.conversation, day(row.created[:MINUTE])), row) for row in rows)

@@ -277,7 +277,6 @@ def _summed(kind: type[Kind], groups: Iterable[Group]) -> list[Kind]:
 
 
 def sum_spending(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of `spending_totals` for these conversations."""
     return _sum_calls(_CALLS_IN_HOMES(connection, homes=homes))
 
 

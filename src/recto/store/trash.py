@@ -146,7 +146,6 @@ class _OtherNeeds:
         )
 
     def forget(self, used: Needs) -> None:
-        """Called when the conversation is removed."""
         self._pieces.subtract(used.pieces)
         self._blobs.subtract(used.blobs)
 
@@ -281,18 +280,15 @@ class Removal(Struct, frozen=True):
 
 class PruneOptions(TypedDict, total=False):
     conversation: str | int | None
-    """Only this one."""
     key: str | None
     """Only those of this key of the endpoint."""
     backups: bool
     """Delete the daily backups too."""
     dry_run: bool
-    """Remove nothing."""
 
 
 class PruneReport(Struct, frozen=True):
     found: Removal
-    """What matched."""
     removed: int
     """The number removed; fewer if one was used meanwhile."""
     deleted_backups: tuple[Path, ...]

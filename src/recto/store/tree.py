@@ -263,7 +263,6 @@ class Tree:
             note_uses(connection, row.n, message.blocks)
 
     def count(self, message: Message) -> None:
-        """Stores the token counts of a message."""
         with self._database.write() as connection:
             _SET_DETAILS(connection, message=message.id, new_details=message_columns(message)["details"])
 
@@ -294,7 +293,6 @@ class Tree:
         return head, head is not None and self.message(head).status == "unfinished"
 
     def owner(self, message: str) -> str:
-        """The conversation that a message belongs to."""
         with self._database.read() as connection:
             row = message_row(connection, message)
             home = select(conversations.c.id).where(conversations.c.n == row.conversation)
@@ -336,7 +334,6 @@ class Tree:
             return next((row.id for row in rows.all() if _is_on(connection, row.id, target)), None)
 
     def is_on(self, path_end: str, message: str) -> bool:
-        """True if a message is on the path that ends at `path_end`."""
         with self._database.read() as connection:
             return _is_on(connection, path_end, message_row(connection, message))
 
@@ -498,7 +495,6 @@ class Tree:
 
 
 def _is_on(connection: Connection, head: str, target: AnyRow) -> bool:
-    """True if `target` is the head or one of its ancestors."""
     return find_trail(connection, head).holds(target.branch, target.depth)
 
 

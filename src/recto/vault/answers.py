@@ -77,7 +77,6 @@ def is_part_of(one: str, other: str) -> bool:
 
 
 def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
-    """The terms of a question that occur in a text in some form."""
     present, found = frozenset(words(text)), set[str]()
     forms = {term: word_forms(term) for term in question.terms}
     starts = {form[:3] for listed in forms.values() for form in listed}
@@ -112,7 +111,6 @@ POOL = 24
 
 
 def is_foreign(question: VaultQuestion, pool: Sequence[str]) -> bool:
-    """True if a question is in another language than the notes."""
     return bool(question.language) and language_of(" ".join(pool)) not in ("", question.language)
 
 
@@ -236,7 +234,6 @@ def rated_by_meaning(
 
 
 def _echoes(question: VaultQuestion, statement: NoteStatement) -> bool:
-    """True if a statement only repeats the question."""
     if question.days and topic_words(without_days(statement.text)) <= DATE_PROPERTIES:
         return True
     if _is_in("negations", statement.text):

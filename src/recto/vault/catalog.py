@@ -168,8 +168,6 @@ class DocumentInfo(Struct, frozen=True):
 
 
 class ResolvedLink(Struct, frozen=True):
-    """A link of a note and the file it leads to; `path` is None if it is broken."""
-
     link: Link
     source: str
     line: int
@@ -213,7 +211,6 @@ class Catalog:
 
     @property
     def warning(self) -> str:
-        """Why the catalog was rebuilt or is in memory only; else empty."""
         return self._file.warning
 
     @property
@@ -296,7 +293,6 @@ class Catalog:
             self.names.remove(path)
 
     def _store(self, entries: Sequence[_CatalogEntry], stored: Mapping[str, _FileStamp]) -> list[str]:
-        """Stores the entries and returns the paths with new content."""
         new = [
             entry
             for entry in entries
@@ -339,7 +335,6 @@ class Catalog:
         return self._hashes[1]
 
     def links(self, keys: Iterable[str]) -> list[ResolvedLink]:
-        """Links filed under these keys, not yet resolved."""
         rows = [row for key in keys for row in self._file.read(f"{_SELECT_LINKS} WHERE key = ?", (key,))]
         with self._file.interpreting():
             return sorted(map(_stored_link, rows), key=lambda each: (each.source, each.link.start))

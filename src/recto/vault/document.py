@@ -83,7 +83,6 @@ class Document(Struct, frozen=True, dict=True):
 
 
 def note_name(path: str) -> str:
-    """The file name without folders and extension."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[0] or name
 
@@ -241,7 +240,6 @@ def _headings(mask: str, text: str, front_end: int) -> Iterator[Heading]:
 
 
 def is_underline(line: str) -> bool:
-    """True if a line turns the one above it into a heading."""
     bare = line.lstrip(" ")
     stripped = bare.rstrip(" \t\r")
     return len(line) - len(bare) <= 3 and stripped[:1] in ("=", "-") and not stripped.strip(stripped[0])

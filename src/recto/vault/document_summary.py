@@ -65,7 +65,6 @@ def document_summary(document: Document) -> DocumentSummary:
 
 
 def shorten_line(line: str, limit: int = MAX_SUMMARY_CHARS) -> str:
-    """Cuts a line after a word and adds an ellipsis."""
     if len(line) <= limit:
         return line
     end = limit - 1

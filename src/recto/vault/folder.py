@@ -54,7 +54,6 @@ class Folder:
     def __init__(self, root: Path) -> None:
         self.root = _open_root(root)
         self._prefix = os.path.join(self.root, "")
-        """The prefix of every path inside."""
 
     # -- walking
 
@@ -296,7 +295,6 @@ def too_large_error(name: str, path: str, size: int, limit: int = MAX_NOTE_BYTES
 
 @contextmanager
 def _disk_errors(action: str, path: str, *, may_be_missing: bool = True) -> Iterator[None]:
-    """Turns disk errors into NotFound or Invalid."""
     try:
         yield
     except OSError as why:
@@ -354,7 +352,6 @@ class NoteFolder(Struct, frozen=True):
     has_more: bool = False
     """True if it contains more than was read."""
     names: tuple[str, ...] = ()
-    """A few of its notes."""
     problem: str = ""
 
 

@@ -130,7 +130,6 @@ def _regex_text(tokens: Sequence[re.Match[str]]) -> str:
 
 
 def _part_text(tokens: Sequence[re.Match[str]]) -> str:
-    """The same for a part without `**/`."""
     parts = [""]
     for token in tokens:
         if token.lastgroup == "stars":

@@ -61,7 +61,6 @@ class Graph(Struct, frozen=True, dict=True):
 
     @cached_property
     def degrees(self) -> tuple[int, ...]:
-        """The number of other nodes linked with each node."""
         degrees = Counter(end for line in self.lines for end in line[:2])
         return tuple(degrees[number] for number in range(len(self.nodes)))
 
@@ -83,7 +82,6 @@ class Graph(Struct, frozen=True, dict=True):
         return self.part({self.nodes[at].path for at in best})
 
     def part(self, paths: Set[str]) -> "Graph":
-        """These nodes and the edges between them, in the same order."""
         nodes = tuple(node for node in self.nodes if node.path in paths)
         return Graph(nodes, tuple(edge for edge in self.edges if edge[0] in paths and edge[1] in paths))
 

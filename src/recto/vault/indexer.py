@@ -35,8 +35,6 @@ class IndexedVersion(NamedTuple):
 
 
 class IndexedState(NamedTuple):
-    """The notes in the index at one point in time."""
-
     versions: Mapping[str, IndexedVersion]
     paths: Mapping[int, str]
     id: str | None
@@ -124,7 +122,6 @@ class VaultIndexer:
         return len(left)
 
     def _read_notes(self, hashes: Mapping[str, bytes], paths: Sequence[str]) -> Iterator[Document]:
-        """Notes up to MAX_BATCH_CHARS."""
         size = 0
         for path in paths:
             document = self.read(path)
@@ -179,7 +176,6 @@ class VaultIndexer:
     # -- reading
 
     def read(self, path: str) -> Document | None:
-        """A note; None if missing or unreadable."""
         with suppress(NotFound, Invalid):
             return Document(path, decode_text(self._vault.folder.read(path), path))
         return None

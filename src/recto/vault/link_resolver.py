@@ -147,12 +147,10 @@ class LinkResolver:
         return found
 
     def link_keys(self, path: str) -> set[str]:
-        """All keys under which links to this file may be filed."""
         names = (path.rpartition("/")[2], *self._aliases.get(path, ()))
         return {link_key(part) for name in names for part in (name, split_link(name)[0], _strip_ending(name))}
 
     def closest(self, target: str, limit: int = 3) -> list[str]:
-        """Files with a similar name, most similar first."""
         if self._similar_names is None:
             self._similar_names = SimilarNames(self._by_name)
         names = self._similar_names.closest(link_key(target))
@@ -240,7 +238,6 @@ def _join(source: str, target: str) -> str | None:
 
 
 def _distance(folders: Sequence[str], others: Sequence[str]) -> int:
-    """The number of steps between two folders."""
     shared = takewhile(lambda pair: pair[0] == pair[1], zip(folders, others, strict=False))
     return len(folders) + len(others) - 2 * len(list(shared))
 

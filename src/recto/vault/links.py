@@ -134,12 +134,10 @@ class Link:
 
     @property
     def inner(self) -> str:
-        """The text inside the brackets of a wikilink."""
         return self.wikilink[2:-2] if self.wikilink.startswith("[[") else self.wikilink
 
 
 def link_to_json(link: Link, path: str | None) -> dict[str, str | bool | None]:
-    """The link as JSON fields for commands and tools."""
     return {
         "wikilink": link.wikilink,
         "relative_path": path,

@@ -57,7 +57,6 @@ def note_chunks(document: Document) -> list[NoteChunk]:
 
 
 def note_date(document: Document) -> str:
-    """The date of a note from its properties or its name; else empty."""
     value = document.parsed.properties.get("date")
     return _leading_date(value if isinstance(value, str) else "") or _leading_date(note_name(document.path))
 
@@ -132,7 +131,6 @@ def _shorten(text: str, limit: int) -> str:
 
 
 def chunks_by_hash(document: Document) -> dict[bytes, list[NoteChunk]]:
-    """The chunks of a note by the hash of their passages."""
     found: dict[bytes, list[NoteChunk]] = {}
     for chunk in note_chunks(document):
         found.setdefault(text_hash(chunk.indexed_text), []).append(chunk)
@@ -172,7 +170,6 @@ class QuestionWords(Struct, frozen=True):
     """Single characters of scripts without spaces: they match every word that begins with them."""
 
     def found_in(self, text: str) -> set[str]:
-        """The words of the question that occur in a text."""
         text_words = set(words(text))
         found = {self.stems[root] for word in text_words if (root := stem_word(word)) in self.stems}
         return found | {prefix for prefix in self.prefixes if any(word.startswith(prefix) for word in text_words)}
@@ -221,7 +218,6 @@ def _end(parts: Sequence[tuple[int, int]], first: int, limit: int) -> int:
 
 
 OMISSION = "\n\n…\n\n"
-"""Replaces omitted text."""
 # The number of chunks tried, and the share of the best score below which a chunk is about something else.
 MAX_TRIED, MIN_SCORE_SHARE = 300, 0.3
 # If not even the best chunk fits, this many characters of it are tried.

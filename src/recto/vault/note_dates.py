@@ -82,7 +82,6 @@ def day_of_term(term: str) -> Day:
 
 
 def named_days(text: str) -> tuple[Day, ...]:
-    """The days and months named in a text, in order."""
     return tuple(day for day, _, _ in _found(_plain(text)))
 
 
@@ -108,7 +107,6 @@ def _blanked(plain: str, found: Sequence[tuple[Day, int, int]]) -> str:
 
 
 def note_day(document: Document) -> Day | None:
-    """The day of a note, from its properties or its name."""
     properties = document.parsed.properties
     told = (str(properties[name]) for name in sorted(DATE_PROPERTIES & properties.keys()))
     days = (day for text in (*told, note_name(document.path)) for day in named_days(text))

@@ -69,7 +69,6 @@ def plain_text(markdown: str) -> str:
 
 
 def _without_marks(line: str) -> str:
-    """Strips the marks of emphasis and code."""
     parts, at, start = list[str](), 0, 0
     unclosed = set[str]()  # marks without a closing one from here on: searched once
     while found := _MARK.search(line, start):
@@ -206,7 +205,6 @@ class _Reader:
         return end
 
     def _is_tabbed(self, at: int) -> bool:
-        """True if a table with tabs begins here."""
         first, *after = (line.text for line in self._lines[at : at + 2])
         is_wide = "\t" in first and not ITEM.match(first) and len([*filter(None, _tabbed_cells(first))]) >= MIN_TABBED
         return is_wide and bool(after) and _is_row(after[0])
@@ -248,7 +246,6 @@ def _together(items: Sequence[NoteStatement]) -> Iterator[NoteStatement]:
 
 
 def _beginning(sentences: Sequence[str], at: int) -> str:
-    """The beginning of the text after a sentence."""
     told = ""
     while at < len(sentences) and len(told) < MAX_MORE_CHARS:
         told, at = f"{told}{' ' if told else ''}{sentences[at][:MAX_MORE_CHARS]}", at + 1

@@ -105,7 +105,6 @@ def _parsed(text: str, today: date) -> VaultQuestion:
 
 @cache
 def _class(*names: str, language: str = "") -> frozenset[str]:
-    """The words of these classes, as in the index."""
     found = (
         table.get(language, []) if language in tables()["questions"] else chain(*table.values())
         for table in (tables()[name] for name in names)
@@ -179,7 +178,6 @@ def _begins_asking(text: str) -> bool:
 
 
 def is_arithmetic(text: str) -> bool:
-    """True if a message asks only for a calculation."""
     found = _ARITHMETIC.search(text)
     if found is None or found[1] in STOP_WORDS:
         return False

@@ -47,13 +47,10 @@ class RenamePlan(Struct, frozen=True):
 
 
 class _Route(Struct, frozen=True):
-    """The start and target of a link."""
-
     source: str
     """The linking note, at its new path."""
     target: str
     original: Link
-    """The link as it was before."""
     adjacent: tuple[str, str]
     """The characters around it, if they are brackets that could merge with its own."""
     after: LinkResolver
@@ -109,8 +106,6 @@ def _edit(text: str, link: Link, source: str, plan: RenamePlan) -> _Edit | None:
 
 
 class _LinkParts(Struct, frozen=True):
-    """A link's text: before the name, the name, and after it."""
-
     head: str
     name: str
     tail: str
@@ -171,7 +166,6 @@ def _names(link: Link, source: str, target: str, route: _Route) -> Iterator[str]
 
 
 def _is_relative_path(link: Link, source: str, target: str) -> bool:
-    """True if a Markdown link is a path relative to its note's folder."""
     if link.kind != "markdown" or not link.target:
         return False
     path = posixpath.normpath(posixpath.join(posixpath.dirname(source), link.target))

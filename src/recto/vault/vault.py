@@ -157,7 +157,6 @@ class Vault:
             self._names = self._catalog.names
 
     def watch(self) -> Watcher:
-        """Notices changes as they happen, from now on."""
         with self._lock:
             if self._watcher is None:
                 self._watcher = Watcher(self.root, self.mark_changed)
@@ -173,7 +172,6 @@ class Vault:
 
     @property
     def warnings(self) -> list[str]:
-        """The vault's problems, as sentences."""
         watching = self._watcher.warning if self._watcher else ""
         warnings = (self._problem, self._finished, self._catalog.warning, watching)
         return [warning for warning in warnings if warning]
@@ -225,7 +223,6 @@ class Vault:
     # -- reading
 
     def resolve(self, link: Link, source: str | None = None) -> str | None:
-        """The file that a link means; None if it is broken."""
         with self._lock:
             found = self._current_names().follow(link, source)
             if found is None and link.target and not self._has_catalog:
@@ -288,7 +285,6 @@ class Vault:
         return self._query(lambda names: list(self._resolve_all(names)))
 
     def broken_links(self, path: str | None = None) -> list[ResolvedLink]:
-        """Broken links of one document, or of all."""
         if path is not None:
             return [each for each in self.outgoing_links(path) if each.path is None]
         found = self._query(lambda names: [each for each in self._resolve_all(names) if each.path is None])
@@ -325,7 +321,6 @@ class Vault:
         return self.folder.relative(location.parent / name) if name else None
 
     def write(self, path: str, text: str) -> Document:
-        """Creates a note or replaces its text."""
         with self._lock:
             self.folder.write(path, text)
             self.mark_changed([path := posixpath.normpath(path)])

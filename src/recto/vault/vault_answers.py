@@ -289,7 +289,6 @@ class _Rater:
         return is_near(share, similarity, lacks_verb=lacks_verb)
 
     def _of(self, part: VaultQuestion) -> dict[str, float]:
-        """The weights of one of several questions."""
         return {term: self._weights[term] for term in part.terms if term in self._weights}
 
 

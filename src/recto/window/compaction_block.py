@@ -161,10 +161,10 @@ def revised_block(
     lifted: tuple[str, ...] | None = None,
     written: WrittenSummary | None = None,
 ) -> Compaction:
-    """`before` with a change by the user, as a new Compaction; arguments left out keep the old values.
+    """`before` with a change by the user, as a new Compaction; omitted arguments keep the old values.
 
-    `follows` is the newest Compaction where that is not `before`. The sizes are left at 0: only a model's token counter
-    knows how large a window is.
+    `follows` is the newest Compaction if that is not `before`. The sizes are left at 0: only a model's token counter
+    knows the size of a window.
     """
     old = before or NO_COMPACTION
     newest = follows or old

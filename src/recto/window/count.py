@@ -108,7 +108,6 @@ class Measured(Struct, frozen=True):
     groups: tuple[Group, ...]
     """The history, then the rounds of this turn, without the current message."""
     history: int
-    """The number of groups that are history."""
     lifted: tuple[Group, ...]
     """Covered groups that are still sent."""
     summary: int
@@ -209,7 +208,7 @@ def shrink(measured: Measured, summary: int, squeeze: Mapping[str, int]) -> Shru
     """Cuts the largest parts until what must be sent fits: tool results first, then the user's message.
 
     `squeeze` are excerpts to make in any case. Tool results also make room for a small summary, the user's message does
-    not. Raises DoesNotFit when even 64 tokens of the message do not fit.
+    not. Raises DoesNotFit if even 64 tokens of the message do not fit.
     """
     budget, last = measured.budget, measured.last_round
     results = {key: min(size, squeeze.get(key, size)) for key, size in measured.results.items()}

@@ -50,8 +50,8 @@ def plan_window(
     """Plans which messages stay, are summarised or left out, and why. All stay while no compaction is due.
 
     `results` are the tokens of all tool results, by `message/call`: old, large ones shrink to a line, and nothing is
-    covered if that reaches low water. `ahead` is the last message of a summary that was written ahead: the cut is there
-    if that reaches low water.
+    covered if that reaches low water. `ahead` is the last message of a summary written ahead: the cut is there if that
+    reaches low water.
     """
     measured = measure(view, budget, counts)
     why = _due(measured)
@@ -82,8 +82,8 @@ def plan_window(
 
 
 def compact_now(strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
-    """Plans a compaction at the user's request, due or not: it covers everything but the latest messages. Of a short
-    chat fewer stay, down to the last one, until half of it is covered. `because` tells why nothing is."""
+    """Plans a compaction at the user's request, due or not: it covers everything but the latest messages. In a short
+    chat fewer stay, down to the last one, until half of it is covered. `because` says why nothing is covered."""
     measured = measure(view, budget, counts)
     there = sum(len(group.messages) for group in measured.groups)
     most, half = min(budget.recent, max(there, FEWEST)), sum(group.tokens for group in measured.groups) // 2
@@ -109,7 +109,7 @@ def plan_ahead(
     *,
     results: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Plans the compaction that will be due soon: its cut still reaches low water when the window has grown until then.
+    """Plans the compaction that will be due soon: its cut must still reach low water in the window as grown by then.
     All stay if there is no such cut."""
     now = measure(view, budget, counts)
     # the message that makes it due exceeds that by about as much as the last ones took
@@ -166,11 +166,8 @@ def _passing(cut: "Cutting", why: str) -> Plan:
 
 
 class Cutting(Struct, frozen=True):
-    """A possible cut and its numbers."""
-
     measured: Measured
     start: int
-    """The first group that stays."""
     summary: int | None
     lifts: tuple[Lift, ...]
     bands: tuple[Band, ...]
@@ -205,7 +202,6 @@ class Cutting(Struct, frozen=True):
 
     @property
     def covered(self) -> Range:
-        """The covered messages that are not lifted."""
         lifted = {id for lift in self.lifts for id in lift.messages}
         covered = [group for group in self.measured.groups[: self.start] if group.first not in lifted]
         return _range(covered, sum(group.tokens for group in covered))
@@ -238,7 +234,6 @@ class Cutting(Struct, frozen=True):
 
 
 def _saved(group: Group, shrinkable: Mapping[str, Mapping[str, int]]) -> int:
-    """The tokens saved by turning its old tool results into lines."""
     return sum(shrinkable[group.first].values()) if group.first in shrinkable else 0
 
 

@@ -86,8 +86,6 @@ class ResponseFormat(Struct, frozen=True):
 
 
 class NamedTool(Struct, frozen=True):
-    """A tool choice: the model has to call this tool."""
-
     name: str
 
 
@@ -111,7 +109,6 @@ class Parameters(Struct, frozen=True):
     """Fields of a client's request that are unknown here; they are sent unchanged."""
 
     def given(self) -> dict[str, Any]:
-        """The parameters that are set, as plain JSON."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: _plain(value) for name, value in values.items() if value is not None and value not in ((), {})}
 
@@ -123,8 +120,6 @@ def _plain(value: Any) -> Any:
 
 
 class Contents(Struct, frozen=True):
-    """The contents of a piece that cost tokens."""
-
     texts: tuple[str, ...] = ()
     role: str = ""
     flat: int = 0
@@ -154,7 +149,7 @@ class Format(Protocol):
         ...
 
     def entry(self, entry: Entry, provider: str) -> list[bytes]:
-        """The wire messages of one entry, without commas; empty when nothing in it can be sent.
+        """The wire messages of one entry, without commas; empty if nothing in it can be sent.
 
         `provider` is the provider's name: signatures of other providers are left out.
         """
@@ -172,9 +167,7 @@ class Format(Protocol):
         """Tells tools, system texts and messages in the body's lists apart."""
         ...
 
-    def system_text(self, data: bytes) -> str:
-        """The instructions in a system piece."""
-        ...
+    def system_text(self, data: bytes) -> str: ...
 
     def tool_name(self, data: bytes) -> str: ...
 
@@ -196,8 +189,6 @@ def with_marks(pieces: Sequence[Piece], places: Sequence[int], format: Format) -
 
 
 class Request(Struct, frozen=True):
-    """A complete request: its bytes and the account of them."""
-
     id: str
     conversation: str
     purpose: Purpose

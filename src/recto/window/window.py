@@ -90,7 +90,6 @@ class Window(Struct, frozen=True):
     """The part of the total that is estimated, calibrated."""
     calibration: TokenCalibration = UNCALIBRATED
     budgets: Mapping[str, int] = field(default_factory=dict)
-    """The budget of each component."""
 
     @property
     def components(self) -> dict[str, Component]:
@@ -128,7 +127,6 @@ class Window(Struct, frozen=True):
         }
 
     def account(self, *, meter: str, window_from: str) -> RequestAccount:
-        """The record of the window that is stored when it is sent."""
         return RequestAccount(
             limit=self.limit,
             reserve=self.reserve,
@@ -277,7 +275,6 @@ def current_entry(message: Message, volatile: Sequence[str]) -> Entry:
 
 
 def excerpted(message: Message, excerpts: Mapping[str, str]) -> Message:
-    """The message with excerpts in place of the full texts."""
     if message.role == "tool":
         shorter = {key.partition("/")[2]: text for key, text in excerpts.items() if key.startswith(message.id + "/")}
         if not shorter:
@@ -337,7 +334,6 @@ def quote_if_framelike(line: str) -> str:
 
 
 def too_large(window: Window) -> DoesNotFit:
-    """The error for a window that cannot be made to fit."""
     largest = max(window.sections, key=lambda section: section.tokens)
     return DoesNotFit(
         f"the window takes {window.total} tokens and has room for {window.limit - window.reserve}; most of it is "
