@@ -68,7 +68,7 @@ class NotesQuoted(Struct, frozen=True):
     and after that of any other."""
 
     quotes: tuple[Quote, ...]
-    """None if the notes have no answer and the reply is by a tiny model."""
+    """Empty if the notes have no answer and the reply is by a tiny model."""
     vault: str
     """The folder that the paths are relative to."""
     tiny_model: str = ""
@@ -295,7 +295,7 @@ class Replied(Struct, frozen=True):
 
 
 class PlanChanged(Struct, frozen=True):
-    """A model working toward a goal has updated its plan, in step `step` of `of`."""
+    """A model working toward a goal has updated its plan, in step `step` of at most `max_steps`."""
 
     goal: str
     plan: TaskPlan

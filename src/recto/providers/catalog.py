@@ -192,7 +192,7 @@ class Check(Struct, frozen=True):
 
 
 def _whole(low: int) -> Check:
-    return Check(lambda value: type(value) is int and low <= value <= MAX_NUMBER, f"a whole number of at least {low}")
+    return Check(lambda value: type(value) is int and low <= value <= MAX_NUMBER, f"a whole number from {low} on")
 
 
 def _number(low: float, high: float) -> Check:

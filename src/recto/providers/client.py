@@ -134,7 +134,7 @@ class Fields:
 
     def whole(self, name: str, low: int = 1) -> Any:
         is_right = lambda value: type(value) is int and low <= value <= MAX_NUMBER  # noqa: E731
-        return self._checked(name, is_right, f"a whole number of at least {low}")
+        return self._checked(name, is_right, f"a whole number from {low} on")
 
     def number(self, name: str, low: float, high: float) -> Any:
         is_right = lambda value: type(value) in (int, float) and low <= value <= high  # noqa: E731

@@ -177,7 +177,7 @@ class Database:
 
     @property
     def lanes(self) -> int:
-        """The number of useful threads: a file has one writer, and reads wait for nothing."""
+        """The most threads at a time: one for a file, which has one writer and no network to wait for."""
         return SERVER_LANES if self.file is None else 1
 
     @contextmanager

@@ -69,7 +69,7 @@ class VaultQuestion(Struct, frozen=True):
 
     @property
     def topics(self) -> frozenset[str]:
-        """The terms without verbs and measures."""
+        """The terms without verbs."""
         return frozenset(self.terms) - self.verbs
 
 

@@ -60,7 +60,7 @@ CLOSE_TIMEOUT_S = 1.0
 # How long a question in another language waits for the word vectors of the notes, the first time, at least.
 TRANSLATION_S = 3.0
 BEING_BUILT = "the search index of the vault is being built"
-# Up to this many missing vectors, a command waits as long as allowed: a vault of this size is embedded at once.
+# Up to this many missing vectors, a command waits as long as allowed: such vaults need no indexing command.
 FEW_VECTORS = 2000
 
 T = TypeVar("T")
