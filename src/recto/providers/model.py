@@ -209,7 +209,6 @@ UNREADABLE_USAGE = Usage(input=-1)
 
 
 def reported_count(value: Any) -> int | None:
-    """A reported number of tokens; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if value >= 0 and value == value // 1 else None
@@ -340,8 +339,6 @@ def _length(encode: Callable[[str], list[int]], text: str) -> int:
 
 
 class VocabularyCounter:
-    """Counts wire pieces with a local vocabulary."""
-
     is_quick = True
 
     def __init__(self, model: Model, format: Format) -> None:

@@ -56,7 +56,6 @@ FORMATS: tuple[Format, ...] = (OpenAIFormat(), AnthropicFormat())
 PROVIDER_PARTS = ("name", "format", "model", "counter", "stream", "close")
 EXAMPLE = "openai:gpt-4o-mini"
 CHAT_ONLY = (NAME, "scripted")
-"""Providers without embeddings."""
 FORMAT_NAMES = tuple(format.name for format in FORMATS)
 
 

@@ -112,7 +112,6 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
     prices: dict[Price, Annotated[float, Meta(ge=0)]] | None = None
 
     def next(self, purpose: str, played: set[int]) -> ScriptStep:
-        """The step that answers, which is then in `played`."""
         named = any(step.when == purpose for step in self.steps)
         # gists are requested in the background, so they must not use the step of a reply
         allowed = {purpose, None} if purpose == "reply" or (not named and purpose == "summary") else {purpose}

@@ -127,7 +127,6 @@ class CallCost(Struct, frozen=True):
     cost_usd: float | None
     """None if the price is unknown."""
     usage: Usage | None = None
-    """As reported."""
 
 
 def embedding_cost(bound: CallBound, answer: bytes) -> CallCost:

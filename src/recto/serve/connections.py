@@ -45,7 +45,6 @@ MOST_FILES = 8192
 class ConnectionLimits(Struct, frozen=True):
     total: int = 4096
     per_address: int = 256
-    """Connections without a valid key from one address."""
     header_s: float = 20.0
     body_s: float = 20.0
     """A body brings `body_bytes` in this time, unless the server itself is not reading."""
@@ -356,7 +355,6 @@ class IncomingBody:
         self._begun: list[bytes] = []
         length = request.headers.get("content-length", "")
         self.declared = int(length) if length.isdecimal() else None
-        """Its size, if its client declares it."""
 
     async def is_larger_than(self, size: int) -> bool:
         """Reads only as much as necessary."""

@@ -33,7 +33,6 @@ OWN_NAMES = ("recto", "default")
 CHOSEN: Mapping[str, Any] = {"context.memory_integration": False, "context.confirm": False}
 """Settings of clients' conversations: memory is shared by all users of a home, and nobody can be asked."""
 OPEN = AccessKey("", "")
-"""The key of all clients of a server without keys."""
 
 
 class KeyRefused(NoKey):
@@ -182,7 +181,6 @@ def cap_of(key: AccessKey) -> SpendCap | None:
 MOST_TOKENS = 4_000_000
 """In all windows together; a token takes some twenty bytes, as text and as sent."""
 MESSAGE_TOKENS = 100
-"""The size of a message besides its text."""
 
 
 class SessionCache:

@@ -62,7 +62,6 @@ class Placement(Struct):
     session: ChatSession
     notes: tuple[str, ...]
     chain: bytes
-    """The hash of all messages."""
     awaited: str | None = None
     """The client's first message, which is recognised until its reply is delivered."""
     left: int = 0

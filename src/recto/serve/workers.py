@@ -56,7 +56,6 @@ class ServeOptions(Struct, frozen=True):
     """What happens to a reply whose client has gone."""
     limits: BodyLimits = BodyLimits()
     collector: Collector | None = None
-    """Gets a span for each request."""
     is_worker: bool = False
     """Another server has counted the requests."""
 

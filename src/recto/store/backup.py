@@ -34,7 +34,6 @@ PAGES_PER_STEP = 1024
 SPARE_BYTES = 64_000_000
 # How long closing a desk waits for a backup. Larger stores are backed up when a desk stays open longer.
 FINISH_S = 2.0
-# The pause after a failed daily backup.
 RETRY_AFTER_S = 600.0
 _DAILY = r"-\d{4}-\d\d-\d\d\.db"
 _BY_HAND = r"-\d{4}-\d\d-\d\d(?:-\d{6})?\.db"
@@ -148,7 +147,6 @@ def _check_space(source: Path, folder: Path) -> None:
 
 
 def _damage(connection: sqlite3.Connection) -> str:
-    """The first problem that SQLite finds; else empty."""
     found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     return "" if found == "ok" else " ".join(found.split())
 
@@ -270,7 +268,6 @@ class DailyBackup:
         self._done.set()
 
     def wake(self) -> None:
-        """Called after something was stored."""
         today, is_due = f"{datetime.now():%Y-%m-%d}", time.monotonic() >= self._not_before
         if self._store is not None and self._day != today and is_due and self._done.is_set():
             self._day = today
@@ -306,7 +303,7 @@ class DailyBackup:
             with _alone(target.parent) as is_alone:
                 if not is_alone or target.exists():
                     return
-                for left in target.parent.glob(f".{store.stem}-????-??-??.db-*.part*"):  # left by a process that died
+                for left in target.parent.glob(f".{store.stem}-????-??-??.db-*.part*"):
                     left.unlink(missing_ok=True)
                 _copy(store, target, self._step)
                 for old in sorted(_named(store, _DAILY), reverse=True)[KEPT_DAYS:]:

@@ -17,7 +17,6 @@ from recto.window.window import SECTIONS
 Texts = Callable[[str], bytes | None]
 Formats = Callable[[str], Format | None]
 """Looks up a wire format by name; None if unknown."""
-# Around each changed line.
 CONTEXT_LINES = 2
 # Sections that are compared by message, not by pick.
 MESSAGE_SECTIONS = ("history", "message")

@@ -39,7 +39,6 @@ from recto.store.waiting import WaitingMessage, insert_waiting, waiting_in
 from recto.window.account import RequestAccount
 from recto.window.request import Piece, Purpose
 
-# Rows per read.
 BATCH = 200
 
 _MESSAGES = Statement(MESSAGE.where(in_list(messages.c.n, "numbers")).order_by(messages.c.n))
@@ -131,7 +130,6 @@ class ConversationCopies:
             return count
 
     def known(self, id: str, named: Collection[str]) -> set[str]:
-        """Which of these messages a conversation has."""
         query = select(messages.c.id).join(conversations).where(conversations.c.id == id)
         known = Statement(query.where(in_list(messages.c.id, "ids")))
         return {row.id for row in self._database.rows(known, ids=list(named))}
@@ -234,7 +232,6 @@ class _ConversationWriter:
     def __init__(self, connection: Connection, home: AnyRow, blobs: Blobs, uses: SourceUses) -> None:
         self.connection, self.home, self._home_id = connection, home.n, home.id
         self.newest: tuple[int, str] | None = None
-        """The number and id of the last message."""
         self._blobs, self._uses = blobs, uses
         self._places: dict[str, ParentPlace] = {}
         self._pieces: dict[str, bytes] = {}

@@ -90,7 +90,6 @@ class Database:
         for engine in (self.engine, self._holding) if self.file is None else ():
             event.listen(engine, "checkin", self._close_late)
         self.instance = new_id()
-        """Identifies this process to others."""
         self._leasing = threading.Lock()
         self._lease: tuple[ExitStack, Connection] | None = None
         self._leased = 0.0
@@ -241,7 +240,7 @@ class Database:
             yield connection
         except BaseException:
             if connection.invalidated:
-                self._close_idle()  # their server is gone too
+                self._close_idle()
             connection.close()
             raise
         if len(self._idle) >= MAX_IDLE * self.lanes:
@@ -256,7 +255,7 @@ class Database:
         while self._idle:
             try:
                 connection = self._idle.pop()
-            except IndexError:  # another thread took the last one
+            except IndexError:
                 break
             if self.file is not None or time.monotonic() - self._used < FRESH_S or is_usable(connection):
                 return connection

@@ -192,7 +192,6 @@ def run_driver(connection: Connection, sql: str, parameters: Any = None) -> Any:
 
 
 def is_usable(connection: Connection) -> bool:
-    """True if an idle connection still has its server."""
     try:
         driver_connection(connection).execute("")
         return True
@@ -233,7 +232,6 @@ CHANNEL = "recto"
 
 
 def announce(connection: Connection, change: str, by: str) -> None:
-    """Announces a change to others when this transaction commits."""
     run_driver(connection, "SELECT pg_notify(%s, %s)", (CHANNEL, f"{change} {by}"))
 
 

@@ -131,7 +131,6 @@ class DocumentUses:
         return int(self._database.scalar(_NEWEST) or 0)
 
     def used_between(self, after: int, last: int) -> Sequence[tuple[str, str]]:
-        """The documents whose uses have these numbers, by vault and path."""
         return [(row.vault, row.path) for row in self._database.rows(_BETWEEN, after=after, last=last)]
 
     def recent(self, vault: str, path: str, most: int) -> RecentUses:
@@ -257,7 +256,6 @@ def _pairs_of(counts: Counter[str]) -> Iterator[tuple[str, str]]:
 
 
 def _groups(rows: Iterable[AnyRow]) -> Iterator[list[str]]:
-    """The documents of each turn or conversation, once per use."""
     for _, group in groupby(rows, key=lambda row: row.group):
         yield [row.path for row in group]
 

@@ -35,7 +35,6 @@ class NoteReference(Struct, frozen=True):
     path: str
     link: str
     summary: str = ""
-    """One line about its content."""
 
     @property
     def text(self) -> str:

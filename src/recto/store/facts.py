@@ -36,7 +36,6 @@ class Facts:
         self._database = database
 
     def add(self, fact: MemoryFact) -> MemoryFact:
-        """Stores a new fact and assigns its number."""
         with self._database.write() as connection:
             row = _row(fact) | {"created": fact.created or now(), "revision": _next(connection)}
             number = connection.execute(insert(facts).values(row)).inserted_primary_key[0]  # type: ignore[index]

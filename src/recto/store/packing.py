@@ -99,7 +99,6 @@ def unpack(blob: bytes, dictionary: Callable[[list[int]], bytes] | None = None) 
 
 
 def numbers_quoted(blob: bytes) -> list[int]:
-    """The numbers of the messages that a blob was packed with."""
     return _numbers(blob[5:])[0] if blob[:1] == bytes([WITH_MESSAGES]) else []
 
 

@@ -208,7 +208,6 @@ def parent_of(connection: Connection, home: AnyRow, id: str | None) -> ParentPla
 
 
 def place_below(parent: ParentPlace, number: int, message: Message, branch: int) -> ParentPlace:
-    """The place of a message stored under this parent, for its own children."""
     covers = number if message.compaction else parent.compaction
     return ParentPlace(number, message.depth, message.said, covers, branch)
 

@@ -96,8 +96,6 @@ class Statement:
 
 
 class InsertStatement(Statement):
-    """An insert of one row into a table with an integer key."""
-
     def number(self, connection: Connection, **values: Any) -> int | None:
         """Returns the number of the new row; None if ON CONFLICT skipped it."""
         done = self(connection, **values)

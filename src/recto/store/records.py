@@ -40,7 +40,6 @@ from recto.window.request import Piece, Purpose, Request
 
 # Rebuilding walks back over bases; a full list at this length keeps the walk short.
 LONGEST_CHAIN = 64
-# Requests verified per transaction.
 BATCH = 200
 # The shortest piece that can quote messages.
 MIN_QUOTING_BYTES = 120
@@ -63,7 +62,6 @@ _SET_OUTCOME = Statement(
     .values(outcome=bindparam("new_outcome"), cost=bindparam("new_cost"))
 )
 _BY_ID = Statement(select(requests).where(requests.c.id == bindparam("id")))
-# The columns needed for rebuilding.
 REBUILT_BY_IDS = Statement(
     select(
         *(requests.c[name] for name in ("n", "id", "base", "kept", "chain", "sha256", "size", "account")),
@@ -219,7 +217,6 @@ class Records:
         return [row.id for row in self._database.rows(query)]
 
     def unsent(self, ids: Sequence[str] | None = None) -> set[str]:
-        """The requests that never left, among these or all."""
         query = select(requests.c.id).where(~WAS_SENT)
         if ids is not None:
             query = query.where(requests.c.id.in_(ids))

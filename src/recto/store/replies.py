@@ -33,7 +33,6 @@ def _lease_of(process: str) -> str:
 
 
 def note_open(database: Database, connection: Connection, number: int) -> None:
-    """Records that this process has begun to write a reply."""
     if database.file is None:
         database.keep_lease(_lease_of(database.instance))
         _OPEN(connection, message=number, process=database.instance)
@@ -45,7 +44,6 @@ def note_closed(database: Database, connection: Connection, number: int) -> None
 
 
 def left_replies(database: Database) -> list[str]:
-    """The ids of replies whose process is gone."""
     query = select(open_replies.c.process, messages.c.id).join(messages, messages.c.n == open_replies.c.message)
     rows = database.rows(query.where(open_replies.c.process != database.instance))
     gone = set()
@@ -63,7 +61,6 @@ class AwaitedReplies:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._here: set[str] = set()
-        """Messages whose clients wait at this process."""
 
     def begin(self, message: str) -> None:
         """Records that a client waits for the reply to its first message."""

@@ -26,7 +26,6 @@ def _numbers(names: str, **options: Any) -> list[Column[Any]]:
 
 
 def _of(name: str, table: str, **options: Any) -> Column[Any]:
-    """The number of a row of another table."""
     return Column(name, Integer, ForeignKey(f"{table}.n"), **{"nullable": False} | options)
 
 
@@ -114,7 +113,6 @@ uses = _table(
     _number(),
     _of("message", "messages"),
     _texts("vault"),
-    # Null for a broken link.
     _texts("path", nullable=True),
     _texts("wikilink"),
     _numbers("direct"),
@@ -141,7 +139,6 @@ facts = _table(
     _numbers("uses"),
     _columns(Float, "confidence"),
     _numbers("replaced_by topic", nullable=True),
-    # Earlier texts, as JSON.
     _texts("history"),
     _texts("forgotten", nullable=True),
     # Grows with every change of a text: the search index follows it.

@@ -80,7 +80,6 @@ class SourcePeriod(Struct, frozen=True):
     used: int = 0
     """Chosen ones with signs of use in the reply."""
     score: float | None = None
-    """The mean score of the chosen ones."""
     tokens: int = 0
     """Of all sources, over all requests."""
 
@@ -394,7 +393,6 @@ _IN_PERIOD = ("replies", "included", "chosen", "looked", "used", "scored", "toke
 
 
 def _by_reply(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """The columns of `source_days` for each reply."""
     turn = _turns(*conditions)
     is_chosen = turn.mode == "agent"
     return select(
@@ -412,7 +410,6 @@ def _by_reply(*conditions: ColumnElement[bool]) -> Select[Any]:
 
 
 def _totals(table: FromClause) -> Statement:
-    """Replies with any source, and their conversations, by agent."""
     replies, homes = _sum(table.c.replies).label("replies"), func.count(distinct(table.c.conversation))
     agents = select(conversations.c.agent, replies, homes.label("conversations"))
     of_conversation = conversations.c.n == table.c.conversation

@@ -44,8 +44,6 @@ class _Sums(Struct, frozen=True):
 
 
 class Spent(_Sums, frozen=True):
-    """The cost of some requests, in US dollars."""
-
     cost_usd: float = 0.0
     """For the requests with a known price."""
     unpriced: int = 0
@@ -59,8 +57,6 @@ class Spent(_Sums, frozen=True):
 
 
 class TokenUse(_Sums, frozen=True):
-    """Tokens read and written by some requests, as reported by providers."""
-
     input: int = 0
     """Including those read from a cache."""
     output: int = 0
@@ -170,7 +166,6 @@ class Charges:
             return int(connection.execute(query).scalar_one())
 
     def settle(self, number: int, cost: float | None, usage: Usage | None = None) -> None:
-        """Stores the cost of a call and the reported usage."""
         reported = {name: getattr(usage, name) for name in TOKENS} if usage else {}
         with self._database.write() as connection:
             connection.execute(update(charges).where(charges.c.n == number).values(cost=cost, **reported))

@@ -32,11 +32,9 @@ BATCH, BLOB_BATCH = 2000, 50
 
 class StoreCopy(Struct, frozen=True):
     rows: Mapping[str, int]
-    """By table."""
     written: int
     """Rows that were missing from the target, or different."""
     sha256: str
-    """Of all rows, the same in both."""
 
 
 def copy_store(source: Path | str, target: Path | str, tell: Tell | None = None) -> StoreCopy:
@@ -155,7 +153,6 @@ class _Copying:
 
 
 def _stretches(connection: Connection, table: Table) -> Iterator[Sequence[Any]]:
-    """All rows in the order of their keys."""
     last, most = None, BLOB_BATCH if table.name == "kept" else BATCH
     while rows := connection.execute(_ordered(table).where(*_between(table, last, None)).limit(most)).all():
         yield rows

@@ -132,7 +132,6 @@ class _OtherNeeds:
         self._again = Rebuilder()
         self._request = self._message = 0
         self._unfinished: list[int] = []
-        """Messages that were unfinished when read."""
 
     @property
     def read(self) -> int:
@@ -244,7 +243,6 @@ UNITS: Mapping[str, timedelta] = {
     "w": timedelta(weeks=1),
     "y": timedelta(days=365),
 }
-# A century.
 LONGEST = timedelta(days=36_500)
 
 
@@ -283,7 +281,6 @@ class PruneOptions(TypedDict, total=False):
     key: str | None
     """Only those of this key of the endpoint."""
     backups: bool
-    """Delete the daily backups too."""
     dry_run: bool
 
 
@@ -328,7 +325,6 @@ class Retention:
     def prune(
         self, scope: RetentionScope, tell: Tell | None = None, *, backups: bool = False, dry_run: bool = False
     ) -> PruneReport:
-        """Removes conversations for good, one by one."""
         found, file = self.preview(scope), self._database.file
         removed = 0 if dry_run else self._trash.remove(_goes(scope), tell)
         daily = automatic_backups(file) if file else []

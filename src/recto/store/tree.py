@@ -267,7 +267,6 @@ class Tree:
             _SET_DETAILS(connection, message=message.id, new_details=message_columns(message)["details"])
 
     def learn(self, id: str, points: Collection[str]) -> None:
-        """Records which facts were learned from a message."""
         with self._database.write() as connection:
             message = read_messages(connection, [message_row(connection, id)])[0]
             learned = replace(message, learning_points=tuple(dict.fromkeys((*message.learning_points, *points))))
@@ -357,7 +356,6 @@ class Tree:
             return block, bare_page(connection, at, most, block.last if block else None)
 
     def messages(self, ids: Sequence[str]) -> list[Message]:
-        """The messages with these ids, by depth."""
         with self._database.read() as connection:
             return read_messages(connection, _BY_IDS(connection, ids=list(ids)).all())
 
@@ -399,7 +397,6 @@ class Tree:
             return list(connection.execute(select(messages.c.id).where(*first).order_by(messages.c.n)).scalars())
 
     def leaves(self, conversation: str) -> list[Message]:
-        """The last message of every branch, newest first."""
         with self._database.read() as connection:
             home = conversation_row(connection, conversation)
             query = MESSAGE.where(messages.c.conversation == home.n, _CHILDLESS).order_by(messages.c.n.desc())

@@ -350,7 +350,6 @@ class NoteFolder(Struct, frozen=True):
     path: Path
     notes: int = 0
     has_more: bool = False
-    """True if it contains more than was read."""
     names: tuple[str, ...] = ()
     problem: str = ""
 

@@ -104,7 +104,6 @@ class VaultIndexStatus(Struct, frozen=True):
     passages: int
     vectors: int
     waiting: int
-    """Passages not embedded yet."""
     embedder: str | None
     why: str = ""
     """Why there is no embedder, or why it failed."""

@@ -31,7 +31,6 @@ class UsageReport(Struct, frozen=True):
 
     conversation: str
     exact: int
-    """Tokens that were counted exactly."""
     estimated: int
     """Tokens that were estimated, before any calibration."""
     counted: int

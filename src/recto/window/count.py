@@ -109,7 +109,6 @@ class Measured(Struct, frozen=True):
     """The history, then the rounds of this turn, without the current message."""
     history: int
     lifted: tuple[Group, ...]
-    """Covered groups that are still sent."""
     summary: int
     results: Mapping[str, int]
     """Tokens of each tool result of the last round, by `message/call`."""
@@ -199,7 +198,6 @@ class Shrunk(Struct, frozen=True):
 
     current: int
     round: int
-    """Tokens of the last round after shrinking."""
     excerpts: Mapping[str, int] = field(default_factory=dict)
     keeps_round: bool = True
 

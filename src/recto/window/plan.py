@@ -110,7 +110,6 @@ class Budget(Struct, frozen=True):
     trigger: int | None = None
     """The size at which a compaction is due; None if only an overflow makes it due."""
     summary: int = 0
-    """The largest summary, counted as sent."""
     recent: int = 0
     """The number of latest messages that stay verbatim, including the current one."""
     least_recent: int = 0
@@ -124,7 +123,6 @@ class Budget(Struct, frozen=True):
     picked: int = 0
     """Tokens of the sources picked for the current message."""
     current: int = 0
-    """Tokens of the current message itself."""
 
     @property
     def room(self) -> int:

@@ -99,7 +99,6 @@ class Parameters(Struct, frozen=True):
     """`none` keeps the tools in the window, so that the prefix stays the same, and forbids calls. Needs tools."""
     top_p: float | None = None
     stop: tuple[str, ...] = ()
-    """The reply ends before any of these texts."""
     response_format: ResponseFormat | None = None
     reasoning_effort: Effort | None = None
     thinking: ThinkingMode | None = None
@@ -199,7 +198,6 @@ class Request(Struct, frozen=True):
     account: RequestAccount = NO_ACCOUNT
     """Sections with picks, plan, counts, message ids; shown by `request show`."""
     message: str | None = None
-    """The user's message that the request answers."""
     created: str = ""
     stable: int = 0
     """The number of pieces before those that change with every message."""
