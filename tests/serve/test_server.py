@@ -118,10 +118,10 @@ def test_many_streams_at_once_bring_each_its_own_words(endpoint: Start, script: 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--host", "0.0.0.0", "--open"], "--open is for this machine alone"),
+        (["--host", "0.0.0.0", "--open"], "--open is only for this machine"),
         ([], "there is no key yet"),
         (["--open", "--fallback", "x"], "--fallback takes MODEL=OTHER"),
-        (["--open", "--host", "203.0.113.1"], "--open is for this machine alone"),
+        (["--open", "--host", "203.0.113.1"], "--open is only for this machine"),
     ],
 )
 def test_what_cannot_be_served_is_said_in_one_sentence(run: Run, arguments: list[str], said: str) -> None:

@@ -97,7 +97,7 @@ class _Fetch:
         if sent_something_else:
             raise Invalid(f"No source has the expected {self._file.name}. Nothing was kept.", file=self._file.name)
         raise Unreachable(
-            f"{self._file.name} could not be fetched. Check the network and try again: it continues "
+            f"{self._file.name} could not be fetched. Check the network, then try again: it continues "
             "where it stopped. To use your own copy, run `recto models pull NAME --from FILE`."
         )
 
