@@ -211,7 +211,7 @@ def missing_parts(id: str) -> str | None:
         return None
     from recto.search.onnx_embedder import MiniLM, MultilingualEncoder  # only if something is missing
 
-    # whoever installs one part needs the others too
+    # a user who installs one part needs the others too
     more = MultilingualEncoder.missing() if MiniLM.missing() else None
     also = f". {more.rstrip('.')}, or set `search.embedder = none`" if more else ""
     return (

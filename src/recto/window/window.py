@@ -308,7 +308,7 @@ def summary_entry(block: Compaction, lifted: Sequence[Message] = ()) -> Entry | 
 
 
 def _told(summary: str) -> list[str]:
-    """The lines of a summary. No text in it, whoever wrote it, can end or forge the frame."""
+    """The lines of a summary. No text in it can end or forge the frame."""
     lines = summary.splitlines()
     own = 1 if lines[:1] == [WORK_LOG_BEGINS] else 0
     return [*lines[:own], *map(quote_if_framelike, lines[own:])]
