@@ -108,7 +108,7 @@ def test_a_result_that_is_larger_than_the_window_keeps_its_ends() -> None:
     [
         ({"messages": "hello"}, "messages must be a list"),
         ({"messages": []}, "messages must be a list"),
-        ({"messages": ["hello"]}, "messages and tools are objects"),
+        ({"messages": ["hello"]}, "messages and tools must be objects"),
         ({"max_prompt_tokens": 0}, "max_prompt_tokens must be a whole number above 0"),
         ({"strategy": "none"}, "strategy must be one of"),
     ],

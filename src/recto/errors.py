@@ -21,7 +21,7 @@ class RectoError(Exception):
         self.data = data
 
     def add(self, sentence: str) -> None:
-        """Says one thing more, in the same line."""
+        """Adds a sentence to the message, on the same line."""
         self.message = f"{self.message.rstrip('.')}; {sentence}"
         self.args = (self.message,)
 
@@ -35,11 +35,11 @@ class NotFound(RectoError):
 
 
 class Invalid(RectoError):
-    """A value from outside that is not allowed; the message says which, and what is allowed."""
+    """An invalid value from outside; the message names it, and what is allowed."""
 
 
 class DoesNotFit(RectoError):
-    """The parts that must be in the window are larger than its room."""
+    """The required parts of the window exceed its room."""
 
     def __init__(self, message: str, *, needed: int, room: int, largest: str) -> None:
         super().__init__(message, needed=needed, room=room, largest=largest)
@@ -47,7 +47,7 @@ class DoesNotFit(RectoError):
 
 
 class SpendLimit(RectoError):
-    """A call could cost more than is left of a limit of the user's; it was not made. US dollars."""
+    """A call could cost more than is left of a spending limit, so it was not made. US dollars."""
 
     def __init__(self, message: str, *, at_most: float, spent: float, limit: float, key: str) -> None:
         super().__init__(message, at_most=at_most, spent=spent, limit=limit, key=key)
@@ -55,13 +55,13 @@ class SpendLimit(RectoError):
 
 
 class ProviderError(RectoError):
-    """The provider failed; `partial` is True when part of a reply had arrived before."""
+    """The provider failed; `partial` is True if part of a reply had arrived."""
 
     partial: bool = False
     sent: bool = True
-    """False when the request never left, as without a key or a connection."""
+    """False if the request never left, for lack of a key or a connection."""
     may_cost: bool = False
-    """True when the connection ended without an answer: the provider may have worked on the request."""
+    """True if the connection ended without an answer: the provider may have worked on the request."""
 
 
 class NoKey(ProviderError):
@@ -71,7 +71,7 @@ class NoKey(ProviderError):
 
 
 class RateLimited(ProviderError):
-    """The provider limits our rate; `retry_after_s` is the wait that it asked for, if any."""
+    """The provider limits our rate; `retry_after_s` is the requested wait, if any."""
 
     def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(message, retry_after_s=retry_after_s)
@@ -79,11 +79,11 @@ class RateLimited(ProviderError):
 
 
 class Unreachable(ProviderError):
-    """No answer, a broken stream, a server error, or an answer that is not in the format."""
+    """No answer, a broken stream, a server error, or an answer in another format."""
 
 
 class Refused(ProviderError):
-    """The provider refused the request: a bad key, an unknown model, a forbidden request."""
+    """The provider rejected the request: a bad key, an unknown model, a forbidden request."""
 
 
 class Overflow(ProviderError):
@@ -91,11 +91,11 @@ class Overflow(ProviderError):
 
 
 class NoVectors(RectoError):
-    """The embedder is not installed, cannot be reached or returned no valid vectors; search goes on by words alone."""
+    """The embedder is missing, unreachable or returned invalid vectors; search continues by words alone."""
 
 
 class BrokenPlugin(RectoError):
-    """What another package adds to Recto cannot be used."""
+    """An extension by another package cannot be used."""
 
 
 class StoreError(RectoError):
@@ -103,15 +103,15 @@ class StoreError(RectoError):
 
 
 class Busy(StoreError):
-    """Another process locked the database for longer than we wait."""
+    """Another process locked the database for too long."""
 
 
 class TooNew(StoreError):
-    """The store was written by a newer version; it is not touched."""
+    """The store was written by a newer version; it is left untouched."""
 
 
 class MessagesLost(StoreError):
-    """The store holds fewer messages than were stored in it; it is not touched."""
+    """The store has lost messages; it is left untouched."""
 
 
 class Altered(StoreError):

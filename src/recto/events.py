@@ -1,6 +1,6 @@
-"""Events: what a front end receives while a message is processed.
+"""Events that a front end receives while a message is processed.
 
-The log of a turn: one line per step, with ids and numbers. What was said is logged at debug level only.
+They are also the log of a turn: one line per step, with ids and numbers. Message texts are logged at debug level only.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 
 class Appended(Struct, frozen=True):
-    """The user's message is stored. `branched` is True when another writer was faster, so that it is on a branch."""
+    """The user's message is stored. `branched` is True if another writer was faster, so that it is on a branch."""
 
     message: Message
     branched: bool = False
     waited: int = 0
-    """How many messages it holds that were said while an earlier reply came."""
+    """The number of messages in it that were sent during an earlier reply."""
 
 
 BranchStart = Literal["message", "reply", "results", "compaction"]
@@ -42,10 +42,10 @@ _STARTS: dict[BranchStart, str] = {
 
 
 class Branched(Struct, frozen=True):
-    """Another client has gone on with the conversation: what this one has just stored starts a branch."""
+    """Another client has continued the conversation: what this one has just stored starts a branch."""
 
     after: str | None
-    """The message that the branch follows; None where it begins the conversation anew."""
+    """The message that the branch follows; None at the beginning of the conversation."""
     number: int
     """Its number, as in `#4`; 0 for None."""
     first: BranchStart = "message"
@@ -64,15 +64,15 @@ class Referenced(Struct, frozen=True):
 
 
 class NotesQuoted(Struct, frozen=True):
-    """What notes say about the user's message. It comes before the words of a model that is too small to be trusted
-    with them, and after those of any other."""
+    """What notes say about the user's message. Comes before the reply of a model too small to be trusted with notes,
+    and after that of any other."""
 
     quotes: tuple[Quote, ...]
-    """None where the notes do not speak of it, and the words of a tiny model follow."""
+    """Empty if the notes have no answer and the reply is by a tiny model."""
     vault: str
     """The folder that the paths are relative to."""
     tiny_model: str = ""
-    """The name of the model whose words follow, if it is a tiny one."""
+    """The name of the tiny model that replies next, if any."""
 
 
 class Noticed(Struct, frozen=True):
@@ -101,7 +101,7 @@ class SummaryRequested(Struct, frozen=True):
 
 
 class SummaryProgress(Struct, frozen=True):
-    """A summary has been in the making for another half second: `read` of `of` messages are read so far."""
+    """Sent every half second while a summary is made: `read` of `of` messages are read so far."""
 
     read: int
     of: int
@@ -121,7 +121,7 @@ class ContextCompacted(Struct, frozen=True):
     made: Made | None = None
     """The model that wrote the summary, if one did."""
     excerpts: int = 0
-    """How many messages or tool results are sent as excerpts."""
+    """The number of messages or tool results sent as excerpts."""
     checks: dict[str, int] = msgspec.field(default_factory=dict)
     """Counts of facts kept, lost and invented: see the block."""
 
@@ -144,7 +144,7 @@ class ContextCompacted(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
-    """A question to the user. The receiver answers before it takes the next event, or it counts as unanswered."""
+    """A question to the user. Unanswered once the receiver takes the next event."""
 
     _answer: Future[T] = field(default_factory=Future, compare=False, kw_only=True)
 
@@ -163,11 +163,11 @@ class Question(Generic[T]):
             await self.answered()
 
     async def answered(self) -> T:
-        """Waits for the answer. Raises Unanswered when the question is closed without one."""
+        """Waits for the answer. Raises Unanswered if the question is closed without one."""
         try:
             return await asyncio.wrap_future(self._answer)
         except asyncio.CancelledError:
-            # cancelling whoever waits closes the question too; that must stay a cancellation
+            # cancelling the waiting task closes the question too; that must stay a cancellation
             task = asyncio.current_task()
             if self._answer.cancelled() and not (task and task.cancelling()):
                 raise Unanswered from None
@@ -176,12 +176,11 @@ class Question(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class CompactionProposed(Question[str | None]):
-    """A proposed compaction. The answer is the summary to use, or None when the user refuses."""
+    """A proposed compaction. The answer is the summary to use, or None if the user declines."""
 
     block: Compaction
 
     def accept(self, summary: str | None = None) -> None:
-        """Accepts the compaction, with `summary` in place of the proposed one if given."""
         self._answer_with(self.block.summary if summary is None else summary)
 
     def refuse(self) -> None:
@@ -219,15 +218,14 @@ class ApprovalAsked(Question[Answer]):
     call: ToolCall
     tool: Tool
     change: ToolChange | None = None
-    """How the tool differs from what was allowed, where that is why the question is asked."""
+    """How the tool differs from the allowed version, if that is the reason for asking."""
 
     def allow(self) -> None:
-        """Allows this call."""
         self._answer_with("allowed")
 
     def allow_always(self) -> None:
-        """Allows this and later calls of the tool, as it is now: in this conversation, or wherever settings or options
-        allowed it before it changed."""
+        """Allows this and later calls of the tool in its current form: in this conversation, or wherever settings or
+        options allowed it before it changed."""
         self._answer_with("always")
 
     def deny(self) -> None:
@@ -242,14 +240,14 @@ Stage = Literal["store", "model", "notes", "sources", "search"]
 
 
 class Working(Struct, frozen=True):
-    """A step before the request leaves has taken half a second, and goes on: the store is busy with what other
-    processes write, the model is loaded, notes are indexed, sources are chosen, archived messages are searched."""
+    """A step before the request has taken half a second and continues: the store waits for other processes, the model
+    is loaded, notes are indexed, sources are chosen, archived messages are searched."""
 
     stage: Stage
     model: str = ""
     """The model that is loaded."""
     notes: int = 0
-    """How many notes are not indexed yet."""
+    """The number of notes not indexed yet."""
 
 
 class Sent(Struct, frozen=True):
@@ -297,7 +295,7 @@ class Replied(Struct, frozen=True):
 
 
 class PlanChanged(Struct, frozen=True):
-    """A model that works toward a goal has written its plan anew, in this step of so many."""
+    """A model working toward a goal has updated its plan, in step `step` of at most `max_steps`."""
 
     goal: str
     plan: TaskPlan
@@ -306,7 +304,7 @@ class PlanChanged(Struct, frozen=True):
 
 
 class RunEnded(Struct, frozen=True):
-    """The work toward a goal is over, or was stopped and can go on later."""
+    """The work toward a goal is over, or was stopped and can be continued later."""
 
     report: RunReport
 

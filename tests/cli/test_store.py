@@ -49,7 +49,7 @@ def test_a_lost_store_is_told_by_every_command_and_restored_by_one(home: Path) -
     for words in (["conversations", "list"], ["ask", "hello"], ["store", "check"]):
         done = run(*words)
         assert done.exit_code == 1
-        assert "is empty, and 4 messages were in it" in done.output
+        assert "is empty, but 4 messages were stored" in done.output
         assert "`recto store restore`" in done.output
     done = run("store", "restore", "--json")
     assert json.loads(done.output)["restored"] == str(backups(home / "recto.db")[0].file)

@@ -258,7 +258,7 @@ def test_hidden_and_ignored_files_of_a_vault_are_refused_not_missing(desk: Open,
         " [[.obsidian/gone]] [[../up]]"
     )
     hidden = "refused: hidden files and folders of a vault are not read"
-    ignored = "refused: a .gitignore of the vault excludes it"
+    ignored = "refused: a .gitignore in the vault excludes it"
     outside = "refused: it is outside the vault"
     assert [each.problem for each in reply.references] == [
         *(hidden, hidden, hidden, ignored, ignored, "not found", outside),

@@ -34,7 +34,7 @@ def test_a_book_is_no_fact() -> None:
 
 def test_an_unknown_kind_is_refused() -> None:
     assert checked_kind("person") == "person"
-    with pytest.raises(Invalid, match="there is no kind of fact 'people'; use preference, person"):
+    with pytest.raises(Invalid, match="unknown kind of fact 'people'; use preference, person"):
         checked_kind("people")
 
 

@@ -115,8 +115,8 @@ def test_many_streams_at_once_bring_each_its_own_words(endpoint: Start, script: 
 def test_what_cannot_be_served_is_said_in_one_sentence(run: Run, endpoint: Start, script: Script) -> None:
     taken = endpoint(script({"text": "Yes."})).url.rpartition(":")[2]
     for arguments, said in (
-        ("--host 0.0.0.0 --open", "--open is for this machine alone"),
-        ("--open --host 203.0.113.1", "--open is for this machine alone"),
+        ("--host 0.0.0.0 --open", "--open is only for this machine"),
+        ("--open --host 203.0.113.1", "--open is only for this machine"),
         ("", "there is no key yet"),
         ("--open --fallback x", "--fallback takes MODEL=OTHER"),
         (f"--open --port {taken}", "cannot listen at 127.0.0.1"),

@@ -49,13 +49,13 @@ def test_a_sound_store_has_no_problems_and_tells_its_progress(sound: Path) -> No
     [
         ("UPDATE messages SET depth = 7 WHERE n = 3", "is not in its place under its parent"),
         ("UPDATE messages SET parent = NULL WHERE n = 3", "is not in its place under its parent"),
-        ("UPDATE messages SET parent = 99 WHERE n = 8", "refers to a row of messages that is not there"),
-        ("UPDATE conversations SET head = 99", "conversation #1 ends in a message that it does not have"),
+        ("UPDATE messages SET parent = 99 WHERE n = 8", "refers to a missing row of messages"),
+        ("UPDATE conversations SET head = 99", "conversation #1 ends with a message that it does not contain"),
         ("UPDATE messages SET blocks = '[{' WHERE n = 2", "cannot be read"),
         ("UPDATE requests SET sha256 = x'00' WHERE n = 2", "does not rebuild"),
         ("UPDATE pieces SET data = x'00ff' WHERE n = 1", "does not rebuild"),
         ("UPDATE kept SET data = x'00ff' WHERE n = 1", "was changed"),
-        ("DELETE FROM messages WHERE n = 5", "refers to a row of messages that is not there"),
+        ("DELETE FROM messages WHERE n = 5", "refers to a missing row of messages"),
     ],
 )
 def test_each_kind_of_damage_is_found(sound: Path, change: str, problem: str) -> None:

@@ -40,7 +40,7 @@ def test_an_emptied_or_missing_store_is_told_and_left_alone(tmp_path: Path) -> N
     fill(path)
     path.write_bytes(b"")
     before = contents(tmp_path)
-    with pytest.raises(MessagesLost, match=r"is empty, and 3 messages were in it.*recto store restore"):
+    with pytest.raises(MessagesLost, match=r"is empty, but 3 messages were stored.*recto store restore"):
         Store(path)
     assert contents(tmp_path) == before
     path.unlink()

@@ -68,5 +68,5 @@ def test_the_golden_home_in_postgresql_gets_the_shape_of_a_new_store(postgresql:
 def test_an_older_store_is_refused(place: Path | str) -> None:
     with Store(place) as store, store.database.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0017'"))
-    with pytest.raises(StoreError, match=r"before the first release \(schema 0017, .* export its conversations"):
+    with pytest.raises(StoreError, match=r"pre-release Recto \(schema 0017; .* export its conversations"):
         Store(place)

@@ -164,7 +164,7 @@ def test_a_row_that_the_target_did_not_keep_is_noticed(
     opened: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_copy, "insert_rows", lambda at, table, rows: insert_rows(at, table, rows[:1]))
-    with pytest.raises(StoreError, match="did not keep what was written"):
+    with pytest.raises(StoreError, match="does not match the source"):
         copy_store(opened.home / "recto.db", tmp_path / "copy.db")
     with pytest.raises(StoreError, match="unfinished"):
         Store(tmp_path / "copy.db")

@@ -172,7 +172,7 @@ def test_files_outside_are_found_if_allowed(roots: list[Path], monkeypatch: pyte
 )
 def test_a_missing_file_is_one_sentence(roots: list[Path], path: str) -> None:
     (roots[0] / "loop.md").symlink_to("loop.md")
-    with pytest.raises(RectoError, match="leads to no file") as failure:
+    with pytest.raises(RectoError, match="matches no file") as failure:
         resolved(path, roots)
     assert len(failure.value.message) < 200
     failure.value.message.encode()

@@ -1,4 +1,4 @@
-"""Models as data, and providers that answer requests; one file per wire format. Knows the window, not the store."""
+"""Models as data, and the providers that answer requests; one file per wire format. Knows the window, not the store."""
 
 import logging
 

@@ -1,7 +1,7 @@
 """Anthropic's messages API: writes requests as bytes, reads replies, and the provider.
 
-Clients of ours are read in anthropic_client.py. Does not use the vendor's SDK, because the bytes are counted, compared
-and recorded before they are sent.
+anthropic_client.py reads our own clients. Does not use the vendor's SDK, because the bytes are counted, compared and
+recorded before they are sent.
 """
 
 import re
@@ -35,14 +35,14 @@ from recto.wire import Json, dumpb, dumps, loads
 NAME = "anthropic"
 VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 4096  # the API requires a number in every request
-MIN_THINKING_BUDGET = 1024  # the API refuses a smaller budget
-TOOL_PROMPT = 346  # tokens that the API adds to the system prompt when there are tools
-UNMARKED = frozenset({"thinking", "redacted_thinking"})  # accepted back only without any change
+MIN_THINKING_BUDGET = 1024  # the API rejects a smaller budget
+TOOL_PROMPT = 346  # tokens that the API adds to the system prompt for tools
+UNMARKED = frozenset({"thinking", "redacted_thinking"})  # accepted back only unchanged
 TOOL_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
-EFFORTS = {"none": "low", "minimal": "low"}  # the lowest that this format has
-IDS = re.compile(r"[a-zA-Z0-9_-]+")  # the API refuses others
+EFFORTS = {"none": "low", "minimal": "low"}  # the format's minimum
+IDS = re.compile(r"[a-zA-Z0-9_-]+")  # the API rejects others
 COUNTED_FIELDS = frozenset({"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config"})
-"""The fields of a request that the counting endpoint takes; it refuses others."""
+"""The fields of a request that the counting endpoint accepts; it rejects others."""
 
 
 class AnthropicFormat:
@@ -58,7 +58,7 @@ class AnthropicFormat:
         if system and tools:
             pieces.append(Piece("join", b'],"system":['))
         if system:
-            # as a list, because a plain text has no place for a mark
+            # as a list, because plain text has no place for a mark
             pieces.append(Piece("system", dumpb({"type": "text", "text": system})))
         if len(lists) > 1:
             pieces.append(Piece("join", b'],"messages":['))
@@ -92,7 +92,7 @@ class AnthropicFormat:
         return Piece("tail", b"]," + dumpb({name: value for name, value in fields.items() if value is not None})[1:])
 
     def mark_place(self, piece: Piece) -> int | None:
-        """Before the closing brace of a tool, of the system text, or of a message's last block that is not thinking."""
+        """Before the closing brace of a tool, the system text, or a message's last block that is not thinking."""
         if piece.kind in ("tool", "system"):
             return len(piece.data) - 1
         if piece.kind != "message":
@@ -129,7 +129,7 @@ class AnthropicFormat:
 
 
 def _texts_and_tokens(item: Json, model: str, texts: list[str]) -> int:
-    """Appends the texts of a content block, and returns the tokens it costs besides them."""
+    """Appends the texts of a content block and returns the other tokens it costs."""
     kind = item["type"]
     if kind == "image":
         return anthropic_image_tokens(item["source"].get("data", ""), model)
@@ -143,7 +143,7 @@ def _texts_and_tokens(item: Json, model: str, texts: list[str]) -> int:
         texts.append(item["tool_use_id"])
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
         return sum(_texts_and_tokens(part, model, texts) for part in parts)
-    # the signature of thinking is not read by the model, so it costs nothing
+    # the model does not read the signature of thinking, so it costs nothing
     texts.append(item[kind] if kind in ("text", "thinking") else dumps(item))
     return 0
 
@@ -156,7 +156,7 @@ def _thinking(parameters: Parameters, budget: int) -> dict[str, Json] | None:
     if budget >= MIN_THINKING_BUDGET:
         return {"type": "enabled", "budget_tokens": budget}
     if parameters.thinking == "adaptive":
-        # models with adaptive thinking omit the text unless it is requested
+        # models with adaptive thinking omit the text unless asked for it
         return {"type": "adaptive", "display": "summarized"}
     return {"type": parameters.thinking} if parameters.thinking else None
 
@@ -182,7 +182,7 @@ def _output_config(parameters: Parameters) -> dict[str, Json]:
 
 
 def _item(block: Block, role: str, provider: str) -> Json:
-    """The block as a content item of this format; None for a block that cannot be sent in this role."""
+    """The block as a content item of this format; None if it cannot be sent in this role."""
     if isinstance(block, Text):
         return {"type": "text", "text": block.text} if block.text.strip() else None
     if isinstance(block, File) and (role == "assistant" or not is_document(block)):
@@ -203,7 +203,7 @@ def _media(block: Image | File) -> Json:
 
 
 def _assistant_item(block: Block, provider: str) -> Json:
-    """Items of assistant messages only: tool calls, and thinking that this provider itself has signed."""
+    """Items of assistant messages only: tool calls, and thinking signed by this provider."""
     if isinstance(block, ToolCall):
         called = {"name": sent_name(block.name), "input": json_arguments(block.arguments)}
         return {"type": "tool_use", "id": sent_id(block.id, IDS), **called}
@@ -314,7 +314,7 @@ class AnthropicReader:
         return []
 
     def _count(self, usage: Json) -> None:
-        """The later number wins, because each event repeats the totals so far."""
+        """The last number wins, because each event repeats the totals so far."""
         self._has_usage |= bool(usage) if not isinstance(usage, dict) else usage.get("input_tokens") is not None
         found = usage.items() if isinstance(usage, dict) else ()
         self._counts |= {name: count for name, value in found if (count := reported_count(value)) is not None}

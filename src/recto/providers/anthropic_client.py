@@ -1,9 +1,9 @@
 """A client that speaks Anthropic's messages API: reads its requests and messages, and writes our replies and errors.
 
-A request that AnthropicFormat wrote reads back as the same values, except for what the format cannot express: the names
-of text files, the name and strictness of a response schema, `json_object`, and `made` of blocks other than thinking.
-System messages after the first message read back as user messages. A written reply loses arguments that are not a JSON
-object (in a whole reply), an unknown usage, and finish reasons that are not of this format.
+A request that AnthropicFormat wrote reads back with the same values, except for what the format cannot express: names
+of text files, name and strictness of a response schema, `json_object`, and `made` of blocks other than thinking. System
+messages after the first message read back as user messages. A written reply loses arguments that are not a JSON object
+(in a whole reply), an unknown usage, and finish reasons that the format lacks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,24 +40,23 @@ ROLES = ("user", "assistant", "system")
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 CHOICES: dict[str, ToolChoice] = {"auto": "auto", "none": "none", "any": "required"}
 THINKING = ("enabled", "adaptive", "between_tools", "disabled")
-# Accepted and ignored. `top_k` is refused by current models anyway.
+# Accepted and ignored. Current models reject `top_k` anyway.
 IGNORED = {"metadata", "service_tier", "inference_geo", "cache_control", "diagnostics", "speed", "top_k"}
 IGNORED |= {"user_profile_id", "workspace_id"}
 IGNORED_OF_TOOL = {"cache_control", "strict", "allowed_callers", "defer_loading", "eager_input_streaming"}
 IGNORED_OF_TOOL |= {"input_examples"}
-# Fields that cannot make a request cost more than its input and its longest reply.
+# Fields that cannot raise a request's cost above its input and longest reply.
 BOUNDED = frozenset({"model", "messages", "system", "max_tokens", "stream", "temperature", "top_p", "top_k", "tools"})
 BOUNDED |= {"stop_sequences", "tool_choice", "thinking", "output_config", "metadata", "cache_control", "service_tier"}
 SHOWN = ("text", "image", "document", "search_result")
 ANSWERED = ("text", "thinking", "redacted_thinking", "tool_use")
 BlockReader = Callable[[Fields, str], list[Block]]
-"""Reads one block of a type."""
 
 
 def read_anthropic_request(body: bytes, made: Made | None = None, *, pass_on: bool = False) -> ClientRequest:
-    """Raises Invalid, naming the field, for a request that Anthropic refuses or we cannot serve. `made` is set on the
-    thinking that the client sends back; thinking without it is not forwarded. `pass_on`: fields that have no meaning
-    here become `Parameters.extra`."""
+    """Raises Invalid, naming the field, for a request that Anthropic rejects or we cannot serve. `made` is set on the
+    thinking that the client sends back; thinking without it is not forwarded. With `pass_on`, fields unknown here
+    become `Parameters.extra`."""
     fields = parsed(body, item=".{}", lenient=pass_on)
     model = fields.needed_text("model")
     system = joined(_blocks(fields, "system", ("text",), _shown), "\n\n")
@@ -69,7 +68,7 @@ def read_anthropic_request(body: bytes, made: Made | None = None, *, pass_on: bo
     stream = bool(fields.flag("stream"))
     fields.only({"container": ()})
     if pass_on:
-        fields.ignore(("cache_control",))  # we set our own marks, and a fifth is refused
+        fields.ignore(("cache_control",))  # we set our own marks, and a fifth is rejected
         parameters = replace(parameters, extra=fields.rest())
     fields.ignore(IGNORED)
     fields.end()
@@ -166,14 +165,14 @@ def _messages(fields: Fields, made: Made | None) -> tuple[Entry, ...]:
 
 
 def read_anthropic_messages(messages: Sequence[Json], made: Made | None = None) -> list[list[Entry]]:
-    """Each message as the entries that it stands for. Unknown fields are accepted."""
+    """The entries for each message. Unknown fields are accepted."""
     calls: dict[str, str] = {}
     fields = Fields({"messages": list(messages)}, item=".{}", lenient=True).objects("messages")
     return [_message(message, calls, made) for message in fields]
 
 
 def _message(message: Fields, calls: dict[str, str], made: Made | None) -> list[Entry]:
-    """One entry, or two where a user message has tool results and other blocks."""
+    """One entry, or two if a user message has tool results and other blocks."""
     role = message.needed_choice("role", ROLES)
     if message.raw("content") is None:
         message.refuse("content", "is missing")
@@ -305,7 +304,6 @@ class AnthropicReplyWriter:
         self._head = head
         self._begun = False
         self._open = ""
-        """The type of the open block."""
         self._index = -1
         self._call = -1
 
@@ -355,7 +353,7 @@ class AnthropicReplyWriter:
         return events
 
     def _added(self, kind: str, delta: Json) -> list[ServerEvent]:
-        """The delta in a block of its kind; opens one where another kind is open."""
+        """The delta in a block of its kind; opens one if necessary."""
         empty: dict[str, Json] = {"type": kind, kind: ""} | ({"signature": ""} if kind == "thinking" else {})
         opened = [] if self._open == kind else self._opened(empty)
         return [*opened, self._delta(delta)]
@@ -400,7 +398,7 @@ def _written_usage(usage: Usage | None) -> Json:
 
 def anthropic_error(error: Exception) -> ErrorReply:
     status, sentence = status_of(error), sentence_of(error)
-    # clients recognise a prompt that is too long by these words alone
+    # clients recognise the error only by these words
     message = f"prompt is too long: {sentence}" if is_too_long(error) else sentence
     kind = ERROR_TYPES.get(status, "api_error")
     body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": None}

@@ -1,6 +1,6 @@
-"""Images and files in messages: how both formats write them, and which of them a model accepts.
+"""Images and files in messages: their wire form in both formats, and which of them a model accepts.
 
-Estimates the tokens of images and PDFs from their bytes. Providers do not say exactly how they count.
+Estimates the tokens of images and PDFs from their bytes, since providers do not document their exact counts.
 """
 
 import binascii
@@ -21,12 +21,12 @@ _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w-]+=[^;,]*)*;base64,", 
 
 
 def is_document(file: File) -> bool:
-    """Whether the provider reads the file itself; every other file is sent as text."""
+    """True if the provider reads the file itself; other files are sent as text."""
     return bool(file.base64 or file.url or file.sha256)
 
 
 def fenced(file: File) -> str:
-    """The file's name, and its text in a fence of backticks that is longer than any run in the text."""
+    """The file's name, and its text in a fence longer than any run of backticks in it."""
     longest = max((len(run) for run in re.findall("`+", file.text)), default=0)
     fence = "`" * max(3, longest + 1)
     end = "" if file.text.endswith("\n") else "\n"
@@ -34,7 +34,7 @@ def fenced(file: File) -> str:
 
 
 def as_text(file: File) -> str:
-    """The file's text, or its URL where it has no text and the format accepts no URLs."""
+    """The file's text, or its URL if it has no text and the format accepts no URLs."""
     return f"File {_one_line(file.name)}: {file.url}" if file.url and not file.text else fenced(file)
 
 
@@ -53,7 +53,7 @@ def split_data_url(url: str) -> tuple[str, str] | None:
 
 
 def unsupported(entry: Entry, model: Model) -> tuple[Image | File, ...]:
-    """The images and files of an entry that the model does not accept, including those in tool results."""
+    """The images and files of an entry, including its tool results, that the model does not accept."""
     found: list[Image | File] = []
     for block in entry.blocks:
         blocks = block.attachments if isinstance(block, ToolResult) else (block,)
@@ -62,8 +62,8 @@ def unsupported(entry: Entry, model: Model) -> tuple[Image | File, ...]:
 
 
 def without_unsupported(entry: Entry, model: Model) -> Entry:
-    """The entry as this model accepts it. A file with known text stays as text; every other unsupported attachment
-    becomes a line that says what was attached."""
+    """The entry as this model accepts it. A file with known text stays as text; other unsupported attachments become a
+    line describing them."""
     if not unsupported(entry, model):
         return entry
     return replace(entry, blocks=tuple(_supported(block, model) for block in entry.blocks))
@@ -101,11 +101,11 @@ OPENAI_IMAGE = 765  # 1024 x 1024, for an unknown size
 ANTHROPIC_PIXELS = 750
 ANTHROPIC_UNTIL_4_6, ANTHROPIC_SINCE_4_7 = (1568, 1600), (2576, 4784)
 
-PDF_PAGE = 3000  # Anthropic: 1500 to 3000 tokens of text per page, or an image of the page with less text
+PDF_PAGE = 3000  # Anthropic: 1500 to 3000 tokens of text per page, or an image of a page with less text
 PDF_PAGE_BYTES = 50_000  # for PDFs whose pages cannot be counted
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 _PAGES = re.compile(rb"/Type\s*/Pages\b[^>]{0,200}?/Count\s+(\d{1,5})\b")
-_JPEG_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # start of frame, whatever the coding
+_JPEG_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # start of frame, in any coding
 
 
 def openai_image_tokens(base64: str) -> int:
@@ -120,7 +120,7 @@ def openai_image_tokens(base64: str) -> int:
 
 
 def anthropic_image_tokens(base64: str, model: str) -> int:
-    """The tokens of an image; the model's maximum where the size is unknown."""
+    """The tokens of an image; the model's maximum if the size is unknown."""
     longest, max_tokens = ANTHROPIC_UNTIL_4_6 if claude_version(model) <= (4, 6) else ANTHROPIC_SINCE_4_7
     size = pixel_size(_decoded(base64[:HEADER]))
     if size is None:
@@ -130,7 +130,7 @@ def anthropic_image_tokens(base64: str, model: str) -> int:
 
 
 def pdf_tokens(base64: str) -> int:
-    """Counts pages, or estimates them by size where they are compressed; a PDF by URL counts as one page."""
+    """Counts pages, or estimates them by size if compressed; a PDF by URL counts as one page."""
     data = _decoded(base64)
     declared = max((int(count) for count in _PAGES.findall(data)), default=0)
     pages = max(len(_PAGE.findall(data)), declared) or math.ceil(len(data) / PDF_PAGE_BYTES)
@@ -138,7 +138,7 @@ def pdf_tokens(base64: str) -> int:
 
 
 def pixel_size(data: bytes) -> Size | None:
-    """The size of a PNG, GIF, JPEG or WebP from its first bytes; None for anything else."""
+    """The size of a PNG, GIF, JPEG or WebP from its first bytes; else None."""
     try:
         if data.startswith(b"\x89PNG\r\n\x1a\n"):
             size = struct.unpack_from(">II", data, 16)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LOCAL = frozenset({"embedded", "llamacpp", "lmstudio", "ollama", "vllm"})
 Facts = Mapping[str, Any]
 
-# -- what a name implies; `*` and `[4-9]` as in file names, separated by spaces
+# -- facts implied by a name; `*` and `[4-9]` as in file names, separated by spaces
 
 OPENAI_CHATS = "chatgpt-4o* gpt-4o* gpt-4.1* gpt-4.5*"
 # OpenAI does not publish how these are rendered: reported usage of o4-mini and gpt-5 was one token below its rule for
@@ -38,14 +38,14 @@ OPENAI_REASONS = "gpt-[5-9]* gpt-oss* gpt-chat* codex* computer-use* o[1-9] o[1-
 # 5.1 and 5.2 accept a temperature only while they do not reason.
 OPENAI_FIXED = "gpt-[5-9]* codex* o[1-9] o[1-9]-*"
 ALWAYS_FREE = "gpt-5-chat*"
-# OpenAI's, Google's and xAI's models that think and show nothing of it.
+# Models by OpenAI, Google and xAI that hide all of their thinking.
 THINKS_UNSEEN = f"{OPENAI_FIXED} gpt-chat* gemini-2.5* gemini-[3-9]* grok-3-mini* grok-[4-9]*"
 OPENAI_VISION = "chatgpt-4o* gpt-4o* gpt-4.[1-9]* gpt-4-turbo* gpt-4-vision* gpt-[5-9]* gpt-chat* computer-use*"
 OPENAI_VISION += " o[134] o[134]-*"
 OPENAI_TEXT_ONLY = "gpt-4o-*audio* gpt-4-turbo-preview* o[13]-mini* o1-preview* gpt-5.5-cyber*"
 # Names of models that accept images at every provider; "vl" is a word.
 VISION_NAMES = "*[-_.0-9]vl[-_:0-9]* *vision* *llava* *pixtral* *moondream* *minicpm-v*"
-# Families that accept images where they are hosted; a local copy may lack its vision weights.
+# Families that accept images when hosted; a local copy may lack its vision weights.
 HOSTED_VISION = "*gemini* *gemma-[34]* *grok-[4-9]* *llama-4* *mistral-medium* *magistral* *ministral-*2512*"
 HOSTED_VISION += " *ministral-*latest* *deepseek-flash* *deepseek-v4-flash*"
 HOSTED_VISION += " *mistral-large-[34]* *mistral-large-2512* *mistral-large-26[0-9][0-9]* *mistral-large-latest*"
@@ -64,7 +64,7 @@ VOCABULARY_NAMES = {
 
 
 # Claude's vocabulary is not public. Relative to o200k: 1.14 (English) to 1.27 (code) up to 4.6, about 1.6 from 4.7 on.
-# These are upper bounds to start with, until reported usage corrects them.
+# These are upper bounds, used until reported usage corrects them.
 CLAUDE_UNTIL_4_6, CLAUDE_SINCE_4_7, UNKNOWN = 1.3, 1.8, 1.1
 
 
@@ -78,7 +78,7 @@ def _fits(name: str, globs: str) -> bool:
 
 
 def counting(provider: str, id: str) -> Facts:
-    """How to count the tokens of a model, by its name alone, as fields of Model."""
+    """How to count a model's tokens, judged by its name alone, as fields of Model."""
     name, o200k = _bare(id), {"tokenizer": "o200k_base"}
     if "claude" in name:
         return o200k | {"factor": CLAUDE_UNTIL_4_6 if claude_version(name) <= (4, 6) else CLAUDE_SINCE_4_7}
@@ -93,7 +93,7 @@ def counting(provider: str, id: str) -> Facts:
 
 
 def abilities(provider: str, id: str) -> Facts:
-    """What a model accepts, as fields of Model, judged by its name and its provider."""
+    """The inputs and options that a model accepts, judged by its name and provider, as fields of Model."""
     name = _bare(id)
     images = _takes_images(provider, name)
     known = {"images": images, "fixed_temperature": has_fixed_temperature(id)}
@@ -123,7 +123,7 @@ def _takes_images(provider: str, name: str) -> bool:
 
 
 def has_fixed_temperature(id: str) -> bool:
-    """Whether a model refuses any temperature but 1: OpenAI's reasoning models, and Claude from 4.7 on."""
+    """True if a model rejects any temperature but 1: OpenAI's reasoning models, and Claude from 4.7 on."""
     name = _bare(id)
     if "claude" in name:
         return claude_version(name) > (4, 6)
@@ -131,8 +131,7 @@ def has_fixed_temperature(id: str) -> bool:
 
 
 def thinks_unseen(id: str) -> bool:
-    """Whether a model may think without showing all of it. What it thinks is paid for, and only its provider counts
-    it."""
+    """True if a model may hide some of its thinking, which is paid for and counted only by its provider."""
     name = _bare(id)
     return _fits(name, THINKS_UNSEEN) and not _fits(name, ALWAYS_FREE)
 
@@ -153,7 +152,7 @@ def claude_version(name: str) -> tuple[int, int]:
 SHIPPED = Path(__file__).with_name("models.toml")
 FILE = "models.toml"
 VOCABULARIES = ("o200k_base", "cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4", "server")
-# Key in models.toml -> what genai-prices calls it.
+# Key in models.toml -> name in genai-prices.
 PRICES = {
     "input": "input_mtok",
     "output": "output_mtok",
@@ -171,7 +170,7 @@ class FactsFile(Struct, frozen=True):
     origin: str
     tables: Mapping[str, Facts]
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """The user's own names of models, and `provider:id` of each."""
+    """The user's own names of models, with the `provider:id` of each."""
 
     def about(self, name: str) -> Facts:
         """All facts about a model; a longer matching name overrides a shorter one."""
@@ -186,7 +185,7 @@ class FactsFile(Struct, frozen=True):
 
 
 class Check(Struct, frozen=True):
-    """What a value may be, and the words for it."""
+    """A test for a value, and its description."""
 
     passes: Callable[[Any], bool]
     allowed: str
@@ -227,7 +226,7 @@ CHECKS = {
 
 
 def read_facts(path: Path, origin: str) -> FactsFile:
-    """The checked facts of a file; empty where the file does not exist. Raises Invalid, naming the error."""
+    """The checked facts of a file; empty if the file does not exist. Raises Invalid, naming the error."""
     try:
         data = tomllib.loads(read_ordinary_file(path).decode())
     except (FileNotFoundError, NotADirectoryError):
@@ -249,10 +248,10 @@ def read_facts(path: Path, origin: str) -> FactsFile:
 
 
 def _checked(path: Path, name: str, table: object) -> tuple[str, Facts]:
-    """`provider:id` of a table, and its facts. A table of any other name says both in `provider` and `id`."""
+    """A table's `provider:id` and its facts. Tables with other names have `provider` and `id` fields."""
     facts = dict(table) if isinstance(table, dict) else {}
     if {"context_limit", "window"} <= facts.keys():
-        raise _wrong(path, name, "context_limit", "is another name of window; give one of them")
+        raise _wrong(path, name, "context_limit", "is another name for window; use only one of them")
     if "context_limit" in facts:
         facts["window"] = facts.pop("context_limit")
     provider, id = facts.pop("provider", None), facts.pop("id", None)
@@ -261,8 +260,8 @@ def _checked(path: Path, name: str, table: object) -> tuple[str, Facts]:
     if provider is None and id is None:
         provider, _, id = name.partition(":")
     if not (isinstance(table, dict) and isinstance(provider, str) and isinstance(id, str) and provider and id):
-        sentence = f'{path}: {name!r} is not a table for a model; write ["provider:model"] and the facts below it, or '
-        raise Invalid(sentence + "a name of your own with provider and id.", path=str(path), key=name)
+        sentence = f'{path}: {name!r} is not a table for a model; write ["provider:model"] and its facts, or '
+        raise Invalid(sentence + "your own name with provider and id.", path=str(path), key=name)
     return f"{provider.lower()}:{id}", facts
 
 
@@ -282,18 +281,18 @@ def _wrong(path: Path, name: str, key: str, what: str) -> Invalid:
 _SAME = "anthropic cerebras cohere deepseek fireworks groq mistral moonshotai openai openrouter perplexity together"
 PRICED = {"gemini": "google", "xai": "x-ai", **{name: name for name in _SAME.split(" ")}}
 OURS = {theirs: ours for ours, theirs in PRICED.items()}
-# Names of models that a gateway passes on: with a provider's name in front, or of makers who let nobody else run them.
+# Names of models passed on by a gateway: prefixed with a provider, or by makers who are the only ones to run them.
 PREFIXES = "anthropic azure azure_ai bedrock cerebras cohere deepseek fireworks_ai gemini google groq mistral moonshot"
 PREFIXES += " openai openrouter perplexity together_ai vertex_ai xai x-ai"
 MAKERS_ALONE = "*claude* chatgpt* gpt-[3-9]* o[1-9] o[1-9]-* gemini* grok*"
 MAKERS_ALONE += " */chatgpt* */gpt-[3-9]* */o[1-9] */o[1-9]-* */gemini* */grok*"
-# Open models under their maker's name: a server of one's own runs them with any window.
+# Open models under their maker's name: a private server runs them with any window.
 OPEN_WEIGHTS = ("gpt-oss", "openai/gpt-oss", "gemma", "google/gemma")
-# Providers of their own models: they tell control texts in messages from control tokens themselves.
+# Providers of their own models: they separate control texts in messages from control tokens themselves.
 MAKERS = frozenset({"anthropic", "cohere", "deepseek", "gemini", "mistral", "openai", "xai"})
 NOT_CHAT = "*audio* *dall-e* *davinci* *embed* *guard* *image* *live* *moderation* *ocr* *realtime* *rerank* *sora*"
 NOT_CHAT += " *speech* *transcri* *tts* *voice* *whisper*"
-# What can be a model's name where the user gave it none: `provider:` and anything, or signs that ids are made of.
+# Possible model names, if the user has not defined the name: `provider:` and anything, or characters used in ids.
 _LIKE_ID = re.compile(r"[^\s:]*:.*|[\w./@+~-]*", re.ASCII | re.DOTALL)
 
 
@@ -303,7 +302,7 @@ class ModelCatalog:
 
     def __init__(self, home: Path | None = None, project: Path | None = None) -> None:
         self.home, self.project = home, project
-        self._known = lru_cache(maxsize=256)(self._find)  # every turn asks for the same
+        self._known = lru_cache(maxsize=256)(self._find)  # every turn asks for the same one
 
     def find(self, provider: str, id: str) -> Model:
         """All known facts; an unknown model has an unknown window and estimated counts."""
@@ -318,17 +317,17 @@ class ModelCatalog:
             model = _with_facts(model, file)
         for file in self._own[1:]:
             changed = _with_facts(model, file)
-            # a project must not lower what counts for the user's limits of spending
+            # a project must not lower what counts towards the user's spending limits
             is_priced = model.prices is not None and model.prices.are_known
             prices = model if is_priced else changed
             model = replace(changed, prices=prices.prices, prices_from=prices.prices_from)
         return model
 
     def full_name(self, name: str) -> str:
-        """`provider:id` of a name that the user gave a model; any other name as it is.
+        """`provider:id` for a name that the user defined; other names unchanged.
 
-        A project's file gives no names: they decide who gets to read what the user writes. Raises NotFound for a name
-        that only a user gives, and none has given: no provider may guess at it."""
+        A project's file defines no names: they decide who reads what the user writes. Raises NotFound for a name that
+        only a user could have defined, but did not: no provider may guess its meaning."""
         folded = {alias.casefold(): alias for alias in self.aliases}
         if alias := folded.get(" ".join(name.split()).casefold()):
             return self.aliases[alias]
@@ -345,11 +344,11 @@ class ModelCatalog:
 
     @property
     def aliases(self) -> Mapping[str, str]:
-        """The user's own names of models, and `provider:id` of each."""
+        """The user's own names of models, with the `provider:id` of each."""
         return self._own[0].aliases
 
     def described(self) -> list[str]:
-        """The names of models that a file describes, the user's own first; quicker than all that have a price."""
+        """The names of models described in a file, the user's own first; faster than listing all with a price."""
         own = [name for file in self._own for name in (*file.aliases, *file.names())]
         return list(dict.fromkeys((*own, *self._shipped.names())))
 
@@ -380,7 +379,7 @@ class ModelCatalog:
 
 
 def _guess(provider: str, id: str) -> Model:
-    """The facts that the name alone implies."""
+    """The facts implied by the name alone."""
     return Model(
         f"{provider}:{id}",
         provider,
@@ -396,7 +395,7 @@ def _guess(provider: str, id: str) -> Model:
 
 
 def _with_facts(model: Model, file: FactsFile, name: str = "") -> Model:
-    """The model with the facts of a file, which may know it by another name."""
+    """The model with the facts of a file, which may list it under another name."""
     values = dict(file.about(name or model.name))
     if "window" in values:
         values |= {"window": values["window"] or None, "window_from": file.origin}
@@ -413,7 +412,7 @@ def _with_facts(model: Model, file: FactsFile, name: str = "") -> Model:
 
 
 def _look_up(id: str, provider: str) -> "tuple[str, ModelInfo] | None":
-    """The maker and what the price data know of a model at a provider, by the names of genai-prices."""
+    """The maker, and the price data for a model at a provider, by their names in genai-prices."""
     from genai_prices import data_snapshot  # a third of a second
 
     try:
@@ -424,13 +423,13 @@ def _look_up(id: str, provider: str) -> "tuple[str, ModelInfo] | None":
 
 
 def _priced(provider: str, id: str) -> "tuple[str, ModelInfo] | None":
-    """`provider:id` for our own table, and what the price data know."""
+    """`provider:id` for our own table, and the price data."""
     found = _look_up(id, PRICED[provider]) if provider in PRICED else None
     return found and (f"{provider}:{id}", found[1])
 
 
 def _passed_on(provider: str, id: str) -> "tuple[str, ModelInfo] | None":
-    """The same for a model that a gateway or any other server passes on under its own or a longer name."""
+    """The same for a model that a gateway or other server passes on under its own or a longer name."""
     name = id.lower()
     first, slash, _ = name.partition("/")
     is_passed_on = (slash and first in PREFIXES.split()) or _fits(name, MAKERS_ALONE)
@@ -438,7 +437,7 @@ def _passed_on(provider: str, id: str) -> "tuple[str, ModelInfo] | None":
         return None
     bare = name.rsplit("/", 1)[-1]
     for tried in (name, bare, f"bedrock/{bare}"):
-        # by the rules of LiteLLM: provider/model, or a model whose name shows its maker
+        # by LiteLLM's rules: provider/model, or a model whose name shows its maker
         if found := _look_up(tried, "litellm"):
             return f"{OURS.get(found[0], found[0])}:{bare}", found[1]
     return None
@@ -455,7 +454,7 @@ def _with_prices(model: Model, info: "ModelInfo") -> Model:
 
 
 def _read_prices(found: Mapping[str, Any]) -> Prices:
-    """A tiered price is another one for all tokens of a request whose input is larger than the tier's start."""
+    """A tiered price applies to all tokens of a request whose input exceeds the tier's start."""
     starts = sorted({tier.start for price in found.values() for tier in getattr(price, "tiers", ())})
     at = [replace(Prices(), **{name: _price_at(found[name], start) for name in found}) for start in (0, *starts)]
     return replace(at[0], above=tuple(zip(starts, at[1:], strict=True)))

@@ -1,11 +1,11 @@
-"""What a client of Recto's own endpoint sends and gets, in any wire format: its request, the head of a reply, an error.
+"""A client of Recto's own endpoint, in any wire format: its request, the head of a reply, an error.
 
 Fields reads one JSON object of a request field by field. A wrong value raises Invalid, which names the field as the API
-itself does: `messages[0].content` or `messages.0.content`. (msgspec would read the types, but neither null as
-absent, nor unknown fields from some callers only, and the checks besides types need the path too.)
+itself does: `messages[0].content` or `messages.0.content`. (msgspec would read the types, but cannot treat null as
+absent or accept unknown fields from some callers only, and checks other than types need the path too.)
 
-Also turns what a model or a tool's author wrote into what every provider accepts: ids, names and arguments of calls,
-and the root of a schema. A single refused tool or call would fail every request that has it.
+Also converts ids, names and arguments of calls, and the root of a schema, to forms that every provider accepts: one
+rejected tool or call would fail every request that contains it.
 """
 
 import re
@@ -39,7 +39,7 @@ from recto.wire import Json, dumpb, dumps, loads
 CLIENT = "client"
 """The server name of tools that the client runs itself."""
 
-# Looked up by the nearest class of the error tree. Both APIs return 400 for a prompt that is too long.
+# Looked up by the nearest class in the error tree. Both APIs return 400 for a prompt that is too long.
 STATUSES: dict[type[RectoError], int] = {
     Invalid: 400,
     DoesNotFit: 400,
@@ -58,8 +58,6 @@ UNEXPECTED = "The request failed unexpectedly; the log says why."
 
 
 class ClientRequest(Struct, frozen=True):
-    """A client's request as our values."""
-
     model: str
     entries: tuple[Entry, ...]
     system: str = ""
@@ -67,12 +65,10 @@ class ClientRequest(Struct, frozen=True):
     parameters: Parameters = field(default_factory=Parameters)
     stream: bool = False
     include_usage: bool = True
-    """Whether the client wants the usage at the end of a stream; a whole reply always has it."""
+    """True if the client wants the usage at the end of a stream; a whole reply always has it."""
 
 
 class ReplyHead(Struct, frozen=True):
-    """What every reply starts with, whole or streamed."""
-
     id: str
     model: str
     created: int = 0
@@ -109,7 +105,7 @@ MAX_NUMBER = 100_000_000
 
 
 class Fields:
-    """The fields of one object. Null counts as absent, as in both APIs. `end` refuses fields that were not read, here
+    """The fields of one object. Null counts as absent, as in both APIs. `end` rejects fields that were not read, here
     and in the objects below."""
 
     def __init__(self, data: Json, path: str = "", *, item: str = "[{}]", lenient: bool = False) -> None:
@@ -156,7 +152,6 @@ class Fields:
         return self.choice(name, allowed) or self.refuse(name, "is missing")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts, or a single text."""
         value = self.raw(name)
         value = [value] if isinstance(value, str) else value or []
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
@@ -188,7 +183,7 @@ class Fields:
         return fields
 
     def base64(self, name: str, text: str) -> str:
-        """Returns `text`, which was read from this field, if it is valid base64."""
+        """Returns `text`, the value of this field, if it is valid base64."""
         try:
             b64decode(text, validate=True)
         except ValueError:
@@ -206,7 +201,7 @@ class Fields:
                 self.refuse(name, "is not supported here")
 
     def rest(self) -> dict[str, Json]:
-        """The fields that were not read; they count as read from now on."""
+        """The fields not read yet; they count as read from now on."""
         rest = {name: value for name, value in self._data.items() if name in self._left and value is not None}
         self._left.clear()
         return rest
@@ -228,7 +223,7 @@ class Fields:
 
 
 def parsed(body: bytes, *, item: str, lenient: bool = False) -> Fields:
-    """The body as Fields. Refuses values that cannot be forwarded: NaN and lone surrogates."""
+    """The body as Fields. Rejects values that cannot be forwarded: NaN and lone surrogates."""
     try:
         data = loads(body)
         dumpb(data)
@@ -243,7 +238,7 @@ def joined(blocks: Iterable[Block], separator: str = "\n") -> str:
     return separator.join(block.text for block in blocks if isinstance(block, Text))
 
 
-# -- what every provider accepts
+# -- forms that every provider accepts
 
 COMBINED = ("oneOf", "anyOf", "allOf")
 LONGEST_NAME = 64
@@ -251,21 +246,21 @@ UNNAMED_TOOL = "unnamed"
 
 
 def sent_id(id: str, accepted: re.Pattern[str]) -> str:
-    """The id, or letters and digits made from it, the same for a call and its result. Nine suit Mistral too."""
+    """The id, or letters and digits derived from it, the same for a call and its result. Nine suit Mistral too."""
     return id if accepted.fullmatch(id) else sha256(id.encode("utf-8", "replace")).hexdigest()[:9]
 
 
 def sent_name(name: str) -> str:
-    """The name of a called tool in the characters that every provider accepts."""
+    """The name of a called tool in characters that every provider accepts."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:LONGEST_NAME] or UNNAMED_TOOL
 
 
 def json_arguments(arguments: str) -> dict[str, Any]:
-    """The arguments of a call as the object that providers require; empty where the model wrote something else. The
-    block keeps the original text, and the tool's result names the error."""
+    """The arguments of a call as the object that providers require; empty for anything else. The block keeps the
+    original text, and the tool's result names the error."""
     try:
         value = loads(arguments)
-        # NaN and infinity can be read but not sent, and neither can halves of characters
+        # NaN, infinity and lone surrogates can be read but not sent
         text, repaired = clean(dumps(value))
         value = loads(text) if repaired else value
     except (ValueError, RecursionError):
@@ -275,7 +270,7 @@ def json_arguments(arguments: str) -> dict[str, Any]:
 
 def object_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema as an object with properties. Combinations at the root are merged into one object that allows all of
-    them; deeper levels stay as they are."""
+    them; deeper levels stay unchanged."""
     if _is_object_schema(schema):
         return dict(schema)
     parts = [part for name in COMBINED for part in _list(schema.get(name)) if isinstance(part, Mapping)]

@@ -1,8 +1,7 @@
-"""ClientFormat: one wire format as a client speaks it: its requests and messages in, replies and errors out.
+"""ClientFormat: one wire format from the client's side: its requests and messages in, replies and errors out.
 
-Also takes a client's body apart without changing a byte: to pass it on with another model, to store the messages that
-bodies repeat once, and to say what it can cost at most. What the JSON of a format looks like is known here and in the
-files of that format, and nowhere else.
+Also takes a client's body apart without changing a byte: to pass it on with another model, to store repeated messages
+once, and to bound its cost. Only this file and those of each format know its JSON.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,20 +31,18 @@ class ReplyWriter(Protocol):
 class ClientFormat(Struct, frozen=True):
     format: Format
     reader: Callable[[], ReplyReader]
-    """Reads the replies of a provider."""
     read_request: Callable[..., ClientRequest]
     read_messages: Callable[[Sequence[Json]], list[list[Entry]]]
-    """Each message as the entries that it stands for."""
+    """The entries for each message."""
     write_reply: Callable[[ReplyHead, Sequence[Block], Done], Json]
     open_writer: Callable[[ReplyHead, bool], ReplyWriter]
-    """For a head, and whether the client wants the usage at the end of a stream."""
+    """Takes a head, and whether the client wants the usage at the end of a stream."""
     error: Callable[[Exception], ErrorReply]
     reply_prefix: str
-    """How the ids of replies begin."""
     instructions: tuple[str, ...]
-    """Roles of messages that are instructions; empty where these stand beside the messages."""
+    """Roles of messages that are instructions; empty if these are separate from the messages."""
     bounded: frozenset[str] = frozenset()
-    """Fields of a request that cannot make it cost more than its input and its longest reply."""
+    """Fields that cannot raise a request's cost above its input and longest reply."""
 
     @property
     def name(self) -> str:
@@ -77,16 +74,16 @@ ANTHROPIC = ClientFormat(
     anthropic_client.BOUNDED,
 )
 CLIENT_FORMATS = {each.name: each for each in (OPENAI, ANTHROPIC)}
-# Parts of a message that only one of the formats has.
+# Message parts that only one of the formats has.
 _OPENAI_PARTS = frozenset({"image_url", "file", "input_audio", "refusal"})
 _ANTHROPIC_PARTS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"})
 
 
 def client_format_of(messages: Sequence[Json], tools: Sequence[Json] = (), provider: str = "") -> ClientFormat:
-    """The format that messages and tools are written in; that of the provider where they could be of either."""
+    """The format of messages and tools; that of the provider if both are possible."""
     for message in (*tools, *messages):
         if not isinstance(message, Mapping):
-            raise Invalid(f"messages and tools are objects as the API takes them, not {type(message).__name__}")
+            raise Invalid(f"messages and tools must be objects in the API's format, not {type(message).__name__}")
         content = message.get("content")
         kinds = {part.get("type") for part in content if isinstance(part, Mapping)} if isinstance(content, list) else ()
         if "input_schema" in message or _ANTHROPIC_PARTS.intersection(kinds):
@@ -98,7 +95,7 @@ def client_format_of(messages: Sequence[Json], tools: Sequence[Json] = (), provi
 
 
 def with_text(message: Json, text: str, call: str = "") -> Json:
-    """A client's message with another text, and the rest of it as it is; `call` names the tool result to change."""
+    """A client's message with another text, otherwise unchanged; `call` names the tool result to change."""
     content = message.get("content")
     if not isinstance(content, list):
         return {**message, "content": text}
@@ -111,7 +108,7 @@ def with_text(message: Json, text: str, call: str = "") -> Json:
 
 
 def read_client_reply(reply: Json) -> list[ReplyPart]:
-    """A whole reply as a client got it from a provider, in either format. Invalid for anything else."""
+    """A whole reply as a client got it from a provider, in either format. Raises Invalid for anything else."""
     for format in CLIENT_FORMATS.values():
         try:
             parts = format.reader().whole(reply)
@@ -119,7 +116,7 @@ def read_client_reply(reply: Json) -> list[ReplyPart]:
             continue
         if parts and isinstance(parts[-1], Done):
             return parts
-    raise Invalid("the reply is none that OpenAI's or Anthropic's API gives")
+    raise Invalid("the reply is not in the format of OpenAI's or Anthropic's API")
 
 
 # -- bodies
@@ -129,14 +126,14 @@ _DIVIDED: Mapping[str, PieceKind] = {"messages": "message", "tools": "tool"}
 
 
 def body_members(text: str) -> list[tuple[str, int, int]]:
-    """The members of a JSON object: each name, and where its value begins and ends."""
+    """The members of a JSON object: name, and start and end of the value."""
     decode, found = JSONDecoder().raw_decode, list[tuple[str, int, int]]()
     try:
         at = _after(text, _skip(text, 0), "{")
         while text[(at := _skip(text, at))] != "}":
             name, at = decode(text, at)
             start = _skip(text, _after(text, _skip(text, at), ":"))
-            end = decode(text, start)[1]  # what was read is let go at once: it may be large
+            end = decode(text, start)[1]  # the decoded value is freed immediately: it may be large
             found.append((str(name), start, end))
             at = _skip(text, end)
             at = at + 1 if text[at] == "," else at
@@ -158,7 +155,7 @@ def _after(text: str, at: int, sign: str) -> int:
 
 
 def with_model(body: bytes, model: str) -> bytes:
-    """The same bytes with another model, and not a byte changed where it is the same."""
+    """The same bytes with another model; unchanged if it is the same."""
     text = body.decode()
     for name, start, end in body_members(text):
         if name == "model" and text[start:end] != dumps(model):
@@ -167,7 +164,7 @@ def with_model(body: bytes, model: str) -> bytes:
 
 
 def with_member(body: bytes, name: str, value: Json) -> bytes:
-    """The same bytes with one member more, or with another value of one that is there."""
+    """The same bytes with a member added or replaced."""
     text = body.decode()
     for known, start, end in body_members(text):
         if known == name:
@@ -178,7 +175,7 @@ def with_member(body: bytes, name: str, value: Json) -> bytes:
 
 
 def _spliced(body: bytes, text: str, start: int, end: int, new: str) -> bytes:
-    """The body with another text at a place of it, which is given in characters; copied once."""
+    """The body with a range, given in characters, replaced; copied once."""
     if not text.isascii():
         start, end = len(text[:start].encode()), len(body) - len(text[end:].encode())
     whole = memoryview(body)
@@ -186,7 +183,7 @@ def _spliced(body: bytes, text: str, start: int, end: int, new: str) -> bytes:
 
 
 def body_pieces(body: bytes) -> tuple[Piece, ...]:
-    """The body in pieces that make it up again, byte for byte: each message and each tool is one."""
+    """The body in pieces that join to it byte for byte: each message and each tool is one."""
     text, decode = body.decode(), JSONDecoder().raw_decode
     pieces, done = list[Piece](), 0
 
@@ -210,16 +207,16 @@ def body_pieces(body: bytes) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-# -- what a body can cost
+# -- the cost of a body
 
-# What our counts measure. Anything else, as a file that the provider fetches itself, may fill the window.
+# What our counts cover. Anything else, such as a file that the provider fetches itself, may fill the window.
 _MEASURED = frozenset({"text", "refusal", "image_url", "image", "thinking", "redacted_thinking"})
 _MEASURED |= {"tool_use", "tool_result", "search_result"}
 _INLINE_SOURCES = frozenset({"base64", "text", "content"})
 
 
 def body_tokens(body: bytes, format: Format, model: Model) -> int:
-    """Our count of the input of a request. Everything in it counts, also what the provider may ignore."""
+    """Our count of a request's input, including what the provider may ignore."""
     counter, tokens = VocabularyCounter(model, format), 0
     for piece in body_pieces(body):
         data = piece.data.lstrip(b", \t\r\n")
@@ -234,7 +231,6 @@ def body_tokens(body: bytes, format: Format, model: Model) -> int:
 
 
 def is_measured(content: Json) -> bool:
-    """Whether our counts measure all of a message's content."""
     if not isinstance(content, list):
         return True
     return all(isinstance(part, dict) and _is_part_measured(part) for part in content)
@@ -250,7 +246,7 @@ def _is_part_measured(part: dict[str, Json]) -> bool:
 
 
 def rendered_body(request: ClientRequest, format: Format, provider: str, model: str) -> bytes:
-    """A client's request as another format, or a provider without an address, takes it."""
+    """A client's request for another format, or for a provider without an address."""
     preamble = format.preamble(model, request.parameters, request.system, request.tools)
     parts = [piece.data for piece in preamble]
     is_first = not format.opened(request.system)

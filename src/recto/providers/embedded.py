@@ -1,8 +1,8 @@
 """EmbeddedProvider: small offline models inside this process. The server of a model starts once, on first use.
 
 The provider uses its server over loopback like any llama.cpp server. ReplyEnd decides where the reply of a tiny model
-ends: it goes on where a larger model would stop, says the same again in a cycle of any length, writes a document of its
-own under a new heading, or the fences of ours.
+ends: such a model goes on where a larger one would stop, repeats itself in cycles of any length, and writes a document
+of its own under a new heading, or our fences.
 """
 
 import asyncio
@@ -37,18 +37,18 @@ from recto.wire import loads
 ENGINE = "xllamacpp"
 NAME = "embedded"
 TINY = "smollm2"
-"""A model that does not know when to stop: its replies are ended where they repeat themselves."""
+"""A model that does not know when to stop: its replies end where they repeat themselves."""
 MIN_WINDOW = 256
 CACHE_MIB = 256
-# a slow machine reads a full window for minutes, and sends nothing before it is done
+# a slow machine reads a full window for minutes, and sends nothing until done
 RETRY_POLICY = RetryPolicy(read_s=1200)
 MAX_THREADS = 8
-# A server that takes longer to begin is left to its first request.
+# A server that takes longer to start is left to its first request.
 AT_WORK_WITHIN_S = 60
-# A model that was not used for so long is let go.
+# A model unused for this long is unloaded.
 IDLE_S = 600.0
 # (multiplier, allowed length) Measured on questions about notes: without it one answer in seven repeated itself
-# endlessly. A penalty on single words, or with a longer lookback, makes so small a model invent figures that it should
+# endlessly. A penalty on single words, or a longer lookback, makes so small a model invent figures that it should
 # quote.
 DRY = 0.8, 3
 
@@ -70,8 +70,7 @@ class EmbeddedProvider:
     name = NAME
 
     def __init__(self, catalog: ModelLookup, window: int | None = None) -> None:
-        """`window` overrides the window of the catalog."""
-        self.format: Format = OpenAIFormat(Dialect(asks_timings=True))  # a reply that is ended early has usage too
+        self.format: Format = OpenAIFormat(Dialect(asks_timings=True))  # a reply that is cut off has usage too
         self._catalog = catalog
         self._window = window
         self._opened: dict[str, tuple[Running, LlamaProvider]] = {}
@@ -94,7 +93,7 @@ class EmbeddedProvider:
                     yield part
 
     async def close(self) -> None:
-        """Closes the connections; the servers themselves run until they are idle, or the process ends."""
+        """Closes the connections; the servers run until they are idle or the process ends."""
         for _, provider in self._opened.values():
             await provider.close()
 
@@ -126,7 +125,7 @@ class EmbeddedProvider:
 
 
 class _EmbeddedCounter:
-    """Counts with the server, which it starts again where it was stopped."""
+    """Counts with the server, restarting it if necessary."""
 
     is_quick = False
 
@@ -167,7 +166,7 @@ def _weights(id: str) -> Weights:
 
 
 def take(weights: Weights, window: int) -> Running:
-    """The server of this process for a model and a window size, to be given back; the first call loads the weights."""
+    """This process's server for a model and a window size; must be given back. The first call loads the weights."""
     with _lock:
         if missing := missing_parts(weights.name):
             raise NotFound(missing)
@@ -180,7 +179,7 @@ def take(weights: Weights, window: int) -> Running:
 
 
 def give_back(running: Running) -> None:
-    """Stops the server once nobody has used it for a while: a model takes up to two gigabytes."""
+    """Stops the server after a while without use: a model takes up to two gigabytes."""
     with _lock:
         running.users -= 1
         running.last_used = time.monotonic()
@@ -199,7 +198,7 @@ def _stop_idle(running: Running) -> None:
 
 
 def missing_parts(id: str) -> str | None:
-    """One sentence with everything that an embedded model lacks here, and the least that helps; None if nothing."""
+    """One sentence with everything that an embedded model lacks here and the smallest fix; None if nothing."""
     weights = _weights(id)
     lacks, steps = [], []
     if folder_of(ENGINE) is None:
@@ -210,14 +209,14 @@ def missing_parts(id: str) -> str | None:
         steps.append(f"recto models pull {weights.name}")
     if not lacks:
         return None
-    from recto.search.onnx_embedder import MiniLM, MultilingualEncoder  # only where something is missing
+    from recto.search.onnx_embedder import MiniLM, MultilingualEncoder  # only if something is missing
 
-    # who installs one part needs the others at the same time
+    # a user who installs one part needs the others too
     more = MultilingualEncoder.missing() if MiniLM.missing() else None
     also = f". {more.rstrip('.')}, or set `search.embedder = none`" if more else ""
     return (
         f"{NAME}:{weights.name} needs {' and '.join(lacks)}; run `{' && '.join(steps)}`, or use a model that needs "
-        "nothing here: `-m openai:gpt-4o-mini` with OPENAI_API_KEY set, or a server of your own, as `-m ollama:NAME`"
+        "no weights: `-m openai:gpt-4o-mini` with OPENAI_API_KEY set, or your own server: `-m ollama:NAME`"
         f"{also}."
     )
 
@@ -255,8 +254,8 @@ def _launch(weights: Weights, path: Path, window: int) -> Running:
 
 
 def _wait_until_at_work(address: str, key: str) -> None:
-    """A server that is stopped before it takes requests from its queue never ends (seen in xllamacpp 2026.10). This
-    request passes through the queue and needs nothing of the model, so its answer shows that the server is at work."""
+    """A server that is stopped before it takes requests from its queue hangs (seen in xllamacpp 2026.10). This request
+    passes through the queue without using the model, so its answer shows that the server works."""
     from http.client import HTTPConnection, HTTPException  # only to start a server
 
     connection = HTTPConnection(address.removeprefix("http://"), timeout=AT_WORK_WITHIN_S)
@@ -266,8 +265,8 @@ def _wait_until_at_work(address: str, key: str) -> None:
 
 
 def _stop_all() -> None:
-    """Before the process ends: a model that still generates, as after a reply that was ended early, would else crash
-    while its memory is taken away."""
+    """Called before the process ends: a model that still generates, as after a cut reply, would crash when its memory
+    is freed."""
     with _lock:
         for running in _running.values():
             running.server = None
@@ -275,8 +274,8 @@ def _stop_all() -> None:
 
 
 def _threads() -> int:
-    """One thread per physical core that we may use. More threads, as llama.cpp itself chooses, do not make this model
-    faster, and make it far slower on a busy machine."""
+    """One thread per physical core that we may use. More, as llama.cpp itself chooses, do not speed up this model, and
+    slow it down badly on a busy machine."""
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     cores = set[str]()
     for number in allowed:
@@ -290,15 +289,15 @@ def _threads() -> int:
 
 # -- where the reply of a tiny model ends
 
-# What the requests of Recto put around texts, and no reply has a use for.
+# Texts that Recto's requests put around documents; no reply needs them.
 FENCES = ("BEGIN DOCUMENT", "END DOCUMENT", "[Summary of the", "[End of the summary", "[The notes of the user")
-# A sentence or line ends here.
+# The end of a sentence or line.
 _UNIT = re.compile(r"[^\n]*?(?:(?<![.!?…])[.!?…]++[\"'”’)*]*+(?=\s)|\n++)")
 _WORDS = re.compile(r"\w+")
 _HEADING = re.compile(r"#{1,6} |\*\*[^*\n]{1,80}\*\*:?\s*$|[A-Z][\w'-]*(?: [\w'-]+)?:\s*$|(?:-{3,}|={3,})\s*$")
-# A shorter unit may be said twice: "Yes.", "1."
+# A shorter unit may be repeated: "Yes.", "1."
 _FEWEST_WORDS = 3
-# This many sentences may begin with the same three words, or with the same two.
+# The most sentences that may begin with the same three words, or the same two.
 _MOST_ALIKE, _MOST_PAIRS = 2, 4
 # This many words in a row with hardly a new pair are a loop, and so are this many clauses that begin alike.
 _LOOKED_AT, _LEAST_NEW = 36, 0.35
@@ -309,8 +308,7 @@ _LONG, _LONGEST_HEADING = 200, 80
 
 
 class ReplyEnd:
-    """Text passes through as it comes; only what may turn out to be a repetition or a fence is held back until that is
-    known."""
+    """Streams text; holds back only what may turn out to be a repetition or a fence, until that is decided."""
 
     def __init__(self, max_tokens: int | None) -> None:
         self._room = int(max_tokens * _NEARLY_ALL) if max_tokens else None
@@ -320,11 +318,11 @@ class ReplyEnd:
         self._starts, self._pairs = Counter[str](), Counter[str]()
         self._said: list[str] = []
         self._passed = ""
-        """What has gone through of the unit that is not complete."""
+        """The released part of the incomplete unit."""
         self.is_over = False
 
     def take(self, text: str) -> str:
-        """What may be shown of the reply so far. Once it is over, nothing more."""
+        """What may be shown of the reply so far; nothing after its end."""
         if self.is_over:
             return ""
         self._parts += 1
@@ -335,7 +333,7 @@ class ReplyEnd:
         return self._without_end(shown if self.is_over else shown + self._release())
 
     def rest(self) -> str:
-        """What was still held back when the model ended by itself."""
+        """What was still held back when the model stopped."""
         if self.is_over:
             return ""
         whole = self._passed + self._held
@@ -350,7 +348,7 @@ class ReplyEnd:
         return kept
 
     def _judge(self, whole: str) -> str:
-        """A complete sentence or line: goes through, or ends the reply."""
+        """Releases a complete sentence or line, or ends the reply."""
         new, at = whole[len(self._passed) :], self._ends_at(whole)
         if at == 0 and not self._said:  # a reply that begins with a fence may still say something after it
             self._held = self._held[len(whole) :]
@@ -367,7 +365,7 @@ class ReplyEnd:
         return new
 
     def _release(self) -> str:
-        """Of what is not complete: as much as can be neither a repetition nor a fence."""
+        """As much of the incomplete unit as can be neither a repetition nor a fence."""
         whole = self._passed + self._held
         at = self._ends_at(whole)
         if at == 0 and not self._said:
@@ -390,7 +388,6 @@ class ReplyEnd:
 
     @property
     def _is_after_gap(self) -> bool:
-        """Whether a blank line came last, and words before it."""
         lines = self._ending.rsplit("\n", 2)
         return bool(self._said) and len(lines) == 3 and not "".join(lines[1:]).strip(" \t")
 
@@ -403,21 +400,21 @@ class ReplyEnd:
             self._pairs[" ".join(words[:2])] += 1
 
     def _is_said(self, whole: str) -> bool:
-        """Whether it was said before, or begins as two before it did: "The plan was …", again and again."""
+        """True if it repeats a unit, or begins as two before it did: "The plan was …", again and again."""
         words = _words(whole)
         if self._pairs[" ".join(words[:2])] >= _MOST_PAIRS:
             return True
         return " ".join(words) in self._units or self._starts[" ".join(words[:_FEWEST_WORDS])] >= _MOST_ALIKE
 
     def _ends_at(self, whole: str) -> int | None:
-        """Where a fence or an invented heading begins; None if there is none."""
+        """The start of a fence or an invented heading; None if there is none."""
         places = [at for fence in FENCES if (at := whole.find(fence)) >= 0]
         if self._is_after_gap and _HEADING.match(whole):
             places.append(0)
         return min(places, default=None)
 
     def _may_end(self, whole: str) -> bool:
-        """Whether more text could make it a repetition, a fence or a heading."""
+        """True if more text could make it a repetition, a fence or a heading."""
         words = " ".join(_words(whole))
         if not words or (self._is_after_gap and _may_be_heading(whole)):
             return True
@@ -429,7 +426,7 @@ class ReplyEnd:
 
 
 def _goes_round(said: Sequence[str]) -> bool:
-    """Whether the latest words say again what was said before, in whatever order."""
+    """True if the latest words repeat earlier ones, in any order."""
     if len(said) < 2 * _LOOKED_AT:
         return False
     pairs = list(pairwise(said))
@@ -444,7 +441,7 @@ def _may_be_heading(text: str) -> bool:
 
 
 def _clauses_alike(whole: str) -> bool:
-    """Whether a sentence goes on and on: "the boat's budget, the boat's rules, the boat's …"."""
+    """True for an endless sentence: "the boat's budget, the boat's rules, the boat's …"."""
     starts = [" ".join(_words(clause)[:2]) for clause in whole.split(",") if clause.strip()]
     latest = starts[-_ALIKE_CLAUSES:]
     return len(latest) == _ALIKE_CLAUSES and len(set(latest)) == 1 and " " in latest[0]

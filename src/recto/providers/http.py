@@ -1,7 +1,7 @@
-"""Transport: posts exact bytes to a provider, retries while no reply has begun, and yields the parts of the reply.
+"""Transport: posts exact bytes to a provider, retries until a reply begins, and yields the parts of the reply.
 
-Also reads and writes server-sent events, and classifies failures: which error it is, and whether a retry may help.
-Knows no wire format.
+Also reads and writes server-sent events, and classifies failures: the error, and whether a retry may help. Knows no
+wire format.
 """
 
 import asyncio
@@ -34,16 +34,16 @@ log = logging.getLogger(__name__)
 MAX_ERROR_BYTES, ERROR_BODY_S = 64 * 1024, 10.0
 FIRST_WAIT_S = 0.5
 DRAIN_S = 0.1
-# Anthropic sends pings while a model works silently; more silences in a row than these are no work
+# Anthropic sends pings while a model works silently; after more silences in a row, give up
 MOST_SILENCES = 5
 _LOCAL = re.compile(r"http://(localhost|127\.[\d.]+|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
-# what reading JSON of another shape than expected raises
+# raised when JSON has an unexpected shape
 BAD_DATA = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 Sleep = Callable[[float], Awaitable[object]]
 
 # -- server-sent events
-# httpx2 has a reader of its own, but that requires a content type that some servers omit, trusts their charset, and
-# loses a last event without its blank line, such as a final `[DONE]`.
+# httpx2 has a reader, but it requires a content type that some servers omit, trusts their charset, and loses a last
+# event without its blank line, such as a final `[DONE]`.
 
 FIELDS = frozenset({"data", "event", "id", "retry", "error", ""})  # the empty one is a comment
 MAX_EVENT_BYTES = 32 * 1024 * 1024
@@ -59,7 +59,7 @@ class ServerEvent(Struct, frozen=True):
 
     @property
     def encoded(self) -> bytes:
-        """The bytes on the wire; the default name is left out."""
+        """The bytes on the wire; the default name is omitted."""
         named = "" if self.name == "message" else f"event: {self.name}\n"
         lines = "".join(f"data: {line}\n" for line in self.data.split("\n"))
         return f"{named}{lines}\n".encode()
@@ -128,7 +128,7 @@ _TOO_LONG = re.compile(
     r"|context (length|size|window|limit) (has been )?exceed|greater than the context length|context length of only"
     r"|reduce (the length of the|your) (prompt|message)|tokens? \+ `?max_(new_)?tokens`? (must|exceed)"
     r"|longer than the (model's )?context|greater than max_seq_len"
-    # what vLLM has left for the reply
+    # the room that vLLM has left for the reply
     r"|max_(completion_)?tokens must be at least 1, got (-\d|0\b)",
     re.IGNORECASE,
 )
@@ -154,14 +154,14 @@ _WORDS_TO_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """The provider, address and model of a request: the names that an error message needs."""
+    """The provider, address and model of a request, for error messages."""
 
     provider: str
     url: str
     model: str
     key_variable: str | None = None
     key: str | None = field(default=None, repr=False)
-    """Needed only to remove it from error messages of providers that repeat it."""
+    """Needed only to remove it from providers' error messages that repeat it."""
 
     @property
     def place(self) -> str:
@@ -171,7 +171,7 @@ class RequestTarget:
 
 
 class AttemptFailed(Exception):
-    """An attempt failed with `error`. `retryable` when another may succeed; `wait_s` is the requested wait, if any."""
+    """An attempt failed with `error`. `retryable` if another may succeed; `wait_s` is the requested wait, if any."""
 
     def __init__(self, error: ProviderError, retryable: bool, wait_s: float | None = None) -> None:
         super().__init__(error.message)
@@ -188,7 +188,7 @@ def from_status(target: RequestTarget, status: int, body: bytes, headers: Mappin
 
 
 def from_stream(target: RequestTarget, payload: Json) -> AttemptFailed:
-    """The failure of an error inside a stream, whose HTTP status was 200."""
+    """The failure for an error inside a stream, whose HTTP status was 200."""
     message, codes = _message_and_codes(payload, target.key)
     number = next((int(word) for word in codes.split() if re.fullmatch(r"[45]\d\d", word)), None)
     guess = (status for word, status in _WORDS_TO_STATUS.items() if word in codes.lower())
@@ -198,15 +198,15 @@ def from_stream(target: RequestTarget, payload: Json) -> AttemptFailed:
 def unreachable(
     target: RequestTarget, what: str, *, retryable: bool = False, sent: bool = True, may_cost: bool = False
 ) -> AttemptFailed:
-    """The failure of a connection, or of an answer that cannot be used; `what` completes the sentence."""
+    """The failure of a connection, or of an unusable answer; `what` completes the sentence."""
     error = Unreachable(f"{target.place} {without_key(what, target.key)}.")
     error.sent, error.may_cost = sent, may_cost
     return AttemptFailed(error, retryable)
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """The wait that the provider asks for, given as milliseconds, seconds or a date; None for a wish that makes no
-    sense, such as a date in the past."""
+    """The wait that the provider asks for, as milliseconds, seconds or a date; None if it makes no sense, such as a
+    date in the past."""
     try:
         milliseconds = headers.get("retry-after-ms")
         wait_s = float(milliseconds) / 1000 if milliseconds else _wish_s(headers.get("retry-after", "").strip())
@@ -372,7 +372,7 @@ class Transport:
             if not last:
                 raise connection_failure(target, why, self.retry_policy) from why
         except httpx2.InvalidURL as why:
-            raise unreachable(target, f"cannot be asked ({why}); check its address", sent=False) from why
+            raise unreachable(target, f"cannot be used ({why}); check its address", sent=False) from why
 
     def client(self, url: str) -> "AsyncClient":
         """Connections of this event loop; those to servers on this machine use no proxy."""
@@ -390,7 +390,7 @@ class Transport:
         return clients[local]
 
     def _wait(self, number: int, wait_s: float | None) -> float:
-        # retrying at once is allowed once: enough for a dead pooled connection, without hammering the server
+        # one immediate retry is allowed: enough for a dead pooled connection, without hammering the server
         if wait_s is None or (wait_s == 0 and number > 1):
             wait_s = FIRST_WAIT_S * 2 ** (number - 1) * random.uniform(0.75, 1.25)
         return min(wait_s, self.retry_policy.longest_wait_s)
@@ -399,14 +399,14 @@ class Transport:
 class _Answer:
     """Reads one answer of status 200.
 
-    A server may say nothing for `read_s`, and for a few times that with events that bring no part of the reply, such as
-    pings and empty texts."""
+    A server may be silent for `read_s`, and for a few times as long while its events bring no part of the reply, such
+    as pings and empty texts."""
 
     def __init__(self, target: RequestTarget, reader: ReplyReader, response: "Response", read_s: float) -> None:
         self._target, self._reader, self._response, self._read_s = target, reader, response, read_s
         self._clock = asyncio.get_running_loop().time
         self._heard, self._bytes = self._clock(), 0
-        """When the last part of the reply came, and how many bytes have come since."""
+        """The time of the reply's last part, and the number of bytes since."""
         self._no_events: bytes | None = None
         """An answer that is not a stream of events: its beginning, or all of it if it is JSON."""
 
@@ -429,7 +429,7 @@ class _Answer:
             yield part
 
     async def _next(self, events: AsyncGenerator[ServerEvent]) -> ServerEvent | None:
-        """Raises TimeoutError when no event comes in time."""
+        """Raises TimeoutError if no event comes in time."""
         until = min(self._clock() + self._read_s, self._heard + MOST_SILENCES * self._read_s)
         async with asyncio.timeout_at(until):
             return await anext(events, None)
@@ -464,10 +464,10 @@ class _Answer:
         try:
             return self._reader.read(event)
         except BAD_DATA as why:
-            if last := self._reader.end():  # the reply is complete, whatever comes after it
+            if last := self._reader.end():  # the reply is complete, whatever follows
                 log.warning("an event after a complete reply could not be read", exc_info=why)
                 return last
-            what = "sent data that is not in its format; ask again, or check its address"
+            what = "sent invalid data; ask again, or check its address"
             raise unreachable(self._target, what, may_cost=True) from why
 
     def _whole(self, body: bytes) -> list[ReplyPart]:
@@ -485,7 +485,7 @@ class _Answer:
 
 
 async def _error_body(response: "Response") -> bytes:
-    """The beginning of an error's body, which says what is wrong."""
+    """The beginning of an error's body, which describes the problem."""
     body = b""
     try:
         async with asyncio.timeout(ERROR_BODY_S), aclosing(response.aiter_bytes()) as chunks:
@@ -499,7 +499,7 @@ async def _error_body(response: "Response") -> bytes:
 
 
 async def _drain(events: AsyncGenerator[ServerEvent]) -> None:
-    """Reads the formal end of the answer if it arrives at once, so that the connection can be reused."""
+    """Reads the formal end of the answer if it arrives immediately, so that the connection can be reused."""
     try:
         async with asyncio.timeout(DRAIN_S):
             async for _ in events:
@@ -520,7 +520,7 @@ def connection_failure(
         silent = f"was silent for {retry_policy.read_s:g} s; ask again, or set a longer timeout"
         return unreachable(target, silent, may_cost=True)
     if isinstance(why, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
-        return unreachable(target, f"cannot be asked ({why}); check its address", sent=False)
+        return unreachable(target, f"cannot be used ({why}); check its address", sent=False)
     if isinstance(why, httpx2.ConnectError | httpx2.TimeoutException | httpx2.ProxyError):
         what = f"cannot be reached ({str(why) or 'no answer'}); check that it runs, and its address"
         return unreachable(target, what, retryable=True, sent=False)

@@ -1,8 +1,8 @@
 """LlamaProvider: an OpenAI-compatible llama.cpp server; adds the facts that the server reports, and its own counts.
 
 Shape is the text that a chat template writes around each message, learned from rendered examples. TemplateCounter
-counts wire pieces with the server's own template and tokenizer. It is exact where the template's text for a message
-does not depend on its neighbours and no token spans two messages; both are tested before the first count.
+counts wire pieces with the server's own template and tokenizer. It is exact if the template's text for a message does
+not depend on its neighbours and no token spans two messages; both are tested before the first count.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from recto.wire import dumps
 # -- the shape of a template
 
 Render = Callable[[Sequence[TemplateMessage], bool], Awaitable[str | None]]
-"""Renders a conversation, with or without the start of the reply; None where the template refuses it."""
+"""Renders a conversation, with or without the start of the reply; None if the template rejects it."""
 
 ROLES = ("system", "user", "assistant")
 # Characters that a template might escape, trim or remove.
@@ -44,7 +44,7 @@ class Shape(Struct, frozen=True):
     opening: str
     """The text before any first message."""
     stand_in: str
-    """The text after the opening when there is no system message: the template's own system prompt."""
+    """The text after the opening if there is no system message: the template's own system prompt."""
     before: Mapping[str, str]
     after: Mapping[str, str]
     reply: str
@@ -102,8 +102,8 @@ async def _derive(render: Render) -> Shape:
 
 
 async def _before_user(render: Render, after_user: str, gaps: Sequence[str]) -> str:
-    """The text before a user's message, taken from two users in a row; where the template refuses those, the common end
-    of all gaps before a user."""
+    """The text before a user message, taken from two in a row; if the template rejects those, the common end of all
+    gaps before a user message."""
     messages = _marked("system", "user", "user")
     if (rendered := await render(messages, True)) is not None:
         return _without_start(_gaps(rendered, messages)[2], after_user)
@@ -127,7 +127,8 @@ def _marked(*roles: str) -> list[TemplateMessage]:
 
 
 def _conversations(content: str) -> Iterable[list[TemplateMessage]]:
-    """The orders of messages that are really sent: at most one system message, at the start, and a user at the end."""
+    """The orders of messages that are really sent: at most one system message, at the start, and a user message at the
+    end."""
     for order in ("su", "suau", "suauau", "u", "uau", "suu", "sau", "suaau", "uu", "au"):
         roles = [role for letter in order for role in ROLES if role[0] == letter]
         yield [(role, f"{content} {number}") for number, role in enumerate(roles)]
@@ -159,14 +160,14 @@ def _without_end(text: str, end: str) -> str:
 
 # -- counting
 
-# Texts that may precede a message's first token, chosen to merge with it where the tokenizer allows.
+# Texts that may precede a message's first token, chosen to merge with it if the tokenizer allows.
 EDGES = ("x", "X1", " ", "\n", "\n\n", "<", "|", "#", "日", "é")
 FORMAT = OpenAIFormat()
 GUESSED_FRAME = 8  # four control tokens, the role and its newline, and two to spare
 
 
 class Frame(Struct, frozen=True):
-    """The cost of messages besides their contents; `shape` is None where only an average is known."""
+    """The cost of messages besides their contents; `shape` is None if only an average is known."""
 
     shape: Shape | None
     around: int
@@ -186,7 +187,7 @@ class TemplateCounter:
         self._stand_in, self._schedule = stand_in, ProbeSchedule()
         self.priming = frame.priming
         self.without_system = Count(frame.without_system, frame.shape is not None)
-        """Extra cost of a request without a system message: the template inserts one of its own."""
+        """Extra cost of a request without a system message: the template inserts its own."""
         self._server, self._frame = server, frame
 
     async def count(self, pieces: Sequence[Piece]) -> list[Count]:
@@ -226,7 +227,7 @@ async def learn_counter(server: LlamaServer, props: Props, stand_in: TokenCounte
 
 
 async def _framed(server: LlamaServer, shape: Shape) -> Frame:
-    """The costs of a shape, once it is checked that the parts cost as much as the whole."""
+    """The costs of a shape, after checking that the parts cost as much as the whole."""
     if not await _has_separate_messages(server, shape):
         raise Irregular("lets tokens span two messages")
     messages = [(role, PLAIN) for role in ("system", "user", "assistant", "user")]
@@ -241,7 +242,7 @@ async def _framed(server: LlamaServer, shape: Shape) -> Frame:
 
 
 async def _has_separate_messages(server: LlamaServer, shape: Shape) -> bool:
-    """Whether no token spans the end of a message (or of the opening) and the beginning of the next."""
+    """True if no token spans the end of a message (or of the opening) and the beginning of the next."""
     starts = list(dict.fromkeys((*shape.before.values(), shape.reply)))
     ends = (edge + after for edge in EDGES for after in shape.after.values())
     lefts = list(dict.fromkeys((shape.opening, shape.opening + shape.stand_in, *ends)))
@@ -253,7 +254,8 @@ async def _has_separate_messages(server: LlamaServer, shape: Shape) -> bool:
 
 
 async def _averaged(server: LlamaServer) -> Frame:
-    """The average cost of a message besides its content, measured in the first conversation that is not refused."""
+    """The average cost of a message besides its content, measured in the first conversation that the template
+    accepts."""
     for roles in (("system", "user", "assistant", "user"), ("user", "assistant", "user"), ("user",)):
         excess = [await _excess(server, roles, content) for content in (PLAIN, "x")]
         if None not in excess:
@@ -264,7 +266,7 @@ async def _averaged(server: LlamaServer) -> Frame:
 
 
 async def _excess(server: LlamaServer, roles: Sequence[str], content: str) -> int | None:
-    """Tokens of a conversation above those of its contents; None where the template refuses it."""
+    """The tokens of a conversation beyond those of its contents; None if the template rejects it."""
     rendered = await server.render([(role, content) for role in roles], True)
     if rendered is None:
         return None
@@ -280,7 +282,7 @@ async def _key(server: LlamaServer, props: Props, frame: Frame) -> str:
 
 
 def _read(piece: Piece, frame: Frame) -> tuple[str, int, bool] | None:
-    """The text of a piece to count, its tokens besides, and whether that is exact."""
+    """The text of a piece to count, its other tokens, and whether that is exact."""
     if piece.kind in ("head", "join", "tail"):
         return None
     contents, shape = FORMAT.contents(piece, ""), frame.shape
@@ -308,9 +310,9 @@ class LlamaProvider(OpenAIProvider):
         is_learned = isinstance(counter, TemplateCounter)
         try:
             control = await self._server.control(props)
-        except Unreachable:  # then control texts cannot be told from others, so all that may be one count
+        except Unreachable:  # then control texts cannot be recognised, so all that may be one count
             control = props.markers
-        # a smaller window that the user set wins over the server's
+        # a smaller window set by the user overrides the server's
         if props.window and (model.window_from != "models.toml" or (model.window or props.window) >= props.window):
             model = replace(model, window=props.window, window_from="the server")
         return replace(
@@ -325,7 +327,7 @@ class LlamaProvider(OpenAIProvider):
         )
 
     async def counter(self, model: Model) -> TokenCounter:
-        """Estimates with a note while the server's tokenizer fails; it is asked again."""
+        """Estimates with a note while the server's tokenizer fails; it is tried again."""
         if (props := await self._server_props()) is None:
             return await super().counter(model)
         stand_in = await super().counter(replace(model, exact=False))
@@ -348,7 +350,7 @@ class LlamaProvider(OpenAIProvider):
         await self._server.close()
 
     async def _server_props(self) -> Props | None:
-        """The server's properties; one that does not run yet, or still loads its model, is asked again later."""
+        """The server's properties; one that does not run yet, or still loads its model, is tried again later."""
         if not self._has_props and self._schedule.is_due:
             try:
                 self._props = await self._server.props()

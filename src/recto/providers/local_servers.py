@@ -1,4 +1,4 @@
-"""Model servers on this machine or in its network, asked by short JSON requests.
+"""Model servers on this machine or in its network, queried with short JSON requests.
 
 LlamaServer: asks a llama.cpp server for its properties, for rendered templates and for tokens.
 
@@ -34,7 +34,7 @@ class LocalServer:
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = WeakKeyDictionary()
 
     async def ask(self, method: str, path: str, body: Json = None, timeout_s: float = ANSWER_S) -> tuple[int, Json]:
-        """The status and the answer, which is None where it is not JSON. Raises Unreachable."""
+        """The status and the answer, which is None if it is not JSON. Raises Unreachable."""
         import httpx2  # slow, and only to ask
 
         content = None if body is None else dumpb(body)
@@ -92,14 +92,14 @@ class Props(Struct, frozen=True):
 
 class LlamaServer(LocalServer):
     async def props(self) -> Props | None:
-        """None for a server that is not llama.cpp. Raises Unreachable where none answers, or it still loads."""
+        """None for a server that is not llama.cpp. Raises Unreachable if there is no answer, or while it loads."""
         status, answer = await self.ask("GET", "/props", timeout_s=PROBE_S)
         if status >= 500 or status == 429:
             raise Unreachable(f"The server at {self.root} is not ready (status {status}).")
         return _read_props(answer) if status == 200 and isinstance(answer, dict) else None
 
     async def render(self, messages: Sequence[TemplateMessage], reply: bool) -> str | None:
-        """The conversation rendered by the chat template; None where the template refuses it."""
+        """The conversation rendered by the chat template; None if the template rejects it."""
         items = [{"role": role, "content": content} for role, content in messages]
         body = {"messages": items, "add_generation_prompt": reply}
         status, answer = await self.ask("POST", "/apply-template", body)

@@ -1,4 +1,4 @@
-"""Models as data: facts and their origins, prices, a counter of tokens. The parts of a reply; the Provider protocol.
+"""Models as data: facts and their origins, prices, a token counter. The parts of a reply; the Provider protocol.
 
 OpenAI's own rule for counting chats: every message costs 3 tokens plus its role and content, the start of the reply
 costs 3, and a name costs its tokens plus 1. How providers render anything but plain text is not public, so those counts
@@ -29,7 +29,7 @@ MILLION, THOUSAND = 1_000_000, 1_000
 
 
 class Prices(Struct, frozen=True):
-    """US dollars per million tokens. None for a cached or reasoning token: the price of any other."""
+    """US dollars per million tokens. None for a cached or reasoning token means the normal price."""
 
     input: float | None = None
     output: float | None = None
@@ -39,7 +39,7 @@ class Prices(Struct, frozen=True):
     requests: float | None = None
     """Per thousand requests, besides their tokens."""
     above: tuple[tuple[int, "Prices"], ...] = ()
-    """(tokens, prices): for all tokens of a request whose input is larger than that; the smallest first."""
+    """(tokens, prices): for all tokens of a request with a larger input; smallest first."""
 
     @property
     def are_known(self) -> bool:
@@ -47,11 +47,11 @@ class Prices(Struct, frozen=True):
 
     @property
     def dearest_output(self) -> float:
-        """Per million tokens of output, whatever the length of the input; 0 where it is not known."""
+        """Per million output tokens, whatever the length of the input; 0 if unknown."""
         return max(max(each.output or 0.0, each.reasoning or 0.0) for each in (self, *(at for _, at in self.above)))
 
     def cost(self, usage: Usage) -> float | None:
-        """None where the prices are not known."""
+        """None if the prices are unknown."""
         at = self._at(usage.input)
         if at.input is None or at.output is None:
             return None
@@ -66,7 +66,7 @@ class Prices(Struct, frozen=True):
         return tokens / MILLION + (at.requests or 0) / THOUSAND
 
     def at_most(self, input: int, output: int) -> float | None:
-        """The most that a call with this input and an output of this length costs: nothing is read from a cache."""
+        """The maximum cost of a call with this input and output length: nothing is read from a cache."""
         at = self._at(input)
         if at.input is None or at.output is None:
             return None
@@ -82,7 +82,6 @@ class Model(Struct, frozen=True):
     """`provider:id`, as the user writes it."""
     provider: str
     id: str
-    """As sent to the provider."""
     window: int | None
     window_from: str
     """models.toml, genai-prices, the server, built in, unknown."""
@@ -91,23 +90,23 @@ class Model(Struct, frozen=True):
     prices: Prices | None = None
     prices_from: str = "unknown"
     tokenizer: str = "o200k_base"
-    """A vocabulary's name, or `server` where the model's own server counts."""
+    """A vocabulary's name, or `server` if the model's own server counts."""
     factor: float = 1.0
-    """For estimates: the factor to multiply the vocabulary's count by."""
+    """For estimates: the factor for the vocabulary's count."""
     exact: bool = False
     """Rendering and tokenizer are known, so counts of text are exact."""
     tools: bool = True
     max_tokens: int | None = None
-    """Sent with every request unless the settings say otherwise."""
+    """Sent with every request unless set otherwise."""
     temperature: float | None = None
     summarizes: bool = True
-    """False for a model that is too small to write summaries: sentences are extracted instead."""
+    """False if the model is too small to write summaries: sentences are extracted instead."""
     answers_from_notes: bool = True
-    """False for a model that is too small to be trusted with them: it quotes them and says nothing itself."""
+    """False if the model is too small to be trusted with notes: they are quoted, and it says nothing itself."""
     system_prompt: str = ""
-    """Instructions that it follows better than those of the settings' default, for a model that runs here."""
+    """Instructions that a local model follows better than the default of the settings."""
     fixed_temperature: bool = False
-    """Refuses any temperature but 1, so none is sent."""
+    """Rejects any temperature but 1, so none is sent."""
     thinking_budget: int | None = None
     control: tuple[str, ...] = ()
     """Texts that the model's tokenizer would read as control tokens: defused before they are sent."""
@@ -115,15 +114,11 @@ class Model(Struct, frozen=True):
     """For a full window; None leaves it to the settings."""
     images: bool = False
     files: bool = False
-    """Accepts PDFs."""
     adaptive_thinking: bool = False
-    """Decides itself how much to think, and refuses a budget."""
+    """Decides how much to think, and rejects a budget."""
     effort: bool = False
-    """Accepts a reasoning effort."""
     stop: bool = True
-    """Accepts stop texts."""
     json_schema: bool = True
-    """Accepts a schema for its reply."""
     forced_tools: bool = True
     """Can be forced to call a tool."""
     one_slot: bool = False
@@ -131,7 +126,7 @@ class Model(Struct, frozen=True):
 
 
 def accepted(parameters: Parameters, model: Model) -> tuple[Parameters, tuple[str, ...]]:
-    """The parameters that this model accepts, and the names of those that were left out."""
+    """The parameters that this model accepts, and the names of those left out."""
     format, choice = parameters.response_format, parameters.tool_choice
     refused = {
         "temperature": model.fixed_temperature,
@@ -185,7 +180,7 @@ class Attempt(Struct, frozen=True):
 
 
 class Done(Struct, frozen=True):
-    """The reply is complete. `usage` is None when the provider reported none."""
+    """The reply is complete. `usage` is None if the provider reported none."""
 
     finish: str
     """stop, length, tool_calls, refusal, or the provider's own word."""
@@ -198,7 +193,7 @@ ReplyPart = TextPart | ThinkingPart | CallPart | Attempt | Done
 
 
 def says_something(part: ReplyPart) -> bool:
-    """Whether a part brings a reply any further: some servers send empty ones without end."""
+    """False for an empty part: some servers send them endlessly."""
     if isinstance(part, CallPart):
         return bool(part.id or part.name or part.arguments)
     return part not in (TextPart(""), ThinkingPart())
@@ -209,12 +204,11 @@ def call_text(value: Any) -> str:
     return clean(value if isinstance(value, str) else "" if value is None else dumps(value))[0]
 
 
-# A reported usage that cannot be read: it is not believed, and the user is told.
+# An unreadable usage report: it is ignored, with a notice to the user.
 UNREADABLE_USAGE = Usage(input=-1)
 
 
 def reported_count(value: Any) -> int | None:
-    """A number of tokens that a server reports; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if value >= 0 and value == value // 1 else None
@@ -225,14 +219,14 @@ class Provider(Protocol):
     format: Format
 
     async def model(self, name: str) -> Model:
-        """The facts about `provider:model`; may ask the server. NotFound for a name it does not know."""
+        """The facts about `provider:model`; may ask the server. Raises NotFound for an unknown name."""
         ...
 
     async def counter(self, model: Model) -> TokenCounter: ...
 
     def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart, None]:
-        """Sends the bytes unchanged. Ends with Done, or raises a ProviderError (with `partial` set when part of the
-        reply had arrived)."""
+        """Sends the bytes unchanged. Ends with Done, or raises a ProviderError (with `partial` set if part of the reply
+        had arrived)."""
         ...
 
     async def close(self) -> None: ...
@@ -247,18 +241,18 @@ _CUT_OFF = "The reply was cut off here:"
 
 
 class ReplyLimit(Struct, frozen=True):
-    """The limits that do not depend on the tokens that a request asks for."""
+    """The limits that do not depend on a request's own token limit."""
 
     characters: int = 4_000_000
-    """Of the thinking, and of the rest of a reply whose tokens are not limited."""
+    """For thinking, and for the rest of a reply without a token limit."""
     calls: int = 256
 
 
 class ReplyMeter:
     """Counts one reply against its limit. `note` says why it was cut off.
 
-    Counts characters, not tokens, because that costs nothing. No honest reply is cut: the limit is what the requested
-    tokens can hold at most, and thinking, which some providers count beside them, has a limit of its own.
+    Counts characters, not tokens, because that costs nothing. No honest reply is cut: the limit is the most that the
+    requested tokens can hold. Thinking, which some providers count separately, has its own limit.
     """
 
     def __init__(self, limit: ReplyLimit, max_tokens: int | None) -> None:
@@ -271,7 +265,7 @@ class ReplyMeter:
         self.note = ""
 
     def take(self, part: ReplyPart) -> ReplyPart | None:
-        """The part, or as much of it as is within the limit; None if that is nothing."""
+        """As much of the part as is within the limit; None if that is nothing."""
         if self.note:
             return None
         if isinstance(part, Attempt | Done):
@@ -292,7 +286,7 @@ class ReplyMeter:
         kept = text[: max(0, size + self._left - before)]
         if not kept:
             return None
-        # a call is not run, so whatever fits of its arguments will do
+        # the call is not run, so a part of its arguments will do
         return replace(part, text=kept) if isinstance(part, TextPart) else replace(part, arguments=kept)
 
     def _thinking(self, part: ThinkingPart) -> ThinkingPart | None:
@@ -309,7 +303,7 @@ class ReplyMeter:
 async def limited(
     parts: AsyncGenerator[ReplyPart], limit: ReplyLimit, max_tokens: int | None
 ) -> AsyncGenerator[ReplyPart]:
-    """The parts of a reply. One that is too long ends with Done and a note, and its provider is not read any more."""
+    """The parts of a reply. If it is too long, it ends with Done and a note, and its provider is no longer read."""
     meter = ReplyMeter(limit, max_tokens)
     async with aclosing(parts):
         async for part in parts:
@@ -340,13 +334,11 @@ def vocabulary(name: str) -> Callable[[str], int]:
 
 
 def _length(encode: Callable[[str], list[int]], text: str) -> int:
-    """Long texts go piece by piece: a list of all their tokens would take ten times the text."""
+    """Long texts are encoded piece by piece: a list of all their tokens would take ten times the text."""
     return sum(len(encode(piece)) for piece in pieces_of(text, PIECE_LENGTH))
 
 
 class VocabularyCounter:
-    """Counts wire pieces with a local vocabulary."""
-
     is_quick = True
 
     def __init__(self, model: Model, format: Format) -> None:
@@ -374,7 +366,7 @@ class VocabularyCounter:
         return self._counted(contents, self._frame, estimate_message)
 
     def _counted(self, contents: Contents, frame: int, fallback: Callable[[str], int]) -> Count:
-        """The tokens of all contents; where the tokenizer fails, an estimate by `fallback`."""
+        """The tokens of all contents; if the tokenizer fails, an estimate by `fallback`."""
         is_loaded = False
         try:
             count = vocabulary(self._model.tokenizer)
@@ -384,7 +376,7 @@ class VocabularyCounter:
             return Count(total, self._exact and contents.is_plain)
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as why:  # a panic in splintr is no Exception
+        except BaseException as why:  # a panic in splintr is not an Exception
             self._note_failure(why)
         if not is_loaded:
             self.key = "estimate"

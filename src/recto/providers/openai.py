@@ -1,7 +1,7 @@
 """OpenAI's chat completions, the format of many servers: writes requests as bytes, reads replies, and the provider.
 
-Also Gemini, whose compatible endpoint replies in this format. Our own clients are read in openai_client.py. Does not
-use the vendor's SDK, because the bytes are counted, compared and recorded before they are sent.
+Also Gemini, whose compatible endpoint replies in this format. openai_client.py reads our own clients. Does not use the
+vendor's SDK, because the bytes are counted, compared and recorded before they are sent.
 """
 
 import re
@@ -46,13 +46,13 @@ class Dialect(Struct, frozen=True):
     max_tokens_field: str = "max_tokens"
     asks_usage: bool = True
     asks_timings: bool = False
-    """llama.cpp then reports its usage with every token, and not only at the end."""
+    """llama.cpp then reports its usage with every token, not only at the end."""
     ids: re.Pattern[str] = re.compile(r"[!-~]+")
-    """The ids of tool calls that are sent back as they came. Gateways keep more in an id than its name."""
+    """Ids of tool calls that can be sent back unchanged. Gateways store more than a name in an id."""
 
 
 PLAIN = Dialect()
-# OpenAI's reasoning models refuse max_tokens, its other models accept both; Mistral refuses unknown fields
+# OpenAI's reasoning models reject max_tokens, its other models accept both; Mistral rejects unknown fields
 DIALECTS = {
     "api.openai.com": Dialect(max_tokens_field="max_completion_tokens", ids=re.compile(r"[!-~]{1,40}")),
     "api.mistral.ai": Dialect(asks_usage=False, ids=re.compile(r"[a-zA-Z0-9]{9}")),
@@ -95,7 +95,7 @@ class OpenAIFormat:
         return [dumpb(message)] if message["content"] or "tool_calls" in message else []
 
     def closing(self, parameters: Parameters) -> Piece:
-        """Thinking cannot be requested in this format; thinking that a model returns by itself is still read."""
+        """Thinking cannot be requested in this format; thinking that a model returns anyway is read."""
         fields = {
             self.dialect.max_tokens_field: parameters.max_tokens,
             "temperature": parameters.temperature,
@@ -142,7 +142,7 @@ class OpenAIFormat:
 
 
 def read_item(data: bytes) -> dict[str, Any]:
-    """A stored item of a body's list; empty where it is not an object."""
+    """A stored item of a body's list; empty if it is not an object."""
     try:
         item = loads(data.removeprefix(b","))
     except ValueError:
@@ -151,7 +151,6 @@ def read_item(data: bytes) -> dict[str, Any]:
 
 
 def _texts_and_tokens(content: Json) -> tuple[list[str], int]:
-    """The texts of a content, and the tokens of its images and files."""
     if isinstance(content, str):
         return [content], 0
     texts, flat = [], 0
@@ -176,7 +175,7 @@ def _call(call: ToolCall, dialect: Dialect) -> Json:
 
 
 def _arguments(raw: str) -> str:
-    """As the model wrote them where that is a JSON object: the server's cache knows those bytes."""
+    """Unchanged if they are a JSON object: the server's cache knows those bytes."""
     given = json_arguments(raw)
     return raw if given and given == loads(raw) else dumps(given)
 
@@ -206,7 +205,7 @@ def _results(results: Sequence[ToolResult], dialect: Dialect) -> list[bytes]:
 
 
 def _content(blocks: Sequence[Block]) -> Json:
-    """A plain string, or a list of parts where there are images or files."""
+    """A plain string, or a list of parts if there are images or files."""
     if not any(_is_media(block) for block in blocks):
         return _text(blocks)
     parts: list[Json] = []
@@ -290,7 +289,7 @@ class OpenAIReader:
             parts.append(ThinkingPart(thought))
         parts += _read_content(delta.get("content")) + _read_content(delta.get("refusal"))
         parts += [self._call_part(call) for call in delta.get("tool_calls") or ()]
-        if old := delta.get("function_call"):  # the form of calls before there were several
+        if old := delta.get("function_call"):  # the older form, for a single call
             parts.append(self._call_part({"index": 0, "function": old}))
         reason = "refusal" if delta.get("refusal") else choice.get("finish_reason")
         if reason and self._finish != "refusal":
@@ -342,7 +341,7 @@ def _read_usage(raw: Json) -> Usage | None:
         return UNREADABLE_USAGE
     details, replied = (raw.get(f"{name}_tokens_details") for name in ("prompt", "completion"))
     output, reasoning = _count(raw, "completion_tokens"), _count(replied, "reasoning_tokens")
-    # some providers count reasoning beside the completion, and only their total shows it
+    # some providers count reasoning separately, and only their total shows it
     beside = _count(raw, "total_tokens") - used - output
     return Usage(
         input=used,
@@ -354,7 +353,7 @@ def _read_usage(raw: Json) -> Usage | None:
 
 
 def _read_timings(raw: Json) -> Usage | None:
-    """What a llama.cpp server reports with every token, if it is asked to."""
+    """The usage that a llama.cpp server reports with every token on request."""
     if not isinstance(raw, dict) or (read := reported_count(raw.get("prompt_n"))) is None:
         return None
     cached = _count(raw, "cache_n")
@@ -395,12 +394,12 @@ class OpenAIProvider(RemoteProvider):
 
 GEMINI = "gemini"
 COMPATIBLE = "/openai"
-"""Ends the address of Gemini's endpoint that speaks this format."""
+"""Ends the address of Gemini's endpoint for this format."""
 
 
 class GeminiProvider(OpenAIProvider):
-    """Counts with Gemini's own `countTokens`, which takes a request in another form: contents of user and model, a
-    system instruction, declared functions."""
+    """Counts with Gemini's own `countTokens`, which takes another form of request: contents of user and model, a system
+    instruction, declared functions."""
 
     def count_request(self, body: bytes) -> CountRequest | None:
         if not self.base_url.endswith(COMPATIBLE):
@@ -409,7 +408,7 @@ class GeminiProvider(OpenAIProvider):
         model = f"models/{request['model'].removeprefix('models/')}"
         asked = dumpb({"generateContentRequest": {"model": model, **own_form(request)}})
         address = f"{self.base_url.removesuffix(COMPATIBLE)}/{model}:countTokens"
-        # a bearer token would be taken for one of OAuth there
+        # a bearer token would be taken for an OAuth one there
         return CountRequest(address, {"x-goog-api-key": self.checked_key() or ""}, asked, "totalTokens")
 
 

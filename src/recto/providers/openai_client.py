@@ -1,9 +1,9 @@
 """A client that speaks OpenAI's chat completions: reads its requests and messages, and writes our replies and errors.
 
-A request that OpenAIFormat wrote reads back as the same values, except for what the format cannot express: whether a
-result is an error, thinking and its budget, the names of text files, `made` of blocks. Attachments of tool results read
+A request that OpenAIFormat wrote reads back with the same values, except for what the format cannot express: whether a
+result is an error, thinking and its budget, names of text files, `made` of blocks. Attachments of tool results read
 back as a user message. A written reply loses signatures, redacted thinking, the order of text and thinking, and finish
-reasons that are not of this format.
+reasons that the format lacks.
 """
 
 import base64
@@ -47,7 +47,7 @@ _PROMPT_CACHE = ("prompt_cache_key", "prompt_cache_options", "prompt_cache_reten
 # Accepted and ignored: they do not change the reply.
 IGNORED = {"user", "metadata", "store", "seed", "service_tier", "safety_identifier", "prediction", "verbosity"}
 IGNORED |= {*_PROMPT_CACHE}
-# Accepted only with values that have no effect: our replies have no place for what they ask for.
+# Accepted only with values that have no effect: our replies cannot express the others.
 UNSERVED: Mapping[str, tuple[object, ...]] = {
     "n": (1,),
     "logprobs": (False,),
@@ -57,7 +57,7 @@ UNSERVED: Mapping[str, tuple[object, ...]] = {
     "audio": (),
     "function_call": (),
 }
-# The same, unless they are passed on: they change the reply and not its form.
+# The same, unless passed on: they change the reply and not its form.
 NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "frequency_penalty": (0,),
     "presence_penalty": (0,),
@@ -65,7 +65,7 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "moderation": (),
     "web_search_options": (),
 }
-# Fields that cannot make a request cost more than its input and its longest reply.
+# Fields that cannot raise a request's cost above its input and longest reply.
 BOUNDED = frozenset({"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "n"})
 BOUNDED |= {"temperature", "top_p", "top_k", "min_p", "stop", "seed", "frequency_penalty", "presence_penalty"}
 BOUNDED |= {"logit_bias", "logprobs", "top_logprobs", "tools", "tool_choice", "parallel_tool_calls", "functions"}
@@ -75,8 +75,8 @@ EMPTY_SCHEMA: Mapping[str, Json] = {"type": "object", "properties": {}}
 
 
 def read_openai_request(body: bytes, made: Made | None = None, *, pass_on: bool = False) -> ClientRequest:
-    """Raises Invalid, naming the field, for a request that OpenAI refuses or we cannot serve. `made` is set on the
-    thinking that the client sends back. `pass_on`: fields that have no meaning here become `Parameters.extra`."""
+    """Raises Invalid, naming the field, for a request that OpenAI rejects or we cannot serve. `made` is set on the
+    thinking that the client sends back. With `pass_on`, fields unknown here become `Parameters.extra`."""
     fields = parsed(body, item="[{}]", lenient=pass_on)
     model = fields.needed_text("model")
     system, entries = _messages(fields, made)
@@ -188,12 +188,12 @@ def _messages(fields: Fields, made: Made | None) -> tuple[str, tuple[Entry, ...]
         elif entry.blocks:
             entries.append(entry)
     if not entries:
-        fields.refuse("messages", "must have at least one message of a user or an assistant, with content")
+        fields.refuse("messages", "must have at least one user or assistant message with content")
     return "\n\n".join(text for text in system if text), tuple(entries)
 
 
 def read_openai_messages(messages: Sequence[Json], made: Made | None = None) -> list[list[Entry]]:
-    """Each message as the entries that it stands for. Unknown fields are accepted."""
+    """The entries for each message. Unknown fields are accepted."""
     return [[entry] for entry in _entries(Fields({}, lenient=True), messages, made)]
 
 
@@ -206,7 +206,7 @@ def _entries(fields: Fields, messages: Sequence[Json], made: Made | None) -> lis
 
 
 def _plain(message: Json) -> Entry | None:
-    """A role and a text, as most messages are. Clients send all of them each time, so these few steps are worth it."""
+    """A role and a text, as in most messages: a fast path, because clients resend all of them each time."""
     if not isinstance(message, dict) or len(message) != 2:
         return None
     role, content = message.get("role"), message.get("content")
@@ -350,7 +350,7 @@ class OpenAIReplyWriter:
         return self._event([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}])
 
     def _event(self, choices: list[Json], usage: Json = None) -> ServerEvent:
-        # where usage is requested, every chunk has the field
+        # if usage is requested, every chunk has the field
         more = {"usage": usage} if self._include_usage else {}
         return ServerEvent(dumps({**self._head, "choices": choices, **more}))
 

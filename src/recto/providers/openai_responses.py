@@ -1,6 +1,6 @@
-"""OpenAI's responses API as a client speaks it: reads its requests, and writes replies, whole or as events.
+"""OpenAI's responses API from the client's side: reads its requests, and writes replies, whole or as events.
 
-A compaction is an item of the reply that can be read: its text is the summary of what is left out.
+A compaction is a readable item of the reply: its text is the summary of what is left out.
 """
 
 from collections.abc import Sequence
@@ -135,7 +135,7 @@ def compaction_item(id: str, summary: str) -> Json:
 
 
 def write_response(head: ReplyHead, items: Sequence[Json], done: Done | None, previous: str | None) -> Json:
-    """The object of a reply; without `done` it is on its way."""
+    """The object of a reply; without `done` it is in progress."""
     cut = done is not None and done.finish == "length"
     return {
         "id": head.id,
@@ -197,7 +197,7 @@ class ResponsesWriter:
     """Writes one reply as events. Each item is opened, filled and closed before the next one."""
 
     def __init__(self, head: ReplyHead, before: Sequence[Json], previous: str | None) -> None:
-        """`before`: items that precede what the model says."""
+        """`before`: items that precede the model's words."""
         self._head, self._previous = head, previous
         self._before, self._items = list(before), list[Json]()
         self._open, self._text, self._call = "", "", CallPart(-1)

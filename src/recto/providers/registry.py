@@ -29,7 +29,7 @@ from recto.window.request import Format
 
 
 class EndpointAddress(Struct, frozen=True):
-    """The URL of a provider, and the environment variable of its key; None where it needs no key."""
+    """The URL of a provider, and the environment variable of its key; None if it needs no key."""
 
     base_url: str
     key_variable: str | None = None
@@ -56,12 +56,11 @@ FORMATS: tuple[Format, ...] = (OpenAIFormat(), AnthropicFormat())
 PROVIDER_PARTS = ("name", "format", "model", "counter", "stream", "close")
 EXAMPLE = "openai:gpt-4o-mini"
 CHAT_ONLY = (NAME, "scripted")
-"""Providers without embeddings."""
 FORMAT_NAMES = tuple(format.name for format in FORMATS)
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Provider and id of `provider:model`; a bare model name gets the provider that is known for it."""
+    """Provider and id of `provider:model`; a bare model name gets its known provider."""
     provider, colon, id = name.strip().partition(":")
     if not colon:
         return _guess(provider), provider
@@ -71,7 +70,7 @@ def split_name(name: str) -> tuple[str, str]:
 
 
 def format_named(name: str) -> Format | None:
-    """The wire format of a stored record; None for one that this version does not know."""
+    """The wire format of a stored record; None if this version does not know it."""
     return next((format for format in FORMATS if format.name == name), None)
 
 
@@ -98,11 +97,11 @@ def open_provider(
 
 
 def _open_plugin(name: str, home: Path, environment: Mapping[str, str]) -> Provider:
-    """A provider of another package: what its entry point names is called with the home and the environment."""
+    """A provider of another package: calls its entry point with the home and the environment."""
     plugin = find_plugin("provider", name)
     opened = plugin.use(lambda maker: maker(home, environment))
     if missing := [each for each in PROVIDER_PARTS if not hasattr(opened, each)]:
-        raise plugin.broken(f"is no provider: it has no {', '.join(missing)}")
+        raise plugin.broken(f"is not a provider: it lacks {', '.join(missing)}")
     found: Provider = opened
     return found
 
@@ -129,14 +128,14 @@ def _kind(name: str, address: EndpointAddress, environment: Mapping[str, str]) -
         return AnthropicProvider
     if name == "ollama":
         return OllamaProvider
-    with suppress(ValueError):  # what cannot be read as an address is refused later
+    with suppress(ValueError):  # an invalid address is rejected later
         if name == "llamacpp" or is_near(urlsplit(address.base_url).hostname or ""):
             return LlamaProvider
     return GeminiProvider if name == GEMINI else OpenAIProvider
 
 
 class ModelOverview(Struct, frozen=True):
-    """The models that can be asked now, and the others that are known. The user's own names are `aliases`."""
+    """The models available now, and other known ones. The user's own names are `aliases`."""
 
     usable: list[Model]
     others: list[Model]
@@ -144,7 +143,7 @@ class ModelOverview(Struct, frozen=True):
 
 
 async def model_overview(home: Path, project: Path | None, environment: Mapping[str, str]) -> ModelOverview:
-    """Usable are: the embedded model, those of providers with a key, those that a configured server lists."""
+    """Available are the embedded model, those of providers with a key, and those listed by a configured server."""
     catalog, environment = ModelCatalog(home, project), KeyedEnvironment(home, environment)
     servers = await offered_models(home, project, environment)
     usable = {model.name: model for models in servers.values() for model in models}
@@ -167,7 +166,7 @@ async def offered_models(home: Path, project: Path | None, environment: Mapping[
 
 
 async def _offered_by(name: str, catalog: ModelCatalog, environment: Mapping[str, str]) -> list[Model]:
-    """None where the server does not run, or its address is none: asking it says so."""
+    """None if the server does not run, or its address is invalid: asking it would report that."""
     try:
         provider = _open_remote(name, catalog, environment, Transport())
         try:
@@ -179,8 +178,8 @@ async def _offered_by(name: str, catalog: ModelCatalog, environment: Mapping[str
 
 
 def is_served(name: str, environment: Mapping[str, str]) -> bool:
-    """Whether clients of a server may name this provider: one at a known or set address, the embedded one, or that of
-    another package. Models of any other, as scripts, are files of this machine."""
+    """True if clients of a server may name this provider: one at a known or set address, the embedded one, or that of
+    another package. Other models, such as scripts, are files of this machine."""
     return name == NAME or name in KNOWN or name in _configured(environment) or is_plugin("provider", name)
 
 
@@ -189,14 +188,14 @@ def has_key(name: str, environment: Mapping[str, str]) -> bool:
 
 
 def key_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """The providers that can have a key, and the variable of each: known ones, and those at the user's addresses."""
+    """The providers that can have a key, with the variable of each: known ones, and those at the user's addresses."""
     known = {name: address.key_variable for name, address in KNOWN.items() if address.key_variable}
     own = {name: _variable(name, "API_KEY").removeprefix("RECTO_") for name in _configured(environment)}
     return own | known
 
 
 def _configured(environment: Mapping[str, str]) -> list[str]:
-    """The providers whose address is set. A variable does not tell dashes from underscores; dashes are usual."""
+    """The providers whose address is set. A variable cannot contain dashes; underscores are read as dashes."""
     found = [re.fullmatch(r"RECTO_([A-Z0-9][A-Z0-9_]*)_BASE_URL", variable) for variable in environment]
     names = [match[1].lower() for match in found if match and environment[match[0]].strip()]
     return [name if name in KNOWN else name.replace("_", "-") for name in names]
@@ -221,7 +220,7 @@ def embedding_address(name: str, environment: Mapping[str, str], home: Path) -> 
 def _check_name(provider: str) -> None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", provider):
         allowed = "lower-case letters, digits, dots and dashes"
-        raise Invalid(f"{provider!r} is not a provider's name; use {allowed}.", model=provider)
+        raise Invalid(f"{provider!r} is not a provider name; use {allowed}.", model=provider)
 
 
 def _guess(id: str) -> str:
@@ -235,7 +234,7 @@ def _guess(id: str) -> str:
         found = None
     if found is None or found not in KNOWN:
         raise Invalid(
-            f"{id!r} does not say whose model it is; write provider:model, for example {EXAMPLE}, or give it this "
+            f"{id!r} names no provider; write provider:model, for example {EXAMPLE}, or give it this "
             f"name in {FILE} in RECTO_HOME.",
             model=id,
         )
@@ -272,7 +271,7 @@ def _key(name: str, address: EndpointAddress, environment: Mapping[str, str]) ->
 
 
 def _key_variable(name: str, address: EndpointAddress, environment: Mapping[str, str]) -> str | None:
-    """The variable that has the key; where none has, the one that must, and None for a provider that needs no key."""
+    """The variable that has the key, or else should have it; None for a provider that needs no key."""
     own = _variable(name, "API_KEY")
     usual = address.key_variable or own.removeprefix("RECTO_")
     return next((each for each in (own, usual) if environment.get(each, "").strip()), address.key_variable)

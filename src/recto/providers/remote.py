@@ -37,11 +37,10 @@ class ModelLookup(Protocol):
 
 
 class CountRequest(Struct, frozen=True):
-    """A request for a count of tokens, which is in `field` of the answer."""
+    """A request for a token count, which is in `field` of the answer."""
 
     url: str
     headers: Mapping[str, str]
-    """With the key."""
     body: bytes
     field: str
 
@@ -49,7 +48,7 @@ class CountRequest(Struct, frozen=True):
 class RemoteProvider(ABC):
     format: Format
     length_field: str = "max_tokens"
-    """What its API calls the longest reply."""
+    """Its API's name for the longest reply."""
     reader: Callable[[], ReplyReader]
 
     def __init__(
@@ -63,7 +62,7 @@ class RemoteProvider(ABC):
         transport: Transport | None = None,
         is_custom: bool = False,
     ) -> None:
-        """`is_custom`: the user gave the address, so its server knows more about its models than any table."""
+        """`is_custom`: the user set the address, so its server knows more about its models than any table."""
         self.name, self.base_url, self.catalog = name, _address(name, base_url), catalog
         self.key_variable, self.transport, self.is_custom = key_variable, transport or Transport(), is_custom
         self._key = (key or "").strip() or None
@@ -84,7 +83,7 @@ class RemoteProvider(ABC):
         """The headers of the format, including the key."""
 
     async def model(self, name: str) -> Model:
-        """The facts of the catalog; the server is asked where the user gave its address, or nobody else knows."""
+        """The facts of the catalog; the server is asked if the user set its address, or nothing else is known."""
         model = self.known(name)
         if model.window_from == "models.toml" or (model.window is not None and not self.is_custom):
             return model
@@ -106,11 +105,11 @@ class RemoteProvider(ABC):
         return await ask_json(self.transport.client(url), url, headers)
 
     def count_request(self, body: bytes) -> CountRequest | None:
-        """What asks the provider to count the tokens of a request; None where it has no endpoint for that."""
+        """The request for a token count; None if there is no endpoint for it."""
         return None
 
     async def count_tokens(self, body: bytes, wait_s: float) -> int | None:
-        """The provider's own count of a request; None where it has none, or there is no key. Raises Unreachable."""
+        """The provider's own count of a request; None without one, or without a key. Raises Unreachable."""
         asked = self.count_request(body) if self._key else None
         if asked is None:
             return None
@@ -159,7 +158,7 @@ class RemoteProvider(ABC):
 
 
 def checked_key(provider: str, key: str | None, variable: str | None) -> str | None:
-    """The key, if there is one. Raises NoKey where a variable must have it, and Refused for what cannot be one."""
+    """The key, if there is one. Raises NoKey if the variable must have it, and Refused if it cannot be a key."""
     if key is None and variable:
         advice = f"set {variable} in the environment, or store it with `recto keys set {provider}`"
         raise NoKey(f"{provider} needs a key; {advice}.", variable=variable)
@@ -196,7 +195,7 @@ def _model_in(body: bytes) -> str:
 
 
 def remote_of(provider: Provider) -> RemoteProvider | None:
-    """The provider as one that takes any bytes over HTTP; None for those that run in this process."""
+    """The provider if it takes any bytes over HTTP; None if it runs in this process."""
     return provider if isinstance(provider, RemoteProvider) else None
 
 
@@ -210,7 +209,7 @@ def embeddings_url(provider: Provider) -> tuple[RemoteProvider, str]:
 async def ask_json(
     client: "AsyncClient", url: str, headers: Mapping[str, str], content: bytes | None = None, wait_s: float = PROBE_S
 ) -> tuple[int, Json]:
-    """The status and the answer, which is None where it is not JSON, or is far too long. `content` is posted. Raises
+    """The status and the answer, which is None if it is not JSON or far too long. `content` is posted. Raises
     Unreachable."""
     import httpx2  # slow, and only to ask
 
@@ -233,11 +232,11 @@ def json_or_none(content: bytes) -> Json:
         return None
 
 
-# -- the models that a server lists: `/v1/models` and its relatives of vLLM, LM Studio, LiteLLM, llama.cpp, OpenRouter,
+# -- the models that a server lists: `/v1/models` and its variants of vLLM, LM Studio, LiteLLM, llama.cpp, OpenRouter,
 # Groq, Mistral, Together and Anthropic
 
 SMALLEST_WINDOW, LARGEST_WINDOW = 256, 100_000_000
-# The first that a server reports counts: how much it reads now, before how much the model could read.
+# The first reported one counts: the current window comes before the model's maximum.
 WINDOW_FIELDS = (
     "loaded_context_length",
     "max_model_len",
@@ -255,7 +254,7 @@ NAMES = ("id", "model_name", "key", "name")
 FREE_FAILURES, LONGEST_PAUSE_S = 3, 60.0
 
 Ask = Callable[[str], Awaitable[tuple[int, Json]]]
-"""Asks a URL; the status and the JSON of the answer."""
+"""Asks a URL; returns the status and the JSON answer."""
 
 
 class ListedModel(Struct, frozen=True):
@@ -274,7 +273,7 @@ class ListedModel(Struct, frozen=True):
 
 
 class ProbeSchedule:
-    """When to ask again a server that did not answer: at once the first times, then after growing pauses."""
+    """When to ask an unresponsive server again: immediately the first times, then after growing pauses."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -296,11 +295,11 @@ class ModelList:
         self._ask, self._urls = ask, urls
         self._known: dict[str, list[ListedModel]] = {}
         self._unsettled: set[str] = set()
-        """URLs that are asked again, because they listed a model that was not loaded."""
+        """URLs to ask again, because they listed a model that was not loaded."""
         self._schedule = ProbeSchedule(clock)
 
     async def about(self, id: str) -> ListedModel | None:
-        """What the server reports about a model; None where it reports nothing or does not answer."""
+        """The server's entry for a model; None if there is none, or no answer."""
         found = None
         for url in self._urls:
             if (models := await self._models(url)) is None:
@@ -324,7 +323,7 @@ class ModelList:
         return list(offered.values())
 
     async def _models(self, url: str) -> list[ListedModel] | None:
-        """What the URL lists, kept after the first time; None where the server does not answer now."""
+        """The models listed by the URL, kept after the first time; None if the server does not answer."""
         is_asked = url not in self._known or url in self._unsettled
         if is_asked and self._schedule.is_due:
             try:

@@ -1,7 +1,7 @@
 """ScriptedProvider: answers from a JSON file, step by step. For tests, demos and benchmarks; uses no network.
 
-The file is a list of steps, or {"limit": the window in tokens, null for unknown, "attachments": whether it takes images
-and files, "exact": false where our counts are to be estimates, "summarizes": false for a model that writes no
+The file is a list of steps, or {"limit": the window in tokens, null for unknown, "attachments": true if it takes images
+and files, "exact": false if our counts are estimates, "summarizes": false for a model that writes no
 summaries, "answers_from_notes": false for one that only quotes notes, "tools": false for one that cannot call tools,
 "one_slot": true for one that answers one request at a time, "prices": US dollars as in models.toml, "steps": a list}.
 A step is one of
@@ -14,7 +14,7 @@ and may also have
     "finish"    the reported finish reason: "length", "refusal", any word; by default "tool_calls" or "stop"
     "hang_s"    seconds of silence before the reply
     "delay_s"   seconds between words
-    "until"     a file: the reply goes on when it is there, from the beginning or after the first "after" words
+    "until"     a file: the reply waits for it, at the beginning or after the first "after" words
 Within one open provider each step answers once, in order, and the last matching step keeps answering. Steps without
 `when` answer replies, and every purpose that no step names.
 """
@@ -74,7 +74,7 @@ class ScriptStep(Struct, frozen=True, forbid_unknown_fields=True):
     tool_calls: tuple[ScriptCall, ...] | UnsetType = UNSET
     error: Literal["overflow", "rate_limited", "unreachable"] | None = None
     after: Whole | None = None
-    """How many words of the text precede the error or the wait; None for all, or for none."""
+    """The number of words before the error or the wait; None for all or none."""
     until: str = ""
     when: Purpose | None = None
     finish: Annotated[str, Meta(min_length=1)] | None = None
@@ -112,7 +112,6 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
     prices: dict[Price, Annotated[float, Meta(ge=0)]] | None = None
 
     def next(self, purpose: str, played: set[int]) -> ScriptStep:
-        """The step that answers, which is then in `played`."""
         named = any(step.when == purpose for step in self.steps)
         # gists are requested in the background, so they must not use the step of a reply
         allowed = {purpose, None} if purpose == "reply" or (not named and purpose == "summary") else {purpose}
@@ -186,7 +185,7 @@ class ScriptedProvider:
         yield Done(step.finish or ("tool_calls" if step.calls else "stop"), usage)
 
     async def _until(self, path: str) -> None:
-        is_there = os.path.exists  # a glance that takes no time
+        is_there = os.path.exists
         while path and not is_there(path):
             await self._sleep(LOOKED_EVERY_S)
 

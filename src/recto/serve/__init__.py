@@ -1,2 +1,3 @@
-"""The endpoint: any client of OpenAI's or Anthropic's API gets Recto's windows. Starlette and uvicorn are known here
-alone."""
+"""The endpoint: any client of OpenAI's or Anthropic's API gets Recto's windows. Only this package knows Starlette and
+uvicorn.
+"""

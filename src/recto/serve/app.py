@@ -1,4 +1,4 @@
-"""The routes of the endpoint. A route reads a client's request, has it answered, and writes the reply in its format."""
+"""The routes of the endpoint. A route reads a client's request, gets a reply, and writes it in the client's format."""
 
 import logging
 import os
@@ -68,7 +68,7 @@ def build_app(gateway: Gateway) -> Starlette:
 def _post(
     path: str, answer: Callable[[Call, bytes], Awaitable[Response]], format: ClientFormat, mode: str | None = ""
 ) -> Route:
-    """A route that a worker may answer. `mode` is that of its metrics: "" where the request says it, None for none."""
+    """A route that a worker may answer. `mode` is for its metrics: "" if the request names it, None for none."""
 
     async def handle(request: Request) -> Response:
         gateway: Gateway = request.app.state.gateway
@@ -78,7 +78,7 @@ def _post(
             incoming = IncomingBody(request, gateway.options.limits)
             if gateway.workers and (relayed := await gateway.workers.answer(call.key.name, request, incoming)):
                 return relayed
-            # nothing here holds on to the body, which may be large
+            # nothing here keeps the body, which may be large
             response = await answer(call, await incoming.whole())
         except ClientDisconnect:
             return Response(status_code=499)
@@ -92,7 +92,7 @@ def _post(
 
 
 async def _admitted(gateway: Gateway, request: Request) -> AccessKey:
-    """The key of a request that may be made now."""
+    """The key of a request, if it is within its limits."""
     if gateway.is_closing:
         raise ServerClosing("The server is shutting down; ask again in a moment.")
     key = await gateway.key_of(request.headers)
@@ -102,7 +102,7 @@ async def _admitted(gateway: Gateway, request: Request) -> AccessKey:
     return key
 
 
-# -- what is asked
+# -- requests
 
 
 async def _answer_chat(call: Call, body: bytes) -> Response:
@@ -143,7 +143,6 @@ async def _answer_response(call: Call, body: bytes) -> Response:
 
 
 async def _previous(call: Call, id: str) -> FoundConversation:
-    """The reply that a request follows, of the same owner."""
     find = call.gateway.store.client_messages.reply_to
     found = await call.gateway.store.do(find, call.key.name, id.removeprefix(PREFIX))
     if found is None:
@@ -152,7 +151,7 @@ async def _previous(call: Call, id: str) -> FoundConversation:
 
 
 async def _answer_embeddings(call: Call, body: bytes) -> Response:
-    """Passed on: vectors are no conversation."""
+    """Always passed on, since vectors are not part of a conversation."""
     head, answer = await pass_embeddings(call, body)
     return Response(answer, head.status, media_type=head.media_type)
 
@@ -186,7 +185,7 @@ async def _health(request: Request) -> Response:
 
 
 async def _ready(request: Request) -> Response:
-    """The store can be read, and requests are taken."""
+    """The store is readable, and requests are accepted."""
     gateway: Gateway = request.app.state.gateway
     if gateway.is_closing:
         return JSONResponse({"status": "closing"}, 503)
@@ -207,7 +206,7 @@ async def _not_found(request: Request, why: Exception) -> Response:
     return _error_response(format, NotFound(f"There is nothing at {request.url.path[:200]}."))
 
 
-# -- what is answered
+# -- replies
 
 
 async def _delivered(call: Call, reply: ServedReply, asked: ClientRequest) -> Response:
@@ -219,8 +218,8 @@ async def _delivered(call: Call, reply: ServedReply, asked: ClientRequest) -> Re
 
 
 async def _streamed(call: Call, reply: ServedReply, writer: ReplyWriter | None) -> Response:
-    """A stream of events; without a writer, the provider's answer as it is. It begins with the first part: what fails
-    before has a status of its own."""
+    """A stream of events; without a writer, the provider's answer unchanged. It begins with the first part: earlier
+    failures have their own status."""
     reply.begin()
     parts = reply.parts()
     first = await while_there(call.request, anext(parts))
@@ -267,7 +266,7 @@ async def _whole(call: Call, reply: ServedReply, write: Callable[[Sequence[Block
     if collected is None:
         return await _left(reply)
     response = _json_response(write(*collected), 200, reply.headers)
-    response.background = BackgroundTask(reply.end_delivery, is_delivered=True)  # runs when all of it has gone out
+    response.background = BackgroundTask(reply.end_delivery, is_delivered=True)  # runs when all of it has been sent
     return response
 
 
@@ -282,7 +281,6 @@ async def _collected(reply: ServedReply) -> tuple[Sequence[Block], Done]:
 
 
 async def _left(reply: ServedReply) -> Response:
-    """The client has left before anything of the reply went out."""
     reply.stop_without_client()
     await reply.end_delivery(is_delivered=False)
     return Response(status_code=499)
@@ -290,14 +288,14 @@ async def _left(reply: ServedReply) -> Response:
 
 # -- errors
 
-# What an error says about the request it was raised for. Other invalid values are the server's own.
+# Details of an error that concern the client's request. Other invalid values are the server's own.
 ABOUT_REQUEST = frozenset({"field", "model"})
 
 
 def _for_client(why: Exception) -> Exception:
-    """An error as a client may read it: what is about its own request. Errors of the server's database and of its files
-    name hosts, users and paths: they go to the log, and the client gets one sentence. So does what nobody foresaw."""
-    if isinstance(why, RecursionError):  # what can be read may still be too deep for a later step
+    """An error as a client may see it. Errors of the server's database and files name hosts, users and paths, so they
+    go to the log, like unexpected ones, and the client gets one sentence."""
+    if isinstance(why, RecursionError):  # readable JSON may still be too deep for a later step
         why = Invalid("The request is nested too deeply.", field="")
     if not isinstance(why, RectoError):
         log.error("a request failed", exc_info=why)
@@ -306,7 +304,7 @@ def _for_client(why: Exception) -> Exception:
     if isinstance(why, StoreError) and not isinstance(why, ServerClosing):
         hidden: RectoError = Busy("The server cannot use its store now. Try again in a moment.")
     elif is_own or "path" in why.data or isinstance(why, BrokenPlugin):
-        hidden = RectoError("The server is not set up correctly. Its owner finds the reason in its log.")
+        hidden = RectoError("The server is not set up correctly. Its owner can find the reason in its log.")
     else:
         return why
     log.error("a request failed: %s", why.message, exc_info=why)

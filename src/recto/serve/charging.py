@@ -1,7 +1,7 @@
-"""What a call that is passed on can cost and did cost.
+"""The maximum and actual cost of calls that are passed on.
 
-The bound is written before the call, in the transaction that checks the limits, and settled with the cost when the call
-has ended. Managed requests do the same in `turn/spending.py`.
+The bound is written before the call, in the transaction that checks the limits, and settled with the cost after it.
+Managed requests do the same in `turn/spending.py`.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from recto.wire import Json, loads
 
 MOST_REPLIES = 128
 LENGTHS = ("max_tokens", "max_completion_tokens")
-# Tiers that cost no more than the prices that we know.
+# Tiers that cost no more than the known prices.
 USUAL_TIERS = (None, "auto", "default", "flex", "standard_only")
 OWN_TOOLS = (None, "function", "custom")
 """Types of tools that the client runs itself."""
@@ -42,7 +42,7 @@ EMBEDDING_FIELDS = frozenset(
 
 
 class CallBound(Struct, frozen=True):
-    """The most that a call can cost: its input, and its replies at their longest."""
+    """The maximum cost of a call: its input, and its replies at their longest."""
 
     model: Model
     tokens: int
@@ -50,22 +50,22 @@ class CallBound(Struct, frozen=True):
     """Of one reply."""
     replies: int = 1
     is_given: bool = True
-    """Whether the client says how long a reply may be."""
+    """True if the client limits the length of a reply."""
 
     @property
     def most(self) -> float | None:
-        """US dollars; None where the price is not known."""
+        """US dollars; None if the price is unknown."""
         prices = self.model.prices
         longest = min(self.longest, self.model.max_output or self.longest)
         return prices.at_most(self.tokens, self.replies * longest) if prices else None
 
     def shorter(self, why: SpendLimit) -> int | None:
-        """How long a reply may be to stay within a limit; None where the client has said it, or nothing useful fits."""
+        """The reply length that stays within a limit; None if the client set one, or nothing useful fits."""
         return None if self.is_given else shorter_reply(self.model, self.longest, why, self.replies)
 
 
 async def bound_of(body: bytes, data: Mapping[str, Json], format: Format, model: Model) -> CallBound:
-    """Of the body as it is sent; `data` is what the client sent."""
+    """The bound of the body as sent; `data` is what the client sent."""
     given = [each for name in LENGTHS if type(each := data.get(name)) is int and each > 0]
     replies = data.get("n")
     if replies is not None and not (type(replies) is int and 1 <= replies <= MOST_REPLIES):
@@ -90,8 +90,8 @@ def embedding_bound(body: bytes, model: Model) -> CallBound:
 
 
 def check_fields(key: str, fields: Mapping[str, Json], known: frozenset[str]) -> None:
-    """Refuses what may raise the price of a call, for a key with a limit. Fields that nobody knows here may: some
-    gateways take another model, or a search, in a field of their own."""
+    """Rejects fields that may raise the price of a call, for a key with a limit. Unknown fields may: some gateways
+    accept another model, or a search, in a field of their own."""
     unknown = sorted(set(fields) - known)
     if fields.get("service_tier") not in USUAL_TIERS:
         unknown.append("service_tier")
@@ -99,23 +99,23 @@ def check_fields(key: str, fields: Mapping[str, Json], known: frozenset[str]) ->
         unknown.append("tools")
     if unknown:
         raise Invalid(
-            f"{unknown[0][:80]} is not allowed here: the key {key} has a spending limit, and what this costs cannot be "
-            "known before the call.",
+            f"{unknown[0][:80]} is not allowed here: the key {key} has a spending limit, and the cost of this "
+            "cannot be known before the call.",
             field=unknown[0],
         )
 
 
 def check_members(body: bytes) -> None:
-    """Refuses a field that is there twice: a provider may read the one that we do not."""
+    """Rejects a duplicate field: a provider may read the one that we do not."""
     names = [name for name, _, _ in body_members(body.decode())]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise Invalid(f"{twice[:80]} is there twice.", field=twice)
+        raise Invalid(f"{twice[:80]} is given twice.", field=twice)
 
 
 def begin_charge(
     store: Store, owner: str, cap: SpendCap | None, limits: SpendSettings, purpose: str, bound: CallBound
 ) -> int:
-    """Writes the bound of a call that belongs to no conversation; raises SpendLimit where it is too much."""
+    """Writes the bound of a call outside any conversation; raises SpendLimit if it is too high."""
     with store.database.write():
         if cap:
             check_cap(store, cap, bound.model.name, bound.most)
@@ -125,13 +125,12 @@ def begin_charge(
 
 class CallCost(Struct, frozen=True):
     cost_usd: float | None
-    """None where the price is not known."""
+    """None if the price is unknown."""
     usage: Usage | None = None
-    """As reported."""
 
 
 def embedding_cost(bound: CallBound, answer: bytes) -> CallCost:
-    """By the reported usage, or else the most that it could cost."""
+    """By the reported usage, else the maximum."""
     try:
         told = loads(answer)["usage"]
         tokens = reported_count(told.get("prompt_tokens") or told.get("total_tokens"))

@@ -1,8 +1,8 @@
-"""Connections: what a client may hold open and send, and for how long; and a server that ends in order.
+"""Connections: limits on what a client may hold open and send, and for how long; and an orderly shutdown.
 
-One protocol for the endpoint and for the page. Headers must come within seconds and within 64 kB, a body must keep
+One protocol for the endpoint and for the page. Headers must arrive within seconds and within 64 kB, a body must keep
 coming, and a client must read what it is sent. Too many connections without a valid key, from one address or in all,
-close the oldest of them, so that a client that asks at once is served during a flood. Knows no keys: the app calls
+close the oldest of them, so that new clients are served even during a flood. Knows no keys: the app calls
 `note_valid_key`.
 """
 
@@ -33,11 +33,11 @@ T = TypeVar("T")
 CONNECTION = "recto.connection"
 """The name of the connection in the state of a request."""
 HEADER_BYTES = 64 * 1024
-# Connections accepted in one step of the loop. It takes some steps until one that must end is closed.
+# Connections accepted in one step of the loop. It takes several steps to close one.
 BACKLOG = 32
-# Connections that wait in the kernel. uvicorn's `backlog` also says how many are accepted at once.
+# Connections waiting in the kernel. uvicorn's `backlog` also limits how many are accepted at once.
 QUEUED = 2048
-# File descriptors for databases, providers, files and connections that are about to end.
+# File descriptors for databases, providers, files and closing connections.
 RESERVED_FILES = 384
 MOST_FILES = 8192
 
@@ -45,13 +45,12 @@ MOST_FILES = 8192
 class ConnectionLimits(Struct, frozen=True):
     total: int = 4096
     per_address: int = 256
-    """Connections without a valid key from one address."""
     header_s: float = 20.0
     body_s: float = 20.0
     """A body brings `body_bytes` in this time, unless the server itself is not reading."""
     body_bytes: int = 20_000
     write_s: float = 60.0
-    """How long a client may leave unread what it is sent."""
+    """How long a client may leave sent data unread."""
 
 
 class Connections:
@@ -73,14 +72,12 @@ class Connections:
         self.admit(connection)
 
     def admit(self, connection: "BoundedConnection") -> None:
-        """The connection no longer counts for its address."""
         if (known := self._strangers.get(connection.address)) is not None:
             known.pop(connection, None)
             if not known:
                 del self._strangers[connection.address]
 
     def count(self, connection: "BoundedConnection") -> None:
-        """The connection counts for its address."""
         known = self._strangers.setdefault(connection.address, {})
         known[connection] = None
         if len(known) > self.limits.per_address:
@@ -99,7 +96,7 @@ def _oldest(connections: "dict[BoundedConnection, None]") -> "BoundedConnection"
 
 
 class BoundedConnection(H11Protocol):
-    """A connection with a deadline for whatever its client has to do next."""
+    """A connection with a deadline for each thing its client has to do."""
 
     def __init__(
         self,
@@ -146,7 +143,7 @@ class BoundedConnection(H11Protocol):
             return
         if self._reading is None:
             self._expect_headers()
-        # h11 refuses a header that is too long while it is incomplete: no more is given to it at once
+        # h11 rejects an overlong header only while it is incomplete, so it never gets more than this
         most = HEADER_BYTES + 1 - self._header_bytes
         if most <= 0:  # h11 does not count empty lines before a request, and takes empty data for the end
             self._give_up("sent a header that is too long")
@@ -167,7 +164,7 @@ class BoundedConnection(H11Protocol):
         if self.conn.their_state is not (h11.SEND_BODY if self._is_in_body else h11.IDLE):
             self._stop_reading()
         if self.conn.their_state is h11.IDLE and self._reading is None and self.conn.trailing_data[0]:
-            self._expect_headers()  # they came with the request before
+            self._expect_headers()  # they came with the previous request
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         self._stop_reading()
@@ -232,7 +229,6 @@ class BoundedConnection(H11Protocol):
         self._stop_writing()
 
     def _count_forwarded(self) -> None:
-        """A request that a proxy passes on counts for the address that the proxy names."""
         if not self._is_of_proxy:
             return
         named = b",".join(value for name, value in self.headers if name == b"x-forwarded-for").decode("latin-1")
@@ -242,7 +238,7 @@ class BoundedConnection(H11Protocol):
 
 
 def note_valid_key(scope: Scope) -> None:
-    """The client of this request has shown a valid key."""
+    """Records that the client of this request has a valid key."""
     connection = scope.get("state", {}).get(CONNECTION)
     if connection is not None:
         connection.admit()
@@ -252,7 +248,8 @@ def note_valid_key(scope: Scope) -> None:
 
 
 class OrderlyServer(uvicorn.Server):
-    """Ends in order at the first signal; uvicorn's own server then raises the signal again, as if it had failed."""
+    """Shuts down cleanly at the first signal; uvicorn's own server then raises the signal again, as if it had
+    failed."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.force_exit = self.should_exit and sig == signal.SIGINT
@@ -271,7 +268,7 @@ def bounded_config(app: ASGIApp, connections: Connections, **options: Any) -> uv
         h11_max_incomplete_event_size=HEADER_BYTES,
         backlog=BACKLOG,
         log_config=None,
-        access_log=False,  # addresses may hold what was asked
+        access_log=False,  # addresses may contain queries
         server_header=False,
         ws_max_size=2 << 20,
         **options,
@@ -279,7 +276,7 @@ def bounded_config(app: ASGIApp, connections: Connections, **options: Any) -> uv
 
 
 def open_connections(proxies: str) -> Connections:
-    """As many as this process may open files, minus those that everything else needs. `proxies`: addresses separated
+    """As many connections as this process may open files, minus those needed elsewhere. `proxies`: addresses separated
     by commas."""
     files = _raised_file_limit()
     total = min(ConnectionLimits().total, max(files - RESERVED_FILES, files // 4))
@@ -304,7 +301,7 @@ def _raised_file_limit() -> int:
 
 
 class OncePerMinute(logging.Filter):
-    """Passes one record of a kind a minute: clients must not be able to fill a disk with our log."""
+    """Passes one record of a kind per minute: clients must not be able to fill a disk with our log."""
 
     def __init__(self, least: int = logging.NOTSET) -> None:
         """Records below the level `least` all pass."""
@@ -337,7 +334,7 @@ def _place(error: BaseException | None) -> tuple[str, int] | None:
     return frame.f_code.co_filename, line
 
 
-# -- what a client sends and is sent
+# -- request bodies and responses
 
 
 class BodyLimits(Struct, frozen=True):
@@ -347,21 +344,20 @@ class BodyLimits(Struct, frozen=True):
 
 
 class BodyTooLarge(Invalid):
-    """The body of a request is larger than the server takes."""
+    """The body of a request is larger than the server accepts."""
 
 
 class IncomingBody:
-    """The body of a request as it comes in, within its limits."""
+    """The body of a request as it arrives, within its limits."""
 
     def __init__(self, request: Request, limits: BodyLimits) -> None:
         self._limits, self._parts = limits, request.stream()
         self._begun: list[bytes] = []
         length = request.headers.get("content-length", "")
         self.declared = int(length) if length.isdecimal() else None
-        """How large it will be, where its client says so."""
 
     async def is_larger_than(self, size: int) -> bool:
-        """Reads only as much as it takes to know."""
+        """Reads only as much as necessary."""
         if self.declared is not None:
             return self.declared > size
         began = 0
@@ -376,9 +372,9 @@ class IncomingBody:
         return b"".join([part async for part in self.parts()])
 
     async def parts(self) -> AsyncGenerator[bytes, None]:
-        """BodyTooLarge for more than is allowed, Invalid where the client takes too long."""
+        """Raises BodyTooLarge for more than is allowed, Invalid if the client takes too long."""
         most, within_s = self._limits.body_bytes, self._limits.read_s
-        too_large = BodyTooLarge(f"The request is larger than the {most:,} bytes that this server takes.", field="")
+        too_large = BodyTooLarge(f"The request is larger than the {most:,} bytes that this server accepts.", field="")
         if self.declared is not None and self.declared > most:
             raise too_large
         while self._begun:
@@ -390,7 +386,7 @@ class IncomingBody:
                 async with asyncio.timeout(within_s - waited_s):
                     part = await anext(self._parts, None)
             except TimeoutError as why:
-                raise Invalid(f"The request did not come within {within_s:g} s.", field="") from why
+                raise Invalid(f"The request did not arrive within {within_s:g} s.", field="") from why
             waited_s += time.monotonic() - began
             if part is None:
                 return
@@ -401,7 +397,7 @@ class IncomingBody:
 
 
 async def while_there(request: Request, work: Awaitable[T]) -> T | None:
-    """The result of the work; None if the client has left before it came."""
+    """The result of the work; None if the client left first."""
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
     try:
         await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
@@ -418,8 +414,8 @@ async def _gone(request: Request) -> None:
 
 
 class DeliveredStream(StreamingResponse):
-    """A stream that calls `ended` in any case, also if its client left before anything was sent: a generator that was
-    never started has no `finally`."""
+    """A stream that always calls `ended`, even if its client left before anything was sent: a generator that was never
+    started has no `finally`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Gateway: what the endpoint serves from: a desk, its keys and what they may do, and the replies on their way."""
+"""Gateway: the shared state of the endpoint: a desk, the keys and their limits, and replies in progress."""
 
 import asyncio
 import logging
@@ -31,9 +31,8 @@ MINUTE_S = 60.0
 OWN_NAMES = ("recto", "default")
 """Names of models that leave the choice to the settings."""
 CHOSEN: Mapping[str, Any] = {"context.memory_integration": False, "context.confirm": False}
-"""Settings of clients' conversations: memory is shared by everybody who uses a home, and nobody can be asked."""
+"""Settings of clients' conversations: memory is shared by all users of a home, and nobody can be asked."""
 OPEN = AccessKey("", "")
-"""The key of everybody who asks a server without keys."""
 
 
 class KeyRefused(NoKey):
@@ -41,7 +40,7 @@ class KeyRefused(NoKey):
 
 
 class ServerClosing(Busy):
-    """The server ends, and takes no more requests."""
+    """The server is shutting down, and accepts no more requests."""
 
 
 class Gateway:
@@ -54,13 +53,14 @@ class Gateway:
         self._spans = SpanExporter(options.collector, self.store) if options.collector else None
         self._locks: dict[str, asyncio.Lock] = {}
         self._asked: dict[str, deque[float]] = {}
-        """When each key asked in the last minute, in this process."""
+        """The times of each key's requests to this process in the last minute."""
         self._running: set[asyncio.Task[None]] = set()
         self.is_closing = False
 
     @asynccontextmanager
     async def lock(self, owner: str) -> AsyncIterator[None]:
-        """Finding and storing what a client said is one step per owner, also if several servers share a database."""
+        """Makes finding and storing a client's messages one step per owner, also if several servers share a
+        database."""
         async with self._locks.setdefault(owner, asyncio.Lock()):
             if self.store.database.file is not None:
                 yield
@@ -70,10 +70,10 @@ class Gateway:
                     raise Busy("another server has been storing messages of this key for too long; try again")
                 yield
 
-    # -- replies on their way
+    # -- replies in progress
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Starts work that continues when its client has gone."""
+        """Starts work that continues after its client has gone."""
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._ended)
@@ -89,7 +89,7 @@ class Gateway:
         return len(self._running)
 
     async def close(self, patience_s: float) -> None:
-        """Waits for replies that are on their way, then cancels the rest; what has arrived is kept."""
+        """Waits for replies in progress, then cancels the rest; what has arrived is kept."""
         self.is_closing = True
         if self._running:
             await asyncio.wait(list(self._running), timeout=patience_s)
@@ -103,7 +103,6 @@ class Gateway:
             await self.workers.close()
 
     async def tell(self, request: str, reply: Message | None, trace: ReplyTrace, error: BaseException | None) -> None:
-        """Reports a request that has ended to the collector."""
         if self._spans:
             await self.store.do(self._spans.read, request, reply, trace, type(error).__name__ if error else "")
             self._spans.wake()
@@ -114,7 +113,7 @@ class Gateway:
         return await self.store.do(self.store.access_keys.find, secret)
 
     async def key_of(self, headers: Mapping[str, str]) -> AccessKey:
-        """The key that a request brings, as either API has it."""
+        """The key of a request, in either API's header."""
         if not self.options.needs_key:
             return OPEN
         secret = headers.get("x-api-key", "") or headers.get("authorization", "").removeprefix("Bearer ").strip()
@@ -125,7 +124,7 @@ class Gateway:
         return found
 
     def admit(self, key: AccessKey) -> None:
-        """Counts one more request; RateLimited where these are too many."""
+        """Counts one more request; raises RateLimited if there are too many."""
         if not key.requests_per_minute:
             return
         asked, at = self._asked.setdefault(key.name, deque()), time.monotonic()
@@ -138,8 +137,8 @@ class Gateway:
         asked.append(at)
 
     async def check_spending(self, key: AccessKey) -> None:
-        """Refuses a key that has nothing left, before anything is stored for it. What a call can cost is checked when
-        its bound is stored."""
+        """Rejects a key with nothing left to spend, before anything is stored for it. The cost of a call is checked
+        when its bound is stored."""
         if key.spend_day is None:
             return
         spent = await self.store.do(self.store.charges.spent_today, key.name)
@@ -164,7 +163,7 @@ class Gateway:
         return self.options.fallbacks.get(model) or self.options.fallbacks.get("*") or ()
 
     def mode_of(self, key: AccessKey, asked: str | None) -> Mode:
-        """The key's, the call's own, the server's. A key that was made with a mode keeps to it."""
+        """A key made with a mode keeps it; else the call's own mode, then the server's."""
         mode, field = asked or key.mode or self.options.mode, "x-recto-mode"
         if mode not in MODES:
             raise Invalid(f"{field} must be one of {', '.join(MODES)}, not {mode[:40]!r}.", field=field)
@@ -177,18 +176,17 @@ def cap_of(key: AccessKey) -> SpendCap | None:
     return None if key.spend_day is None else SpendCap(key.name, key.spend_day)
 
 
-# -- sessions between two requests
+# -- sessions between requests
 
 MOST_TOKENS = 4_000_000
-"""In all windows together; a token takes some twenty bytes, as text and as it is sent."""
+"""In all windows together; a token takes some twenty bytes, as text and as sent."""
 MESSAGE_TOKENS = 100
-"""What a message takes beside its text."""
 
 
 class SessionCache:
-    """Sessions of conversations that were answered lately, with what their last windows were made of.
+    """Sessions of recently answered conversations, with the parts of their last windows.
 
-    A client's next request most likely continues one of them: then only what is new is read and counted. A session is
+    A client's next request most likely continues one of them: then only new messages are read and counted. A session is
     taken by one request at a time; others read the store. Used in the store's threads too.
     """
 
@@ -197,14 +195,14 @@ class SessionCache:
         self._kept: dict[str, tuple[ChatSession, int]] = {}
 
     def take(self, conversation: str, head: str | None) -> ChatSession | None:
-        """The session of a conversation that nobody has changed since."""
+        """The session of a conversation, if nobody has changed it since."""
         with self._lock:
             session, tokens = self._kept.pop(conversation, (None, 0))
             self._total -= tokens
         return session if session is not None and session.head == head else None
 
     def keep(self, session: ChatSession) -> None:
-        """Keeps the session after a reply, unless it is on a branch of its own: the conversation is elsewhere."""
+        """Keeps the session after a reply, unless it is on a side branch: then the conversation is elsewhere."""
         if session.branch is not None:
             return
         counted = [units for loaded in session.loaded.values() for units in loaded.counted_units.values()]

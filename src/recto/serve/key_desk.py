@@ -1,6 +1,6 @@
 """KeyDesk: the part of a shared server that one key sees: its own conversations, and nothing else of the home.
 
-Whatever is named is looked up among them, so that a name of another key's is as unknown as one that never was.
+All names are looked up among those, so another key's name is as unknown as one that never existed.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ NOT_YOURS = "this belongs to the owner of the server"
 
 
 class KeyUse:
-    """What one key may do. It is read again at every turn: a key that was removed opens nothing more."""
+    """The permissions of a key. They are read again at every turn: a removed key stops working."""
 
     def __init__(self, gateway: Gateway, key: AccessKey) -> None:
         self.gateway, self.key = gateway, key
 
     async def admit(self, model: str, session: ChatSession) -> None:
-        """One more turn with this model. What it costs is checked when its request is stored."""
+        """Admits one more turn with this model. Its cost is checked when its request is stored."""
         gateway, known = self.gateway, await self.check()
         gateway.admit(known)
         gateway.model_for(known, model)
@@ -48,7 +48,6 @@ class KeyUse:
         session.apply(cap=cap_of(known))
 
     async def check(self) -> AccessKey:
-        """The key as it is now."""
         keys = await self.gateway.store.do(self.gateway.store.access_keys.all)
         found = next((each for each in keys if (each.name, each.created) == (self.key.name, self.key.created)), None)
         if found is None:
@@ -60,7 +59,7 @@ class KeyUse:
 
 
 class KeyTalk(AsyncTalk):
-    """A conversation of one key. It asks the key's models, within its limits, and reads nothing of the machine."""
+    """A conversation of one key. It uses the key's models, within its limits, and reads nothing from the machine."""
 
     def __init__(self, use: KeyUse, session: ChatSession, reader: StoreReader, number: int | None = None) -> None:
         super().__init__(use.gateway.engine, session, reader, number)
@@ -125,7 +124,7 @@ class KeyTalk(AsyncTalk):
 
 
 class KeyDesk:
-    """A PageDesk whose every method finds what is named among the key's own, or not at all."""
+    """A PageDesk whose methods see only what belongs to the key."""
 
     vault = None
 
@@ -200,7 +199,7 @@ class KeyDesk:
     async def restore(self, conversation: str) -> Conversation:
         return await self._desk.restore((await self._own(conversation, deleted=True)).id)
 
-    # -- requests and attachments, by the ids of their messages or their own
+    # -- requests and attachments, by their own ids or those of their messages
 
     async def rebuild(self, request: str) -> bytes:
         return await self._desk.rebuild(await self._own_request(request))
@@ -226,7 +225,7 @@ class KeyDesk:
 
 
 def _full(named: str) -> str:
-    """An id; numbers and words such as `last` mean something of the whole store."""
+    """An id; numbers and words such as `last` refer to the whole store."""
     if len(named) != ID_LENGTH or not named.isalnum():
         raise Invalid("an id of 26 characters is needed here")
     return named

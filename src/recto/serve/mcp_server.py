@@ -1,7 +1,7 @@
-"""An MCP server with which other assistants search and read what Recto keeps: notes, conversations, memory.
+"""An MCP server with which other assistants search and read Recto's contents: notes, conversations, memory.
 
-Its tools are those that models get in a chat, and some that search and read conversations. Tools that write are offered
-only where the user allows it.
+It has the tools that models get in a chat, and some that search and read conversations. Tools that write are offered
+only if the user allows it.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ RECALL = _tool(
 
 
 def mcp_tools(desk: AsyncDesk, *, allow_write: bool) -> list[LocalTool]:
-    """What a desk offers: of the vault if it has one, of conversations and memory."""
+    """The tools of a desk: for the vault if it has one, for conversations and for memory."""
     tools = [*_conversation_tools(desk), *_memory_tools(desk)]
     if desk.vault is not None and desk.vault_search is not None:
         tools += [*reading_tools(desk.vault, desk.vault_search), *writing_tools(desk.vault)]

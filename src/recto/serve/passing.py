@@ -1,7 +1,7 @@
-"""Requests in the modes `record` and `passthrough`: the client's bytes go to the provider, the provider's come back.
+"""Requests in the modes `record` and `passthrough`: passes the client's bytes to the provider, and the provider's back.
 
-Where the provider speaks another format, or runs in this process, the request and the reply are translated. What comes
-back is read beside the client: to know what it cost and, in `record`, to store it.
+If the provider uses another format or runs in this process, request and reply are translated. A copy of the reply is
+read as well: for its cost and, in `record`, to store it.
 """
 
 import asyncio
@@ -62,9 +62,9 @@ log = logging.getLogger(__name__)
 MOST_UNREAD = 256
 
 
-# -- the copy that is read beside the client
+# -- our copy of the reply
 
-# What providers wrap a reply in, and what they say about it there. The model wrote everything else, even below fields
+# The fields in which providers wrap a reply and describe it. The model wrote everything else, even in nested fields
 # with these names: a client chooses the names of a tool's arguments.
 WRAPPERS = frozenset(
     {"choices", "delta", "message", "content", "content_block", "tool_calls", "function", "custom", "reasoning_details"}
@@ -78,8 +78,8 @@ ABOUT = frozenset(
 class HeardReply:
     """The copy of a reply that is stored: all of it, or as much as its limit allows.
 
-    Made of the parts of a translated reply or, with a `reader`, of a provider's bytes. Bytes that cannot be read are
-    passed on all the same.
+    Built from the parts of a translated reply or, with a `reader`, from a provider's bytes. Unreadable bytes are passed
+    on all the same.
     """
 
     def __init__(self, meter: ReplyMeter, reader: ReplyReader | None = None, *, is_stream: bool = True) -> None:
@@ -98,8 +98,8 @@ class HeardReply:
 
     @property
     def text(self) -> str:
-        """What the model visibly wrote: by the provider's own data, which may hold more than the blocks do, or else by
-        the blocks."""
+        """The visible text: from the provider's own data, which may contain more than the blocks, else from the
+        blocks."""
         return "".join(self._sent or map(written_text, self.blocks))
 
     @property
@@ -109,13 +109,12 @@ class HeardReply:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will be kept."""
         return self._is_lost or bool(self.note)
 
     @property
     def is_read(self) -> bool:
-        """Whether we know what the model wrote: all of it, or what had arrived of a broken stream. A reply in one piece
-        may have been written and never have arrived."""
+        """True if we know what the model wrote: all of it, or the part of a broken stream that arrived. A reply in one
+        piece may have been written without ever arriving."""
         if self.is_over or self.done or self._reader is None:
             return not self.is_over
         return self._is_stream and (not self._unread or bool(self.text))
@@ -160,7 +159,7 @@ class HeardReply:
         return found
 
     def _noted(self, text: str | bytes) -> Json:
-        """The provider's data, whose texts count."""
+        """The provider's data; its texts are counted."""
         data = loads(text)
         texts = list(_texts(data, is_wrapper=True))
         self._sent += texts
@@ -191,7 +190,7 @@ def _texts(data: Json, *, is_wrapper: bool) -> Iterator[str]:
 
 
 def cost_of(bound: CallBound, heard: HeardReply, error: BaseException | None, *, is_refused: bool) -> CallCost:
-    """By the usage that the provider reported, or else by our count of what arrived. A call that was refused, or never
+    """By the usage that the provider reported, else by our count of what arrived. A call that was rejected, or never
     left, costs nothing. `is_refused`: the provider answered with an error."""
     model, usage = bound.model, heard.done.usage if heard.done else None
     if usage and is_believable(usage):
@@ -215,7 +214,7 @@ class PassedHead(Struct, frozen=True):
 
 
 class PassedRequest(ServedReply):
-    """A client's request on its way to a provider. As it is, its parts are a PassedHead and bytes; translated, they are
+    """A client's request in transit. Passed on unchanged, its parts are a PassedHead and bytes; translated, they are
     parts of a reply."""
 
     def __init__(self, call: Call, body: bytes, *, records: bool) -> None:
@@ -225,7 +224,7 @@ class PassedRequest(ServedReply):
         self._format, self._conversation, self._records = call.format, call.conversation, records
         self._name = self.gateway.model_for(self._key, self._data["model"])
         self._request: Request | None = None
-        """As it is stored, without its bytes."""
+        """As stored, without its bytes."""
         self._charge: int | None = None
         self._shortened: int | None = None
         self._refusal: ProviderError | None = None
@@ -239,7 +238,7 @@ class PassedRequest(ServedReply):
         return headers
 
     async def prepare(self) -> None:
-        """Reads the request, and stores it with the most that it can cost; or that alone."""
+        """Reads the request, and stores it with its maximum cost, or only that cost."""
         await self.gateway.check_spending(self._key)
         models, cap = self.gateway.engine.models, cap_of(self._key)
         self._provider: Provider = models.provider(self._name)
@@ -247,7 +246,7 @@ class PassedRequest(ServedReply):
         is_same = self._provider.format.name == self._format.name
         self._remote: RemoteProvider | None = remote_of(self._provider) if is_same else None
         self.asked = None if self._remote else self._format.read_request(self._body, pass_on=True)
-        """The request in our values, where it is translated."""
+        """The request as our values, if it is translated."""
         sent = self._rendered(None)
         self._bound = await bound_of(sent, self._data, self._provider.format, self._model)
         if cap and self._bound.most is None:
@@ -260,7 +259,7 @@ class PassedRequest(ServedReply):
             at = (self.gateway, self._key.name, self._conversation, self._model.name)
             with FOREGROUND.begin():
                 self.placement = await place(*at, self._entries())
-        self._data.pop("messages", None)  # read, and large
+        self._data.pop("messages", None)  # already read, and large
         reader = self._format.reader() if self._remote else None
         self._heard = HeardReply(ReplyMeter(*self._limit), reader, is_stream=self._is_stream)
         try:
@@ -270,7 +269,7 @@ class PassedRequest(ServedReply):
             raise
 
     def _rendered(self, max_tokens: int | None) -> bytes:
-        """The body as it is sent; with `max_tokens`, where a limit shortens the reply."""
+        """The body as sent; with `max_tokens` if a limit shortens the reply."""
         if self._remote is not None:
             body = with_model(self._body, self._model.id)
             return body if max_tokens is None else with_member(body, self._remote.length_field, max_tokens)
@@ -284,7 +283,7 @@ class PassedRequest(ServedReply):
         return rendered_body(asked, self._provider.format, self._provider.name, self._model.id)
 
     def _entries(self) -> list[Entry]:
-        """Instructions are not part of a conversation, and results of one round go together."""
+        """Without instructions, which are not part of a conversation; results of one round go together."""
         said: list[Entry] = []
         messages = self._data.get("messages")
         if not isinstance(messages, list):
@@ -300,7 +299,7 @@ class PassedRequest(ServedReply):
 
     @property
     def _limit(self) -> tuple[ReplyLimit, int | None]:
-        """The limit of the reply, and the tokens that the client asks for."""
+        """The limit of the reply, and the tokens that the client requests."""
         settings, asked = self.gateway.desk.settings, self._data
         tokens, choices = asked.get("max_completion_tokens") or asked.get("max_tokens"), asked.get("n")
         counts = [each for each in (tokens, choices) if type(each) is int and each > 0]
@@ -308,8 +307,8 @@ class PassedRequest(ServedReply):
         return limit, prod(counts) if tokens in counts else None
 
     async def _reserved(self, body: bytes, cap: SpendCap | None) -> bytes:
-        """The body to send, once the most that it can cost is stored. A reply without a given length is shortened to
-        what the limits leave."""
+        """The body to send, once its maximum cost is stored. A reply without a set length is shortened to what the
+        limits leave."""
         try:
             await self.gateway.store.do(self._reserve, body, cap)
         except SpendLimit as why:
@@ -321,7 +320,7 @@ class PassedRequest(ServedReply):
         return body
 
     def _reserve(self, body: bytes, cap: SpendCap | None) -> None:
-        """In the store's thread; raises SpendLimit where it costs too much."""
+        """Runs in the store's thread; raises SpendLimit if it costs too much."""
         store, limits = self.gateway.store, self.gateway.desk.settings.spend
         if self.placement is None:
             self._charge = begin_charge(store, self._key.name, cap, limits, "passthrough", self._bound)
@@ -386,11 +385,11 @@ class PassedRequest(ServedReply):
             elif self._charge is not None:
                 settle = self.gateway.store.charges.settle
                 await self.gateway.store.do(settle, self._charge, cost.cost_usd, cost.usage)
-        except StoreError:  # a bound that cannot be settled stays counted
+        except StoreError:  # an unsettled bound stays counted
             log.exception("the cost of a request could not be stored")
 
     async def _record(self, request: Request, cost: CallCost, error: BaseException | None) -> None:
-        """Stores the end of the reply: all of it, its beginning, or why there is none; and what it cost."""
+        """Stores the whole reply, its beginning, or why there is none; and its cost."""
         assert self.placement
         done, blocks = self._heard.done, self._heard.blocks
         told = error.message if isinstance(error, RectoError) else repr(error) if error else self._heard.note or None

@@ -1,7 +1,7 @@
-"""Where a client's messages belong: the conversation they go on in is found or made, and what is new is stored.
+"""Places a client's messages: finds or creates their conversation and stores what is new.
 
-A client says which conversation it means, or its messages do: replies that it sends back are known again. Everything is
-looked up by owner, so that nobody comes upon another's words, however much they are alike.
+Either the client names its conversation, or its messages identify it by the replies that it sends back. All look-ups
+are by owner, so nobody reaches another's messages, however similar.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ from recto.store.clients import KnownMessage
 from recto.turn.session import ChatSession
 from recto.window.request import Entry
 
-# Messages that one transaction stores, and how long the store is left to others before the next.
+# Messages stored per transaction, and the pause for other writers before the next.
 MOST_AT_ONCE, PAUSE_S = 500, 0.05
 # Replies of a list that are looked for, from its end: a client that cuts or rewrites keeps one of the last ones.
 MOST_ANCHORS = 5
-# A reply of this many characters is nobody else's.
+# A reply of this many characters is unique.
 TELLING = 40
-# Messages of a list that must be the same, where its reply is a short one.
+# Messages of a list that must be the same if its reply is short.
 LEAST_SAME = 2
-# How much of the shorter of two texts both have, where one is a rewording of the other.
+# The share of the shorter text that both must have in common, if one is a rewording of the other.
 ALIKE = 0.8
 
 
@@ -44,41 +44,38 @@ class FoundConversation(Struct, frozen=True):
     conversation: str | None
     """None for a new one."""
     at: str | None = None
-    """The message up to which the list is known; None for the head of the conversation."""
+    """The last known message of the list; None for the head of the conversation."""
     known: int = 0
-    """How many messages of the list are known: those up to `at`."""
+    """The number of known messages of the list: those up to `at`."""
     base: str | None = None
-    """The message up to which the list is as its client sent it before: `at`, or one before it."""
+    """The last message of the part that is as its client sent it before: `at`, or an earlier one."""
     same: int = 0
-    """How many messages those are."""
+    """The number of messages up to `base`."""
 
 
 NEW = FoundConversation(None)
 
 
 class Placement(Struct):
-    """A client's messages, stored."""
-
     gateway: Gateway
     owner: str
     session: ChatSession
     notes: tuple[str, ...]
     chain: bytes
-    """The hash of all messages."""
     awaited: str | None = None
-    """The client's first message, which is known again until its reply has gone out."""
+    """The client's first message, which is recognised until its reply is delivered."""
     left: int = 0
-    """How many of the last messages are not stored yet."""
+    """The number of last messages not stored yet."""
 
     async def end_delivery(self, *, is_delivered: bool) -> None:
-        """Whether the reply has gone out whole. Only the first call counts."""
+        """Records whether the reply was fully delivered. Only the first call counts."""
         if (awaited := self.awaited) is not None:
             self.awaited = None
             end = partial(self.gateway.store.awaited_replies.end, awaited, is_delivered=is_delivered)
             await self.gateway.store.do(end)
 
     def note_reply(self, id: str, blocks: Sequence[Block]) -> None:
-        """A reply is known again by its print when the client sends it back. In the store's thread."""
+        """Stores the print by which a reply is recognised when the client sends it back. Runs in the store's thread."""
         link = ChainLink("assistant", print_of("assistant", blocks))
         known = KnownMessage(id, link.print, chained([link], self.chain)[0])
         self.gateway.store.client_messages.add(self.owner, [known])
@@ -92,8 +89,8 @@ async def place(
     given: Sequence[Entry],
     follows: FoundConversation | None = None,
 ) -> Placement:
-    """`named`: the conversation that the client means, by its id or by a name of the client's own. `follows`: the reply
-    that the messages come after, without those before it."""
+    """`named`: the client's conversation, by its id or by a name of the client's own. `follows`: the reply that the
+    messages follow, if they do not repeat those before it."""
     gateway.store.use_own_lane()
     kept = await kept_entries(gateway.engine, given)
     links = chain_links(kept)
@@ -116,7 +113,6 @@ class _Placing(Struct, frozen=True):
     model: str
     given: Sequence[Entry]
     links: Sequence[ChainLink]
-    """The prints of what is given."""
     chain: Sequence[Print]
     """For each message the print of everything up to it."""
     follows: FoundConversation | None
@@ -128,11 +124,12 @@ class _Placing(Struct, frozen=True):
         return replace(self, given=self.given[-left:], links=self.links[-left:], chain=(), follows=after)
 
     def write(self) -> Placement:
-        """Stores all in one transaction, or the first of very many messages: others write to the store too."""
+        """Stores all in one transaction; of very many messages only the first, because others write to the store
+        too."""
         with self.gateway.store.database.write():
             found = self.follows or self._found()
             end = found.known + MOST_AT_ONCE
-            # where a list may differ from what is stored, all of it is compared
+            # a list that may differ from what is stored is compared whole
             if len(self.given) <= end or not (found == NEW or found.known or self.follows):
                 return self._written(found)
             first = replace(self, given=self.given[:end], links=self.links[:end], chain=self.chain[:end])
@@ -153,7 +150,7 @@ class _Placing(Struct, frozen=True):
             goes_back=True,
             follows=self.follows is not None,
         )
-        if found.at and found.known > found.same:  # what its client has reworded or cut is known the next time
+        if found.at and found.known > found.same:  # so that what its client has reworded or cut is recognised next time
             store.client_messages.rechain(found.at, self.chain[found.known - 1])
         new = self.links[len(self.links) - extended.stored :]
         if found == NEW or found.known:
@@ -167,7 +164,6 @@ class _Placing(Struct, frozen=True):
         return Placement(self.gateway, self.owner, session, extended.notes, last, self._awaited(extended, found))
 
     def _session(self, found: FoundConversation) -> ChatSession:
-        """Of the conversation that was found, or of a new one."""
         store = self.gateway.store
         if (home := found.conversation) is not None:
             head = store.tree.conversation(home).head
@@ -177,7 +173,7 @@ class _Placing(Struct, frozen=True):
         return ChatSession(home, chosen=CHOSEN)
 
     def _chain_before(self, session: ChatSession, extended: ExtendedPath) -> Print:
-        """The chain of what is stored before the new messages, which is not what the client sends."""
+        """The chain of what is stored before the new messages; the client does not send that."""
         tree = self.gateway.store.tree
         before = tree.message(extended.messages[0]).parent if extended.messages else session.head
         while before and (message := tree.message(before)).compaction:
@@ -185,7 +181,7 @@ class _Placing(Struct, frozen=True):
         return (self.gateway.store.client_messages.chain(before) if before else None) or b""
 
     def _awaited(self, extended: ExtendedPath, found: FoundConversation) -> str | None:
-        """The last message, where nothing else would tell whose it is if it came again."""
+        """The last message, if nothing else would identify its owner when it is repeated."""
         if self.named is not None or self.follows or any(link.role == "assistant" for link in self.links):
             return None
         last = extended.messages[-1] if extended.messages else found.at
@@ -193,7 +189,7 @@ class _Placing(Struct, frozen=True):
             self.gateway.store.awaited_replies.begin(last)
         return last
 
-    # -- which conversation: reads only
+    # -- finding the conversation: only reads
 
     def _found(self) -> FoundConversation:
         anchors = [at for at, link in enumerate(self.links) if link.role == "assistant"][-MOST_ANCHORS:]
@@ -204,7 +200,7 @@ class _Placing(Struct, frozen=True):
         return found if known == found.conversation else FoundConversation(known)
 
     def _unfinished(self) -> FoundConversation:
-        """A list without replies is new, unless it says again what got none, or none that its client has seen whole."""
+        """A list without replies is new, unless it repeats one without a delivered reply."""
         store = self.gateway.store
         for same in range(len(self.chain), 0, -1):
             for found in store.client_messages.by_chain(self.owner, self.chain[same - 1]):
@@ -220,19 +216,18 @@ class _Placing(Struct, frozen=True):
         return exact
 
     def _exact(self, anchors: Sequence[int]) -> FoundConversation:
-        """The last reply that the list has as its client sent it before, with all that is before it."""
+        """The last reply of the list whose whole beginning is as its client sent it before."""
         for at in reversed(anchors):
             if found := self.gateway.store.client_messages.by_chain(self.owner, self.chain[at]):
                 return FoundConversation(found[0].conversation, found[0].id, at + 1, found[0].id, at + 1)
         return NEW
 
     def _nearest(self, at: int, exact: FoundConversation) -> FoundConversation | None:
-        """Of the conversations that have this reply, the one that has most of the rest too; below what is known
-        already, where something is."""
+        """The conversation with this reply that has most of the rest too, below anything already known."""
         store, best, most = self.gateway.store, None, -1
         given, links = self.given[exact.same : at + 1], self.links[exact.same : at + 1]
         for candidate in store.client_messages.by_print(self.owner, self.links[at].print):
-            # ids are in order of time: nothing older comes after
+            # ids are ordered by time: nothing older comes after
             if exact.base and (candidate.conversation != exact.conversation or candidate.id < exact.base):
                 continue
             path = said_path(store, candidate.id, exact.base)
@@ -250,8 +245,8 @@ class _Placing(Struct, frozen=True):
 def _is_same(
     found: Continuation, given: Sequence[Entry], path: Sequence[Message], same: int, *, has_base: bool
 ) -> bool:
-    """A reply that says much is nobody else's. A short one counts where enough beside it is the same, a question among
-    it, and what differs is alike: other questions, even some that are alike, may have got the same answers."""
+    """A long reply is unique. A short one counts if enough around it is the same, including a question, and what
+    differs is similar: other questions, even similar ones, may have had the same answers."""
     reply = given[-1]
     if len(_text(reply)) >= TELLING or any(isinstance(block, ToolCall) for block in reply.blocks):
         return True
@@ -267,6 +262,6 @@ def _text(entry: Entry) -> str:
 
 
 def _is_alike(one: str, other: str) -> bool:
-    """Whether one of two texts is most of the other, but for something inside it or around it."""
+    """True if one text is most of the other, except for something inside or around it."""
     differs = min(len(part) for part in differing_parts(one, other))
     return differs <= (1 - ALIKE) * min(len(one), len(other))

@@ -1,7 +1,7 @@
-"""ServedReply: a reply on its way to a client. ManagedReply: one whose window was planned.
+"""ServedReply: a reply in progress. ManagedReply: one whose window was planned.
 
-A task of its own receives the reply and stores it, whether or not the client waits for it; the client reads the parts
-that the task has put aside.
+Its own task receives the reply and stores it, even if the client is gone; the client reads the parts that the task
+queues.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Call(Struct, frozen=True):
 
     @property
     def conversation(self) -> str | None:
-        """The one that the client means, by its id or by a name of the client's own."""
+        """The client's conversation, by its id or by a name of the client's own."""
         name = self.request.headers.get("x-recto-conversation")
         if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
             raise NotFound("x-recto-conversation must be an id or a name of at most 200 characters.")
@@ -57,22 +57,21 @@ class ServedReply:
     placement: Placement | None = None
 
     def __init__(self, call: Call, trace: ReplyTrace, most_unread: int = 0) -> None:
-        """`most_unread`: parts after which the provider waits for a slow client; 0 for no bound."""
+        """`most_unread`: the parts after which the provider waits for a slow client; 0 for no bound."""
         self.gateway, self._key, self._trace = call.gateway, call.key, trace
         self._unread: asyncio.Queue[Any] = asyncio.Queue(most_unread)
         self._is_read = True
 
     @property
     def headers(self) -> dict[str, str]:
-        """What was done, for clients that want to know."""
+        """How the request was handled, for clients that want to know."""
         raise NotImplementedError
 
     async def _receive(self) -> Done:
-        """Receives and stores the reply; each part goes through `_put`, but for the last."""
+        """Receives and stores the reply; passes all parts but the last to `_put`."""
         raise NotImplementedError
 
     async def _settle(self, error: BaseException | None) -> None:
-        """Stores how the reply ended, and what it cost."""
         raise NotImplementedError
 
     def begin(self) -> None:
@@ -91,7 +90,7 @@ class ServedReply:
         try:
             await asyncio.shield(self._settle(error))
         finally:
-            await self._put(last)  # after that: a client that hears of it may ask at once what it cost
+            await self._put(last)  # last, since a client may then ask for the cost immediately
         if error is not None and not isinstance(error, Exception):
             raise error
 
@@ -104,7 +103,7 @@ class ServedReply:
             self._unread.get_nowait()
 
     async def parts(self) -> AsyncGenerator[Any, None]:
-        """The parts of the reply, of which the last is Done. Raises what the reply ended with."""
+        """The parts of the reply, ending with Done. Raises the error that ended the reply."""
         while True:
             part = await self._unread.get()
             if isinstance(part, BaseException):
@@ -119,7 +118,7 @@ class ServedReply:
             self._task.cancel()
 
     async def end_delivery(self, *, is_delivered: bool) -> None:
-        """The reply has gone out whole, or never will."""
+        """The reply was fully delivered, or never will be."""
         self._is_read = False
         self._drop_unread()
         if self.placement:
@@ -135,8 +134,8 @@ class ManagedReply(ServedReply):
     def __init__(
         self, call: Call, request: ClientRequest, bounded: frozenset[str], follows: FoundConversation | None = None
     ) -> None:
-        """`bounded`: fields that a key with a limit may send. `follows`: the reply that the request comes after, where
-        it does not repeat what is before."""
+        """`bounded`: fields that a key with a limit may send. `follows`: the reply that the request follows, if it does
+        not repeat what is before."""
         super().__init__(call, call.trace("manage", is_stream=request.stream))
         self._request, self._bounded, self._follows = request, bounded, follows
         self._conversation = call.conversation if follows is None else None
@@ -155,10 +154,10 @@ class ManagedReply(ServedReply):
         self._message: Message | None = None
 
     async def prepare(self) -> None:
-        """Stores what is new and records the request. What fails later loses none of it."""
+        """Stores what is new and records the request, so that later failures lose nothing."""
         if self._request.entries[-1].role == "assistant":
-            other = "" if self._key.mode else "; `x-recto-mode: passthrough` passes on a beginning of the reply"
-            raise Invalid(f"messages must end with what is to be answered{other}.", field="messages")
+            other = "" if self._key.mode else "; `x-recto-mode: passthrough` passes on the beginning of a reply"
+            raise Invalid(f"messages must end with the message to answer{other}.", field="messages")
         await self.gateway.check_spending(self._key)
         cap = cap_of(self._key)
         if cap:
@@ -261,6 +260,6 @@ class ManagedReply(ServedReply):
 
 
 def model_headers(model: str, shortened: int | None) -> Mapping[str, str]:
-    """The model that answers, and the length that a limit left its reply."""
+    """The model that answers, and the limit set on its reply."""
     text = "".join(char if " " <= char <= "~" else "?" for char in model)
     return {"x-recto-model": text} | ({} if shortened is None else {"x-recto-max-tokens": str(shortened)})

@@ -1,7 +1,7 @@
-"""Starts and ends the servers: the endpoint as the command line asks for it, its workers, and the MCP server.
+"""Starts and stops the servers: the endpoint with the options of the command line, its workers, and the MCP server.
 
-`python -m recto.serve.server` is a worker of `recto serve`. Its plan comes over standard input, where the end of the
-input is the end of the worker; its port and then its figures go to standard output. See `workers.py`.
+`python -m recto.serve.server` is a worker of `recto serve`. It reads its plan from standard input, ends with that
+input, and writes its port, then its figures, to standard output. See `workers.py`.
 """
 
 import asyncio
@@ -36,14 +36,14 @@ from recto.serve.workers import SECRET_HEADER, Disconnect, Mode, ServeOptions, W
 from recto.store.store import Store
 
 KEEP_ALIVE_S = 75
-# The command line collects every 50,000 objects, which is best for a start and takes tens of milliseconds at once.
+# The command line collects every 50,000 objects, which suits a start but takes tens of milliseconds each time.
 GC_STEPS = (10_000, 20, 100)
 TELL_S = 1.0
-# Of a worker: on a busy machine the server, which answers everybody, comes first.
+# For a worker: on a busy machine the server, which answers everybody, comes first.
 NICE = 5
 
 AddPage = Callable[[Gateway, Starlette, socket.socket], ASGIApp]
-"""Puts a page for people beside the endpoint."""
+"""Adds a page for people to the endpoint."""
 
 
 @contextmanager
@@ -68,14 +68,14 @@ def launch(
 ) -> None:
     """Serves until SIGINT or SIGTERM."""
     if is_open and add_page:
-        raise Invalid("--web needs keys, by which it knows its visitors apart: leave out --open")
+        raise Invalid("--web needs keys to tell its visitors apart; leave out --open")
     if is_open and not is_loopback(host):
-        raise Invalid(f"--open is for this machine alone, and {host} can be reached from elsewhere")
+        raise Invalid(f"--open is only for this machine, and {host} can be reached from elsewhere")
     by_model = read_fallbacks(fallbacks)
     if not is_open:
         with open_store() as store:
             if not store.access_keys.all():
-                raise Invalid("there is no key yet: `recto serve keys add NAME` makes one, or --open serves without")
+                raise Invalid("there is no key yet; add one with `recto serve keys add NAME`, or use --open")
     with bound_socket(host, port) as bound:
         desk = new_desk(model=model, settings=settings)
         limits, collector = BodyLimits(desk.settings.serve.body_mb << 20), find_collector(os.environ)
@@ -91,7 +91,7 @@ def launch(
 
 
 def read_fallbacks(given: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """`MODEL=OTHER`, in the order in which they are tried."""
+    """`MODEL=OTHER`, in the order of the attempts."""
     found: dict[str, tuple[str, ...]] = {}
     for each in given:
         model, equals, other = (part.strip() for part in each.partition("="))
@@ -130,7 +130,7 @@ def is_loopback(host: str) -> bool:
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """Invalid where the address cannot be used."""
+    """Raises Invalid if the address cannot be used."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -143,7 +143,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
 
 
 async def _serve(app: ASGIApp, bound: socket.socket, proxies: str = "", *, has_page: bool = False) -> None:
-    """Until SIGINT or SIGTERM; replies that are on their way are finished."""
+    """Serves until SIGINT or SIGTERM; replies in progress are finished."""
     config = bounded_config(
         app,
         open_connections(proxies),
@@ -156,8 +156,8 @@ async def _serve(app: ASGIApp, bound: socket.socket, proxies: str = "", *, has_p
 
 
 def _collect_in_small_steps() -> None:
-    """Garbage is collected between words, not in long pauses: what is there from the start is never looked at again,
-    and the rest in steps of a few milliseconds."""
+    """Collects garbage in steps of a few milliseconds between words, not in long pauses; objects from the start are
+    never scanned again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_STEPS)
@@ -229,7 +229,7 @@ async def _keep_telling(metrics: Metrics) -> None:
 
 
 def _only_for_server(app: ASGIApp, secret: bytes) -> ASGIApp:
-    """Answers the server that started this process, and nobody else on this machine."""
+    """Answers only the server that started this process, and nobody else on this machine."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         given = next((value for name, value in scope.get("headers", ()) if name == SECRET_HEADER.encode()), b"")

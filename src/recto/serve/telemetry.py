@@ -1,8 +1,8 @@
-"""What the server reports about its work: metrics for Prometheus, and spans for a collector of OpenTelemetry.
+"""The server's reports on its work: metrics for Prometheus, and spans for an OpenTelemetry collector.
 
-A span follows the conventions for generative AI and goes out as OTLP over HTTP, in JSON. Ours, because the packages of
-OpenTelemetry take 0.2 s to import and bring protobuf along. What was said is included only if the switch of those
-conventions asks for it.
+Spans follow the conventions for generative AI and are sent as OTLP over HTTP, in JSON. Our own code, because the
+OpenTelemetry packages take 0.2 s to import and bring protobuf along. Message texts are included only if the switch of
+those conventions is on.
 """
 
 import asyncio
@@ -57,10 +57,8 @@ class Histogram(Struct):
 
 
 class Metrics(Struct):
-    """Of this process and its workers."""
-
     requests: dict[str, int] = field(default_factory=Counter)
-    """By their labels: route, mode and status."""
+    """By label: route, mode and status."""
     tokens: dict[str, int] = field(default_factory=Counter)
     compactions: int = 0
     first_byte: Histogram = field(default_factory=Histogram)
@@ -70,7 +68,7 @@ class Metrics(Struct):
         self.requests[f'route="{route}",mode="{mode}",status="{status}"'] += 1
 
     def taken(self) -> bytes:
-        """All figures, which begin from zero again; for `add` in another process."""
+        """All figures, then reset to zero; for `add` in another process."""
         taken = msgspec.json.encode(self)
         for name, zero in asdict(Metrics()).items():
             setattr(self, name, zero)
@@ -86,7 +84,6 @@ class Metrics(Struct):
         self.whole.join(other.whole)
 
     def text(self, running: int) -> str:
-        """In the text format of Prometheus."""
         requests = [f"{{{labels}}} {count}" for labels, count in sorted(self.requests.items())]
         tokens = [f'{{kind="{kind}"}} {count}' for kind, count in sorted(self.tokens.items())]
         families: list[tuple[str, str, str, Iterable[str]]] = [
@@ -107,8 +104,8 @@ class Metrics(Struct):
 # -- spans
 
 CLIENT, FAILED = 3, 2
-"""The kind of a span for a call to somebody else, and the status of one that failed."""
-# Providers that the conventions name otherwise than we do.
+"""The kind of a span for an outgoing call, and the status of a failed one."""
+# Providers with another name in the conventions.
 PROVIDERS = {"gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai"}
 PARAMETERS = {
     "temperature": "gen_ai.request.temperature",
@@ -120,10 +117,10 @@ PARAMETERS = {
 
 
 class ReplyTrace:
-    """What a record does not say about a reply: how it was asked for, and when its first part arrived."""
+    """Data missing from a record: how the reply was requested, and when its first part arrived."""
 
     def __init__(self, mode: str, traceparent: str | None, *, is_stream: bool) -> None:
-        """`traceparent`: the client's own span, as the header of W3C's trace context names it."""
+        """`traceparent`: the client's own span, as in the header of W3C's trace context."""
         self.mode, self.is_stream = mode, is_stream
         given = (traceparent or "").split("-")[:4]
         is_valid = [len(part) for part in given] == [2, 32, 16, 2] and set("".join(given)) <= set("0123456789abcdef")
@@ -139,8 +136,8 @@ class ReplyTrace:
 
 
 def span_of(record: Record, reply: Message | None, trace: ReplyTrace, error: str, body: bytes) -> Json:
-    """The span of a recorded request. `error`: the kind of error that it ended with. `body`: what was sent, if it is to
-    be included."""
+    """The span of a recorded request. `error`: the kind of error that it ended with. `body`: the sent bytes, if they
+    are to be included."""
     trace_id, parent = trace.parent or (secrets.token_hex(16), "")
     span = {
         "traceId": trace_id,
@@ -190,7 +187,7 @@ def _facts(record: Record, reply: Message | None, trace: ReplyTrace, error: str)
 
 
 def _content(record: Record, reply: Message | None, sent: bytes) -> dict[str, Any]:
-    """The messages as they were sent and the reply, as JSON in texts."""
+    """The messages as sent and the reply, as JSON strings."""
     format = CLIENT_FORMATS.get(record.account.format or "")
     if not sent or format is None:
         return {}
@@ -226,7 +223,6 @@ def _parts(blocks: Sequence[Block]) -> list[Json]:
 
 
 def _attributes(values: Mapping[str, Any]) -> list[Json]:
-    """Without those that are None."""
     return [{"key": name, "value": _value(value)} for name, value in values.items() if value is not None]
 
 
@@ -235,7 +231,7 @@ def _value(value: Any) -> Json:
         case bool():
             return {"boolValue": value}
         case int():
-            return {"intValue": str(value)}  # 64 bits are a text in OTLP's JSON
+            return {"intValue": str(value)}  # OTLP's JSON writes 64-bit numbers as strings
         case float():
             return {"doubleValue": value}
         case list() | tuple():
@@ -255,12 +251,11 @@ class Collector(Struct, frozen=True):
     url: str
     headers: Mapping[str, str]
     resource: Mapping[str, str]
-    """What is said about this process."""
     takes_content: bool
 
 
 def find_collector(environment: Mapping[str, str]) -> Collector | None:
-    """None where no endpoint is configured, or everything is switched off."""
+    """None if no endpoint is configured, or everything is switched off."""
 
     def get(name: str) -> str:
         return environment.get(f"OTEL_{name}", "").strip()
@@ -279,13 +274,13 @@ def find_collector(environment: Mapping[str, str]) -> Collector | None:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """`name=value,name=value`, with values as in addresses."""
+    """`name=value,name=value`, with URL-encoded values."""
     pairs = [each.partition("=") for each in text.split(",") if "=" in each]
     return {name.strip(): unquote(value.strip()) for name, _, value in pairs if name.strip()}
 
 
 class SpanExporter:
-    """Sends spans to a collector. One that does not answer costs nothing but its spans."""
+    """Sends spans to a collector. If it does not answer, only its spans are lost."""
 
     def __init__(self, collector: Collector, store: Store) -> None:
         self._collector, self._store = collector, store
@@ -294,7 +289,7 @@ class SpanExporter:
         self._has_failed = False
 
     def read(self, request: str, reply: Message | None, trace: ReplyTrace, error: str) -> None:
-        """The span of a request that has ended, from its record. In the store's thread; a failure costs a span."""
+        """The span of a finished request, from its record. Runs in the store's thread; a failure costs a span."""
         try:
             records = self._store.records
             body = records.rebuild(request) if self._collector.takes_content else b""
@@ -315,7 +310,7 @@ class SpanExporter:
             await self._post([self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_AT_ONCE))])
 
     async def _post(self, spans: list[Json]) -> None:
-        import httpx2  # slow, and only where a collector is configured
+        import httpx2  # slow, and only if a collector is configured
 
         scope = {"name": "recto", "version": __version__}
         resource = {"attributes": _attributes(self._collector.resource)}

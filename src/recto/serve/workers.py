@@ -1,13 +1,12 @@
-"""Workers: processes that answer requests with large bodies, so that one client's work stops nobody else's.
+"""Workers: processes that answer requests with large bodies, so that one client's work does not block others.
 
-Parsing, storing, counting and condensing megabytes of text keeps a Python process busy, in whatever thread: nothing
-else in that process answers meanwhile. A worker is the same server again, for this machine alone, with the same home
-and store (`run_worker` in `server.py`). The server passes on a large body as it arrives, without reading it, and passes
-the reply back.
+Parsing, storing, counting and condensing megabytes of text blocks a Python process in any thread. A worker is a copy of
+the server, for this machine alone, with the same home and store (`run_worker` in `server.py`). The server passes on a
+large body as it arrives, without reading it, and passes the reply back.
 
-There are two, by size, so that a long conversation does not wait for a huge one. Of bodies for the second, a key has
-one at a time: others wait before they are read. A worker starts with the first request for it, and ends when it has had
-none for a while or when the server ends. Where a worker dies, its requests get a 503 and the next one starts another.
+There are two, by size, so that a long conversation does not wait for a huge one. Each key may send the second worker
+one body at a time: others wait before they are read. A worker starts with its first request, and ends after some idle
+time or with the server. If a worker dies, its requests get a 503 and the next one starts another.
 """
 
 import asyncio
@@ -35,36 +34,33 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 Mode = Literal["manage", "record", "passthrough"]
 Disconnect = Literal["finish", "stop"]
-# Bodies up to here are answered by the server itself. Not measured at this size: of 250 kB, 1,400 small images took two
-# seconds of processor, and 5,500 short messages one.
+# The server itself answers bodies up to this size. Not measured at this size: of 250 kB, 1,400 small images took two
+# seconds of CPU time, and 5,500 short messages one.
 SMALL_BYTES = 64 * 1024
-# Bodies up to here have a worker of their own.
+# Bodies up to this size have their own worker.
 MEDIUM_BYTES = 1024 * 1024
 IDLE_S = 120.0
 ENDS_WITHIN_S = 35.0
 SECRET_HEADER = "x-recto-worker"
 # They belong to one connection, or are set by the server that answers.
 HOP_HEADERS = {"host", "connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "expect", "date"}
-FAILED = "The server could not answer this request: the process that was to do it has ended. Try again."
+FAILED = "The server could not answer this request because its worker process ended. Try again."
 
 
 class ServeOptions(Struct, frozen=True):
     mode: Mode = "manage"
     needs_key: bool = True
     fallbacks: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """By model, the models that answer where it fails; `*` for all others."""
+    """By model, the models that answer if it fails; `*` for all others."""
     on_disconnect: Disconnect = "finish"
     """What happens to a reply whose client has gone."""
     limits: BodyLimits = BodyLimits()
     collector: Collector | None = None
-    """Gets a span for each request."""
     is_worker: bool = False
     """Another server has counted the requests."""
 
 
 class WorkerPlan(Struct, frozen=True):
-    """What a worker needs to be the same server."""
-
     home: str
     project: str | None
     model: str | None
@@ -79,10 +75,10 @@ class Workers:
         self._turns: dict[str, asyncio.Lock] = {}
 
     async def answer(self, owner: str, request: Request, body: IncomingBody) -> Response | None:
-        """The reply of a worker, as it comes; None where the server itself is to answer. Busy where the worker fails.
+        """The reply of a worker, as it comes; None if the server itself is to answer. Raises Busy if the worker fails.
 
-        While the worker for the largest runs, it answers everything of a key that it has had a body of: what that left
-        in the store is large too.
+        Once a key has sent a body to the worker for the largest, that worker answers all of its requests while it runs,
+        since its stored conversation is large too.
         """
         is_known = owner in self._turns and self._large.is_running
         if not await body.is_larger_than(SMALL_BYTES):
@@ -148,7 +144,7 @@ class _Worker:
         await self.end()
         pipe = asyncio.subprocess.PIPE
         command = (sys.executable, "-m", "recto.serve.server")
-        # in a session of its own: Ctrl-C is for the server, which lets replies come to their end
+        # in its own session: Ctrl-C is for the server, which lets replies finish
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, start_new_session=True)
         assert process.stdin
         assert process.stdout
@@ -179,7 +175,7 @@ class _Worker:
             self._last_end = asyncio.create_task(self.end())
 
     async def end(self) -> None:
-        """A worker ends when its input does, and finishes its replies first."""
+        """Closes the worker's input, which ends it after its replies."""
         async with self._ending:
             process, client, listening = self._process, self._client, self._listening
             self._process = self._client = self._listening = None
@@ -199,7 +195,7 @@ class _Worker:
 
 
 async def _sent(client: "AsyncClient", request: Request, body: IncomingBody) -> "WorkerReply | None":
-    """The worker's reply, once it begins; None where the client has left before."""
+    """The worker's reply, once it begins; None if the client left before."""
     is_read = asyncio.Event()
 
     async def parts() -> AsyncGenerator[bytes, None]:
@@ -215,7 +211,7 @@ async def _sent(client: "AsyncClient", request: Request, body: IncomingBody) -> 
         await asyncio.wait([sending, reading], return_when=asyncio.FIRST_COMPLETED)
         if sending.done():
             return sending.result()
-        return await while_there(request, sending)  # only now nobody else listens to the client
+        return await while_there(request, sending)  # only now, since nobody else listens to the client any longer
     finally:
         reading.cancel()
         if not sending.done():

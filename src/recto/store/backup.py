@@ -1,4 +1,4 @@
-"""Backups of a SQLite store: made while others write, by hand or once a day, and restored."""
+"""Backups of a SQLite store: made while others write, on request or daily, and restored."""
 
 import logging
 import os
@@ -26,15 +26,14 @@ from recto.store.marker import LOG_SUFFIXES, NewestMessage, StoreMarker
 log = logging.getLogger(__name__)
 
 Tell = Callable[[int, int], object]
-"""Called with how many pages are done, and how many there are."""
+"""Called with the number of pages done and the total."""
 FOLDER = "backups"
 KEPT_DAYS = 7
 PAGES_PER_STEP = 1024
-# What stays free on the disk beside a backup.
+# Disk space that a backup leaves free.
 SPARE_BYTES = 64_000_000
 # How long closing a desk waits for a backup. Larger stores are backed up when a desk stays open longer.
 FINISH_S = 2.0
-# The pause after a daily backup that failed.
 RETRY_AFTER_S = 600.0
 _DAILY = r"-\d{4}-\d\d-\d\d\.db"
 _BY_HAND = r"-\d{4}-\d\d-\d\d(?:-\d{6})?\.db"
@@ -60,9 +59,9 @@ class Backup(Struct, frozen=True):
 class Restored(Struct, frozen=True):
     backup: Backup
     former: Path | None
-    """Where the former store is kept; None where there was none."""
+    """Where the former store is kept; None if there was none."""
     missing: int
-    """How many messages more than the backup the former store held, as far as its marker knows."""
+    """Messages in the former store but not in the backup, as far as its marker shows."""
 
 
 def backup_folder(store: Path) -> Path:
@@ -86,12 +85,11 @@ def _named(store: Path, pattern: str) -> Iterator[Path]:
 
 
 def automatic_backups(store: Path) -> list[Path]:
-    """The daily ones, the oldest first."""
     return sorted(_named(store, _DAILY))
 
 
 def other_copies(store: Path) -> list[Path]:
-    """Backups by hand, and stores that were replaced."""
+    """Backups made on request, and replaced stores."""
     daily = set(automatic_backups(store))
     return sorted(file for file in backup_folder(store).glob("*.db") if file not in daily)
 
@@ -105,7 +103,7 @@ def delete_automatic_backups(store: Path) -> list[Path]:
 
 
 def backup_by_hand(store: Path, target: Path | None, tell: Tell | None = None) -> Path:
-    """Makes a backup in a new file, by default in the folder of backups, and returns the file."""
+    """Makes a backup in a new file, by default in the backup folder, and returns the file."""
     if not store.exists():
         raise NotFound(f"there is no store yet: {store}")
     target = target or backup_folder(store) / f"{store.stem}-{datetime.now():%Y-%m-%d-%H%M%S}.db"
@@ -118,21 +116,21 @@ def backup_by_hand(store: Path, target: Path | None, tell: Tell | None = None) -
 
 
 def _copy(source: Path, target: Path, tell: Tell | None = None) -> None:
-    """A checked copy of one state of the source, under its name only when it is complete."""
+    """A checked copy of one state of the source; it gets its name only when complete."""
     _check_space(source, target.parent)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-", suffix=".part")
     os.close(handle)
     part = Path(name)
     try:
         with closing(_connect(source)) as one, closing(sqlite3.connect(part, isolation_level=None)) as other:
-            # while a transaction reads, the state that is copied stays the same, whatever others write
+            # an open read transaction keeps the copied state the same while others write
             one.execute("BEGIN")
             one.execute("SELECT count(*) FROM sqlite_master").fetchone()
             told = (lambda _, left, total: tell(total - left, total)) if tell else None
             one.backup(other, pages=PAGES_PER_STEP, progress=told)
-            other.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
+            other.execute("PRAGMA journal_mode=DELETE")  # one file, without a separate log
             if damage := _damage(other):
-                raise StoreError(f"{source} is damaged ({damage}): no copy of it was kept")
+                raise StoreError(f"{source} is damaged ({damage}): no copy was kept")
         sync_to_disk(part)
         os.replace(part, target)
         sync_to_disk(target.parent)
@@ -149,7 +147,6 @@ def _check_space(source: Path, folder: Path) -> None:
 
 
 def _damage(connection: sqlite3.Connection) -> str:
-    """The first problem that SQLite finds; empty without one."""
     found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     return "" if found == "ok" else " ".join(found.split())
 
@@ -169,12 +166,12 @@ def _store_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as why:
         raise StoreError(f"{path}: {why}") from why
-    except OSError as why:  # not `why.filename`: that may be a file that only we know
+    except OSError as why:  # not `why.filename`: that may be an internal file
         raise StoreError(f"cannot write {path}: {why.strerror}") from why
 
 
 def restore_backup(store: Path, file: Path | None, tell: Tell | None = None) -> Restored:
-    """Puts a backup (by default the one with the newest messages) in the place of the store."""
+    """Replaces the store with a backup, by default the one with the newest messages."""
     if file is not None and not file.is_file():
         raise NotFound(f"there is no backup {file}")
     found = backups(store) if file is None else [_read(file)]
@@ -192,13 +189,13 @@ def restore_backup(store: Path, file: Path | None, tell: Tell | None = None) -> 
         former = move_aside(store)
         os.replace(fresh, store)
         sync_to_disk(store.parent)
-        # last: until then a power cut leaves a store that says what it lacks, never one that seems new
+        # last: after a power cut before this, the store reports missing messages instead of looking new
         marker.lower(backup.newest)
     return Restored(backup, former, max(0, held.number - backup.messages) if held else 0)
 
 
 def move_aside(store: Path) -> Path | None:
-    """Moves the store and its log into the folder of backups; returns its new name."""
+    """Moves the store and its log to the backup folder; returns its new name."""
     if not store.exists():
         return None
     folder = make_private_folder(backup_folder(store))
@@ -210,7 +207,7 @@ def move_aside(store: Path) -> Path | None:
 
 
 def accept_store(store: Path) -> Path | None:
-    """Accepts a store that lost messages. An empty file is moved aside, for the sake of its log."""
+    """Accepts a store that lost messages. An empty file is moved aside, to keep its log."""
     refuse_damaged(store)
     with _store_errors(store):
         is_empty = store.exists() and store.stat().st_size == 0
@@ -220,7 +217,6 @@ def accept_store(store: Path) -> Path | None:
 
 
 def refuse_damaged(store: Path) -> None:
-    """Raises StoreError where the file is damaged."""
     if not store.exists() or store.stat().st_size == 0:
         return
     try:
@@ -231,7 +227,7 @@ def refuse_damaged(store: Path) -> None:
     if damage:
         raise StoreError(
             f"{store} is damaged ({damage}), and accepting does not repair it; `recto store restore` restores a backup "
-            "and keeps this file aside"
+            "and moves this file aside"
         )
 
 
@@ -247,7 +243,7 @@ def _read(file: Path) -> Backup:
 
 
 def is_in_use(store: Path) -> bool:
-    """Whether another process has the store open. Asks for its locks: opening the store could change it."""
+    """True if another process has the store open. Tests its locks, since opening the store could change it."""
     if sys.platform != "linux" or not store.exists():  # elsewhere the structure below has another order
         return False
     import fcntl
@@ -261,10 +257,10 @@ def is_in_use(store: Path) -> bool:
 
 
 class DailyBackup:
-    """Makes one backup a day in the background, and keeps those of a week."""
+    """Makes one backup a day in the background and keeps those of a week."""
 
     def __init__(self, store: Path | None) -> None:
-        """`store` is None where no backups are wanted."""
+        """Without a `store`, no backups are made."""
         self._store, self._day = store, ""
         self._not_before = 0.0
         self._worker = BackgroundWorker(self._make, "recto-backup", quiet_s=0)  # closing waits for it
@@ -272,7 +268,6 @@ class DailyBackup:
         self._done.set()
 
     def wake(self) -> None:
-        """Called when something was stored."""
         today, is_due = f"{datetime.now():%Y-%m-%d}", time.monotonic() >= self._not_before
         if self._store is not None and self._day != today and is_due and self._done.is_set():
             self._day = today
@@ -284,7 +279,7 @@ class DailyBackup:
         try:
             self._make_daily(self._store)
         except _Stopped:
-            log.info("the daily backup was given up: the desk was closed")
+            log.info("the daily backup was abandoned: the desk was closed")
         except StoreError as why:
             log.warning("no daily backup was made: %s", why.message)
             self._try_later()
@@ -296,7 +291,7 @@ class DailyBackup:
         return False
 
     def _try_later(self) -> None:
-        # the disk may have room again before the day is over
+        # the disk may have room again later today
         self._day, self._not_before = "", time.monotonic() + RETRY_AFTER_S
 
     def _make_daily(self, store: Path) -> None:
@@ -308,7 +303,7 @@ class DailyBackup:
             with _alone(target.parent) as is_alone:
                 if not is_alone or target.exists():
                     return
-                for left in target.parent.glob(f".{store.stem}-????-??-??.db-*.part*"):  # of a process that died
+                for left in target.parent.glob(f".{store.stem}-????-??-??.db-*.part*"):
                     left.unlink(missing_ok=True)
                 _copy(store, target, self._step)
                 for old in sorted(_named(store, _DAILY), reverse=True)[KEPT_DAYS:]:
@@ -320,7 +315,7 @@ class DailyBackup:
             raise _Stopped
 
     def close(self) -> None:
-        """Waits a moment for a backup that is being made, then gives it up."""
+        """Waits a moment for a running backup, then abandons it."""
         self._done.wait(FINISH_S)
         self._stop.set()
         self._worker.close()
@@ -328,10 +323,10 @@ class DailyBackup:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[bool]:
-    """Whether no other process makes a daily backup; the lock ends with the process that holds it."""
+    """True if no other process makes a daily backup; the lock ends with its process."""
     with open(folder / ".lock", "w", opener=private) as file:
         try:
-            import fcntl  # not every system has it
+            import fcntl  # not on every system
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except ImportError:

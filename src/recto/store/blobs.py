@@ -1,8 +1,8 @@
-"""Blobs: texts of sources, full tool results and attached media, by the sha256 of their bytes. Records refer to them,
-so that a request stays readable after a file or server has changed.
+"""Blobs: source texts, full tool results and attached media, by the sha256 of their bytes. Records refer to them, so a
+request stays readable after a file or server changes.
 
-TokenCounts: the tokens of each piece by each token counter, so that nothing is tokenized twice.
-UsageReports: the latest usage that providers reported, by model, which estimates are calibrated with.
+TokenCounts: the tokens of each piece by each token counter, so nothing is tokenized twice. UsageReports: the latest
+usage that providers reported, by model, for calibrating estimates.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from recto.store.schema import counts, kept, meters, usage_reports
 from recto.window.calibration import UsageReport
 from recto.window.count import Count
 
-# For larger blobs the best compression takes seconds and saves little: they are compressed fast, in chunks.
+# Best compression takes seconds for larger blobs and saves little: they are compressed fast, in chunks.
 LARGE, CHUNK = 1 << 20, 1 << 18
 FAST_LEVEL = 3
 
@@ -38,15 +38,15 @@ class Blobs:
         self._database = database
 
     def put(self, data: bytes) -> str:
-        """Stores the bytes and returns their sha256; storing the same bytes again does nothing."""
+        """Stores the bytes and returns their sha256. Idempotent."""
         return self.put_all([data])[0]
 
     def put_all(self, blobs: Iterable[bytes]) -> list[str]:
-        """Stores all or none, and returns the sha256s in the same order."""
+        """Stores all or none, and returns the sha256s in order."""
         hashed = [(hashlib.sha256(data).digest(), data) for data in blobs]
         with self._database.read() as connection:
             new = {digest: data for digest, data in hashed if _EXISTS(connection, sha256=digest).scalar() is None}
-        # packed before the lock is taken, so that others may write meanwhile
+        # packed before the lock is taken, so that others can write meanwhile
         packed = [(digest, packed_of(data)) for digest, data in new.items()]
         if packed:
             with self._database.write() as connection:
@@ -58,7 +58,7 @@ class Blobs:
         return self._database.scalar(_EXISTS, sha256=digest_of(sha256)) is not None
 
     def get(self, sha256: str) -> bytes:
-        """The stored bytes. Raises Altered when they no longer have this hash."""
+        """The stored bytes. Raises Altered if they no longer have this hash."""
         blob = self._database.scalar(_DATA, sha256=digest_of(sha256))
         if blob is None:
             raise NotFound(f"the store has no text with the sha256 {sha256}", sha256=sha256)
@@ -96,13 +96,13 @@ def digest_of(sha256: str) -> bytes:
 
 # Half a sha256 is plenty for a cache key, and halves the table.
 KEY_BYTES = 16
-# An estimate is stored as -1 - tokens, an exact count as CHECKED + its tokens and a checksum, in 31 bits: a damaged
-# count may look right.
+# An estimate is stored as -1 - tokens, an exact count as CHECKED + tokens and a checksum, in 31 bits: a damaged count
+# could look right.
 CHECKED, CHECK_BITS = 1 << 30, 8
 CHECK_MASK = (1 << CHECK_BITS) - 1
 LARGEST_COUNT = 1 << 30 - CHECK_BITS
-"""No piece has as many tokens: it would have been refused long before."""
-# Every version of SQLite accepts so many parameters.
+"""No piece has as many tokens: it would have been rejected long before."""
+# Every version of SQLite accepts this many parameters.
 BATCH = 500
 
 _ADD_METER = Statement(lambda insert: insert(meters).values(key=bindparam("key")).on_conflict_do_nothing())
@@ -127,7 +127,6 @@ class TokenCounts:
         self._database = database
 
     def find(self, meter: str, hashes: Sequence[bytes]) -> dict[bytes, Count]:
-        """The known counts, by full hash."""
         short = {digest[:KEY_BYTES]: digest for digest in hashes}
         found: dict[bytes, Count] = {}
         seed = _seed(meter)
@@ -135,7 +134,7 @@ class TokenCounts:
             keys = list(short)
             for start in range(0, len(keys), BATCH):
                 for key, stored in _FIND(connection, key=meter, keys=keys[start : start + BATCH]):
-                    # a damaged row is as good as none: it is counted and written again
+                    # a damaged row is ignored: its piece is counted and written again
                     if count := _unpacked_count(seed, key, stored):
                         found[short[key]] = count
         return found
@@ -174,12 +173,12 @@ def _unpacked_count(seed: int, key: bytes, stored: object) -> Count | None:
 
 
 def _checksum(seed: int, key: bytes, tokens: int) -> int:
-    # a prime: no single bit of the tokens can change without changing the rest
+    # a prime: changing one bit of the tokens always changes the checksum
     return (tokens + zlib.crc32(key, seed)) % 251
 
 
 def _meter_number(connection: Connection, key: str) -> int:
-    # looked up each time: a cached number would outlive a transaction that is rolled back
+    # looked up each time: a cached number would survive the rollback of its transaction
     if (number := _METER(connection, key=key).scalar()) is None:
         _ADD_METER(connection, key=key)
         number = _METER(connection, key=key).scalar()
@@ -217,14 +216,12 @@ class UsageReports:
 
 
 def _is_whole(row: Sequence[Any]) -> bool:
-    """False for a damaged row."""
     conversation, *numbers, meter = row
     are_whole = all(type(each) is int and each >= 0 for each in numbers)
     return are_whole and numbers[-1] > 0 and type(conversation) is type(meter) is str
 
 
 def blobs_of(blocks: Iterable[Block]) -> Iterator[str]:
-    """The blobs that blocks name, by sha256."""
     for block in blocks:
         match block:
             case File(sha256=sha256) | Image(sha256=sha256) if sha256:

@@ -1,5 +1,6 @@
-"""StoreChanges: follows what other processes write to a database server (LISTEN and NOTIFY), and ends the replies of
-processes that died. A store in a file has none: the processes of its machine look at it when they need to."""
+"""StoreChanges: follows the writes of other processes on a database server (LISTEN and NOTIFY) and ends the replies of
+dead ones. A store in a file has none: its processes read it when they need to.
+"""
 
 import logging
 import threading
@@ -17,9 +18,10 @@ from recto.store.tree import Tree
 log = logging.getLogger(__name__)
 Listener = Callable[[Change], object]
 EVERY: tuple[Change, ...] = ("messages", "removed")
-# The longest time until the thread notices that it is to end, and tries again after a failure.
+# The longest delay before the thread ends, or retries after a failure.
 PATIENCE_S = 1.0
-# How often replies of dead processes are looked for. Twice in a row, so that a lost lease may be taken again between.
+# How often replies of dead processes are looked for. Two rounds are needed, so that a lost lease can be taken again in
+# between.
 SWEEP_S = 5.0
 SWEEPING = "recto open replies"
 
@@ -34,8 +36,8 @@ class StoreChanges:
         self._stopped, self.is_listening = threading.Event(), threading.Event()
 
     def watch(self, listener: Listener) -> None:
-        """Calls the listener, in another thread, for each change that another process makes from now on, and for every
-        kind of change after a lost connection, since some may have been missed."""
+        """Calls the listener, in another thread, for each change by another process from now on. After a lost
+        connection it is called for every kind of change, since some may have been missed."""
         self._listeners.append(listener)
         if self._database.file is None and self._thread is None:
             self._thread = threading.Thread(target=self._run, name="recto-changes", daemon=True)
@@ -53,7 +55,7 @@ class StoreChanges:
                     self._listen(is_again=is_again)
             except StoreError as why:
                 log.warning("changes by other processes are not seen for now: %s", why.message)
-            except Exception:  # the thread goes on: the next try may succeed
+            except Exception:  # the thread continues: the next try may succeed
                 log.exception("listening for changes by other processes failed")
             is_again = True
             self.is_listening.clear()
@@ -78,12 +80,12 @@ class StoreChanges:
             for change in changes:
                 try:
                     listener(change)
-                except Exception:  # the others are to hear of it too
+                except Exception:  # the other listeners still get the change
                     log.exception("a change in the store could not be followed")
 
     def end_left_replies(self) -> int:
-        """Ends the replies of dead processes, with what had come of them, if they were left at the last look already;
-        returns how many. One process does it at a time."""
+        """Ends replies of dead processes that the previous round found too, with the text so far; returns their number.
+        Only one process does this at a time."""
         with self._database.hold(SWEEPING) as is_ours:
             if not is_ours:
                 return 0
@@ -98,5 +100,5 @@ class StoreChanges:
             return ended
 
     def close(self) -> None:
-        """Ends without waiting: the thread notices it within a second."""
+        """Returns immediately; the thread ends within a second."""
         self._stopped.set()

@@ -14,24 +14,24 @@ from recto.store.store import Store
 
 T = TypeVar("T")
 Tell = Callable[[int, int], object]
-"""Called with how many rows are done, and how many there are."""
+"""Called with the number of rows done and the total."""
 TABLES = {"conversations": conversations, "messages": messages, "requests": requests, "blobs": kept}
 BATCH = 500
 MAX_TOLD = 100
-"""Of more problems in one table, or in the file, the first are told."""
+"""The most problems reported per table, and for the file."""
 
 
 class StoreReport(Struct, frozen=True):
     problems: tuple[str, ...]
     counts: Mapping[str, int] = field(default_factory=dict)
-    """What there is of each kind; empty where the file is so damaged that nothing can be counted."""
+    """The number of rows of each kind; empty if the file is too damaged to count."""
 
 
 def check_store(store: Store, tell: Tell | None = None) -> StoreReport:
     try:
         with store.database.read() as connection:
             damage = _damage(connection)
-    except StoreError as why:  # so damaged that the check itself ends
+    except StoreError as why:  # so damaged that the check itself fails
         damage = [why.message]
     if damage:
         return StoreReport(tuple(damage))
@@ -51,7 +51,7 @@ def check_store(store: Store, tell: Tell | None = None) -> StoreReport:
 
 
 def _damage(connection: Connection) -> list[str]:
-    """The damage that SQLite finds; PostgreSQL has tools of its own."""
+    """The damage that SQLite finds; PostgreSQL has its own tools."""
     if connection.dialect.name != SQLITE:
         return []
     pages = connection.exec_driver_sql(f"PRAGMA integrity_check({MAX_TOLD})").scalars().all()
@@ -62,7 +62,7 @@ def _loose_rows(connection: Connection) -> list[str]:
     if connection.dialect.name != SQLITE:
         return []
     rows = connection.exec_driver_sql("PRAGMA foreign_key_check").all()[:MAX_TOLD]
-    return [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in rows]
+    return [f"row {row[1]} of {row[0]} refers to a missing row of {row[2]}" for row in rows]
 
 
 def _wrong_parents(connection: Connection) -> list[str]:
@@ -85,11 +85,11 @@ def _wrong_heads(connection: Connection) -> list[str]:
         .where(is_wrong)
     )
     found = connection.execute(query.limit(MAX_TOLD)).scalars()
-    return [f"conversation #{number} ends in a message that it does not have" for number in found]
+    return [f"conversation #{number} ends with a message that it does not contain" for number in found]
 
 
 def _messages(store: Store) -> Iterator[str | None]:
-    """For each message None when it can be read, else what is wrong."""
+    """For each message None if it is readable, else the problem."""
     rows = store.database.rows(select(messages.c.n, messages.c.id).order_by(messages.c.n))
     for start in range(0, len(rows), BATCH):
         batch = rows[start : start + BATCH]

@@ -1,5 +1,6 @@
-"""AccessKeys: who may use the endpoint. ClientMessages: whose a conversation is, and how its messages are known again
-when a client sends them back. Every look-up is by owner: nobody finds what is another's."""
+"""AccessKeys: who may use the endpoint. ClientMessages: the owner of each conversation, and how its messages are
+recognised when a client sends them back. Every look-up is by owner: nobody finds another's conversations.
+"""
 
 import hashlib
 import secrets
@@ -25,17 +26,17 @@ MOST_CANDIDATES = 20
 
 
 class AccessKey(Struct, frozen=True):
-    """What a key allows. The key itself is not here: only its hash is stored."""
+    """The permissions of a key. The key itself is not here: only its hash is stored."""
 
     name: str
     created: str
     models: tuple[str, ...] = ()
-    """Models that may be asked, by name or with `*` at the end; all where it is empty."""
+    """Allowed models, by name or ending in `*`; all if empty."""
     spend_day: float | None = None
-    """US dollars of one day."""
+    """US dollars per day."""
     requests_per_minute: int | None = None
     mode: str = ""
-    """How its requests are handled; empty leaves that to the server."""
+    """How its requests are handled; empty means as the server is set."""
 
 
 class AccessKeys:
@@ -43,7 +44,7 @@ class AccessKeys:
         self._database = database
 
     def add(self, name: str, **limits: Any) -> tuple[AccessKey, str]:
-        """A new key, and its text, which is not stored."""
+        """The new key, and its secret, which is not stored."""
         if not name.strip() or len(name) > 100:
             raise Invalid("a key needs a name of at most 100 characters", name=name)
         key, secret = AccessKey(name.strip(), now(), **limits), PREFIX + secrets.token_urlsafe(KEY_BYTES)
@@ -59,7 +60,7 @@ class AccessKeys:
         return [_key(row) for row in self._database.rows(select(access_keys).order_by(access_keys.c.n))]
 
     def find(self, secret: str) -> AccessKey | None:
-        """Looked up by its hash, so that the time it takes says nothing about other keys."""
+        """Looked up by hash, so that the time taken reveals nothing about other keys."""
         row = self._database.first(select(access_keys).where(access_keys.c.sha256 == _hash(secret)))
         return _key(row) if row else None
 
@@ -68,13 +69,13 @@ class AccessKeys:
         with self._database.write() as connection:
             row = connection.execute(select(access_keys).where(access_keys.c.name == name)).first()
             if row is None:
-                raise NotFound(f"there is no key {name}; `recto serve keys list` shows those there are", name=name)
+                raise NotFound(f"there is no key {name}; `recto serve keys list` lists all of them", name=name)
             connection.execute(delete(access_keys).where(access_keys.c.n == row.n))
         return _key(row)
 
 
 def _hash(secret: str) -> bytes:
-    # a key has 256 random bits: there is nothing to guess that a slow hash would protect
+    # a key has 256 random bits: a slow hash would add nothing
     return hashlib.sha256(secret.encode()).digest()
 
 
@@ -105,8 +106,6 @@ _ADD = Statement(insert(client_messages).values(given(client_messages)))
 
 
 class KnownMessage(Struct, frozen=True):
-    """A message with the prints by which it is known again."""
-
     id: str
     print: Print
     chain: Print
@@ -127,13 +126,13 @@ class ClientMessages:
             connection.execute(insert(client_conversations).values(conversation=home, owner=owner, name=name))
 
     def named(self, owner: str, name: str) -> str | None:
-        """The owner's conversation of this id, or of the name that its client gave it."""
+        """The owner's conversation with this id, or with this name from its client."""
         query = select(conversations.c.id).join(client_conversations).where(client_conversations.c.owner == owner)
         found: str | None = self._database.scalar(query.where(conversations.c.id == name))
         return found or self._database.scalar(query.where(client_conversations.c.name == name))
 
     def owner(self, conversation: str) -> str | None:
-        """None for a conversation of no client."""
+        """None for a conversation without a client."""
         query = select(client_conversations.c.owner).join(conversations).where(conversations.c.id == conversation)
         found: str | None = self._database.scalar(query)
         return found
@@ -145,17 +144,16 @@ class ClientMessages:
                 _ADD(connection, message=number, owner=owner, print=each.print, chain=each.chain)
 
     def rechain(self, message: str, chain: Print) -> None:
-        """The client sends other words before a message than it did."""
+        """For a client that now sends other words before a message."""
         with self._database.write() as connection:
             _RECHAIN(connection, number=PLACE_OF(connection, id=message).first().n, new=chain)
 
     def chain(self, message: str) -> Print | None:
-        """The hash of everything up to a message."""
         found: Print | None = self._database.scalar(_CHAIN_OF, id=message)
         return found
 
     def by_chain(self, owner: str, chain: Print) -> list[OwnedMessage]:
-        """Messages with everything before them, the newest first."""
+        """Messages with this chain, newest first."""
         return self._found(_BY_CHAIN, owner, chain)
 
     def by_print(self, owner: str, print: Print) -> list[OwnedMessage]:
@@ -165,7 +163,6 @@ class ClientMessages:
         return [OwnedMessage(row.id, row.home) for row in self._database.rows(statement, owner=owner, print=print)]
 
     def reply_to(self, owner: str, request: str) -> OwnedMessage | None:
-        """The owner's reply to a request."""
         query = (
             select(messages.c.id, conversations.c.id.label("home"))
             .join(requests, requests.c.n == messages.c.request)
@@ -177,7 +174,8 @@ class ClientMessages:
         return OwnedMessage(row.id, row.home) if row else None
 
     def is_answered(self, message: str) -> bool:
-        """Whether a reply follows a message, at once or after a compaction, other than one that a dead server left."""
+        """True if a reply follows a message, directly or after a compaction, unless a dead server left it
+        unfinished."""
         with self._database.read() as connection:
             found = list(_replies(connection, message_row(connection, message).n))
         whole = [row for row in found if not (row.status == "stopped" and LEFT in row.details)]

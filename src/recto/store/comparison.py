@@ -1,5 +1,6 @@
-"""Comparison of two requests: sources added, removed and changed, how much of the first the second repeats at its
-beginning, and what broke the rest. Pure. Pieces are stored without their kind: the wire format reads it from them."""
+"""Compares two requests: sources added, removed and changed, how much of its beginning the second shares with the
+first, and what broke the rest. Pure. Pieces are stored without their kind: the wire format derives it.
+"""
 
 import difflib
 import json
@@ -15,8 +16,7 @@ from recto.window.window import SECTIONS
 
 Texts = Callable[[str], bytes | None]
 Formats = Callable[[str], Format | None]
-"""Looks up a wire format by name; None for an unknown one."""
-# Lines of context around each changed line.
+"""Looks up a wire format by name; None if unknown."""
 CONTEXT_LINES = 2
 # Sections that are compared by message, not by pick.
 MESSAGE_SECTIONS = ("history", "message")
@@ -42,7 +42,7 @@ class ComparedPick(Struct, frozen=True):
 
 
 class SentMessage(Struct, frozen=True):
-    """A message that was sent verbatim, and its number on its path."""
+    """A message that was sent verbatim, with its number on its path."""
 
     id: str
     number: int
@@ -57,14 +57,13 @@ class ComparedRequest(Struct, frozen=True):
     pieces: tuple[bytes, ...]
     """Without marks."""
     stable: int
-    """How many pieces precede those that change with every message."""
+    """The number of pieces before those that change with every message."""
     sent: tuple[SentMessage, ...] = ()
     format: Format | None = None
-    """The wire format of the pieces; None for an unknown one."""
+    """The wire format of the pieces; None if unknown."""
 
     @property
     def items(self) -> dict[tuple[str, str, str], ComparedPick]:
-        """In the order of the window."""
         found: dict[tuple[str, str, str], ComparedPick] = {}
         for section in self.account.sections or ():
             for pick in section.picks if section.name not in MESSAGE_SECTIONS else ():
@@ -75,7 +74,7 @@ class ComparedRequest(Struct, frozen=True):
         return found
 
     def kind(self, place: int) -> PieceKind:
-        """Of the piece at this place, from 0; a place after the last is the tail."""
+        """The kind of a piece, by its index; an index after the last is the tail."""
         if place == 0:
             return "head"
         if place >= len(self.pieces) - 1:
@@ -108,21 +107,19 @@ class ComparedRequest(Struct, frozen=True):
 
 
 def _merged(one: ComparedPick, other: ComparedPick) -> ComparedPick:
-    """Passages of one document or of one recalled message."""
+    """Passages of one document, or of one recalled message."""
     scores = [score for score in (one.score, other.score) if score is not None]
     same = one.sha256 if one.sha256 == other.sha256 else None
     return replace(one, score=max(scores, default=None), tokens=one.tokens + other.tokens, sha256=same)
 
 
 class PickChange(Struct, frozen=True):
-    """A source that is in both requests but differs."""
-
     before: ComparedPick
     after: ComparedPick
     what: tuple[str, ...]
-    """What differs: text, mode, score, section."""
+    """The differences: text, mode, score, section."""
     text: tuple[str, ...] = ()
-    """The lines of a unified diff; empty when a text is not stored."""
+    """The lines of a unified diff; empty if a text is not stored."""
 
 
 class ValueChange(Struct, frozen=True):
@@ -134,25 +131,23 @@ class ValueChange(Struct, frozen=True):
 
 
 class PiecePosition(Struct, frozen=True):
-    """The first piece that differs."""
-
     number: int
-    """Counted from 1."""
+    """Starts at 1."""
     kind: PieceKind
 
 
 class SharedPrefix(Struct, frozen=True):
     pieces: int
-    """Pieces that both begin with."""
+    """Pieces at the beginning of both."""
     of: int
-    """Pieces that both should begin with: the stable part of the earlier request, or of a summary request."""
+    """Pieces that should be shared: the stable part of the earlier request, or of a summary request."""
     bytes: int
     tokens: int
     """An estimate."""
     first: PiecePosition | None
-    """None when one request is the beginning of the other."""
+    """None if one request is the beginning of the other."""
     broken_by: str | None
-    """None when all stable pieces are repeated."""
+    """None if all stable pieces are repeated."""
 
 
 class Difference(Struct, frozen=True):
@@ -164,7 +159,7 @@ class Difference(Struct, frozen=True):
     said_in: tuple[SentMessage, ...]
     said_out: tuple[SentMessage, ...]
     sections: tuple[ValueChange, ...]
-    """Tokens of every section of either request, and of the total."""
+    """Tokens of every section of either request, and in total."""
     facts: tuple[ValueChange, ...]
     """Conversation, model, parameters, strategy, limit and similar values that differ."""
     prefix: SharedPrefix
@@ -225,7 +220,7 @@ def _text_diff(before: ComparedPick, after: ComparedPick, texts: Texts) -> tuple
 
 
 def _readable(data: bytes) -> str:
-    """A tool is stored as JSON on one line; indented, its lines can be compared."""
+    """A tool is stored as one line of JSON; indented, its lines can be compared."""
     text = data.decode(errors="replace")
     try:
         parsed = json.loads(text)
@@ -240,7 +235,8 @@ def _lines_diff(before: str, after: str) -> tuple[str, ...]:
 
 
 def _system_change(before: ComparedRequest, after: ComparedRequest) -> Iterator[PickChange]:
-    """Of a system prompt without a hash: with the same rules and references, instructions differ only in the prompt."""
+    """For system prompts without a hash: with the same rules and references, changed instructions mean a changed
+    prompt."""
     ours, theirs = (next(iter(request.picks("system")), None) for request in (before, after))
     same = [_instruction_sources(request) for request in (before, after)]
     if ours and theirs and not (ours.sha256 and theirs.sha256) and same[0] == same[1]:
@@ -256,7 +252,6 @@ def _instruction_sources(request: ComparedRequest) -> list[tuple[str, str, str |
 def _instructions(
     came_in: Sequence[ComparedPick], went_out: Sequence[ComparedPick], changed: Sequence[PickChange]
 ) -> list[str]:
-    """The changes of the instructions, in words."""
     other_texts = [change.after for change in changed if "text" in change.what and _is_first(change.after)]
     moved = [(change.after, _moved(change)) for change in changed if "section" in change.what]
     told = [
@@ -317,12 +312,12 @@ BREAKS: dict[PieceKind, str] = {
     "message": "another branch",
     "tail": "another branch",
 }
-# Longer lists of names are shortened.
+# The most names in a list before it is shortened.
 MAX_NAMES = 3
 
 
 def prefix_of(before: ComparedRequest, after: ComparedRequest, instructions: Sequence[str] = ()) -> SharedPrefix:
-    """`instructions` are the changes of the instructions, in words."""
+    """`instructions` are phrases about changed instructions."""
     shared = shared_length(before.pieces, after.pieces)
     size = sum(map(len, before.pieces[:shared]))
     is_summary = after.purpose == "summary"
@@ -343,11 +338,11 @@ def prefix_of(before: ComparedRequest, after: ComparedRequest, instructions: Seq
 
 
 def kept_prefix(request: Request, base: Any, shared: int, account_before: Callable[[], RequestAccount]) -> PrefixReuse:
-    """The prefix reuse that a record is saved with; `account_before` reads the base's account where needed."""
+    """The prefix reuse to record; `account_before` reads the base's account if needed."""
     if base is None:
         return PrefixReuse()
     if request.purpose == "summary":
-        # it ends with the covered part, so only its own stable pieces can be shared
+        # a transcript ends with the covered part, so only its own stable pieces can be shared
         broken = None if shared >= request.stable else "a transcript of its own"
         if broken and request.model != account_before().model:
             broken = "another model"
@@ -372,12 +367,11 @@ def _named_break(request: Request, shared: int, before: RequestAccount) -> str:
     if now != before.compaction and kind != "system":
         return f"compaction {now}" if now else "another branch, before the compaction"
     if kind == "head" and request.format == before.format:
-        return BREAKS["tool"]  # the head says whether a list of tools follows
+        return BREAKS["tool"]  # the head shows whether a list of tools follows
     return BREAKS[kind]
 
 
 def shared_length(before: Sequence[object], after: Sequence[object]) -> int:
-    """How many items both begin with."""
     pairs = enumerate(zip(before, after, strict=False))
     return next((place for place, (one, other) in pairs if one != other), min(len(before), len(after)))
 

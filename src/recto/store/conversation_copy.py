@@ -1,7 +1,7 @@
 """ConversationCopies: reads everything that a conversation owns, and stores it again. Knows no file format.
 
-Items come in an order in which nothing refers to what follows: a blob or piece before what names it, a request after
-the message that it answers and before its reply.
+Items never refer to later ones: a blob or piece comes before what names it, a request after the message it answers and
+before its reply.
 """
 
 import hashlib
@@ -39,7 +39,6 @@ from recto.store.waiting import WaitingMessage, insert_waiting, waiting_in
 from recto.window.account import RequestAccount
 from recto.window.request import Piece, Purpose
 
-# Rows that are read at once.
 BATCH = 200
 
 _MESSAGES = Statement(MESSAGE.where(in_list(messages.c.n, "numbers")).order_by(messages.c.n))
@@ -51,7 +50,7 @@ _ID_AT = Statement(select(messages.c.id).where(messages.c.n == bindparam("n")))
 
 
 class StoredBytes(Struct, frozen=True):
-    """Bytes that the store keeps by their sha256: a piece of requests, or a blob."""
+    """Bytes that are stored by their sha256: a piece of requests, or a blob."""
 
     sha256: str
     data: bytes
@@ -59,7 +58,7 @@ class StoredBytes(Struct, frozen=True):
 
 
 class StoredRequest(Struct, frozen=True):
-    """A request as it is stored; its body is the first `kept` pieces of `base`, then `pieces`, by their sha256."""
+    """A request as stored; its body is the first `kept` pieces of `base`, then `pieces`, by their sha256."""
 
     id: str
     message: str | None
@@ -81,7 +80,7 @@ class StoredRequest(Struct, frozen=True):
     cost: float | None = None
 
 
-# Fields that are columns of the same value.
+# Fields stored in columns of the same name and value.
 _SAME = ("id", "purpose", "created", "size", "stable", "model", "cost_bound", "cost")
 # Tables whose ids an import must not repeat.
 _NAMED = (messages, requests, waiting)
@@ -93,7 +92,6 @@ class ConversationCopies:
         self._database, self._blobs, self._uses = database, blobs, uses
 
     def ids(self) -> list[str]:
-        """All conversations, in the order of their numbers."""
         return [row.id for row in self._database.rows(select(conversations.c.id).order_by(conversations.c.n))]
 
     def find(self, id: str) -> Conversation | None:
@@ -101,13 +99,13 @@ class ConversationCopies:
         return conversation_of(row) if row is not None else None
 
     def read(self, id: str) -> Iterator[StoredItem]:
-        """Everything that a conversation owns, as it is at one moment. Raises Altered for a damaged record."""
+        """Everything that a conversation owns, in one consistent state. Raises Altered for a damaged record."""
         with self._database.read() as connection:
             home = conversation_row(connection, id).n
             yield from _ConversationReader(connection, home, self._blobs).items()
 
     def write(self, conversation: Conversation, items: Iterable[StoredItem]) -> int:
-        """Stores a new conversation; returns how many messages it has."""
+        """Stores a new conversation; returns the number of its messages."""
         with self._database.write() as connection:
             if CONVERSATION_BY_ID(connection, id=conversation.id).first() is not None:
                 raise Invalid(f"conversation {conversation.id} is already stored", id=conversation.id)
@@ -121,7 +119,8 @@ class ConversationCopies:
             return count
 
     def extend(self, id: str, items: Iterable[StoredItem], head: str | None, updated: str) -> int:
-        """Adds messages to a stored conversation; moves its head unless `head` is None. Returns how many were added."""
+        """Adds messages to a stored conversation; moves its head unless `head` is None. Returns the number of new
+        messages."""
         with self._database.write() as connection:
             home = conversation_row(connection, id)
             writer = _ConversationWriter(connection, home, self._blobs, self._uses)
@@ -131,19 +130,18 @@ class ConversationCopies:
             return count
 
     def known(self, id: str, named: Collection[str]) -> set[str]:
-        """Of these messages those that a conversation has."""
         query = select(messages.c.id).join(conversations).where(conversations.c.id == id)
         known = Statement(query.where(in_list(messages.c.id, "ids")))
         return {row.id for row in self._database.rows(known, ids=list(named))}
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is written within is one transaction: a commit waits for the disk."""
+        """Joins writes into one transaction, since each commit waits for the disk."""
         with self._database.write():
             yield
 
     def taken(self, ids: Sequence[str]) -> str | None:
-        """The first of these messages and requests that is in the store, or waits to enter it."""
+        """The first of these messages and requests that is already in the store, or waiting to enter it."""
         query = union_all(*(select(table.c.id).where(in_list(table.c.id, "ids")) for table in _NAMED)).limit(1)
         found: str | None = self._database.scalar(Statement(query), ids=list(ids))
         return found
@@ -163,7 +161,7 @@ class _ConversationReader:
         self._connection, self._home, self._blobs = connection, home, blobs
         self._rebuilder = Rebuilder()
         self._written: set[str] = set()
-        """The hashes of the pieces and blobs that were given."""
+        """The hashes of the pieces and blobs already yielded."""
         query = select(requests.c.n, requests.c.id).where(requests.c.conversation == home).order_by(requests.c.n)
         self._ids = {row.n: row.id for row in connection.execute(query)}
         self._at = {id: place for place, id in enumerate(self._ids.values(), 1)}
@@ -193,7 +191,7 @@ class _ConversationReader:
     def _request(self, row: AnyRow) -> Iterator[StoredItem]:
         account = read_account_json(self._connection, row, self._rebuilder)
         yield from self._named_blobs(blobs_of_account(account))
-        # what is based on another conversation is told in full, so that a copy needs no other
+        # a request based on another conversation is written in full, so that a copy needs no other
         is_based = row.base is None or row.base in self._ids
         numbers = wire.loads(row.added) if is_based else self._rebuilder.numbers(self._connection, row)
         data = self._rebuilder.data(self._connection, row.id, numbers)
@@ -213,7 +211,7 @@ class _ConversationReader:
             marks=wire.loads(row.marks) if row.marks is not None else None,
             account=account,
             outcome=wire.loads(row.outcome),
-            # the numbers of sources differ from store to store
+            # source numbers differ from store to store
             sources=tuple(sorted(uses_of_request(self._connection, row.n), key=lambda use: use.id)),
         )
 
@@ -221,7 +219,7 @@ class _ConversationReader:
         for sha256 in named:
             if digest_of(sha256) and sha256 not in self._written:
                 self._written.add(sha256)
-                with suppress(NotFound):  # a text that was never kept, as of a document
+                with suppress(NotFound):  # a text that was never kept, such as a document's
                     yield StoredBytes(sha256, self._blobs.get(sha256), is_piece=False)
 
 
@@ -229,21 +227,19 @@ class _ConversationReader:
 
 
 class _ConversationWriter:
-    """Stores items below a conversation, within a transaction. Raises Invalid for what refers to something unknown."""
+    """Stores items in a conversation, within a transaction. Raises Invalid for unknown references."""
 
     def __init__(self, connection: Connection, home: AnyRow, blobs: Blobs, uses: SourceUses) -> None:
         self.connection, self.home, self._home_id = connection, home.n, home.id
         self.newest: tuple[int, str] | None = None
-        """The number and id of the last message."""
         self._blobs, self._uses = blobs, uses
         self._places: dict[str, ParentPlace] = {}
         self._pieces: dict[str, bytes] = {}
-        """Pieces that wait for the request that they came with."""
+        """Pieces waiting for their request."""
         self._numbered: dict[str, int] = {}
         """Stored pieces of this conversation, by sha256."""
 
     def add_all(self, items: Iterable[StoredItem]) -> int:
-        """Returns how many messages were added."""
         count = 0
         for item in items:
             if isinstance(item, Message):
@@ -260,7 +256,6 @@ class _ConversationWriter:
         return count
 
     def place(self, id: str | None) -> ParentPlace:
-        """The place of a message of this conversation."""
         if id is None:
             return ParentPlace()
         if (known := self._places.get(id)) is None:
@@ -296,7 +291,7 @@ class _ConversationWriter:
         own = [Piece("message", self._pieces.pop(each)) for each in request.pieces if each in self._pieces]
         numbers = store_pieces(self.connection, (*own, *picks.values()), dictionaries)
         self._numbered.update(zip((piece.sha256.hex() for piece in own), numbers, strict=False))
-        # those that did not come with it were stored before
+        # pieces that did not come with it were stored before
         if missing := [sha256 for sha256 in request.pieces if sha256 not in self._numbered]:
             raise Invalid(f"request {request.id} lacks its piece {missing[0][:16]}", id=request.id)
         account = with_piece_numbers(request.account, dict(zip(picks, numbers[len(own) :], strict=True)))

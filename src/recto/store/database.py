@@ -1,4 +1,4 @@
-"""Database: opens, checks and migrates the store, runs transactions, and turns failures into sentences."""
+"""Database: opens, checks and migrates the store, runs transactions, and turns failures into readable errors."""
 
 import hashlib
 import sqlite3
@@ -52,19 +52,19 @@ from recto.store.migrations import REVISIONS
 from recto.store.prepared_statement import Statement
 from recto.store.schema import messages, metadata
 
-# How long a writer waits for others: forty at once need a few seconds, an import some more.
+# How long a writer waits for others: forty at once need a few seconds, an import longer.
 BUSY_TIMEOUT_S = 60.0
-# Soon: overwriting a log that begins again takes a tenth of the time of making it longer.
+# Soon: overwriting a restarted log takes a tenth of the time of extending it.
 CHECKPOINT_IN_S = 0.02
-# A connection that was used this lately is not checked.
+# A connection used this recently is not checked.
 FRESH_S = 5.0
 # How long a server waits for another one that migrates their database.
 MIGRATION_S = 600.0
 SERVER_LANES = 4
 Change = Literal["messages", "removed"]
-# A turn, a search and the background use the store at the same time, seldom more.
+# A turn, a search and the background use the store at the same time; more is rare.
 MAX_IDLE = 3
-# Databases of one file share an engine, so they share its few connections.
+# Databases of one file share an engine, and thus its few connections.
 _IDLE: WeakKeyDictionary[Engine, deque[Connection]] = WeakKeyDictionary()
 
 
@@ -72,11 +72,10 @@ class Database:
     def __init__(
         self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S, copied: str | None = None
     ) -> None:
-        """`location` is the path of a SQLite file or the URL of a database; `copied` the mark of a copy that is made
-        here."""
+        """`location` is the path of a SQLite file or the URL of a database; `copied` is the mark of a copy in
+        progress."""
         url, self._copied = url_of(location), copied
         self.file = file_of(url)
-        """The file of a SQLite store."""
         self.name = str(self.file) if self.file else url.render_as_string(hide_password=True)
         self._local = threading.local()
         self._is_closed = False
@@ -86,12 +85,11 @@ class Database:
             url = read_only_url(self.file)
         self.engine = engine_of(url, busy_timeout_s)
         self._idle = _IDLE.setdefault(self.engine, deque())
-        # connections that hold a name wait for others that work: from one pool they could keep them out
+        # connections that hold a name wait for working ones: in a shared pool they could lock them out
         self._holding = engine_of(url, busy_timeout_s) if self.file is None else self.engine
         for engine in (self.engine, self._holding) if self.file is None else ():
             event.listen(engine, "checkin", self._close_late)
         self.instance = new_id()
-        """Names this process to others."""
         self._leasing = threading.Lock()
         self._lease: tuple[ExitStack, Connection] | None = None
         self._leased = 0.0
@@ -113,7 +111,7 @@ class Database:
         self._holding.dispose()
 
     def _close_late(self, connection: Any, _: object) -> None:
-        # a thread was still at work when the database was closed: the pool would keep its connection open
+        # the database was closed while a thread was at work: the pool would keep its connection open
         if self._is_closed and connection is not None:
             connection.close()
 
@@ -145,8 +143,8 @@ class Database:
             name, known = Path(self.name).name, {"found": found, "known": REVISIONS[-1]}
             if found < REVISIONS[0]:
                 raise StoreError(
-                    f"{name} was written by a Recto before the first release (schema {found}, this one opens "
-                    f"{REVISIONS[0]} and later); export its conversations with that Recto, and import them here",
+                    f"{name} was written by a pre-release Recto (schema {found}; this one opens {REVISIONS[0]} "
+                    "and later); export its conversations with that Recto and import them here",
                     **known,
                 )
             raise TooNew(
@@ -159,7 +157,7 @@ class Database:
 
     def _check_newest(self, connection: Connection, marker: StoreMarker, newest: NewestMessage) -> None:
         if not inspect(connection).has_table("messages"):
-            raise marker.lost(f"holds no messages, and {newest.number:,} were in it")
+            raise marker.lost(f"has no messages, but {newest.number:,} were stored")
         if connection.execute(select(messages.c.id).where(messages.c.n == newest.number)).scalar() != newest.id:
             there = connection.execute(select(func.max(messages.c.n))).scalar() or 0
             is_older = there < newest.number
@@ -178,35 +176,33 @@ class Database:
 
     @property
     def lanes(self) -> int:
-        """How many threads may use it at once: a file has one writer, and nothing to wait for."""
+        """The most threads at a time: one for a file, which has one writer and no network to wait for."""
         return SERVER_LANES if self.file is None else 1
 
     @contextmanager
     def read(self, *, shared: bool = False) -> Iterator[Connection]:
-        """A transaction in which all reads see one state; inside a write of the same thread, that of the write. Further
+        """A transaction whose reads all see one state; inside a write of the same thread, that of the write. Further
         reads of the same thread join a `shared` one."""
         with self._within(write=False, shared=shared) as connection:
             yield connection
 
     def rows(self, query: Statement | Executable, **values: Any) -> list[Any]:
-        """All rows of a query in a read of its own."""
+        """All rows of a query in its own read."""
         with self.read() as connection:
             return list(_run(connection, query, values).all())
 
     def first(self, query: Statement | Executable, **values: Any) -> Any:
-        """The first row; None where there is none."""
         with self.read() as connection:
             return _run(connection, query, values).first()
 
     def scalar(self, query: Statement | Executable, **values: Any) -> Any:
-        """The first value of the first row; None where there is none."""
         with self.read() as connection:
             return _run(connection, query, values).scalar()
 
     @contextmanager
     def write(self, *, is_synced: bool = True) -> Iterator[Connection]:
-        """A transaction without other writers; a write inside a write of the same thread joins it. One that is not
-        synced survives the end of the process, but a power cut only once a later one is synced."""
+        """A transaction without other writers; inside a write of the same thread, it joins that. An unsynced one
+        survives the end of the process, but a power cut only after a later synced one."""
         with self._within(write=True, is_synced=is_synced) as connection:
             yield connection
 
@@ -234,8 +230,8 @@ class Database:
 
     @contextmanager
     def _connection(self, *, write: bool, is_synced: bool) -> Iterator[Connection]:
-        """For one transaction. It stays open for the next: getting one from SQLAlchemy's pool and returning it takes
-        five times as long as an empty transaction."""
+        """A connection for one transaction. It stays open for the next: SQLAlchemy's pool would take five times as long
+        as an empty transaction."""
         connection = self._idle_connection() or self.engine.connect()
         known = connection.get_execution_options()
         if (known.get("write"), known.get("is_synced")) != (write, is_synced):
@@ -244,7 +240,7 @@ class Database:
             yield connection
         except BaseException:
             if connection.invalidated:
-                self._close_idle()  # their server is gone too
+                self._close_idle()
             connection.close()
             raise
         if len(self._idle) >= MAX_IDLE * self.lanes:
@@ -252,14 +248,14 @@ class Database:
         else:
             self._used = time.monotonic()
             self._idle.append(connection)
-        if self._is_closed:  # after it is there: whoever closes the others does not wait for it
+        if self._is_closed:  # checked after adding it: the closing thread does not wait for it
             self._close_idle()
 
     def _idle_connection(self) -> Connection | None:
         while self._idle:
             try:
                 connection = self._idle.pop()
-            except IndexError:  # another thread took the last one
+            except IndexError:
                 break
             if self.file is not None or time.monotonic() - self._used < FRESH_S or is_usable(connection):
                 return connection
@@ -268,8 +264,8 @@ class Database:
 
     @contextmanager
     def hold(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
-        """Whether nobody else, on any machine, holds this name, at least after waiting. It is free again when the
-        process ends. A file belongs to one machine, which has locks of its own: there the name is always free."""
+        """True if nobody else, on any machine, holds this name, or releases it within `wait_s`. It is released when the
+        process ends. For a file the name is always free: its machine has other locks."""
         if self.file is not None:
             yield True
             return
@@ -280,7 +276,7 @@ class Database:
             yield is_ours
 
     def keep_lease(self, name: str) -> None:
-        """Holds a name as long as this database is open; takes it again when the connection was lost."""
+        """Holds a name while this database is open; takes it again after a lost connection."""
         with self._leasing, self.translate_errors():
             if self._lease is not None and time.monotonic() - self._leased < FRESH_S:
                 return
@@ -298,9 +294,9 @@ class Database:
             self._lease = held, connection
 
     def checkpoint(self, *, is_whole: bool = False) -> bool:
-        """Moves SQLite's log into the file, as far as nobody reads it, while nobody waits: otherwise a commit would.
-        `is_whole` waits for readers, and empties the log. Returns False: nothing is left to do. A full disk is not an
-        error: the log holds everything, and the next checkpoint moves it."""
+        """Moves SQLite's log into the file, as far as no reader needs it, at a time when nobody waits; otherwise a
+        commit would do it. `is_whole` waits for readers and empties the log. Returns False if nothing is left to do. A
+        full disk is not an error: the log holds everything until the next checkpoint."""
         if self.file is None:
             return False
         how = "TRUNCATE" if is_whole else "PASSIVE"
@@ -309,22 +305,21 @@ class Database:
         return False
 
     def note_newest(self, number: int, id: str) -> None:
-        """The newest message of this thread's write; the marker names it after the commit."""
+        """Notes the newest message of this thread's write; the marker names it after the commit."""
         self._local.newest = NewestMessage(number, id)
         self.note_change("messages")
 
     def note_change(self, change: Change) -> None:
-        """Other processes on a database server are told of the change after this thread's commit."""
+        """Other processes on a database server hear of the change after this thread's commit."""
         self._local.changes.add(change)
 
     def lower_newest(self, newest: NewestMessage | None) -> None:
-        """Before messages are deleted: the marker names one that stays, or none."""
+        """Called before messages are deleted: the marker names one that stays, or none."""
         if self._marker:
             self._marker.lower(newest)
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Turns failures of disk and database into a StoreError."""
         try:
             yield
         except RectoError:
@@ -353,7 +348,7 @@ COPYING = "copying"
 
 
 def copy_mark(ids: Iterable[str]) -> str:
-    """Replaces the schema's version while a store is copied: which schema, and from which store."""
+    """Replaces the schema's version while a store is copied; identifies schema and source."""
     return f"{COPYING}-{REVISIONS[-1]}-{hashlib.sha256(' '.join(ids).encode()).hexdigest()[:16]}"
 
 
@@ -361,7 +356,7 @@ SENTENCES: dict[Failure, str] = {
     "busy": "{name} is busy: another process has been writing for too long; try again",
     "read-only": "{name} is read-only: nothing can be stored; change its permissions or set RECTO_HOME",
     "full": "the disk that holds {name} is full: free some space and try again",
-    "damaged": "{name} is damaged ({message}); `recto store restore` brings a backup back and keeps this file aside",
+    "damaged": "{name} is damaged ({message}); `recto store restore` restores a backup and moves this file aside",
     "failing": "{name} cannot be written any more (its disk is full or failing): nothing was stored",
     "cannot open": "cannot open {name}: check that the folder exists and can be written, or set RECTO_HOME",
     "unreachable": "cannot reach {name} ({message}); check RECTO_DB and that the server runs",
@@ -371,7 +366,7 @@ SENTENCES: dict[Failure, str] = {
 
 @cache
 def _new_tables(dialect: str) -> Sequence[str]:
-    """Creates today's tables at once, instead of those of the first revision and all changes since."""
+    """Creates today's tables directly, instead of the first revision and all changes since."""
     statements = list[str]()
     engine: MockConnection = create_mock_engine(
         f"{dialect}://", lambda sql, *_: statements.append(str(sql.compile(dialect=engine.dialect)))

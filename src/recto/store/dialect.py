@@ -1,7 +1,7 @@
 """The differences between SQLite and PostgreSQL. The rest of the store is SQLAlchemy Core.
 
-Both behave alike: one writer at a time, and every read sees one state of the store. An advisory lock does in PostgreSQL
-what BEGIN IMMEDIATE does in SQLite, so reading and then writing in one transaction is safe.
+Both behave alike: one writer at a time, and every read sees one state of the store. In PostgreSQL an advisory lock does
+the job of BEGIN IMMEDIATE, so reading and then writing in one transaction is safe.
 """
 
 import hashlib
@@ -39,14 +39,14 @@ from recto.base.home_files import use_write_ahead_log
 from recto.errors import StoreError
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
-# The advisory lock of the one writer: the letters of "recto".
+# The letters of "recto".
 WRITER_LOCK = int.from_bytes(b"recto", "big")
 
-# SQLite moves its log into the file within the commit that makes it this long. It is moved before that, between turns.
+# A commit that makes the log this long would move it into the file. We move it earlier, between turns.
 MAX_LOG_PAGES = 8000
-# The longest pause between two tries for the write lock, of a writer that has just begun to wait.
+# The longest pause between tries for the write lock, when a writer begins to wait.
 MAX_PAUSE_S = 0.04
-# PostgreSQL: connections that stay open, and how many more there may be for a moment.
+# PostgreSQL: connections that stay open, and further ones for peaks.
 POOL_SIZE, MAX_OVERFLOW = 5, 25
 # Ids, times and names are compared by their bytes, as SQLite does.
 TEXT = Text().with_variant(Text(collation="C"), POSTGRESQL)
@@ -58,7 +58,7 @@ Failure = Literal["busy", "read-only", "full", "damaged", "failing", "cannot ope
 
 
 def url_of(location: Path | str) -> URL:
-    """The database URL of a SQLite file's path or of a URL. Raises StoreError where it is neither."""
+    """The database URL of a SQLite file's path or of a URL. Raises StoreError if it is neither."""
     if isinstance(location, Path) or "://" not in location:
         return URL.create(SQLITE, database=str(location))
     try:
@@ -71,17 +71,16 @@ def url_of(location: Path | str) -> URL:
 
 
 def file_of(url: URL) -> Path | None:
-    """The file of a SQLite database."""
     return Path(url.database or "") if url.get_backend_name() == SQLITE else None
 
 
 def is_writable(file: Path) -> bool:
-    """SQLite needs other files beside it."""
+    """SQLite needs to create files beside it."""
     return os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
 
 
 def read_only_url(file: Path) -> URL:
-    """For a file that cannot be written. Without a log nobody writes it, and SQLite needs no files beside it."""
+    """For a read-only file. Without a log nobody is writing it, and SQLite needs no other files."""
     query = {"mode": "ro", "uri": "true"}
     if not os.path.exists(f"{file}-wal"):
         query["immutable"] = "1"
@@ -96,7 +95,7 @@ def engine_of(url: URL, busy_timeout_s: float) -> Engine:
 
 @lru_cache(maxsize=32)
 def _sqlite_engine(url: URL, busy_timeout_s: float) -> Engine:
-    """Cached beyond the life of a store (without its connections): compiled statements belong to their engine."""
+    """Cached beyond the life of a store (without its connections), since compiled statements belong to their engine."""
     engine = create_engine(url, connect_args={"timeout": busy_timeout_s, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")
@@ -121,7 +120,7 @@ def _sqlite_engine(url: URL, busy_timeout_s: float) -> Engine:
 
 
 def _sync_commits(connection: Connection) -> None:
-    """Sets whether the next commit waits for the disk. One that does syncs those before it too."""
+    """Sets whether the next commit waits for the disk. A synced commit also syncs those before it."""
     about, is_synced = connection.connection.info, connection.get_execution_options().get("is_synced", True)
     if about.get("is_synced", True) is not is_synced:
         about["is_synced"] = is_synced
@@ -129,8 +128,8 @@ def _sync_commits(connection: Connection) -> None:
 
 
 def _begin_writing(connection: sqlite3.Connection, timeout_s: float) -> None:
-    """Waits for the write lock. SQLite's own way asks less often the longer it waits, so some of twenty writers get
-    nothing for seconds. Here a writer asks more often the longer it has waited, at random moments."""
+    """Waits for the write lock. SQLite tries less often the longer it waits, so that some of twenty writers starve for
+    seconds. Here a writer tries more often the longer it has waited, at random moments."""
     began = time.monotonic()
     connection.execute("PRAGMA busy_timeout=0")
     try:
@@ -156,7 +155,7 @@ def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: object) -> None:
-        # the driver would begin in a round trip of its own; what begins a transaction goes in one, below
+        # the driver would send BEGIN in its own round trip; below, one is enough
         connection.autocommit = True
 
     @event.listens_for(engine, "begin")
@@ -167,7 +166,7 @@ def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
         options = connection.get_execution_options()
         timeout_s = options.get("patience_s", busy_timeout_s)
         unsynced = "" if options.get("is_synced", True) else "SET LOCAL synchronous_commit = off; "
-        # read committed: reads after the lock see what the last writer left
+        # read committed: reads after the lock see the last writer's changes
         run_driver(
             connection,
             "BEGIN ISOLATION LEVEL READ COMMITTED; "
@@ -182,7 +181,7 @@ def driver_connection(connection: Connection) -> Any:
 
 
 def run_driver(connection: Connection, sql: str, parameters: Any = None) -> Any:
-    """Runs a statement of PostgreSQL without SQLAlchemy's result, whose set-up takes longer; returns the cursor."""
+    """Runs a PostgreSQL statement without SQLAlchemy's result, which is slow to set up; returns the cursor."""
     try:
         return driver_connection(connection).execute(sql, parameters)
     except connection.dialect.loaded_dbapi.Error as why:
@@ -193,7 +192,6 @@ def run_driver(connection: Connection, sql: str, parameters: Any = None) -> Any:
 
 
 def is_usable(connection: Connection) -> bool:
-    """Whether a connection that was idle still has its server."""
     try:
         driver_connection(connection).execute("")
         return True
@@ -204,7 +202,8 @@ def is_usable(connection: Connection) -> bool:
 
 @contextmanager
 def held_name(connection: Connection, name: str, wait_s: float = 0.0) -> Iterator[bool]:
-    """PostgreSQL: whether no other connection holds this name, at least after waiting. Ends with the connection."""
+    """PostgreSQL: True if no other connection holds this name, or releases it within `wait_s`. Ends with the
+    connection."""
     key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
     is_ours = bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({key})").scalar())
     if not is_ours and wait_s > 0:
@@ -224,21 +223,20 @@ def held_name(connection: Connection, name: str, wait_s: float = 0.0) -> Iterato
             if is_ours:
                 connection.exec_driver_sql(f"SELECT pg_advisory_unlock({key})")
             connection.commit()
-        except DBAPIError:  # a server that is gone has let it go
+        except DBAPIError:  # a server that is gone has released it
             connection.invalidate()
 
 
-# On which processes tell each other what they wrote.
+# The channel on which processes announce their changes.
 CHANNEL = "recto"
 
 
 def announce(connection: Connection, change: str, by: str) -> None:
-    """Tells others of a change when this transaction is committed."""
     run_driver(connection, "SELECT pg_notify(%s, %s)", (CHANNEL, f"{change} {by}"))
 
 
 def heard_changes(connection: Connection, but_by: str, patience_s: float) -> Iterator[str]:
-    """Changes as others announce them; an empty text at the beginning, and after each silence."""
+    """Changes announced by others; an empty text at the start and after each silence."""
     driver = driver_connection(connection)
     driver.autocommit = True
     driver.execute(f"LISTEN {CHANNEL}")
@@ -256,7 +254,7 @@ def heard_changes(connection: Connection, but_by: str, patience_s: float) -> Ite
 
 
 def overwrite_deleted(connection: Connection) -> None:
-    """From now on SQLite writes zeros over what is deleted; PostgreSQL does it when it cleans up."""
+    """Makes SQLite overwrite deleted data with zeros; PostgreSQL does so when it vacuums."""
     if connection.dialect.name == SQLITE:
         connection.exec_driver_sql("PRAGMA secure_delete = ON")
 
@@ -266,7 +264,7 @@ def _is_write(connection: Connection) -> bool:
 
 
 def share_conditions(table: Table, dialect: Dialect) -> None:
-    """Gives partial indexes the condition that the schema states for SQLite. Stated for both, it would load both
+    """Gives partial indexes the condition that the schema states for SQLite. Stating it for both would load both
     dialects in every process: a tenth of a second."""
     for index in table.indexes:
         condition = index.dialect_kwargs.get(f"{SQLITE}_where")
@@ -286,7 +284,7 @@ _SQLITE_FAILURES: dict[int, Failure] = {
     sqlite3.SQLITE_IOERR: "failing",
     sqlite3.SQLITE_CANTOPEN: "cannot open",
 }
-# By SQLSTATE, or by its first two characters.
+# By SQLSTATE, or its first two characters.
 _POSTGRESQL_FAILURES: dict[str, Failure] = {
     "55P03": "busy",
     "40001": "busy",
@@ -305,7 +303,7 @@ _POSTGRESQL_FAILURES: dict[str, Failure] = {
 
 def failure_of(error: BaseException | None) -> Failure:
     if isinstance(error, sqlite3.Error):
-        # the low byte is the kind of error, the others are details
+        # the low byte is the kind of error, the rest are details
         return _SQLITE_FAILURES.get((getattr(error, "sqlite_errorcode", None) or 0) & 0xFF, "other")
     state = getattr(error, "sqlstate", "")
     if state is None:  # psycopg could not connect, so no server returned a state
@@ -317,7 +315,7 @@ def failure_of(error: BaseException | None) -> Failure:
 
 
 class InList(ColumnElement[bool]):
-    """Whether a column's value is in a list that is passed as one parameter; only inside a Statement."""
+    """True if a column's value is in a list passed as one parameter; only inside a Statement."""
 
     inherit_cache = False
     type = Boolean()
@@ -341,9 +339,9 @@ def in_list(column: Column[Any], name: str) -> ColumnElement[bool]:
 @compiles(InList, SQLITE)
 def _in_sqlite_list(element: InList, compiler: Any, **options: Any) -> str:
     column = compiler.process(element.column, **options)
-    if element.is_binary:  # JSON has no bytes: the list is expanded to placeholders when it is bound
+    if element.is_binary:  # JSON has no bytes: the list is expanded to placeholders when bound
         return f"{column} IN (/*{element.name}*/)"
-    # JSON in one parameter: with one parameter per item, each length would be another statement
+    # one JSON parameter: with one per item, each length would be another statement
     values = compiler.process(bindparam(element.name, type_=JsonList()), **options)
     return f"{column} IN (SELECT value FROM json_each({values}))"
 

@@ -1,4 +1,4 @@
-"""DocumentUses: which documents the messages of which conversations refer to, how often, when, and which together."""
+"""DocumentUses: the documents that messages refer to: how often, when, and which together."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from recto.store.schema import conversations, document_pairs, document_totals, m
 from recto.store.usage_totals import MINUTE, Progress, UsageTotals, forget_totals, local_month
 
 Together = Literal["turn", "conversation"]
-# So many documents of one turn or conversation are paired: each with each makes 4,950 pairs.
+# The most documents of a turn or conversation that are paired: 4,950 pairs.
 MOST_PAIRED = 100
 
 _NEWEST = Statement(select(func.max(uses.c.n)))
@@ -52,13 +52,11 @@ class DocumentUse(Struct, frozen=True):
 
 
 class DocumentTotal(Struct, frozen=True):
-    """The uses of a document in one conversation within one month."""
-
     conversation: str
     vault: str
     path: str
     month: str
-    """On the user's clock: 2026-01."""
+    """By the user's clock: 2026-01."""
     uses: int
     direct: int
     first: str
@@ -66,20 +64,17 @@ class DocumentTotal(Struct, frozen=True):
 
 
 class RecentUses(Struct, frozen=True):
-    """The latest uses of one document."""
-
     count: int
-    """Of all its uses."""
     named: int
-    """How many of the latest are the user's own."""
+    """Those of the latest by the user."""
     found: int
-    """How many of the latest are by a search or a tool."""
+    """Those of the latest by a search or a tool."""
     conversations: int
     last: str
 
 
 class UsedTogether(Struct, frozen=True):
-    """How often each document was used, and in how many turns or conversations two of them were."""
+    """The number of uses of each document, and of turns or conversations with two of them."""
 
     uses: Mapping[str, int]
     pairs: Mapping[tuple[str, str], int]
@@ -90,8 +85,8 @@ class DocumentUses:
         self._database, self._totals = database, totals
 
     def totals(self, vault: str, progress: Progress | None = None, *, has_days: bool = True) -> list[DocumentTotal]:
-        """The uses of documents of a vault (its folder) by conversation and month; broken links do not count. Without
-        `has_days` the months may be those of another zone."""
+        """The uses of documents of a vault (its folder) by conversation and month, without broken links. Without
+        `has_days` the months may be those of another time zone."""
         return self._totals.read(
             lambda connection: [DocumentTotal(*row) for row in _KEPT(connection, vault=vault)],
             lambda connection: [DocumentTotal(**row) for row in sum_documents(_OF_VAULT(connection, vault=vault))],
@@ -100,7 +95,7 @@ class DocumentUses:
         )
 
     def together(self, vault: str, by: Together = "turn", progress: Progress | None = None) -> UsedTogether:
-        """Which documents of a vault (its folder) were used in one turn or conversation."""
+        """Documents of a vault (its folder) used in the same turn or conversation."""
         return self._totals.read(
             lambda connection: _kept_together(connection, vault, by),
             lambda connection: count_together(_groups(_TOGETHER[by](connection, vault=vault))),
@@ -109,7 +104,7 @@ class DocumentUses:
         )
 
     def uses(self, vault: str | None = None, conversation: str | None = None) -> list[DocumentUse]:
-        """All uses, oldest first; optionally only of a vault (its folder) or in a conversation."""
+        """All uses, oldest first; optionally only those of a vault (its folder) or in a conversation."""
         columns = (uses.c.vault, uses.c.path, uses.c.wikilink, uses.c.direct)
         query = (
             select(*columns, conversations.c.id, messages.c.id.label("message"), messages.c.created)
@@ -126,7 +121,7 @@ class DocumentUses:
         return [
             DocumentUse(folder, path, wikilink, "direct" if direct else "search", home, message, created)
             for folder, path, wikilink, direct, home, message, created in self._database.rows(query)
-            # of one conversation's few uses: the database would begin with all uses of the vault
+            # filtered here for one conversation: the database would start with all uses of the vault
             if vault is None or folder == vault
         ]
 
@@ -136,11 +131,10 @@ class DocumentUses:
         return int(self._database.scalar(_NEWEST) or 0)
 
     def used_between(self, after: int, last: int) -> Sequence[tuple[str, str]]:
-        """The documents whose uses have these numbers, by vault and path."""
         return [(row.vault, row.path) for row in self._database.rows(_BETWEEN, after=after, last=last)]
 
     def recent(self, vault: str, path: str, most: int) -> RecentUses:
-        """Of conversations in the trash only the count."""
+        """Conversations in the trash only add to the count."""
         with self._database.read() as connection:
             count = int(_COUNT(connection, vault=vault, path=path).scalar() or 0)
             rows = _LATEST(connection, vault=vault, path=path, most=most).all()
@@ -150,7 +144,7 @@ class DocumentUses:
 
 
 def note_uses(connection: Connection, number: int, blocks: tuple[Block, ...]) -> None:
-    """Stores the documents that a message refers to, in place of those stored before."""
+    """Stores the documents that a message refers to, replacing earlier ones."""
     rows = [
         {
             "message": number,
@@ -191,12 +185,11 @@ _KEPT = Statement(
 
 
 def month_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of `document_totals` for these conversations."""
     return sum_documents(_IN_HOMES(connection, homes=homes))
 
 
 def sum_documents(rows: Iterable[tuple[Any, str, str, int, str]]) -> list[dict[str, Any]]:
-    """Of uses: conversation, vault, path, whether the user named it, time."""
+    """Sums uses: conversation, vault, path, True if named by the user, time."""
     groups: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
     month = cache(local_month)
     for home, vault, path, direct, created in rows:
@@ -238,7 +231,7 @@ _TURNS_IN_HOMES = _together(_TURN, in_list(messages.c.conversation, "homes"))
 
 
 def _kept_sums(table: Any, column: str, *names: str) -> Statement:
-    """A column of the kept sums of a vault, summed by others."""
+    """A column of a vault's stored sums, grouped by others."""
     by = [table.c[name] for name in names]
     query: Select[Any] = select(*by, func.sum(table.c[column]).label(column)).where(table.c.vault == bindparam("vault"))
     return Statement(query.group_by(*by).order_by(by[0]))
@@ -249,7 +242,7 @@ _PAIRS = _kept_sums(document_pairs, "turns", "path", "other")
 
 
 def count_together(groups: Iterable[Sequence[str] | Mapping[str, int]]) -> UsedTogether:
-    """`groups` are the documents of each turn or conversation. Of a group with very many, the most used are paired."""
+    """`groups` are the documents of each turn or conversation. In a very large group, only the most used are paired."""
     used, pairs = Counter[str](), Counter[tuple[str, str]]()
     for group in groups:
         counts = Counter(group)
@@ -263,7 +256,6 @@ def _pairs_of(counts: Counter[str]) -> Iterator[tuple[str, str]]:
 
 
 def _groups(rows: Iterable[AnyRow]) -> Iterator[list[str]]:
-    """The documents of each turn or conversation, once for each use."""
     for _, group in groupby(rows, key=lambda row: row.group):
         yield [row.path for row in group]
 
@@ -277,7 +269,6 @@ def _kept_together(connection: Connection, vault: str, by: Together) -> UsedToge
 
 
 def pair_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of `document_pairs` for these conversations."""
     found = Counter[tuple[int, str, str, str]]()
     rows = _TURNS_IN_HOMES(connection, homes=homes)
     for (home, vault, _), group in groupby(rows, key=lambda row: (row.conversation, row.vault, row.group)):

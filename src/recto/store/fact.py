@@ -1,4 +1,4 @@
-"""MemoryFact: one statement that is remembered between conversations, with where it came from and what it replaces."""
+"""MemoryFact: one statement remembered between conversations, with its origin and what it replaces."""
 
 import hashlib
 from typing import Literal, get_args
@@ -11,9 +11,9 @@ from recto.errors import Invalid
 FactKind = Literal["preference", "person", "project", "decision", "reference", "other"]
 FACT_KINDS: tuple[FactKind, ...] = get_args(FactKind)
 MAX_CHARS = 2000
-"""A longer text is no fact: a note, or a memory file, holds it better."""
+"""A longer text belongs in a note or a memory file."""
 USER, ASSISTANT, MCP_CLIENT = "user", "assistant", "mcp"
-"""Who learned a fact: the user told Recto to remember it, a model wrote it that no source says, a client brought it."""
+"""Who learned a fact: the user told Recto to remember it, a model wrote it without a source, or a client added it."""
 SaidBy = Literal["user", "document", "assistant"]
 _WRITERS: dict[str, SaidBy] = {
     "note": "document",
@@ -27,22 +27,17 @@ _WRITERS: dict[str, SaidBy] = {
 class EarlierText(Struct, frozen=True):
     text: str
     until: str
-    """When another text took its place."""
 
 
 class NoteReference(Struct, frozen=True):
-    """A note that is used often."""
-
     vault: str
     """The folder that the path is relative to."""
     path: str
     link: str
     summary: str = ""
-    """What it is about, in one line."""
 
     @property
     def text(self) -> str:
-        """As a fact tells it."""
         return f"{self.link} ({self.path}){f': {self.summary}' if self.summary else ''}"
 
     @property
@@ -51,19 +46,19 @@ class NoteReference(Struct, frozen=True):
 
 
 def note_key(vault: str, path: str) -> str:
-    """Tells notes apart without holding their names."""
+    """Identifies a note without containing its name."""
     return hashlib.sha256(f"{vault}\0{path}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class MemoryFact(Struct, frozen=True):
     number: int
-    """What people call it by."""
+    """Shown to people."""
     text: str
     kind: FactKind = "other"
     created: str = ""
     learned_by: str = USER
-    """`user`, the model that wrote down the user's words, or the file it was imported from. What a model took from
-    elsewhere names that: `note PATH`, `tool NAME`, `attachment NAME`; its own words are `assistant MODEL`."""
+    """`user`, the model that wrote down the user's words, or the file it was imported from. Facts from elsewhere name
+    their source: `note PATH`, `tool NAME`, `attachment NAME`; the model's own words are `assistant MODEL`."""
     conversation: str | None = None
     message: str | None = None
     """The message it came from."""
@@ -71,11 +66,11 @@ class MemoryFact(Struct, frozen=True):
     uses: int = 0
     confidence: float = 1.0
     replaced_by: int | None = None
-    """The newer fact that holds instead: this one is kept, and no longer sent."""
+    """The newer fact that replaces it: this one is kept, but no longer sent."""
     topic: int | None = None
-    """Shared by facts about the same thing, of which the newer may contradict the older: the number of the first."""
+    """Shared by facts about the same thing, where a newer one may contradict an older: the number of the first."""
     history: tuple[EarlierText, ...] = ()
-    """What it said before, the oldest first."""
+    """Earlier texts, oldest first."""
     note: NoteReference | None = None
     """The note that it points to: `uses` and `last_used` are those of the note."""
 
@@ -85,7 +80,7 @@ class MemoryFact(Struct, frozen=True):
 
     @property
     def said_by(self) -> SaidBy:
-        """Whose words it has. Only what a document or the user says is confirmed."""
+        """Whose words it has. Only those of a document or the user count as confirmed."""
         return "document" if self.note else said_by(self.learned_by)
 
     @property
@@ -94,7 +89,7 @@ class MemoryFact(Struct, frozen=True):
 
     @property
     def marked_text(self) -> str:
-        """What it says, with whose words these are unless they are the user's."""
+        """The text, with its speaker unless that is the user."""
         return f"{self.text} ({mark})" if (mark := self.mark) else self.text
 
     @property
@@ -112,7 +107,7 @@ def said_by(learned_by: str) -> SaidBy:
 
 
 def checked_text(text: str) -> str:
-    """One line, without control characters. Raises Invalid for nothing, and for more than a fact may be."""
+    """One line, without control characters. Raises Invalid if it is empty or too long."""
     line = " ".join(clean(text)[0].split())
     line = "".join(char for char in line if char.isprintable())
     if not line:
@@ -130,4 +125,4 @@ def checked_kind(kind: str) -> FactKind:
     for known in FACT_KINDS:
         if kind == known:
             return known
-    raise Invalid(f"there is no kind of fact {kind!r}; use {', '.join(FACT_KINDS)}", kind=kind)
+    raise Invalid(f"unknown kind of fact {kind!r}; use {', '.join(FACT_KINDS)}", kind=kind)

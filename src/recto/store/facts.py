@@ -1,5 +1,6 @@
-"""Facts: what is remembered between conversations. Every change gets a new revision, so that an index can follow. A
-forgotten fact leaves its number, and none of its words; one about a note also a hash, by which it stays forgotten."""
+"""Facts: what is remembered between conversations. Every change gets a new revision, for indexes to follow. A forgotten
+fact leaves its number and none of its words; one about a note also leaves a hash, so that it stays forgotten.
+"""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -35,7 +36,6 @@ class Facts:
         self._database = database
 
     def add(self, fact: MemoryFact) -> MemoryFact:
-        """Stores a new fact, which gets its number here."""
         with self._database.write() as connection:
             row = _row(fact) | {"created": fact.created or now(), "revision": _next(connection)}
             number = connection.execute(insert(facts).values(row)).inserted_primary_key[0]  # type: ignore[index]
@@ -49,14 +49,14 @@ class Facts:
             return _read(connection, number)
 
     def used(self, numbers: Iterable[int]) -> None:
-        """Counts a use, which no index needs to know. Facts about notes count uses of the note instead."""
+        """Counts a use, which does not concern the index. Facts about notes count uses of the note instead."""
         with self._database.write() as connection:
             for number in numbers:
                 values = {"uses": facts.c.uses + 1, "last_used": now()}
                 connection.execute(update(facts).where(facts.c.n == number, facts.c.note.is_(None)).values(values))
 
     def keep_note(self, note: NoteReference, learned_by: str, uses: int, last_used: str) -> None:
-        """Stores a fact about a note that is used often. What was forgotten or changed by the user stays so."""
+        """Stores a fact about a frequently used note. One that the user forgot or changed stays so."""
         counted = {"uses": uses, "last_used": last_used}
         with self._database.write() as connection:
             row = _OF_NOTE(connection, key=note.key).first()
@@ -71,17 +71,17 @@ class Facts:
                     _update(connection, row.n, {"text": checked_text(note.text), "note": _column("note", note)})
 
     def of_note(self, key: str) -> MemoryFact | None:
-        """The fact about a note. Raises NotFound where it was forgotten."""
+        """The fact about a note. Raises NotFound if it was forgotten."""
         row = self._database.first(_OF_NOTE, key=key)
         if row is not None and row.forgotten:
-            raise NotFound("what was known of this note is forgotten", number=row.n)
+            raise NotFound("the fact about this note was forgotten", number=row.n)
         return _fact(row) if row else None
 
     def notes(self) -> list[MemoryFact]:
         return [_fact(row) for row in self._database.rows(_REMEMBERED.where(facts.c.note_key.is_not(None)))]
 
     def forget(self, number: int) -> MemoryFact:
-        """Removes every word of a fact, of its history too. Raises NotFound."""
+        """Removes every word of a fact, including its history. Raises NotFound."""
         with self._database.write() as connection:
             overwrite_deleted(connection)
             known = _read(connection, number)
@@ -91,7 +91,7 @@ class Facts:
         return known
 
     def fact(self, number: int) -> MemoryFact:
-        """Raises NotFound, for one that was forgotten too."""
+        """Raises NotFound, also for a forgotten one."""
         with self._database.read() as connection:
             return _read(connection, number)
 
@@ -99,17 +99,16 @@ class Facts:
         return {row.n: _fact(row) for row in self._database.rows(_SOME, numbers=list(numbers))}
 
     def learned_from(self, message: str) -> list[int]:
-        """The numbers of the facts that a message of the user states."""
         found = map(_fact, self._database.rows(_REMEMBERED.where(facts.c.message == message).order_by(facts.c.n)))
         return [fact.number for fact in found if fact.said_by == "user"]
 
     def of_topics(self, topics: Collection[int]) -> list[MemoryFact]:
-        """The facts in force about these topics, the newest first."""
+        """The current facts about these topics, newest first."""
         query = _REMEMBERED.where(facts.c.topic.in_(topics), facts.c.replaced_by.is_(None))
         return [_fact(row) for row in self._database.rows(query.order_by(facts.c.created.desc(), facts.c.n.desc()))]
 
     def join_topics(self, numbers: Sequence[int]) -> int:
-        """Gives facts, and all that share a topic with one of them, one topic."""
+        """Merges the topics of these facts, and of all that share one with them."""
         with self._database.write() as connection:
             found = connection.execute(select(facts.c.n, facts.c.topic).where(facts.c.n.in_(numbers))).all()
             first = min(int(row.topic or row.n) for row in found)
@@ -120,7 +119,7 @@ class Facts:
         return first
 
     def all(self, kind: FactKind | None = None, *, replaced: bool = True, limit: int | None = None) -> list[MemoryFact]:
-        """The newest first."""
+        """Newest first."""
         query = _REMEMBERED.order_by(facts.c.n.desc()).limit(limit)
         query = query.where(facts.c.kind == kind) if kind else query
         query = query if replaced else query.where(facts.c.replaced_by.is_(None))
@@ -134,8 +133,8 @@ class Facts:
         return int(self._database.scalar(_LATEST) or 0)
 
     def changed_since(self, revision: int, most: int) -> tuple[list[tuple[int, MemoryFact | None]], int]:
-        """Numbers of facts that changed after a revision, with the facts (None for a forgotten one), and the last
-        revision of them."""
+        """Numbers of facts changed after a revision, with the facts (None if forgotten), and the last revision among
+        them."""
         rows = self._database.rows(_SINCE, since=revision, most=most)
         found = [(row.n, None if row.forgotten else _fact(row)) for row in rows]
         return found, rows[-1].revision if rows else revision

@@ -1,7 +1,7 @@
 """StoreMarker: a small file beside a SQLite store that names the newest message.
 
-A store of 0 bytes, or one whose write-ahead log was deleted, is valid for SQLite and only holds less: the marker shows
-it. It is written after a synced commit, so it may name an older message than the newest, never one that was not stored.
+To SQLite, a store of 0 bytes or without its write-ahead log is valid and just contains less; the marker reveals it. It
+is written after a synced commit, so it may name an older message than the newest, but never one that was not stored.
 """
 
 import os
@@ -34,7 +34,7 @@ class StoreMarker:
             return None
 
     def write(self, newest: NewestMessage) -> None:
-        with suppress(OSError):  # without a marker nothing is lost but the warning
+        with suppress(OSError):  # without a marker only the warning is lost
             file = private(str(self._path), os.O_WRONLY | os.O_CREAT)
             try:
                 os.pwrite(file, f"{newest.number} {newest.id}\n".encode(), 0)
@@ -42,8 +42,8 @@ class StoreMarker:
                 os.close(file)
 
     def lower(self, newest: NewestMessage | None) -> None:
-        """Before messages are deleted: names one that stays, or none. Synced, so that no power cut leaves the old
-        marker with the new store."""
+        """Called before messages are deleted: names one that stays, or none. Synced, so that no power cut leaves the
+        old marker with the new store."""
         if newest is None:
             self.remove()
             return
@@ -56,13 +56,13 @@ class StoreMarker:
         sync_to_disk(self._path.parent)
 
     def check_file(self) -> None:
-        """Before SQLite sees the file: it would make a new store of an empty one, and delete its log."""
+        """Called before SQLite opens the file: it would turn an empty one into a new store and delete its log."""
         size, log = _size(self._store), _size(Path(f"{self._store}-wal"))
         if size == 0 and log:
             raise self.lost("is empty, but its -wal file is not")
         if not size and (newest := self.read()):
             found = "is missing" if size is None else "is empty"
-            raise self.lost(f"{found}, and {newest.number:,} messages were in it")
+            raise self.lost(f"{found}, but {newest.number:,} messages were stored")
 
     def lost(self, found: str) -> MessagesLost:
         return MessagesLost(

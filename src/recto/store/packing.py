@@ -60,7 +60,7 @@ def pack(data: bytes) -> bytes:
 
 
 def pack_with(data: bytes, *dictionaries: "PackDictionary") -> bytes:
-    """Packs with the dictionary that helps most, or without one; the first that helps much is taken."""
+    """Packs with the most effective dictionary, or without one; the first that helps much is taken."""
     tried = []
     for each in dict.fromkeys(dictionaries):
         if each.numbers:
@@ -81,7 +81,7 @@ def _pack_quoting(data: bytes, numbers: Sequence[int], dictionary: bytes) -> byt
 
 
 def unpack(blob: bytes, dictionary: Callable[[list[int]], bytes] | None = None) -> bytes:
-    """The original data. Raises zlib.error when the blob is damaged. `dictionary` reads the messages by number."""
+    """The original data. Raises zlib.error if the blob is damaged. `dictionary` reads the messages by number."""
     if not blob:
         raise zlib.error("the blob is empty")
     how, rest = blob[0], blob[1:]
@@ -99,7 +99,6 @@ def unpack(blob: bytes, dictionary: Callable[[list[int]], bytes] | None = None) 
 
 
 def numbers_quoted(blob: bytes) -> list[int]:
-    """The messages that a blob was packed with, by number."""
     return _numbers(blob[5:])[0] if blob[:1] == bytes([WITH_MESSAGES]) else []
 
 
@@ -133,9 +132,9 @@ def _varint_at(data: bytes, at: int) -> tuple[int, int]:
     raise zlib.error("a number was cut off")
 
 
-# What is packed to less than this part of itself needs no other try.
+# No further dictionary is tried if the data shrinks below this fraction.
 MUCH = 3
-# Of a long loop of tool calls only the last are new.
+# In a long tool loop only the last rounds are new.
 MAX_ROUNDS = 4
 # zlib looks back 32 kilobytes.
 MAX_MESSAGE_BYTES, MAX_DICTIONARY_BYTES = 3_000, 24_000
@@ -169,8 +168,8 @@ def new_messages(account: RequestAccount) -> list[str]:
 
 
 def make_dictionaries(connection: Connection, account: RequestAccount) -> tuple[PackDictionary, PackDictionary]:
-    """Of the finished messages that a request is the first to send, with the one before; and of these and those that it
-    quotes. What is new in a request is mostly made of them."""
+    """Two dictionaries: the finished messages that a request is the first to send, with the one before; and those plus
+    the ones it quotes. New text in a request mostly comes from them."""
     quoted, last = quoted_messages(account), account.messages.last if account.messages else None
     rows = _QUOTED(connection, ids=[*new_messages(account), *quoted], last=last or "").all()
     return _dictionary([row for row in rows if row.id not in quoted]), _dictionary(rows)
@@ -189,7 +188,7 @@ def _dictionary(rows: Sequence[Any]) -> PackDictionary:
 
 
 def load_dictionary(connection: Connection, numbers: Iterable[int]) -> PackDictionary:
-    """The dictionary as it was at packing. A missing message leaves a gap, and unpacking then fails."""
+    """The dictionary as it was at packing. A missing message leaves a gap, and unpacking fails."""
     ordered = tuple(numbers)
     found = {row.n: _part(row.id, row.blocks) for row in _BY_NUMBERS(connection, numbers=list(ordered))}
     return PackDictionary(ordered, b"".join(found.get(number, b"") for number in ordered))

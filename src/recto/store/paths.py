@@ -94,17 +94,14 @@ def find_trail(connection: Connection, head: str) -> Trail:
 
 
 class ConversationPath(Struct, frozen=True):
-    """A conversation with the path to its head."""
-
     conversation: Conversation
     trail: Trail
     compaction: Compaction | None
     covered: int
-    """The depth of the last message that the Compaction covers; 0 without one."""
+    """The depth of the last message covered by the Compaction; 0 without one."""
 
 
 def conversation_paths(connection: Connection, ids: Collection[str]) -> dict[str, ConversationPath]:
-    """The paths of conversations by their ids; unknown ones are left out. Four statements, however many there are."""
     rows = list(_CONVERSATIONS(connection, ids=list(ids)))
     branches: dict[str, list[BranchDepth]] = {}
     for head, branch, depth in _TRAILS(connection, heads=[row.head_id for row in rows if row.head_id]):
@@ -123,7 +120,7 @@ def conversation_paths(connection: Connection, ids: Collection[str]) -> dict[str
 
 
 class MessagePath(Struct, frozen=True):
-    """The path to a head; finds rows by their depth or by their number, in order."""
+    """The path to a head; finds rows by depth or by number, in order."""
 
     connection: Connection
     head: AnyRow
@@ -146,7 +143,7 @@ class MessagePath(Struct, frozen=True):
         return self.rows(start, end) if start and end else []
 
     def _depth(self, number: int) -> int | None:
-        """The smallest depth with this number. It exceeds the number by the Compactions before the message."""
+        """The smallest depth with this number: it exceeds the number by the Compactions before the message."""
         if not 1 <= number <= self.head.said:
             return None
         low, high = number, number + self.head.depth - self.head.said
@@ -168,7 +165,7 @@ def path_to(connection: Connection, head: str) -> MessagePath:
 # -- storing
 
 _request = select(requests.c.n).where(requests.c.id == bindparam("request_id")).scalar_subquery()
-# Inserts nothing where a message with this id is already stored.
+# Skips a message whose id is already stored.
 INSERT_MESSAGE = InsertStatement(
     lambda insert: (
         insert(messages)
@@ -211,7 +208,6 @@ def parent_of(connection: Connection, home: AnyRow, id: str | None) -> ParentPla
 
 
 def place_below(parent: ParentPlace, number: int, message: Message, branch: int) -> ParentPlace:
-    """The place of a message that was stored under this parent, for its own children."""
     covers = number if message.compaction else parent.compaction
     return ParentPlace(number, message.depth, message.said, covers, branch)
 
@@ -228,8 +224,8 @@ def place_under(message: Message, parent: ParentPlace) -> Message:
 def insert_message(
     connection: Connection, home: int, parent: ParentPlace, message: Message, *, begins: bool | None = None
 ) -> int | None:
-    """Returns the number of the new row; None where a message with this id is already stored. `begins` says whether it
-    begins a branch, where that is known."""
+    """Returns the number of the new row; None if the id is already stored. `begins`: True if it begins a branch, None
+    if unknown."""
     if begins is None:
         begins = parent.n is None or has_child(connection, parent.n)
     number = INSERT_MESSAGE.number(
@@ -265,13 +261,13 @@ _decoder = Decoder(SetAside)
 
 
 def lines_set_aside(connection: Connection, at: str, cleared: str | None) -> tuple[str, ...]:
-    """What the Compactions on the path to `at` set aside, oldest first, without those before a clear."""
+    """The lines set aside by Compactions on the path to `at`, oldest first, without those before a clear."""
     after = message_row(connection, cleared).depth if cleared else 0
     return all_set_aside(_read_end(bytes(row.blocks)) for row in _SET_ASIDE(connection, at=at, after=after))
 
 
 def _read_end(blocks: bytes) -> SetAside:
-    """The last fields of a stored Compaction: decoding all of it would take three times as long."""
+    """The last fields of a stored Compaction; decoding all of it would take three times as long."""
     # one that takes others back sets nothing aside; inside a text, the quotes of these names would be escaped
     for name in (b'"set_aside":', b'"takes_back":'):
         if (at := blocks.rfind(name)) >= 0:
@@ -285,7 +281,7 @@ def title_of(text: str) -> str:
 
 
 def sent_messages(connection: Connection, account: RequestAccount) -> tuple[SentMessage, ...]:
-    """The sent messages, each once: lifted ones, the history, the message that was answered, its rounds."""
+    """The sent messages, each once: lifted ones, the history, the answered message, its rounds."""
     sent = account.messages or SentRange()
     answered = (sent.current, *sent.rounds)
     found = [*_history(connection, account), *_named(connection, [id for id in answered if id])]

@@ -1,5 +1,6 @@
-"""Statement: compiled once for each database, and run on the driver's own cursor: SQLAlchemy's result takes longer to
-set up than SQLite takes to answer, and a turn runs dozens of statements."""
+"""Statement: compiled once per database and run on the driver's own cursor. SQLAlchemy's result takes longer to set up
+than SQLite takes to answer, and a turn runs dozens of statements.
+"""
 
 import json
 import re
@@ -18,13 +19,13 @@ from recto.store.dialect import POSTGRESQL, SQLITE, JsonList, driver_connection,
 
 @lru_cache(maxsize=256)
 def _row_type(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
-    # columns without a name of their own are read by position
+    # unnamed columns are read by position
     make: Callable[[Sequence[Any]], Any] = namedtuple("Row", names, rename=True)._make  # type: ignore[attr-defined]
     return make
 
 
 class Rows:
-    """Rows as tuples whose items have the names of their columns."""
+    """Rows as named tuples of their columns."""
 
     __slots__ = ("_cursor",)
 
@@ -38,24 +39,22 @@ class Rows:
         return list(self)
 
     def first(self) -> Any:
-        """The first row, or None."""
         found = next(iter(self), None)
         self._cursor.close()
         return found
 
     def scalar(self) -> Any:
-        """The first value of the first row, or None."""
         row = self._cursor.fetchone()
         self._cursor.close()
         return None if row is None else row[0]
 
     def close(self) -> None:
-        """Needed where not all rows are read."""
+        """Needed unless all rows are read."""
         self._cursor.close()
 
     @property
     def inserted(self) -> int | None:
-        """SQLite: the number of the inserted row; None where ON CONFLICT skipped it."""
+        """SQLite: the number of the inserted row; None if ON CONFLICT skipped it."""
         return int(self._cursor.lastrowid) if self._cursor.rowcount == 1 else None
 
 
@@ -79,7 +78,6 @@ class Statement:
             raise IntegrityError(sql, parameters, why) from why
 
     def many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Runs it once for each row."""
         compiled = self._for(connection.dialect)
         if rows:
             connection.exec_driver_sql(compiled.sql, [compiled.bind(row)[1] for row in rows])
@@ -98,10 +96,8 @@ class Statement:
 
 
 class InsertStatement(Statement):
-    """An insert of one row into a table with an integer key."""
-
     def number(self, connection: Connection, **values: Any) -> int | None:
-        """Returns the number of the new row; None where ON CONFLICT skipped it."""
+        """Returns the number of the new row; None if ON CONFLICT skipped it."""
         done = self(connection, **values)
         # SQLite's driver knows the number, and RETURNING is slower
         number: int | None = done.inserted if connection.dialect.name == SQLITE else done.scalar()
@@ -122,7 +118,6 @@ class _Compiled(Struct, frozen=True):
     """SQLite: the name of the list of bytes, which is the last parameter."""
 
     def bind(self, values: Mapping[str, Any]) -> tuple[str, Any]:
-        """The SQL and its parameters."""
         if self.json_lists:
             values = {**values, **{name: json.dumps(list(values[name])) for name in self.json_lists}}
         constants = self.constants
@@ -152,7 +147,7 @@ def _compile(statement: Any, dialect: Dialect) -> _Compiled:
 
 
 def _insert_of(dialect: Dialect) -> Callable[[Table], Any]:
-    """The `insert` with ON CONFLICT. Each dialect is slow to import: only the one that is used."""
+    """The `insert` with ON CONFLICT. Dialects are slow to import, so only the one in use is loaded."""
     if dialect.name == POSTGRESQL:
         from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 
@@ -163,5 +158,5 @@ def _insert_of(dialect: Dialect) -> Callable[[Table], Any]:
 
 
 def given(table: Table, **special: Any) -> dict[str, Any]:
-    """Values for all columns but `n`: each from a parameter of the same name, unless given in `special`."""
+    """Values for all columns but `n`: parameters of the same name, except those in `special`."""
     return {column.name: bindparam(column.name) for column in table.columns if column.name != "n"} | special

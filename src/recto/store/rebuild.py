@@ -1,5 +1,6 @@
 """Rebuilds requests from the store: the bytes that were sent, and their account. Nothing is rendered again. Requests
-share most of their pieces, so a Rebuilder reads, unpacks and checks each piece once."""
+share most of their pieces, so a Rebuilder reads, unpacks and checks each piece once.
+"""
 
 import hashlib
 import re
@@ -23,7 +24,7 @@ from recto.window.request import Piece, with_mark
 
 T = TypeVar("T")
 
-# Limits of the caches while many requests are rebuilt: bytes of pieces, and numbers in lists of pieces.
+# Cache limits while many requests are rebuilt: bytes of pieces, and numbers in lists of pieces.
 MAX_CACHED_BYTES, MAX_CACHED_NUMBERS = 32_000_000, 1_000_000
 NO_PIECES: list[int] = []
 PIECES = Statement(select(pieces.c.n, pieces.c.sha256, pieces.c.data).where(in_list(pieces.c.n, "numbers")))
@@ -49,7 +50,7 @@ CHAIN = _chain()
 
 
 class LruCache(Generic[T]):
-    """The last used values by number, up to a total weight."""
+    """Recently used values by number, up to a total weight."""
 
     def __init__(self, max_weight: int) -> None:
         self._max_weight, self._weight = max_weight, 0
@@ -76,7 +77,7 @@ class Rebuilder:
         self._lists = LruCache[tuple[int, list[int]]](max_numbers)
 
     def body(self, connection: Connection, row: AnyRow) -> bytes:
-        """The bytes that were sent. Raises Altered when the stored data no longer yields them."""
+        """The bytes that were sent. Raises Altered if the stored data no longer yields them."""
         stored = self.pieces(connection, row)
         body = b"".join(_with_marks(row.id, row.marks, stored))
         rebuilt = hashlib.sha256(body).digest()
@@ -178,7 +179,6 @@ SHORTEST_SHARED = 100
 
 
 def shared_picks(account: Mapping[str, Any]) -> dict[str, Piece]:
-    """The picks that are stored as pieces, by section."""
     sections = [section for section in account.get("sections", ()) if section["name"] in SHARED_SECTIONS]
     found = {section["name"]: wire.dumpb(section["picks"]) for section in sections}
     return {name: Piece("join", data) for name, data in found.items() if len(data) >= SHORTEST_SHARED}
@@ -198,13 +198,12 @@ def encode_account(account: Mapping[str, Any]) -> bytes:
 
 
 def read_account(connection: Connection, row: AnyRow) -> RequestAccount:
-    """Raises Altered when the account cannot be read."""
+    """Raises Altered if the account is unreadable."""
     with _altered(row.id):
         return RequestAccount.from_json(read_account_json(connection, row, Rebuilder()))
 
 
 def read_account_json(connection: Connection, row: AnyRow, again: Rebuilder) -> dict[str, Any]:
-    """As it was stated, with all picks."""
     with _altered(row.id):
         account = _decoded(connection, row)
         if numbers := _piece_numbers(account):
@@ -215,7 +214,7 @@ def read_account_json(connection: Connection, row: AnyRow, again: Rebuilder) -> 
 
 
 def read_bare_account(connection: Connection, row: AnyRow) -> RequestAccount:
-    """Without the picks that are stored as pieces, which saving the next request does not need."""
+    """Without the picks stored as pieces, which saving the next request does not need."""
     with _altered(row.id):
         account = _decoded(connection, row)
         if _piece_numbers(account):
@@ -224,14 +223,14 @@ def read_bare_account(connection: Connection, row: AnyRow) -> RequestAccount:
 
 
 def read_window_size(connection: Connection, row: AnyRow) -> RequestAccount:
-    """Model, limit and total alone: for reports, which read hundreds of accounts."""
+    """Only model, limit and total: for reports, which read hundreds of accounts."""
     with _altered(row.id):
         account = _decoded(connection, row)
         return RequestAccount(model=account.get("model"), limit=account.get("limit"), total=account.get("total"))
 
 
 def recalled_picks(connection: Connection, row: AnyRow) -> tuple[Mapping[str, Any], ...] | None:
-    """The archived messages that came back with a request; None where its account has no section for them."""
+    """The archived messages recalled with a request; None if its account has no section for them."""
     with _altered(row.id):
         sections = _decoded(connection, row).get("sections") or ()
         found = [section.get("picks") or () for section in sections if section["name"] == "recalled"]
@@ -239,7 +238,7 @@ def recalled_picks(connection: Connection, row: AnyRow) -> tuple[Mapping[str, An
 
 
 def verify_account(connection: Connection, row: AnyRow, again: Rebuilder) -> None:
-    """Raises Altered when the account cannot be read. Pieces have their own hash, so their picks are not decoded."""
+    """Raises Altered if the account is unreadable. Pieces have their own hash, so their picks are not decoded."""
     with _altered(row.id):
         again.data(connection, row.id, _piece_numbers(_decoded(connection, row)))
 
@@ -253,8 +252,8 @@ def hashes_in(text: bytes) -> set[str]:
 
 
 def named_by(connection: Connection, row: AnyRow, again: Rebuilder) -> tuple[list[int], set[str]]:
-    """The pieces that a request adds to those of its base and that its account names, by number, and the blobs that
-    the account names, by hash. What is damaged names nothing."""
+    """The numbers of the pieces that a request adds to its base or names in its account, and the hashes of the blobs in
+    its account. Damaged data names nothing."""
     numbers: list[int] = []
     hashes: set[str] = set()
     with suppress(Altered):
@@ -292,6 +291,6 @@ def _piece_numbers(account: Mapping[str, Any]) -> Sequence[int]:
 
 
 def _piece_number(section: Mapping[str, Any]) -> int:
-    """The number of the piece with the picks; 0, which no piece has, where the picks are in the account itself."""
+    """The number of the piece with the picks; 0, which no piece has, if the picks are in the account itself."""
     picks = section.get("picks")
     return picks if isinstance(picks, int) else 0

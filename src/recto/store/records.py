@@ -40,9 +40,8 @@ from recto.window.request import Piece, Purpose, Request
 
 # Rebuilding walks back over bases; a full list at this length keeps the walk short.
 LONGEST_CHAIN = 64
-# Requests that are verified in one transaction.
 BATCH = 200
-# A piece that quotes messages is longer than this.
+# The shortest piece that can quote messages.
 MIN_QUOTING_BYTES = 120
 
 KNOWN_PIECES = Statement(select(pieces.c.sha256, pieces.c.n).where(in_list(pieces.c.sha256, "hashes")))
@@ -63,7 +62,6 @@ _SET_OUTCOME = Statement(
     .values(outcome=bindparam("new_outcome"), cost=bindparam("new_cost"))
 )
 _BY_ID = Statement(select(requests).where(requests.c.id == bindparam("id")))
-# The columns that rebuilding needs.
 REBUILT_BY_IDS = Statement(
     select(
         *(requests.c[name] for name in ("n", "id", "base", "kept", "chain", "sha256", "size", "account")),
@@ -78,7 +76,7 @@ _FOR = Statement(
     .order_by(requests.c.n.desc())
 )
 _later = requests.alias("later")
-# The newest request for a reply before this one in its conversation.
+# The newest earlier request for a reply in this conversation.
 _BEFORE = Statement(
     _ID.join(_later, _later.c.conversation == requests.c.conversation)
     .where(_later.c.id == bindparam("id"), requests.c.n < _later.c.n, requests.c.purpose == "reply")
@@ -120,11 +118,11 @@ class Record(Struct, frozen=True):
     account: RequestAccount
     outcome: dict[str, Any]
     cost_usd: float | None = None
-    """None where the price was not known, or the request has not ended."""
+    """None if the price is unknown, or the request has not ended."""
 
     @property
     def was_sent(self) -> bool:
-        """False for a request that never left, as without a key or a connection."""
+        """False for a request that never left, for lack of a key or a connection."""
         return not self.outcome.get("not_sent")
 
     def to_json(self) -> dict[str, Any]:
@@ -133,16 +131,16 @@ class Record(Struct, frozen=True):
 
 
 class SentRequest(Struct, frozen=True):
-    """What statistics of a conversation need of a request that was sent."""
+    """A sent request, as statistics of a conversation need it."""
 
     purpose: str
     model: str
-    """Empty where it is not known."""
+    """Empty if unknown."""
     usage: Mapping[str, int]
-    """As the provider reported it; empty where it reported none."""
+    """As reported by the provider; empty without a report."""
     cost_usd: float | None
     recalled: tuple[Mapping[str, Any], ...] | None
-    """The archived messages that came back with it, as its account states them; None without a section for them."""
+    """The archived messages recalled with it, as in its account; None without a section for them."""
 
 
 class Records:
@@ -188,7 +186,7 @@ class Records:
             forget_totals(connection, request=request.id)
 
     def outcome(self, id: str, *, cost_usd: float | None = None, **facts: Any) -> None:
-        """Stores what the request cost, attempts, usage, finish, error, the reply's id."""
+        """Stores cost, attempts, usage, finish, error and the reply's id."""
         with self._database.write() as connection:
             _SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts), new_cost=cost_usd)
             forget_totals(connection, request=id)
@@ -203,7 +201,7 @@ class Records:
             return read_bare_account(connection, _request_row(connection, id))
 
     def window_sizes(self, ids: Sequence[str]) -> dict[str, RequestAccount]:
-        """Accounts with model, limit and total alone; without those that cannot be read."""
+        """Accounts with only model, limit and total; without unreadable ones."""
         found: dict[str, RequestAccount] = {}
         with self._database.read() as connection:
             for row in REBUILT_BY_IDS(connection, ids=ids):
@@ -212,14 +210,13 @@ class Records:
         return found
 
     def ids(self, conversation: str | None = None) -> list[str]:
-        """The oldest first."""
+        """Oldest first."""
         query = select(requests.c.id).order_by(requests.c.n)
         if conversation:
             query = query.join(conversations).where(conversations.c.id == conversation)
         return [row.id for row in self._database.rows(query)]
 
     def unsent(self, ids: Sequence[str] | None = None) -> set[str]:
-        """The requests that never left, among these or of all."""
         query = select(requests.c.id).where(~WAS_SENT)
         if ids is not None:
             query = query.where(requests.c.id.in_(ids))
@@ -238,12 +235,11 @@ class Records:
         return found
 
     def first(self, conversation: str) -> str | None:
-        """The first request for a reply."""
         found: str | None = self._database.scalar(_FIRST, id=conversation, purpose="reply")
         return found
 
     def named(self, id: str) -> str:
-        """The request with this id, that of a reply, or the last one for a user's message."""
+        """The request with this id, the one of a reply, or the last one for a user's message."""
         with self._database.read() as connection:
             if _BY_ID(connection, id=id).first() is not None:
                 return id
@@ -271,23 +267,21 @@ class Records:
         return compare(one, other, self.text)
 
     def compared(self, id: str, formats: Formats) -> ComparedRequest:
-        """A request as one side of a comparison."""
         with self._database.read() as connection:
             return _side(connection, Rebuilder(), _request_row(connection, id), formats)
 
     def text(self, sha256: str) -> bytes | None:
-        """The kept text of this hash."""
         with suppress(NotFound, Altered):
             return Blobs(self._database).get(sha256)
         return None
 
     def rebuild(self, id: str) -> bytes:
-        """The bytes that were sent. Raises Altered when the stored data no longer yields them."""
+        """The bytes that were sent. Raises Altered if the stored data no longer yields them."""
         with self._database.read() as connection:
             return Rebuilder().body(connection, _rebuilt_rows(connection, [id])[0])
 
     def differences(self, ids: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-        """Each request with None when it rebuilds and its account can be read, else with what differs."""
+        """Each request with its difference; None if it rebuilds and its account is readable."""
         again = Rebuilder()
         for start in range(0, len(ids), BATCH):
             # in batches: one long read transaction would keep SQLite from checkpointing its log
@@ -319,8 +313,8 @@ def _split(
     dictionaries: Sequence[PackDictionary],
     more: tuple[Piece, ...],
 ) -> tuple[int, int, list[int]]:
-    """How many pieces are shared with the base, how many of them are stored by reference to it, and the numbers of the
-    others and of `more`. Where the base's stable part is repeated, as in nearly every turn, it is not looked up."""
+    """The number of pieces shared with the base, how many of them are stored by reference to it, and the numbers of the
+    others and of `more`. If the base's stable part is repeated, as in nearly every turn, it is not looked up."""
     may_chain = base is not None and base.chain < LONGEST_CHAIN
     is_reply = request.purpose == "reply"  # a summary request may continue with pieces that were not stable
     repeats = base is not None and may_chain and is_reply and base.stable
@@ -366,7 +360,6 @@ def _record(connection: Connection, row: AnyRow) -> Record:
 
 
 def _reply(connection: Connection, row: AnyRow) -> dict[str, Any]:
-    """The reply to the request, and its reported usage."""
     query = select(messages.c.id, messages.c.details).where(messages.c.request == row.n).order_by(messages.c.n)
     found = connection.execute(query.limit(1)).first()
     if found is None:
@@ -383,7 +376,7 @@ def _request_row(connection: Connection, id: str) -> AnyRow:
 
 
 def _unknown(id: str) -> NotFound:
-    return NotFound(f"there is no request {id}; `recto conversations show --json` names those of a conversation", id=id)
+    return NotFound(f"there is no request {id}; `recto conversations show --json` lists those of a conversation", id=id)
 
 
 def _side(connection: Connection, again: Rebuilder, row: AnyRow, formats: Formats) -> ComparedRequest:
@@ -415,7 +408,7 @@ def insert_request(
     cost: float | None = None,
     **columns: Any,
 ) -> None:
-    """Stores a row of `requests`; `base` is the row of the one whose pieces it repeats."""
+    """Stores a row of `requests`; `base` is the row of the request whose pieces it repeats."""
     try:
         _INSERT(
             connection,

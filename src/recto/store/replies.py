@@ -1,5 +1,6 @@
-"""Replies on their way: those that a process writes on a database server, and those that clients of the endpoint wait
-for. Each names its process, which holds a lease as long as it lives, so others know when it has died."""
+"""Replies in progress: those that a process writes on a database server, and those that endpoint clients wait for. Each
+names its process, which holds a lease while it lives, so others notice its death.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +12,7 @@ from recto.store.prepared_statement import Statement
 from recto.store.rows import PLACE_OF
 from recto.store.schema import awaited_replies, messages, open_replies
 
-# Clients wait ten minutes for a reply, as most SDKs do, and then ask again.
+# Most SDKs time out after ten minutes, then ask again.
 ASKS_AGAIN = timedelta(minutes=15)
 LEFT = "the server that wrote this reply ended before it was complete"
 
@@ -32,7 +33,6 @@ def _lease_of(process: str) -> str:
 
 
 def note_open(database: Database, connection: Connection, number: int) -> None:
-    """This process has begun to write a reply."""
     if database.file is None:
         database.keep_lease(_lease_of(database.instance))
         _OPEN(connection, message=number, process=database.instance)
@@ -44,7 +44,6 @@ def note_closed(database: Database, connection: Connection, number: int) -> None
 
 
 def left_replies(database: Database) -> list[str]:
-    """The ids of replies whose process is gone."""
     query = select(open_replies.c.process, messages.c.id).join(messages, messages.c.n == open_replies.c.message)
     rows = database.rows(query.where(open_replies.c.process != database.instance))
     gone = set()
@@ -56,16 +55,15 @@ def left_replies(database: Database) -> list[str]:
 
 
 class AwaitedReplies:
-    """First questions of clients whose reply has not gone out whole. A client that asks one of them again has lost its
-    reply; one that says the same after it got a reply begins another conversation."""
+    """First questions of clients whose reply was not fully delivered. A client that repeats one has lost its reply; one
+    that repeats it after a reply begins another conversation."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._here: set[str] = set()
-        """Messages whose clients wait at this process."""
 
     def begin(self, message: str) -> None:
-        """A client waits for the reply to its first message."""
+        """Records that a client waits for the reply to its first message."""
         with self._database.write() as connection:
             if self._database.file is None:
                 self._database.keep_lease(_lease_of(self._database.instance))
@@ -76,15 +74,15 @@ class AwaitedReplies:
         self._here.add(message)
 
     def end(self, message: str, *, is_delivered: bool) -> None:
-        """The reply has gone out whole, or will not: the client has gone, or there is no whole reply."""
+        """The reply was fully delivered, or will not be: the client has gone, or the reply is incomplete."""
         with self._database.write() as connection:
             if place := PLACE_OF(connection, id=message).first():
                 (_REMOVE if is_delivered else _LOSE)(connection, number=place.n)
-        # not before: until then another request would take the client for one that is gone
+        # not before: until then another request would think the client gone
         self._here.discard(message)
 
     def is_lost(self, message: str) -> bool:
-        """Whether a client asked this lately, and got no whole reply, and none is on its way to it."""
+        """True if a client asked this recently, got no complete reply, and none is on its way."""
         with self._database.read() as connection:
             place = PLACE_OF(connection, id=message).first()
             row = _FIND(connection, number=place.n).first() if place else None

@@ -1,7 +1,7 @@
 """Reads messages and conversations from rows, and makes the columns of messages.
 
-An unfinished message is read with the text that has streamed in so far. Statements that every turn runs are made once,
-here and in the other modules: building and compiling one takes longer than running it.
+An unfinished message is read with the text streamed so far. Statements of every turn are made once, here and in the
+other modules: building and compiling one takes longer than running it.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ AnyRow = Any
 """A row whose items have the names of their columns."""
 
 
-# A quotation mark inside a text of the JSON has a backslash before it, so no error message looks like the field.
+# Quotation marks inside JSON strings are escaped, so no error message can match.
 WAS_SENT = requests.c.outcome.not_like('%"not_sent":true%')
 _said, _heads, _parents = messages.alias("said"), messages.alias("heads"), messages.alias("parents")
 # An imported conversation has replies and no requests.
@@ -100,7 +100,7 @@ _ID_OF = Statement(select(messages.c.id).where(messages.c.n == bindparam("n")))
 
 # Stored as one JSON text without defaults, because most messages have nothing unusual.
 DETAILS = (
-    "has_time",  # the first: `BARE` finds it there
+    "has_time",  # first, where `BARE` finds it
     "error",
     "context_type",
     "agent",
@@ -148,14 +148,14 @@ def _details(message: Message, made: Made | None) -> str:
 
 
 def bare_message(row: Sequence[Any], parent: str | None, growth: list[str] | None) -> Message:
-    """The message of a row of `BARE`: what a window needs, without most of the details."""
+    """The message of a `BARE` row: enough for a window, without most details."""
     _, id, depth, said, role, status, created, blocks, _, priority, has_time = row
     known = _blocks(blocks, growth)
     return Message(id, role, known, parent, depth, said, created, bool(has_time), status, priority=priority)
 
 
 class AppendedMessage(Struct, frozen=True):
-    """A stored message. `moved` is False when another writer moved the head first, so that this one is on a branch."""
+    """A stored message. `moved` is False if another writer moved the head first, so that this one is on a branch."""
 
     message: Message
     moved: bool
@@ -172,7 +172,6 @@ class NumberedMessage(Struct, frozen=True):
 
 
 def numbered_message(row: AnyRow, growth: list[str] | None) -> NumberedMessage:
-    """The message of a row of `NUMBERED`."""
     *bare, branch, conversation, home, parent = row
     return NumberedMessage(row.n, conversation, home, branch, bare_message(bare, parent, growth))
 
@@ -184,12 +183,11 @@ def _blocks(text: str, growth: list[str] | None) -> tuple[Block, ...]:
 
 @lru_cache(maxsize=16)  # every turn reads the same one
 def compaction_of(blocks: str) -> Compaction | None:
-    """The Compaction among stored blocks."""
     return next((block for block in _blocks(blocks, None) if isinstance(block, Compaction)), None)
 
 
 def message_of(row: AnyRow, growth: list[str] | None = None) -> Message:
-    """The message of a row of `MESSAGE`; `growth` are the stored deltas of an unfinished one."""
+    """The message of a `MESSAGE` row; `growth` are the stored deltas of an unfinished one."""
     blocks = _blocks(row.blocks, growth)
     details = {} if row.details == "{}" else read_details(row.details)
     if made := details.pop("made", None):

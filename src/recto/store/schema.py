@@ -13,7 +13,7 @@ metadata = MetaData()
 
 
 def _columns(type_: Any, names: str, **options: Any) -> list[Column[Any]]:
-    """Columns that are never null, but with `nullable`."""
+    """Columns that are never null, except with `nullable`."""
     return [Column(name, type_, **{"nullable": False} | options) for name in names.split()]
 
 
@@ -26,7 +26,6 @@ def _numbers(names: str, **options: Any) -> list[Column[Any]]:
 
 
 def _of(name: str, table: str, **options: Any) -> Column[Any]:
-    """The number of a row of another table."""
     return Column(name, Integer, ForeignKey(f"{table}.n"), **{"nullable": False} | options)
 
 
@@ -58,7 +57,7 @@ messages = _table(
     _of("conversation", "conversations"),
     _of("parent", "messages", nullable=True),
     _numbers("depth said"),
-    # The newest message with a Compaction on the path up to and with this one.
+    # The newest message with a Compaction on the path up to and including this one.
     _numbers("compaction", nullable=True),
     _texts("role status created"),
     _of("request", "requests", nullable=True),
@@ -96,11 +95,11 @@ requests = _table(
     _texts("outcome", server_default=text("'{}'")),
     # {"bytes": a mark, "at": [[piece, place in its data], …]}; pieces are stored without marks.
     _texts("marks model", nullable=True),
-    # US dollars: the most that it could cost, known before it left, and what it cost in the end. Both are null where
-    # the price is not known; requests that cost nothing, as those that never left, have 0.
+    # US dollars: the maximum, known in advance, and the actual cost. Both are null if the price is unknown; free
+    # requests, such as those that never left, have 0.
     _columns(Float, "cost_bound cost", nullable=True),
     Index("requests_conversation", "conversation"),
-    # What was spent is summed from these alone.
+    # Spending is summed from this index alone.
     Index("requests_cost", "conversation", "cost", "cost_bound"),
     Index("requests_created", "created", "cost", "cost_bound"),
     Index("requests_spent", "model", "purpose", "cost", "cost_bound"),
@@ -109,13 +108,12 @@ requests = _table(
     Index("requests_base", "base", sqlite_where=text("base IS NOT NULL")),
 )
 
-# Which documents messages refer to, for counting; the blocks of a message hold the same and more.
+# The documents that messages refer to, for counting; the blocks of a message have more details.
 uses = _table(
     "uses",
     _number(),
     _of("message", "messages"),
     _texts("vault"),
-    # Null for a broken link.
     _texts("path", nullable=True),
     _texts("wikilink"),
     _numbers("direct"),
@@ -123,7 +121,7 @@ uses = _table(
     Index("uses_path", "vault", "path"),
 )
 
-# What was said while a reply came, until it enters the conversation.
+# Messages sent while a reply came, until they enter the conversation.
 waiting = _table(
     "waiting",
     _number(),
@@ -142,12 +140,11 @@ facts = _table(
     _numbers("uses"),
     _columns(Float, "confidence"),
     _numbers("replaced_by topic", nullable=True),
-    # Earlier texts, as JSON.
     _texts("history"),
     _texts("forgotten", nullable=True),
     # Grows with every change of a text: the search index follows it.
     _numbers("revision"),
-    # The note that it is about, as JSON, and a hash of its vault and path, which stays when the fact is forgotten.
+    # Its note as JSON, and a hash of vault and path, which stays when the fact is forgotten.
     _texts("note note_key", nullable=True),
     Index("facts_revision", "revision", unique=True),
     Index("facts_message", "message"),
@@ -158,8 +155,7 @@ facts = _table(
 # Blobs by hash: texts of sources and full tool results, which records refer to.
 kept = _table("kept", _number(), _columns(LargeBinary, "sha256", unique=True), _columns(LargeBinary, "data"))
 
-# Every source that was ever in a request; the few names repeat in all requests. `server` is that of a tool; empty for
-# all other sources.
+# Every source that was ever in a request; the few names repeat in all requests. `server` is that of a tool, else empty.
 source_names = _table(
     "source_names",
     _number(),
@@ -174,15 +170,15 @@ source_uses = _table(
     _texts("mode"),
     _columns(Float, "score", nullable=True),
     _numbers("tokens"),
-    # Null until the reply was examined; empty when it shows no sign of use.
+    # Null until the reply was examined; empty if it shows no sign of use.
     _texts("sign", nullable=True),
     # For learning which sources to choose: few rows, read from the newest.
     Index("source_uses_learnt", "request", sqlite_where=text("sign > '' AND mode <> 'always'")),
     sqlite_with_rowid=False,
 )
 
-# Sums for reports, by conversation. They hold as long as the conversation has a row here, with its replies that had any
-# source. Days and months are those of the user's clock.
+# Sums for reports, by conversation. Valid while the conversation has a row here, with its replies that had any source.
+# Days and months are by the user's clock.
 summed_conversations = _table(
     "summed_conversations", _of("conversation", "conversations", primary_key=True), _numbers("replies")
 )
@@ -200,7 +196,7 @@ source_totals = _table(
     sqlite_with_rowid=False,
 )
 
-# As in `SourcePeriod`; of scores the sum, and how many there are.
+# As in `SourcePeriod`; of scores the sum and the number.
 source_days = _table(
     "source_days",
     _of("conversation", "conversations", primary_key=True),
@@ -220,7 +216,7 @@ document_totals = _table(
     sqlite_with_rowid=False,
 )
 
-# In how many turns two documents were used together.
+# The number of turns in which two documents were used together.
 document_pairs = _table(
     "document_pairs",
     _of("conversation", "conversations", primary_key=True),
@@ -229,7 +225,7 @@ document_pairs = _table(
     sqlite_with_rowid=False,
 )
 
-# The model is empty where it is not known; tokens are as providers reported them.
+# The model is empty if unknown; tokens are as providers reported them.
 spending_totals = _table(
     "spending_totals",
     _of("conversation", "conversations", primary_key=True),
@@ -243,12 +239,12 @@ spending_totals = _table(
     sqlite_with_rowid=False,
 )
 
-# `summed_conversations` last: its rows say that the others hold.
+# `summed_conversations` last: its rows declare the others valid.
 SUMS = (source_totals, source_days, document_totals, document_pairs, spending_totals, summed_conversations)
 
 meters = _table("meters", _number(), _texts("key", unique=True))
 
-# `tokens` is negative for an estimate (-1 - tokens), and holds a checksum for an exact count: one number is enough.
+# `tokens` is negative for an estimate (-1 - tokens), and includes a checksum for an exact count: one number is enough.
 counts = _table(
     "counts",
     _of("meter", "meters", primary_key=True),
@@ -257,7 +253,7 @@ counts = _table(
     sqlite_with_rowid=False,
 )
 
-# The latest reports of each model: what a request was counted as, and the input that the provider reported for it.
+# The latest reports of each model: our count of a request, and the input that the provider reported.
 usage_reports = _table(
     "usage_reports",
     _number(),
@@ -266,7 +262,7 @@ usage_reports = _table(
     Index("usage_reports_model", "model", "n"),
 )
 
-# Keys of the endpoint's clients, by their hash; the key itself is shown once and never stored.
+# Keys of the endpoint's clients, by hash; the key itself is shown once and never stored.
 access_keys = _table(
     "access_keys",
     _number(),
@@ -275,7 +271,7 @@ access_keys = _table(
     _texts("created details"),
 )
 
-# Whose a conversation is: the name of a key, empty without keys. `name` is what the client calls it.
+# The owner of a conversation: the name of a key, empty without keys. `name` comes from the client.
 client_conversations = _table(
     "client_conversations",
     _of("conversation", "conversations", primary_key=True),
@@ -284,7 +280,7 @@ client_conversations = _table(
     Index("client_conversations_owner", "owner", "name"),
 )
 
-# By what a client's messages are known again: a hash of each, and of everything up to it.
+# How a client's messages are recognised: a hash of each, and of everything up to it.
 client_messages = _table(
     "client_messages",
     _of("message", "messages", primary_key=True),
@@ -294,16 +290,16 @@ client_messages = _table(
     Index("client_messages_print", "owner", "print"),
 )
 
-# Replies that are being written on a database server, and by which process. A file has no rows here.
+# Replies being written on a database server, with their process. A file has no rows here.
 open_replies = _table("open_replies", _of("message", "messages", primary_key=True), _texts("process"))
 
-# First questions of clients of the endpoint whose reply has not gone out whole. The process is that of the server whose
-# client waits; empty when the client has gone, or its reply has failed.
+# First questions of endpoint clients whose reply was not fully delivered. The process is the server whose client waits;
+# empty if the client has gone or its reply failed.
 awaited_replies = _table("awaited_replies", _of("message", "messages", primary_key=True), _texts("process asked"))
 
-# Calls of the endpoint that belong to no conversation: passed through, and embeddings. All others are in `requests`; a
-# call is in one of the two. Holds no words. `owner` is the name of the key, empty without keys; costs and tokens are as
-# in `requests` and `spending_totals`.
+# Endpoint calls that belong to no conversation: passed through, and embeddings. All others are in `requests`; a call is
+# in one of the two. Contains no words. `owner` is the name of the key, empty without keys; costs and tokens are as in
+# `requests` and `spending_totals`.
 charges = _table(
     "charges",
     _number(),

@@ -1,4 +1,4 @@
-"""SourceUses: which rules, references and tools were in each request, and the signs of their use in the reply.
+"""SourceUses: the rules, references and tools in each request, and the signs of their use in the reply.
 
 The account of a request has more details of each source; this module answers questions over all requests.
 """
@@ -52,8 +52,6 @@ Period = Literal["month", "day"]
 
 
 class SourceUse(Struct, frozen=True):
-    """A source of one request."""
-
     id: SourceId
     mode: Mode
     tokens: int = 0
@@ -63,29 +61,25 @@ class SourceUse(Struct, frozen=True):
 
 
 class ReplyRequest(Struct, frozen=True):
-    """A request for a reply, and its agent."""
-
     request: str
     agent: str
 
 
 class SourcePeriod(Struct, frozen=True):
-    """The sources of all replies of a month or a day. A reply answers one message, however many tool rounds it took."""
+    """The sources of all replies of a month or a day. A reply answers one message, whatever the number of tool
+    rounds."""
 
     name: str
-    """2026-01, or 2026-01-31, on the user's clock."""
+    """2026-01, or 2026-01-31, by the user's clock."""
     replies: int = 0
-    """Replies with any source."""
     included: int = 0
-    """Sources in their windows, each once for a reply."""
+    """Sources in their windows, each once per reply."""
     chosen: int = 0
-    """Of these, those that were chosen for the message."""
     looked: int = 0
     """Chosen ones whose reply was examined for signs of use."""
     used: int = 0
-    """Chosen ones that the reply shows signs of using."""
+    """Chosen ones with signs of use in the reply."""
     score: float | None = None
-    """The mean score of the chosen ones."""
     tokens: int = 0
     """Of all sources, over all requests."""
 
@@ -152,7 +146,7 @@ class SourceUses:
         self._database, self._totals = database, totals
 
     def note(self, request: str, sources: Sequence[SourceUse]) -> None:
-        """Stores the sources of a request, in place of those stored before; parts of one source are merged."""
+        """Stores the sources of a request, replacing earlier ones; parts of one source are merged."""
         with self._database.write() as connection:
             number = _number(connection, request)
             forget_totals(connection, request=request)
@@ -164,7 +158,7 @@ class SourceUses:
             _NOTE.many(connection, [{"request": number, **row} for row in rows])
 
     def signs(self, request: str, signs: Mapping[SourceId, str]) -> None:
-        """Stores the signs of use in the reply; a source that was not stored for the request is skipped."""
+        """Stores the signs of use in the reply; a source not stored for the request is skipped."""
         for sign in signs.values():
             if sign not in SIGNS:
                 raise Invalid(f"{sign!r} is not a sign of use; use called, quoted, paraphrased or '' for none")
@@ -175,14 +169,13 @@ class SourceUses:
             _SIGN.many(connection, rows)
 
     def of(self, request: str) -> list[SourceUse]:
-        """The sources of a request."""
         with self._database.read() as connection:
             return uses_of_request(connection, _number(connection, request))
 
     def stats(
         self, agent: str | None = None, since: str | None = None, progress: Progress | None = None
     ) -> list[SourceStats]:
-        """Statistics per agent and source, those in most replies first."""
+        """Statistics per agent and source, most replies first."""
         found = []
         for row in self._read(_KEPT_STATS, _STATS, agent, since, progress):
             values = row._asdict() | {"last_used": row.last_used or ""}
@@ -190,7 +183,7 @@ class SourceUses:
         return found
 
     def totals(self, agent: str | None = None, since: str | None = None) -> list[AgentTotals]:
-        """Per agent, the number of replies with any source, and of their conversations."""
+        """Per agent, the replies with any source and their conversations."""
         return [AgentTotals(*row) for row in self._read(_KEPT_TOTALS, _TOTALS, agent, since)]
 
     def periods(
@@ -200,9 +193,9 @@ class SourceUses:
         since: str | None = None,
         progress: Progress | None = None,
     ) -> list[SourcePeriod]:
-        """The earliest first; periods without a source are left out."""
+        """Earliest first, without periods that have no source."""
         length = MONTH if by == "month" else DAY
-        # a day that is kept is on the user's clock already
+        # a stored day is by the user's clock already
         period = cache(lambda time: (local_day(time) if len(time) > DAY else time)[:length])
         rows = self._read(_KEPT_DAYS, _BY_REPLY, agent, since, progress, has_days=True)
         groups = _grouped((period(row.created[:MINUTE]), row) for row in rows)
@@ -218,7 +211,7 @@ class SourceUses:
         *,
         has_days: bool = False,
     ) -> list[Any]:
-        """From the kept sums, if the whole time is asked for."""
+        """From the stored sums, if no start is given."""
         return self._totals.read(
             None if since else lambda connection: kept(connection, agent=agent or "").all(),
             lambda connection: anew(connection, agent=agent or "", since=since or "").all(),
@@ -248,7 +241,7 @@ def uses_of_request(connection: Connection, number: int) -> list[SourceUse]:
 
 
 def _used_sources(connection: Connection, agent: str, limit: int) -> dict[int, set[SourceId]]:
-    """Used sources by message number, latest first; reading stops at the limit."""
+    """Used sources by message number, latest first, up to the limit."""
     found: dict[int, set[SourceId]] = {}
     rows = _USED(connection, agent=agent)
     for row in rows:
@@ -290,7 +283,7 @@ def _merged(rows: Sequence[SourceUse]) -> list[SourceUse]:
     return list(merged.values())
 
 
-# -- sums: from the requests themselves, or from those that are kept for each conversation
+# -- sums: from the requests themselves, or those stored for each conversation
 
 
 def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
@@ -298,7 +291,7 @@ def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
 
 
 def _turns(*conditions: ColumnElement[bool]) -> Any:
-    """One row for each source and reply. The conditions are about requests and their conversations."""
+    """One row per source and reply. The conditions are about requests and their conversations."""
     sent = (
         select(requests.c.n, requests.c.conversation, requests.c.created, _REPLY.label("message"))
         .join(conversations, _of_conversation)
@@ -329,7 +322,6 @@ def _turns(*conditions: ColumnElement[bool]) -> Any:
 
 
 def _by_conversation(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """The columns of `source_totals`."""
     turn = _turns(*conditions)
     return select(
         turn.conversation,
@@ -394,7 +386,6 @@ _SOURCE_SUMS = Statement(_by_conversation(_IN_HOMES))
 
 
 def source_sums(connection: Connection, homes: Sequence[int]) -> list[Mapping[str, Any]]:
-    """Rows of `source_totals` for these conversations."""
     return [row._asdict() for row in _SOURCE_SUMS(connection, homes=homes)]
 
 
@@ -402,7 +393,6 @@ _IN_PERIOD = ("replies", "included", "chosen", "looked", "used", "scored", "toke
 
 
 def _by_reply(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """The columns of `source_days` for each reply."""
     turn = _turns(*conditions)
     is_chosen = turn.mode == "agent"
     return select(
@@ -420,7 +410,6 @@ def _by_reply(*conditions: ColumnElement[bool]) -> Select[Any]:
 
 
 def _totals(table: FromClause) -> Statement:
-    """Replies with any source, and their conversations, by agent."""
     replies, homes = _sum(table.c.replies).label("replies"), func.count(distinct(table.c.conversation))
     agents = select(conversations.c.agent, replies, homes.label("conversations"))
     of_conversation = conversations.c.n == table.c.conversation
@@ -441,7 +430,6 @@ _KEPT_DAYS = Statement(
 
 
 def day_sums(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of `source_days` for these conversations."""
     day = cache(local_day)
     rows = _BY_REPLY_IN_HOMES(connection, homes=homes)
     groups = _grouped(((row.conversation, day(row.created[:MINUTE])), row) for row in rows)

@@ -1,7 +1,7 @@
 """Spending: tokens and costs of all calls, summed by conversation, day, model or purpose.
 
-A call that belongs to a conversation is a row of `requests`. One that belongs to none (passed through by the endpoint,
-or for embeddings) is a row of `charges` instead: key, model, bound and cost, and no words. So each call counts once.
+A call in a conversation is a row of `requests`. A call outside (passed through by the endpoint, or for embeddings) is a
+row of `charges` instead: key, model, bound and cost, and no words. So each call counts once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,14 +25,14 @@ from recto.store.usage_totals import MINUTE, Progress, UsageTotals, local_day
 SpentBy = Literal["total", "day", "model", "conversation", "purpose"]
 UNKNOWN_MODEL = "unknown"
 NO_CONVERSATION = "no conversation"
-"""In sums by conversation, the name of what belongs to none."""
+"""The name, in sums by conversation, for calls outside."""
 TOKENS = ("input", "output", "cache_read")
 _SUMMED = ("requests", "cost", "unpriced", "open", *TOKENS)
 
 
 class _Sums(Struct, frozen=True):
     name: str = ""
-    """The day (2026-01-31, as the user's clock has it), model, conversation (its id) or purpose that calls share."""
+    """The shared day (2026-01-31, by the user's clock), model, conversation (its id) or purpose."""
     requests: int = 0
 
     @property
@@ -44,14 +44,12 @@ class _Sums(Struct, frozen=True):
 
 
 class Spent(_Sums, frozen=True):
-    """What some requests cost together, in US dollars."""
-
     cost_usd: float = 0.0
-    """Of the requests whose price was known."""
+    """For the requests with a known price."""
     unpriced: int = 0
-    """Requests whose price was not known: their cost is missing in the sum."""
+    """Requests with an unknown price, missing from the sum."""
     open_usd: float = 0.0
-    """The most that requests can cost which have not ended, or never will since their process died."""
+    """The most that unfinished requests can cost, including those whose process died."""
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -59,10 +57,8 @@ class Spent(_Sums, frozen=True):
 
 
 class TokenUse(_Sums, frozen=True):
-    """Tokens that some requests read and wrote, as providers reported them."""
-
     input: int = 0
-    """With what was read from a cache."""
+    """Including those read from a cache."""
     output: int = 0
     cache_read: int = 0
     cost_usd: float = 0.0
@@ -106,13 +102,13 @@ class Spending:
         self._database, self._totals = database, totals
 
     def total(self, conversation: str | None = None, since: str | None = None) -> Spent:
-        """Of a conversation (by its id), of all requests since a stored time, or of both."""
+        """For a conversation (by its id), all requests since a stored time, or both."""
         with self._database.read() as connection:
             groups = [*_request_costs(connection, "total", conversation, since)]
             return _summed(Spent, [*groups, *_charged(connection, "total", conversation, since)])[0]
 
     def of_messages(self, ids: Sequence[str]) -> Spent:
-        """Of the requests that answered these messages, and of the summaries that were made on the way."""
+        """For the requests that answered these messages, and the summaries made for them."""
         numbers = select(messages.c.n).where(messages.c.id.in_(ids))
         query = select(*_COSTS).where(requests.c.message.in_(numbers), requests.c.message.is_not(None))
         return _summed(Spent, [("", self._database.first(query)._mapping)])[0]
@@ -124,8 +120,8 @@ class Spending:
         since: str | None = None,
         progress: Progress | None = None,
     ) -> list[Spent]:
-        """Days in their order; everything else by what it cost, the highest cost first. `total` gives one sum. Calls
-        that belong to no conversation have a sum of their own among those by conversation."""
+        """Days in order; other groups by cost, highest first. `total` is one sum. By conversation, calls outside have a
+        sum of their own."""
         return self._by(Spent, _request_costs, group, conversation, since, progress)
 
     def tokens(
@@ -135,7 +131,7 @@ class Spending:
         since: str | None = None,
         progress: Progress | None = None,
     ) -> list[TokenUse]:
-        """Days in their order; everything else by its tokens, the most first. `total` gives one sum."""
+        """Days in order; other groups by tokens, most first. `total` is one sum."""
         return self._by(TokenUse, _request_tokens, group, conversation, since, progress)
 
     def _by(
@@ -156,8 +152,8 @@ class Spending:
 
 
 class Charges:
-    """A row is written before the call, with the most that the call can cost, and settled with its cost afterwards. The
-    bound of a call whose process died stays counted: its provider may have answered."""
+    """A row is written before the call, with its maximum cost, and settled afterwards. The bound of a call whose
+    process died stays counted: its provider may have answered."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -170,13 +166,12 @@ class Charges:
             return int(connection.execute(query).scalar_one())
 
     def settle(self, number: int, cost: float | None, usage: Usage | None = None) -> None:
-        """Stores what a call cost, and the usage that its provider reported."""
         reported = {name: getattr(usage, name) for name in TOKENS} if usage else {}
         with self._database.write() as connection:
             connection.execute(update(charges).where(charges.c.n == number).values(cost=cost, **reported))
 
     def spent_today(self, owner: str) -> float:
-        """US dollars of all calls of a key; open ones count with their bound."""
+        """US dollars for all calls of a key; open ones count with their bound."""
         since, owned = today(), client_conversations.c.conversation == requests.c.conversation
         asked = select(_counted(requests)).join(client_conversations, owned)
         asked = asked.where(client_conversations.c.owner == owner, requests.c.created >= since)
@@ -190,7 +185,7 @@ def _counted(table: Table) -> ColumnElement[Any]:
 
 
 def today() -> str:
-    """When the user's day began, as stored times are written."""
+    """When the user's day began, as a stored time."""
     return stored_time(date.today().isoformat())
 
 
@@ -239,7 +234,7 @@ def _grouped(
     since: str | None = None,
 ) -> Iterator[Group]:
     if by == "day":
-        # one day after the other: no database knows the days of the user's clock
+        # day by day: no database knows the days of the user's clock
         first = query.with_only_columns(func.min(table.c.created))
         while begun := connection.execute(_since(first, table, since)).scalar():
             day = datetime.fromisoformat(begun).astimezone().date()
@@ -277,7 +272,6 @@ def _summed(kind: type[Kind], groups: Iterable[Group]) -> list[Kind]:
 
 
 def sum_spending(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of `spending_totals` for these conversations."""
     return _sum_calls(_CALLS_IN_HOMES(connection, homes=homes))
 
 

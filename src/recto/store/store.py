@@ -1,6 +1,6 @@
 """Store: one database of conversations, records, counts and blobs.
 
-Its parts are synchronous. Asynchronous code runs them with `await store.do(store.tree.message, id)`, in one thread.
+Its parts are synchronous. Asynchronous code runs them in a thread: `await store.do(store.tree.message, id)`.
 """
 
 from pathlib import Path

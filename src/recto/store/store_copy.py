@@ -1,8 +1,8 @@
 """Copies a whole store into another database, row by row, numbers included: from SQLite to PostgreSQL, or back.
 
-One state of the source is copied. Tables are compared with their copies stretch by stretch, and what differs is
-written, so an interrupted copy goes on. Until it has the hash of the source, the target is marked, and nothing else
-opens it.
+One state of the source is copied. Tables are compared with their copies in stretches, and only differences are written,
+so an interrupted copy can be continued. Until it has the source's hash, the target is marked, and nothing else opens
+it.
 """
 
 import hashlib
@@ -24,32 +24,30 @@ from recto.store.migrations import REVISIONS
 from recto.store.schema import conversations, messages, metadata
 
 Tell = Callable[[int, int], object]
-"""Called with how many rows are done, and how many there are: each is copied, and compared at the end."""
+"""Called with the number of rows done and the total; each row counts once when copied and once when compared."""
 Key = tuple[Any, ...]
-# Rows that are read, compared and written at once; of attachments fewer, since one may have megabytes.
+# Rows read, compared and written at once; fewer attachments, since one may have megabytes.
 BATCH, BLOB_BATCH = 2000, 50
 
 
 class StoreCopy(Struct, frozen=True):
     rows: Mapping[str, int]
-    """By table."""
     written: int
-    """How many rows were not in the target yet, or were others."""
+    """Rows that were missing from the target, or different."""
     sha256: str
-    """Of all rows, the same in both."""
 
 
 def copy_store(source: Path | str, target: Path | str, tell: Tell | None = None) -> StoreCopy:
-    """Raises Invalid where the target holds anything but a copy of the source."""
+    """Raises Invalid if the target holds anything but a copy of the source."""
     if _place(source) == _place(target):
-        raise Invalid("the store is copied into another one: --from and --to are the same")
+        raise Invalid("--from and --to are the same store")
     if (file := file_of(url_of(source))) and not file.exists():
         raise NotFound(f"there is no store {file}")
     with closing(Database(source)) as origin, origin.read() as reading:
         mark = copy_mark(_first_ids(reading))
         with closing(Database(target, copied=mark)) as other, other.hold("recto store copy") as is_alone:
             if not is_alone:
-                raise Busy(f"another process copies a store into {other.name}")
+                raise Busy(f"another process is copying a store into {other.name}")
             return _Copying(reading, other, mark, tell).run()
 
 
@@ -59,7 +57,7 @@ def _place(location: Path | str) -> str:
 
 
 def _first_ids(connection: Connection) -> Sequence[str]:
-    """Identify a store as long as its first conversation is there."""
+    """Identifies a store while its first conversation exists."""
     firsts = [select(table.c.id).order_by(table.c.n).limit(1) for table in (conversations, messages)]
     return [str(connection.execute(each).scalar() or "") for each in firsts]
 
@@ -82,7 +80,7 @@ class _Copying:
                 found = self._hashes(connection)
                 if wrong := [name for name in hashes if hashes[name] != found[name]]:
                     raise StoreError(
-                        f"{self._database.name} did not keep what was written ({', '.join(wrong)} differ): "
+                        f"{self._database.name} does not match the source ({', '.join(wrong)} differ): "
                         "the copy stays marked as unfinished"
                     )
                 self._end(connection)
@@ -94,7 +92,7 @@ class _Copying:
         return StoreCopy(self._counts, self._written, whole.hexdigest())
 
     def _is_begun(self, connection: Connection) -> bool:
-        """Marks an empty target, or finds it marked; False where it holds anything else."""
+        """Marks an empty target, or finds it marked; False if it holds anything else."""
         with connection.begin():
             version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
             if version != self._mark:
@@ -155,7 +153,6 @@ class _Copying:
 
 
 def _stretches(connection: Connection, table: Table) -> Iterator[Sequence[Any]]:
-    """All rows in the order of their keys."""
     last, most = None, BLOB_BATCH if table.name == "kept" else BATCH
     while rows := connection.execute(_ordered(table).where(*_between(table, last, None)).limit(most)).all():
         yield rows
@@ -182,11 +179,11 @@ def _encoded(rows: Sequence[Any]) -> bytes:
     return b"".join(msgspec.msgpack.encode(tuple(row)) for row in rows)
 
 
-# -- whole tables: many rows at once, in any order, with references that are checked when all are there
+# -- whole tables: many rows at once, in any order, with references checked at the end
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Any]) -> None:
-    """Many rows with all columns of the table, in their order; PostgreSQL copies them in one stream."""
+    """Inserts rows with all columns of the table, in their order; PostgreSQL copies them in one stream."""
     if connection.dialect.name == SQLITE:
         connection.execute(insert(table), [row._asdict() for row in rows])
         return
@@ -202,7 +199,7 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Any]) -> No
 
 
 def release_references(connection: Connection) -> None:
-    """Rows may come in any order on this connection, until `check_references`. Outside of a transaction."""
+    """Lets rows come in any order on this connection, until `check_references`. Outside a transaction."""
     if connection.dialect.name == SQLITE:
         driver_connection(connection).execute("PRAGMA foreign_keys = OFF")
         return
@@ -214,7 +211,7 @@ def release_references(connection: Connection) -> None:
 
 
 def check_references(connection: Connection, tables: Sequence[Table]) -> list[str]:
-    """The tables with rows that refer to a missing one; where there are none, references hold again."""
+    """The tables with rows that refer to missing ones; if there are none, references are enforced again."""
     if connection.dialect.name == SQLITE:
         return sorted({str(row[0]) for row in connection.exec_driver_sql("PRAGMA foreign_key_check")})
     for table in tables:
@@ -231,7 +228,7 @@ def check_references(connection: Connection, tables: Sequence[Table]) -> list[st
 
 
 def number_on(connection: Connection, tables: Sequence[Table]) -> None:
-    """New rows get numbers after those that were copied. SQLite does so by itself."""
+    """Makes new rows continue the copied numbers. SQLite does so by itself."""
     if connection.dialect.name == SQLITE:
         return
     for table in tables:

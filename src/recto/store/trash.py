@@ -1,9 +1,9 @@
 """Trash: removes conversations for good, with the pieces and blobs that no other conversation needs. Retention: removes
-those that nobody has used for a while.
+conversations unused for some time.
 
-A conversation goes as a whole: later messages, summaries and requests repeat earlier ones, so a part of it would leave
-its words in the rest. Each is one transaction. What the others need is read before, without a lock; within it only what
-was stored since.
+A conversation goes as a whole: later messages, summaries and requests repeat earlier ones, so its words would survive a
+partial removal. Each is one transaction. The needs of other conversations are read before it, without a lock; only what
+was stored since is read within it.
 """
 
 from collections import Counter
@@ -46,8 +46,8 @@ from recto.store.schema import (
 )
 
 Tell = Callable[[int, int], object]
-"""Called with how many rows were read, and how many there are."""
-# Rows that are read in one transaction, and parameters of one statement.
+"""Called with the number of rows read and the total."""
+# Rows read per transaction, and parameters per statement.
 BATCH = 500
 _REQUESTS = select(
     *(requests.c[name] for name in ("n", "id", "account", "conversation")), raw_bytes(requests.c.added).label("added")
@@ -62,7 +62,7 @@ _WAITING = select(waiting.c.conversation, raw_bytes(waiting.c.blocks).label("blo
 
 
 class Needs(Struct):
-    """Pieces by their numbers, and blobs by their hashes."""
+    """Pieces by number, and blobs by hash."""
 
     pieces: set[int] = field(default_factory=set)
     blobs: set[str] = field(default_factory=set)
@@ -73,11 +73,11 @@ class Trash:
         self._database = database
 
     def empty(self, before: str, tell: Tell | None = None) -> int:
-        """Removes what was deleted at this time or before; returns how many conversations."""
+        """Removes what was deleted at this time or before; returns the number of conversations."""
         return self.remove(conversations.c.deleted <= before, tell)
 
     def remove(self, wanted: ColumnElement[bool], tell: Tell | None = None) -> int:
-        """Removes the wanted conversations, if they still are when their turn comes; returns how many."""
+        """Removes the conversations that match, if they still do when their turn comes; returns their number."""
         query = select(conversations.c.n).where(wanted).order_by(conversations.c.n)
         with self._database.read() as connection:
             numbers = connection.execute(query).scalars().all()
@@ -101,7 +101,7 @@ class Trash:
                 tell(min(others.read, total), total)
 
     def _remove(self, number: int, used: Needs, others: "_OtherNeeds", wanted: ColumnElement[bool]) -> bool:
-        """False where it was restored, used or removed meanwhile."""
+        """False if it was restored, used or removed meanwhile."""
         with self._database.write() as connection:
             is_there = select(conversations.c.n).where(conversations.c.n == number, wanted)
             if connection.execute(is_there).first() is None:
@@ -122,7 +122,7 @@ class Trash:
 
 
 class _OtherNeeds:
-    """What other conversations need of what some use: those that stay, and those to be removed later."""
+    """Which of some pieces and blobs other conversations need: those that stay, and those to be removed later."""
 
     def __init__(self, used: dict[int, Needs]) -> None:
         self._homes = used.keys()
@@ -132,26 +132,24 @@ class _OtherNeeds:
         self._again = Rebuilder()
         self._request = self._message = 0
         self._unfinished: list[int] = []
-        """Messages whose blocks were still to come when they were read."""
 
     @property
     def read(self) -> int:
         return self._request + self._message
 
     def of(self, used: Needs) -> Needs:
-        """What others need of it."""
+        """The part of `used` that others need."""
         return Needs(
             {piece for piece in used.pieces if self._pieces[piece] > 1 or piece in self._needed.pieces},
             {blob for blob in used.blobs if self._blobs[blob] > 1 or blob in self._needed.blobs},
         )
 
     def forget(self, used: Needs) -> None:
-        """The conversation is removed."""
         self._pieces.subtract(used.pieces)
         self._blobs.subtract(used.blobs)
 
     def read_on(self, connection: Connection) -> bool:
-        """Reads some requests and messages of all other conversations; False when it has read all."""
+        """Reads some requests and messages of all other conversations; False if it has read all."""
         rows = connection.execute(_REQUESTS.where(requests.c.n > self._request).limit(BATCH)).all()
         for row in rows:
             self._request = row.n
@@ -200,7 +198,7 @@ def _needs_of(connection: Connection, number: int) -> Needs:
 
 
 def _repack(connection: Connection, number: int, still_needed: Collection[int]) -> None:
-    """Packs pieces that stay again, where they were packed with messages of the conversation that goes."""
+    """Repacks the pieces that stay, if they were packed with messages of the conversation that goes."""
     going = set(connection.execute(select(messages.c.n).where(messages.c.conversation == number)).scalars())
     for some in _batches(sorted(still_needed)):
         for row in connection.execute(select(pieces.c.n, pieces.c.data).where(pieces.c.n.in_(some))).all():
@@ -245,12 +243,11 @@ UNITS: Mapping[str, timedelta] = {
     "w": timedelta(weeks=1),
     "y": timedelta(days=365),
 }
-# A century.
 LONGEST = timedelta(days=36_500)
 
 
 def time_before(age: str) -> str:
-    """The time that was so long ago (`90d`, `12h`, `6w`, `2y`), as the store writes it. Invalid where it is no age."""
+    """The stored form of the time this long ago (`90d`, `12h`, `6w`, `2y`). Raises Invalid for anything else."""
     text = age.strip().lower()
     number, unit = text[:-1], UNITS.get(text[-1:])
     if unit is None or not (number.isascii() and number.isdigit() and len(number) < 7):
@@ -262,7 +259,7 @@ def time_before(age: str) -> str:
 
 class RetentionScope(Struct, frozen=True):
     before: str
-    """Conversations that were not used since."""
+    """Conversations not used since then."""
     conversation: str | None = None
     """Only this one, by its id."""
     owner: str | None = None
@@ -276,28 +273,24 @@ class Removal(Struct, frozen=True):
     facts: int
     """Facts that were learned from them: they stay."""
     used_since: int
-    """Conversations of the scope that began before its time and were used since: they stay."""
+    """Conversations in scope that began before its time and were used since: they stay."""
 
 
 class PruneOptions(TypedDict, total=False):
     conversation: str | int | None
-    """Only this one."""
     key: str | None
     """Only those of this key of the endpoint."""
     backups: bool
-    """Delete the daily backups too."""
     dry_run: bool
-    """Remove nothing."""
 
 
 class PruneReport(Struct, frozen=True):
     found: Removal
-    """What was to go."""
     removed: int
-    """How many conversations went; fewer where one was used meanwhile."""
+    """The number removed; fewer if one was used meanwhile."""
     deleted_backups: tuple[Path, ...]
     copies: tuple[Path, ...]
-    """Copies of the store beside it that stay, and may hold what went."""
+    """Copies beside the store that stay, and may still hold removed conversations."""
 
 
 class Retention:
@@ -318,7 +311,7 @@ class Retention:
                 or count(client_conversations, client_conversations.c.owner == scope.owner)
             ):
                 raise NotFound(
-                    f"there is no key {scope.owner}; `recto serve keys list` shows those there are", name=scope.owner
+                    f"there is no key {scope.owner}; `recto serve keys list` lists all of them", name=scope.owner
                 )
             found = connection.execute(CONVERSATION.where(wanted).order_by(conversations.c.updated)).all()
             return Removal(
@@ -332,7 +325,6 @@ class Retention:
     def prune(
         self, scope: RetentionScope, tell: Tell | None = None, *, backups: bool = False, dry_run: bool = False
     ) -> PruneReport:
-        """Removes for good, one conversation after the other."""
         found, file = self.preview(scope), self._database.file
         removed = 0 if dry_run else self._trash.remove(_goes(scope), tell)
         daily = automatic_backups(file) if file else []
@@ -344,7 +336,7 @@ class Retention:
 
 
 def _goes(scope: RetentionScope) -> ColumnElement[bool]:
-    # what waits for a reply to end is not in the conversation yet, and counts as use
+    # a waiting message is not in the conversation yet, and counts as use
     is_awaited = exists().where(waiting.c.conversation == conversations.c.n, waiting.c.created >= scope.before)
     return and_(_within(scope), conversations.c.updated < scope.before, ~is_awaited)
 

@@ -99,7 +99,7 @@ _SET_BLOCKS, _SET_PRIORITY = (Statement(_set(column).returning(messages.c.n)) fo
 _FINISH = Statement(
     _set("status", "blocks", "details", "priority").where(messages.c.status == "unfinished").returning(messages.c.n)
 )
-# Nothing grows that is finished: another thread may have stored the whole meanwhile.
+# A finished message does not grow: another thread may have stored it whole meanwhile.
 _growing = select(messages.c.n, bindparam("growth", type_=TEXT)).where(
     messages.c.id == bindparam("id"), messages.c.status == "unfinished"
 )
@@ -131,7 +131,7 @@ class Tree:
     def conversation_numbered(self, number: int) -> Conversation:
         row = self._database.first(CONVERSATION.where(conversations.c.n == number))
         if row is None:
-            raise NotFound(f"there is no conversation #{number}; `recto conversations list` shows those there are")
+            raise NotFound(f"there is no conversation #{number}; `recto conversations list` lists all of them")
         return conversation_of(row)
 
     def conversation_numbers(self, ids: Collection[str]) -> dict[str, int]:
@@ -147,7 +147,7 @@ class Tree:
         return conversation_of(row) if row else None
 
     def was_sent(self, id: str) -> bool:
-        """Whether anything of a conversation was ever sent, or answered elsewhere."""
+        """True if anything of a conversation was ever sent, or answered elsewhere."""
         query = select(conversations.c.n).where(conversations.c.id == id, CONVERSATION_WAS_SENT)
         return self._database.scalar(query) is not None
 
@@ -160,7 +160,7 @@ class Tree:
         state: ConversationState | None = None,
         owner: str | None = None,
     ) -> list[Conversation]:
-        """The latest first; `owner` is a client of the endpoint."""
+        """Latest first; `owner` is a client of the endpoint."""
         own = select(client_conversations.c.conversation).where(client_conversations.c.owner == owner)
         wanted = (
             *([conversations.c.n.in_(own)] if owner is not None else []),
@@ -172,7 +172,7 @@ class Tree:
         return [conversation_of(row) for row in self._database.rows(query)]
 
     def ids_beginning(self, kind: IdKind, start: str, *, most: int, home: str | None = None) -> list[str]:
-        """Ids that begin so; of messages and requests only those of the conversation `home`, where it is given."""
+        """Ids that start with `start`; for messages and requests, only those of the conversation `home` if given."""
         table = _TABLES[kind]
         # ~ follows every digit of an id
         query = select(table.c.id).where(table.c.id >= start, table.c.id < f"{start}~")
@@ -192,7 +192,7 @@ class Tree:
         return self._set(id, hidden=now() if is_hidden else None)
 
     def delete(self, id: str, *, is_deleted: bool = True) -> Conversation:
-        """Moves a conversation to the trash, or back to where it was."""
+        """Moves a conversation to the trash, or back."""
         return self._set(id, deleted=now() if is_deleted else None)
 
     def _set(self, id: str, **values: str | None) -> Conversation:
@@ -263,12 +263,10 @@ class Tree:
             note_uses(connection, row.n, message.blocks)
 
     def count(self, message: Message) -> None:
-        """Stores the token counts of a message."""
         with self._database.write() as connection:
             _SET_DETAILS(connection, message=message.id, new_details=message_columns(message)["details"])
 
     def learn(self, id: str, points: Collection[str]) -> None:
-        """Stores which facts were learned from a message."""
         with self._database.write() as connection:
             message = read_messages(connection, [message_row(connection, id)])[0]
             learned = replace(message, learning_points=tuple(dict.fromkeys((*message.learning_points, *points))))
@@ -289,12 +287,11 @@ class Tree:
             return read_messages(connection, [message_row(connection, id)])[0]
 
     def head(self, conversation: str) -> tuple[str | None, bool]:
-        """The head of a conversation, and whether that message is still being written."""
+        """The head of a conversation, and True if that message is still being written."""
         head = self.conversation(conversation).head
         return head, head is not None and self.message(head).status == "unfinished"
 
     def owner(self, message: str) -> str:
-        """The conversation that a message belongs to."""
         with self._database.read() as connection:
             row = message_row(connection, message)
             home = select(conversations.c.id).where(conversations.c.n == row.conversation)
@@ -323,7 +320,7 @@ class Tree:
             return found
 
     def set_aside(self, at: str, newest: Compaction | None = None) -> tuple[str, ...]:
-        """What the Compactions on the path to `at` set aside, oldest first; `newest` of them may be a clear."""
+        """The lines set aside by Compactions on the path to `at`, oldest first; `newest` of them may be a clear."""
         with self._database.read() as connection:
             return lines_set_aside(connection, at, cleared_at(newest))
 
@@ -336,12 +333,11 @@ class Tree:
             return next((row.id for row in rows.all() if _is_on(connection, row.id, target)), None)
 
     def is_on(self, path_end: str, message: str) -> bool:
-        """Whether a message is on the path that ends at `path_end`."""
         with self._database.read() as connection:
             return _is_on(connection, path_end, message_row(connection, message))
 
     def page(self, start: str, *, most: int, until: str | None = None) -> list[Message]:
-        """At most this many messages from `start` up the path, newest first, ending before `until`."""
+        """At most `most` messages from `start` up the path, newest first, ending before `until`."""
         with self._database.read() as connection:
             found = _PATH(connection, start=start, most=most, until=until or "").all()
             if not found:
@@ -360,17 +356,16 @@ class Tree:
             return block, bare_page(connection, at, most, block.last if block else None)
 
     def messages(self, ids: Sequence[str]) -> list[Message]:
-        """The messages with these ids, by depth."""
         with self._database.read() as connection:
             return read_messages(connection, _BY_IDS(connection, ids=list(ids)).all())
 
     def children(self, id: str, *, role: str) -> list[str]:
-        """The children of a message that have this role, on any branch."""
+        """The children of a message with this role, on any branch."""
         return [row.id for row in self._database.rows(_CHILDREN, id=id, role=role)]
 
     def alternatives(self, ids: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """For each message the messages of its role that follow the same one on other branches, itself included, oldest
-        first. Compactions between them do not count: nobody said them."""
+        """For each message its alternatives, itself included: messages of its role that follow the same one on other
+        branches, oldest first. Compactions in between do not count: nobody said them."""
         rows = select(*(messages.c[name] for name in ("n", "id", "parent", "conversation", "role", "compaction")))
         with self._database.read() as connection:
             asked = connection.execute(rows.where(messages.c.id.in_(ids))).all()
@@ -395,14 +390,13 @@ class Tree:
             return next((end for end in ends if _is_on(connection, end, target)), id)
 
     def roots(self, conversation: str) -> list[str]:
-        """The first messages of a conversation: several where its beginning was written again."""
+        """The first messages of a conversation: several if its beginning was rewritten."""
         with self._database.read() as connection:
             home = conversation_row(connection, conversation)
             first = messages.c.conversation == home.n, messages.c.parent.is_(None)
             return list(connection.execute(select(messages.c.id).where(*first).order_by(messages.c.n)).scalars())
 
     def leaves(self, conversation: str) -> list[Message]:
-        """The last message of every branch, newest first."""
         with self._database.read() as connection:
             home = conversation_row(connection, conversation)
             query = MESSAGE.where(messages.c.conversation == home.n, _CHILDLESS).order_by(messages.c.n.desc())
@@ -444,7 +438,7 @@ class Tree:
         return [row.n for row in self._database.rows(select(messages.c.n))]
 
     def after(self, number: int, *, most: int) -> list[NumberedMessage]:
-        """The messages with higher numbers, of all conversations, in order."""
+        """Messages with higher numbers, from all conversations, in order."""
         with self._database.read() as connection:
             return read_numbered(connection, _AFTER(connection, number=number, most=most).all())
 
@@ -463,7 +457,7 @@ class Tree:
 
     def numbers(self, ids: Collection[str], head: str | None = None) -> dict[str, int]:
         """The numbers of messages, and of requests (those of their replies), on the path to `head` or that of their
-        conversation. What is on no such path has no number, nor has a compaction, which nobody said."""
+        conversation. Compactions, and anything off the path, have no number."""
         # two look-ups by index: one condition over both tables would read every message
         by_request = select(requests.c.n).where(requests.c.id.in_(ids))
         by_both = union_all(
@@ -498,12 +492,11 @@ class Tree:
 
 
 def _is_on(connection: Connection, head: str, target: AnyRow) -> bool:
-    """Whether `target` is the head or one of its ancestors."""
     return find_trail(connection, head).holds(target.branch, target.depth)
 
 
 def _said_before(connection: Connection, parents: Collection[int]) -> dict[int | None, int | None]:
-    """For each of these messages the nearest one from it on upwards that somebody said."""
+    """For each of these messages the nearest one, itself or above, that somebody said."""
     found: dict[int | None, int | None] = {parent: parent for parent in parents}
     query = select(messages.c.n, messages.c.parent).where(messages.c.compaction == messages.c.n)
     while True:
@@ -517,7 +510,7 @@ def _said_before(connection: Connection, parents: Collection[int]) -> dict[int |
 def _followers(
     connection: Connection, rows: Select[Any], after: Collection[int | None]
 ) -> dict[tuple[int, int], AnyRow]:
-    """The messages that follow these, compactions skipped: by their number, and that of the message they follow."""
+    """The messages that follow these, skipping compactions, by their number and that of the message they follow."""
     level = {at: at for at in after if at is not None}
     found: dict[tuple[int, int], AnyRow] = {}
     while level:

@@ -1,6 +1,6 @@
-"""UsageTotals: the sums of what each conversation used and cost, kept for reports.
+"""UsageTotals: each conversation's sums of uses and costs, stored for reports.
 
-A large store has too many requests to read them for every report. What changes the uses or costs of a conversation
+A large store has too many requests to read them for every report. A change to the uses or costs of a conversation
 deletes its row in `summed_conversations` in the same transaction; the next report sums that conversation again.
 """
 
@@ -19,10 +19,11 @@ from recto.store.schema import conversations, document_totals, messages, request
 T = TypeVar("T")
 Progress = Callable[[int, int], object]
 Sums = Callable[[Connection, Sequence[int]], Iterable[Mapping[str, Any]]]
-"""The rows of a table of sums for these conversations, by their numbers."""
-# Conversations that are summed in one transaction: other processes wait for it when they write.
+"""The rows of a table of sums for these conversations, by number."""
+# Conversations summed per transaction: other writers wait for it.
 BATCH = 20
-# So much of a stored time has its minute: 2026-01-31T23:30. No zone is off by less.
+# The lengths of a stored time (2026-01-31T23:30) up to its minute, day and month. No zone differs by less than a
+# minute.
 MINUTE, DAY, MONTH = 16, 10, 7
 
 
@@ -79,9 +80,9 @@ class UsageTotals:
         *,
         has_days: bool = True,
     ) -> T:
-        """What `kept` reads from the sums of all conversations; without it, or where sums cannot be stored, what `anew`
-        reads from the requests and messages themselves. Days and months depend on the zone of the user's clock, and
-        checking them takes time: `has_days` says whether the report has any."""
+        """The result of `kept` from the sums of all conversations; without it, or if sums cannot be stored, the result
+        of `anew` from the requests and messages themselves. Days and months depend on the user's time zone, which takes
+        time to check: `has_days` is True if the report has any."""
         if kept is not None:
             with self._database.read() as connection:
                 if not _unsummed(connection) and (not has_days or _days_hold(connection)):
@@ -113,7 +114,7 @@ class UsageTotals:
 
 
 def forget_totals(connection: Connection, *, request: str | None = None, message: int | None = None) -> None:
-    """The sums of the conversation of a request (its id) or a message (its number) no longer hold."""
+    """Invalidates the sums of the conversation of a request (its id) or a message (its number)."""
     if request is not None:
         _FORGET_OF_REQUEST(connection, id=request)
     if message is not None:
@@ -125,8 +126,8 @@ def _unsummed(connection: Connection) -> list[int]:
 
 
 def _days_hold(connection: Connection) -> bool:
-    """False when the zone of the user's clock is another than when things were summed. Days of sources are days of
-    requests, which are among those of the costs."""
+    """False if the user's time zone has changed since the sums were made. Days of sources are days of requests, which
+    are among those of the costs."""
     return all(
         period(first) == name == period(last) for period, spans in _SPANS for name, first, last in spans(connection)
     )

@@ -1,4 +1,4 @@
-"""WaitingMessages: what was said while a reply came, until it enters the conversation or is taken back."""
+"""WaitingMessages: messages sent while a reply came, until they enter the conversation or are taken back."""
 
 from msgspec import Struct
 from sqlalchemy import Connection, bindparam, delete, insert, select
@@ -43,7 +43,7 @@ class WaitingMessages:
         return made
 
     def of(self, conversation: str) -> list[WaitingMessage]:
-        """The oldest first."""
+        """Oldest first."""
         with self._database.read() as connection:
             return _found(connection, conversation)
 
@@ -71,7 +71,7 @@ def insert_waiting(connection: Connection, home: int, message: WaitingMessage) -
 
 
 def waiting_in(connection: Connection, home: int) -> list[WaitingMessage]:
-    """What waits in the conversation of this number, the oldest first."""
+    """The messages waiting in the conversation with this number, oldest first."""
     return [_waiting(row) for row in connection.execute(_ROWS.where(waiting.c.conversation == home))]
 
 

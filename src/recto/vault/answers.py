@@ -1,7 +1,8 @@
-"""Which sentence of some notes answers a question, whether the notes speak of it at all, and which are quoted. Pure.
+"""Finds the sentences of notes that answer a question, decides whether the notes cover it at all, and picks what to
+quote. Pure.
 
-Words count by how few of the found passages hold them, and match by their beginnings, so that no language needs to be
-known. Evidence of a name, date or number is a capital, a figure, or a word of a closed class.
+Words weigh more the fewer passages contain them, and match by prefix, so no language needs to be known. Evidence of a
+name, date or number is a capital, a digit, or a word of a closed class.
 """
 
 import math
@@ -29,7 +30,7 @@ from recto.vault.note_dates import (
 from recto.vault.note_statements import NoteStatement
 from recto.vault.question import AnswerKind, VaultQuestion, language_of
 
-# -- words that are forms of one, by how they begin and end
+# -- words that are forms of one, by prefix and ending
 
 _MIN_COMMON = 4
 _ENDING_LIST = """
@@ -44,7 +45,7 @@ _SHORT_ENDINGS = frozenset(("", "s", "es", "ses", "d", "ed", "ing", "e", "n", "e
 
 @lru_cache(maxsize=16_384)
 def is_same_word(one: str, other: str) -> bool:
-    """Whether two words are forms of one, told by how they begin: `planned` and `plan`, but not `plan` and `plank`."""
+    """True if two words are forms of one, judged by their prefix: `planned` and `plan`, but not `plan` and `plank`."""
     if one == other:
         return True
     if one.isdigit() or other.isdigit():
@@ -60,14 +61,14 @@ def is_same_word(one: str, other: str) -> bool:
 
 # Shorter parts of a compound are too often something else.
 _MIN_PART, _MIN_REST = 4, 4
-# But what a long compound ends with it is a kind of, also behind a short word: `tonziegel`; not behind a prefix.
+# A long compound may end with its kind even after a short word (`tonziegel`), but not after a prefix.
 _MIN_HEAD, _MIN_BEFORE_HEAD = 5, 3
 _PREFIXES = frozenset(("auf", "aus", "bei", "ein", "ent", "her", "hin", "los", "mit", "ver", "vor", "weg", "zer"))
 
 
 @lru_cache(maxsize=16_384)
 def is_part_of(one: str, other: str) -> bool:
-    """Whether one word is a part of the other, as German builds words: `konto` and `kontostand`."""
+    """True if one word is part of the other, as in German compounds: `konto` and `kontostand`."""
     short, long = sorted((one, other), key=len)
     rest = len(long) - len(short)
     if len(short) >= _MIN_HEAD and rest >= _MIN_BEFORE_HEAD and long.endswith(short) and long[:rest] not in _PREFIXES:
@@ -76,7 +77,6 @@ def is_part_of(one: str, other: str) -> bool:
 
 
 def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
-    """The terms of a question that a text holds in some form."""
     present, found = frozenset(words(text)), set[str]()
     forms = {term: word_forms(term) for term in question.terms}
     starts = {form[:3] for listed in forms.values() for form in listed}
@@ -85,7 +85,7 @@ def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
     for term in question.terms:
         if is_day_term(term):
             is_found = any(map(day_of_term(term).holds, told))
-        elif len(term) == 1 and not is_spaced(term):  # texts of such a script are known by pairs
+        elif len(term) == 1 and not is_spaced(term):  # text in such a script is matched by pairs
             is_found = any(word.startswith(term) for word in present)
         else:
             is_found = term in present or any(is_same_word(form, word) for word in alike for form in forms[term])
@@ -95,7 +95,8 @@ def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
 
 
 def with_compounds(question: VaultQuestion, pool: Sequence[str]) -> VaultQuestion:
-    """The question with those words that no text holds as they are: German joins words, `konto` to `kontostand`."""
+    """The question with the words that no text contains as such marked as compounds: German joins `konto` to
+    `kontostand`."""
     if question.language != "de":
         return question
     held = frozenset[str]().union(*(found_terms(question, text) for text in pool))
@@ -103,23 +104,22 @@ def with_compounds(question: VaultQuestion, pool: Sequence[str]) -> VaultQuestio
 
 
 FOREIGN_WEIGHT = 1.0
-# Of a verb that the notes do not have, because the answer may have another word for it.
+# For a verb that the notes lack: the answer may use another word.
 MISSING_VERB_WEIGHT = 0.8
 POOL = 24
-"""How many passages a question is held against."""
+"""The number of passages a question is compared with."""
 
 
 def is_foreign(question: VaultQuestion, pool: Sequence[str]) -> bool:
-    """Whether a question is in another language than the notes."""
     return bool(question.language) and language_of(" ".join(pool)) not in ("", question.language)
 
 
 def term_weights(question: VaultQuestion, pool: Sequence[str]) -> dict[str, float]:
-    """The weight of each term: the fewer of the found texts hold it the more. A term that none holds weighs most: the
-    notes do not speak of it. But where they are in another language, only names and numbers can be found at all."""
+    """The weight of each term: higher the fewer texts contain it, and highest for a term in none of them, since the
+    notes do not mention it. If the notes are in another language, only names and numbers can match at all."""
     held = [found_terms(question, text) for text in pool] if question.terms else []
     counts = {term: sum(term in some for some in held) for term in question.terms}
-    size = max(POOL, len(pool))  # a search that finds little must not make its words common
+    size = max(POOL, len(pool))  # a search with few results must not make its words common
     weights = {term: 0.5 + math.log((size + 1) / (count + 1)) for term, count in counts.items()}
     if not all(counts.values()) and is_foreign(question, pool):
         weights |= {term: FOREIGN_WEIGHT for term, count in counts.items() if not count}
@@ -129,35 +129,35 @@ def term_weights(question: VaultQuestion, pool: Sequence[str]) -> dict[str, floa
 
 # -- near enough
 
-# The share of the weight of a question's words that a passage must hold, where there is no embedder. Held against
-# questions of our own in four languages: of 38 that notes answer all are above 0.42, and of 45 that no note speaks of
-# two are above 0.37 ("What is the weather tomorrow?" over a sailor's notes).
+# Without an embedder: the weighted share of a question's words that a passage must contain. Measured on our own
+# questions in four languages: all 38 that notes answer are above 0.42; of 45 that no note covers, two are above 0.37
+# ("What is the weather tomorrow?" over a sailor's notes).
 NEAR_SHARE = 0.41
-# With an embedder: how much similarity counts beside that share, as fitted on XQuAD in three languages, half of its
-# paragraphs left out. How much both must be was chosen over two vaults of others; more where the verb is missing.
+# With an embedder: the weight of similarity beside that share, fitted on XQuAD in three languages with half of its
+# paragraphs held out. The required sum was chosen on two vaults by others; it is higher if the verb is missing.
 SIMILARITY_COUNTS, NEAR_SUM, SURE_SUM = 0.45, 0.45, 0.6
-# The similarity of passages that share hardly a word with a question: of 300 questions about other things at most one
-# in twenty reaches the first in the language of the notes, and the second in another one.
+# The similarity required of passages that share hardly a word with a question: of 300 unrelated questions at most one
+# in twenty reaches the first (same language as the notes) or the second (another language).
 NEAR_ALONE, NEAR_ALONE_FOREIGN = 0.3, 0.4
 
 
 def near_share(question: VaultQuestion, held: Set[str], weights: Mapping[str, float]) -> float:
-    """How much of a question is held, by weight: nothing where only its verb is, or what it measures."""
+    """The weighted share of a question that is covered: 0 if that is only its verb or its measure."""
     topics = question.topics & weights.keys()
     if topics and not topics & held:
         return 0.0
     counted = {
         term: min(weight, MISSING_VERB_WEIGHT) if term in question.verbs else weight
         for term, weight in weights.items()
-        if term not in question.verbs or weight >= MISSING_VERB_WEIGHT  # what nearly every passage holds tells nothing
+        if term not in question.verbs or weight >= MISSING_VERB_WEIGHT  # in nearly every passage
     }
     return sum(counted[term] for term in held if term in counted) / (sum(counted.values()) or 1.0)
 
 
 def is_near(share: float, similarity: float | None, *, lacks_verb: bool = False) -> bool:
-    """Whether a passage speaks of what is asked. `share`: how much of the question it holds, by weight; `similarity`:
-    what an embedder that knows the language says, if there is one; `lacks_verb`: of the question the verb is missing,
-    and the kind of answer that it asks for."""
+    """True if a passage is about the question. `share`: the weighted share of the question it contains; `similarity`:
+    the score of an embedder that knows the language, if there is one; `lacks_verb`: the question's verb and the kind of
+    answer it asks for are both missing."""
     if similarity is None:
         return share >= NEAR_SHARE and not lacks_verb
     return share + SIMILARITY_COUNTS * similarity >= (SURE_SUM if lacks_verb else NEAR_SUM)
@@ -166,9 +166,9 @@ def is_near(share: float, similarity: float | None, *, lacks_verb: bool = False)
 # -- the sentence that answers
 
 OWN, ABOVE, BESIDE = 1.0, 0.7, 0.25
-"""How much a word counts in the statement itself, in its headings or column names, and in the statements beside it."""
+"""The weight of a word in the statement itself, in its headings or column names, and in neighbouring statements."""
 FITS_KIND, OTHER_YEAR, POINTER, DENSE, MARKED = 0.2, 0.35, 0.3, 0.15, 0.4
-# A list told as a whole comes before its items; what denies comes after what does not, where that is not asked.
+# A list as a whole ranks above its items; a negation ranks below the rest unless the question is negative.
 LISTED, DENIED = 0.04, 0.01
 ALMOST_BEST = 0.6
 _YES, _NO = frozenset(["y", "x", "✓", "✔", "✅", "☑"]), frozenset(["n", "-", "–", "—", "✗", "✘", "❌", "☐"])
@@ -176,43 +176,43 @@ _FIGURES = {
     "number": LazyPattern(r"\d"),
     "date": LazyPattern(r"\b(?:1[5-9]|20)\d\ds?\b|\b\d\d?[./]\d\d?\b|\b\d\d?:\d\d\b"),
 }
-# A capital inside of a sentence. German has one on every noun, so that it says little there.
+# A capital inside a sentence. German capitalises every noun, so there it says little.
 _NAME = LazyPattern(r"(?<=[\w,;:·(] )[A-ZÀ-Þ][\w'’-]+")
 
 
-# Statements that are this much less near are about something else.
+# Statements whose similarity is further below the best are about something else.
 LEAST_IN_MEANING, KIND_IN_MEANING, HELD_IN_MEANING = 0.9, 0.25, 0.25
 
 
 class RatedStatement(Struct, frozen=True):
     statement: NoteStatement
     score: float
-    """About 0 to 1.3: the share of the question that it holds, and whether it is of the kind that is asked for."""
+    """About 0 to 1.3: the share of the question it contains, and whether it is of the requested kind."""
     part: int = 0
-    """Which of several questions it answers."""
+    """The question it answers, if there are several."""
 
 
 def asks_itself(text: str) -> bool:
-    """A question that somebody wrote down answers none."""
+    """True for a question that somebody wrote down: it answers nothing."""
     return text.rstrip(" \"'”’)*_").endswith(QUESTION_MARKS)
 
 
 def rated_statements(
     question: VaultQuestion, statements: Sequence[NoteStatement], title: str, weights: Mapping[str, float]
 ) -> list[RatedStatement]:
-    """The statements by how well each answers the question, the best first; those that ask are left out."""
+    """The statements by how well they answer the question, best first, without those that ask something themselves."""
     telling = [each for each in statements if not asks_itself(each.text)]
     held = [found_terms(question, each.text) for each in telling]
     rated = list[RatedStatement]()
     for at, each in enumerate(telling):
         columns = found_terms(question, each.columns) if each.columns else frozenset[str]()
         above = columns | found_terms(question, f"{title} {each.heading}")
-        # the words of a link are those of another note, and a list is told for what stands above it
+        # the words of a link are those of another note, and a list counts by what is above it
         own = frozenset[str]() if each.is_link or each.kind == "list" else held[at] - columns
         beside = frozenset[str]().union(*(held[near] for near in (at - 1, at + 1) if 0 <= near < len(telling)))
         if (own or above) and not _echoes(question, each):
             score = _share(own, above, beside, weights) + _density(own, each, weights) + _fit(question, each, title)
-            if each.kind == "row" and own and question.verbs & columns:  # "Which fuse": a column tells it
+            if each.kind == "row" and own and question.verbs & columns:  # "Which fuse": answered by a column
                 score += FITS_KIND
             rated.append(RatedStatement(each, round(score, 4)))
     return sorted(rated, key=lambda each: -each.score)
@@ -221,8 +221,8 @@ def rated_statements(
 def rated_by_meaning(
     question: VaultQuestion, statements: Sequence[NoteStatement], title: str, near: Sequence[float]
 ) -> list[RatedStatement]:
-    """The statements by how near they are in meaning, the best first; of those that are about as near, such as are of
-    the kind that is asked for, and hold the words that both languages have, names and figures above all."""
+    """The statements by similarity, best first. Near ties are decided by the kind of answer, then by the words both
+    languages share, names and numbers above all."""
 
     def score(each: NoteStatement) -> float:
         held = found_terms(question, f"{title} {each.heading} {each.text}")
@@ -234,7 +234,6 @@ def rated_by_meaning(
 
 
 def _echoes(question: VaultQuestion, statement: NoteStatement) -> bool:
-    """Whether a statement says nothing that the question does not say itself."""
     if question.days and topic_words(without_days(statement.text)) <= DATE_PROPERTIES:
         return True
     if _is_in("negations", statement.text):
@@ -252,13 +251,13 @@ def _share(own: frozenset[str], above: frozenset[str], beside: frozenset[str], w
 
 
 def _density(own: frozenset[str], statement: NoteStatement, weights: Mapping[str, float]) -> float:
-    """A statement that says little else is about what is asked."""
+    """High for a statement that says little else."""
     return DENSE * len(own) / max(1, len(topic_words(statement.text)), len(weights) if statement.kind == "table" else 0)
 
 
 def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float:
     fit = LISTED if statement.kind == "list" and not question.kinds else 0.0
-    if _is_in("see", statement.text):  # it leads to an answer, and is none
+    if _is_in("see", statement.text):  # it points to an answer but is none
         fit -= POINTER
     is_denied = _is_in("negations", question.text)
     if not is_denied and _is_in("negations", statement.text):
@@ -275,7 +274,7 @@ def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float
 
 
 def has_kind(question: VaultQuestion, rated: Sequence[RatedStatement]) -> bool:
-    """Whether the best statements have a name, date or number where that is asked for."""
+    """True if the best statements contain a name, date or number, where the question asks for one."""
     best = [each.statement for each in rated if each.score >= ALMOST_BEST * rated[0].score]
     return not question.kinds or any(_kind_fit(kind, each, "") for each in best for kind in question.kinds)
 
@@ -286,7 +285,7 @@ def _is_in(name: str, text: str) -> bool:
 
 
 def _marked(question: VaultQuestion, row: str) -> float:
-    """Of a table with marks: what the row says in the columns that are asked for, "sesame: yes" or "sesame: no"."""
+    """For a table of marks: the row's value in the requested columns, "sesame: yes" or "sesame: no"."""
     marks = list[str]()
     for cell in row.split(" · "):
         column, _, value = cell.partition(": ")
@@ -297,7 +296,8 @@ def _marked(question: VaultQuestion, row: str) -> float:
 
 
 def _has_name(statement: NoteStatement) -> bool:
-    """A capital inside of it, or at the beginning of a row, that is no day, month or name of a column."""
+    """True for a capital inside the statement, or at the start of a row, that is not a day, a month or a column
+    name."""
     named, columns = _NAME.findall(statement.text), set(statement.columns.split())
     if statement.kind == "row" and statement.text[:1].isupper():
         named.append(statement.text.split()[0])
@@ -306,7 +306,7 @@ def _has_name(statement: NoteStatement) -> bool:
 
 
 def _kind_fit(kind: AnswerKind, statement: NoteStatement, title: str) -> float:
-    if kind == "name":  # the note may be about a person, or about anything
+    if kind == "name":  # the note may be about a person or anything else
         return 1.0 if _has_name(statement) else 0.5 * (_NAME.search(f"x {title}") is not None)
     if kind == "reason":
         return float(_is_in("causes", statement.text))
@@ -320,7 +320,7 @@ def _kind_fit(kind: AnswerKind, statement: NoteStatement, title: str) -> float:
 
 @cache
 def _numbers() -> frozenset[str]:
-    """From two on: one is an article too."""
+    """From two up: one is also an article."""
     return frozenset(word for row in tables()["numbers"].values() for word in row[2:])
 
 
@@ -334,10 +334,10 @@ class AnswerPassage(Struct, frozen=True):
     start: int
     end: int
     score: float
-    """About 0 to 1.3: how well its best sentence answers."""
+    """About 0 to 1.3: the score of its best sentence."""
     because: str
     statements: tuple[RatedStatement, ...] = ()
-    """Its sentences, items and rows, the best first."""
+    """Its sentences, items and rows, best first."""
 
     @property
     def text(self) -> str:
@@ -350,19 +350,19 @@ class AnswerPassage(Struct, frozen=True):
 
 class FoundPassages(Struct, frozen=True):
     passages: tuple[AnswerPassage, ...] = ()
-    """The best first."""
+    """Best first."""
     far: tuple[AnswerPassage, ...] = ()
     """The best of those that are not near enough."""
     warning: str = ""
     question: VaultQuestion | None = None
     unread: str = ""
-    """Where nothing was found: the notes that could not be searched."""
+    """If nothing was found: the notes that could not be searched."""
     overview: str = ""
-    """What the vault holds, for a message about all of it."""
+    """A list of the vault's notes, for a message about all of it."""
 
 
 class Lookup(Struct, frozen=True):
-    """What is looked for: a message, and where it leans on earlier ones, the last question and the notes in use."""
+    """What to look up: a message and, if it depends on earlier ones, the last question and the notes in use."""
 
     text: str
     earlier: str = ""
@@ -371,7 +371,7 @@ class Lookup(Struct, frozen=True):
 
 
 def part_around(document: Document, start: int, end: int, most: int) -> tuple[int, int]:
-    """The section around a place, or at most about so many characters of it."""
+    """The section around a place, or at most `most` characters of it."""
     starts = [heading.start for heading in document.parsed.headings]
     above = 0 if start < document.parsed.body_start else document.parsed.body_start
     first = max((each for each in starts if each <= start), default=above)
@@ -382,13 +382,13 @@ def part_around(document: Document, start: int, end: int, most: int) -> tuple[in
     return first, last
 
 
-# -- which statements are quoted: each thing once, of a list or table as much as was asked
+# -- the statements to quote: each fact once, and only as much of a list or table as was asked for
 
-# A statement that answers this much less than the best one is about something else.
+# Statements that score below this share of the best one are about something else.
 LEAST_OF_BEST = 0.55
-# Of statements that answer about as well as each other the newest comes first.
+# Statements this close in score are sorted by date, newest first.
 ABOUT_AS_WELL = 0.06
-# Rows of one table that a question for several may get, and how well rows must answer beside the best one.
+# The most rows of one table for a question about several, and the score they need relative to the best one.
 MOST_ROWS, LEAST_ROW = 6, 0.85
 
 Answer = tuple[AnswerPassage, NoteStatement]
@@ -396,8 +396,8 @@ _Ranked = tuple[RatedStatement, AnswerPassage]
 
 
 def answering(passages: Sequence[AnswerPassage], most: int) -> list[Answer]:
-    """The statements that answer, the best first, one of each paragraph or table; the best for each part of a question
-    come before all others."""
+    """The statements that answer, best first, one per paragraph or table; the best for each part of a question come
+    first."""
     said = [(each, passage) for passage in passages for each in passage.statements if _says_something(each.statement)]
     ranked = _by_time(sorted(said, key=lambda pair: -_total(pair)))
     if len(rows := _rows(ranked)) > 1:
@@ -407,7 +407,7 @@ def answering(passages: Sequence[AnswerPassage], most: int) -> list[Answer]:
         if each.statement.kind == "row":
             table = passage.document.path, each.statement.table
             best_rows[table] = max(each.score, best_rows.get(table, 0.0))
-    # what the columns of a table are called all its rows have in common, so a row must answer better
+    # all rows share the column names, so a row must score higher
     least = LEAST_OF_BEST * max((each.score for each, _ in ranked), default=0.0)
     firsts = {each.part: (each, passage) for each, passage in reversed(ranked)}
     others = (
@@ -423,7 +423,7 @@ def answering(passages: Sequence[AnswerPassage], most: int) -> list[Answer]:
 
 
 def _by_time(ranked: Sequence[_Ranked]) -> list[_Ranked]:
-    """The newest first among those that answer about as well as each other."""
+    """Sorts near ties newest first."""
     ordered, times = list[_Ranked](), list[tuple[int, int, int]]()
     for pair in ranked:
         statement = pair[0].statement
@@ -440,7 +440,8 @@ def _total(pair: _Ranked) -> float:
 
 
 def _rows(ranked: Sequence[_Ranked]) -> list[Answer]:
-    """Where rows of a table answer best and equally well: these, in its order, and how many more there are."""
+    """If several rows of a table answer best and equally well: those rows in table order, and the number of further
+    ones."""
     if not ranked or ranked[0][0].statement.kind != "row":
         return []
     best, passage = ranked[0]
@@ -458,7 +459,7 @@ def _rows(ranked: Sequence[_Ranked]) -> list[Answer]:
 
 
 def _is_known(passage: AnswerPassage, statement: NoteStatement, other: AnswerPassage, known: NoteStatement) -> bool:
-    """Whether two statements say the same, share a paragraph, or are a table and one of its rows."""
+    """True if two statements say the same, share a paragraph, or are a table and one of its rows."""
     if passage.document.path == other.document.path and statement.start < known.end and known.start < statement.end:
         return True
     return topic_words(statement.text) == topic_words(known.text)

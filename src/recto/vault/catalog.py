@@ -1,6 +1,6 @@
-"""Catalog: the notes of a vault, their names, and the links between them, in a SQLite file that can be made again.
+"""Catalog: a vault's notes, their names and the links between them, in a SQLite file that can be rebuilt.
 
-Names are in memory, links are not: links to a note are looked up by the name they end in.
+Names are kept in memory, links are not: links to a note are looked up by the name they end in.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ from recto.vault.links import Link, find_all_links, mask_code
 
 VERSION = "2"
 CONTEXT_CHARS = 50
-"""How many characters on either side of a link are its context."""
+"""Context on either side of a link."""
 
-# Notes per transaction: what a crash may lose, and how long another process waits.
+# Notes per transaction: bounds what a crash loses and how long another process waits.
 _BATCH = 200
 _PAGE = 2000
 _MAX_TITLE, _MAX_LINK = 200, 4096
-# A file may be written twice within one tick of the disk's clock, so one as young as this is read once more. Its time
-# is stored negative, so that it equals no other.
+# A file may be written twice within one clock tick of the disk, so a file this young is read again. Its time is stored
+# negative, so that it never compares equal.
 _TICK_NS = 50_000_000
 _LINK_COLUMNS = ", ".join(Link.__slots__)
 _link_row = attrgetter(*Link.__slots__)
@@ -52,15 +52,15 @@ Progress = Callable[[int, int], object]
 
 
 class CacheEmptied(StoreError):
-    """The rows are gone and must be made again; `CacheFile.warning` says why."""
+    """The rows are gone and must be rebuilt; `CacheFile.warning` says why."""
 
 
 class CacheFile:
-    """A SQLite file that is rebuilt if it is damaged. If no file can be used, the rows are in memory."""
+    """A SQLite file that is rebuilt if damaged. If no file can be used, the rows are in memory."""
 
     def __init__(self, path: Path | None, name: str, prepare: Callable[[sqlite3.Connection], None]) -> None:
         self.warning = ""
-        """Why the file was rebuilt or is in memory only; empty if all is well."""
+        """Why the file was rebuilt or is in memory only; else empty."""
         self._prepare = prepare
         self._file = DisposableFile(path, name, prepare) if path else None
         self._db: sqlite3.Connection | None = None
@@ -101,8 +101,8 @@ class CacheFile:
 
     @contextmanager
     def interpreting(self) -> Iterator[None]:
-        """Around statements, and code that works with their rows and nothing else. Raises CacheEmptied if it fails,
-        from now on in memory if the file cannot be used."""
+        """Around statements and code that only handles their rows. Raises CacheEmptied on failure, then stays in memory
+        if the file cannot be used."""
         try:
             with self._file.interpreting() if self._file else nullcontext():
                 yield
@@ -131,7 +131,7 @@ def _prepare(db: sqlite3.Connection) -> None:
     if _is_current(db):
         return
     db.execute("BEGIN IMMEDIATE")
-    if not _is_current(db):  # another process may have been quicker
+    if not _is_current(db):  # another process may have been faster
         tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         for (name,) in db.execute(tables).fetchall():
             db.execute(f'DROP TABLE "{name}"')
@@ -168,8 +168,6 @@ class DocumentInfo(Struct, frozen=True):
 
 
 class ResolvedLink(Struct, frozen=True):
-    """A link of a note and the file it leads to; `path` is None if it is broken."""
-
     link: Link
     source: str
     line: int
@@ -178,7 +176,7 @@ class ResolvedLink(Struct, frozen=True):
 
 
 class _FileStamp(NamedTuple):
-    """Tells whether a file has changed. There are many, and a tuple is made in half the time of a dataclass."""
+    """Tells whether a file has changed. A tuple, because it takes half the time of a dataclass and there are many."""
 
     size: int
     mtime_ns: int
@@ -188,12 +186,12 @@ class _FileStamp(NamedTuple):
     def matches(self, entry: FolderEntry) -> bool:
         if (self.size, self.mtime_ns) != (entry.size, entry.mtime_ns):
             return False
-        # an unreadable note may be readable now: changing the mode does not change the time
+        # an unreadable note may be readable now: chmod does not change the time
         return self.sha is not None or not is_note(entry.path)
 
 
 class _CatalogEntry(Struct, frozen=True):
-    """An attachment is not read. An unreadable note has a problem and no hash; a note that is not text has both."""
+    """Attachments are not read. An unreadable note has a problem and no hash; a note that is not text has both."""
 
     path: str
     size: int
@@ -213,7 +211,6 @@ class Catalog:
 
     @property
     def warning(self) -> str:
-        """Why the catalog was rebuilt, or is in memory only; empty if all is well."""
         return self._file.warning
 
     @property
@@ -232,9 +229,9 @@ class Catalog:
     def refresh(
         self, folder: Folder, progress: Progress | None = None, only: Iterable[str] | None = None
     ) -> VaultChanges:
-        """Brings the catalog up to date with the folder, or with these files `only`."""
+        """Brings the catalog up to date with the folder, or with `only` these files."""
         paths = None if only is None else set(only)
-        for _ in range(3):  # a damaged database is rebuilt, one that cannot be written moves to memory
+        for _ in range(3):  # a damaged database is rebuilt; an unwritable one moves to memory
             try:
                 return self._refresh(folder, progress, paths)
             except CacheEmptied:
@@ -244,7 +241,7 @@ class Catalog:
     def _refresh(self, folder: Folder, progress: Progress | None, only: set[str] | None) -> VaultChanges:
         stored = self._stored_stamps(folder, only)
         unreadable, new_paths = list[str](), list[str]()
-        # a new path may be ignored, or a folder: only a walk can tell
+        # a new path may be ignored, or be a folder: that takes a walk
         if only is None or not only <= stored.keys():
             stored = self._stored_stamps(folder) if only else stored
             found = list(folder.walk(unreadable.append))
@@ -265,8 +262,7 @@ class Catalog:
         return VaultChanges(added, changed, tuple(sorted(removed)), tuple(unreadable))
 
     def _stored_stamps(self, folder: Folder, only: set[str] | None = None) -> dict[str, _FileStamp]:
-        """The stamps of all files of this folder, or at least of `only` these. Reloads the names if another process has
-        written."""
+        """The stamps of all files, or at least of `only` these. Reloads the names if another process has written."""
         root = str(folder.root)
         if not self._file.read("SELECT 1 FROM marks WHERE name = 'root' AND value = ?", (root,)):
             with self._file.write() as db:
@@ -297,7 +293,6 @@ class Catalog:
             self.names.remove(path)
 
     def _store(self, entries: Sequence[_CatalogEntry], stored: Mapping[str, _FileStamp]) -> list[str]:
-        """Returns the paths of those whose content is new."""
         new = [
             entry
             for entry in entries
@@ -316,7 +311,7 @@ class Catalog:
     # -- looking up
 
     def documents(self, prefix: str = "") -> list[DocumentInfo]:
-        """Notes whose paths begin with a prefix, by path."""
+        """Notes whose paths have this prefix, by path."""
         query = (
             "SELECT path, title, size, mtime_ns, tags, problem, aliases FROM notes"
             " WHERE substr(path, 1, ?) = ? ORDER BY path"
@@ -330,23 +325,22 @@ class Catalog:
             ]
 
     def hashes(self) -> Mapping[str, bytes]:
-        """Readable notes and the hashes of their content: the same object as long as nothing has changed."""
+        """Readable notes and the hashes of their content: the same object until something changes."""
         change_stamp = self._file.change_stamp
         if change_stamp != self._hashes[0]:
             rows = self._file.read("SELECT path, sha FROM notes WHERE sha IS NOT NULL")
             with self._file.interpreting():
-                # a hash of anything else than bytes fails here
+                # fails here for a hash that is not bytes
                 self._hashes = change_stamp, {path: b"" + sha for path, sha in rows}
         return self._hashes[1]
 
     def links(self, keys: Iterable[str]) -> list[ResolvedLink]:
-        """Links that are filed under these keys, not yet resolved."""
         rows = [row for key in keys for row in self._file.read(f"{_SELECT_LINKS} WHERE key = ?", (key,))]
         with self._file.interpreting():
             return sorted(map(_stored_link, rows), key=lambda each: (each.source, each.link.start))
 
     def all_links(self) -> Iterator[ResolvedLink]:
-        """Every link, not yet resolved, read page by page to save memory."""
+        """Every link, not yet resolved, read in pages to save memory."""
         last = 0
         while rows := self._file.read(f"{_SELECT_LINKS} WHERE l.rowid > ? ORDER BY l.rowid LIMIT {_PAGE}", (last,)):
             yield from map(_stored_link, rows)
@@ -394,7 +388,7 @@ def _put(db: sqlite3.Connection, entry: _CatalogEntry) -> None:
 
 
 def link_context(text: str, link: Link, parsed: ParsedNote) -> str:
-    """A link with the text around it, in one line. Properties do not count as the text around a link."""
+    """A link with the surrounding text, on one line, without properties."""
     earliest = parsed.body_start if link.start >= parsed.body_start else 0
     return " ".join(text[max(earliest, link.start - CONTEXT_CHARS) : link.end + CONTEXT_CHARS].split())
 

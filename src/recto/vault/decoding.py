@@ -1,4 +1,4 @@
-"""Decoding files: UTF-8, or the encoding that a byte order mark names. Binary files are refused.
+"""Decodes files: UTF-8, or the encoding of a byte order mark. Rejects binary files.
 
 Does not guess encodings: a wrong guess would be written back.
 """
@@ -9,11 +9,11 @@ from recto.base.text import REPLACEMENT, clean
 from recto.errors import Invalid
 
 SNIFFED_BYTES = 8000
-"""How much of the beginning decides whether a file is text."""
-# This many invalid bytes mean nothing, however short the file is.
+"""The bytes that decide whether a file is text."""
+# Invalid bytes tolerated in any file, however short.
 _TOLERATED = 10
 
-# Longer marks first: the mark of UTF-16 is a prefix of that of UTF-32.
+# Longer marks first: the UTF-16 mark is a prefix of the UTF-32 one.
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
@@ -23,7 +23,7 @@ _BYTE_ORDER_MARKS = (
 
 
 def decode_text(raw: bytes, path: str) -> str:
-    """The text without its byte order mark, cleaned. Raises Invalid for a binary file; `path` is for its message."""
+    """The cleaned text without its byte order mark. Raises Invalid for a binary file; `path` is for its message."""
     text, reason = _decode(raw)
     if reason:
         raise Invalid(f"{path} is not text: {reason}", path=path)
@@ -63,5 +63,5 @@ def _problem(head: bytes) -> str:
 def _reason(has_nul: bool, invalid: int, size: int, encoding: str) -> str:
     if has_nul:
         return "it contains NUL bytes, as binary files do"
-    # text in another encoding has some invalid bytes; a file with many cannot be read
+    # text in another encoding has some invalid bytes; with many it is unreadable
     return f"more than a fifth of it is not {encoding}" if invalid > max(_TOLERATED, size / 5) else ""

@@ -1,7 +1,7 @@
-"""Document: a note and what it consists of: properties, title, headings, sections, blocks. Knows its text, not the
-disk.
+"""Document: a note and its parts: properties, title, headings, sections, blocks. Knows its text, not the disk.
 
-Every text can be parsed; `problem` says what is wrong with it."""
+Any text can be parsed; `problem` says what is wrong with it.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ _NOT_A_PARAGRAPH = re.compile(
 _BLOCK_START = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)]|#{1,6})[ \t]")
 _BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]++)[ \t\r]*+$", re.MULTILINE)
 _TAG = re.compile("#([\\w/\\-\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff]+)")
-# Aliases, and every way to nest deeply: brackets, dashes in a row, a deep indent. Other front matter needs no check.
+# Aliases, and every way to nest deeply: brackets, repeated dashes, deep indentation. Other front matter needs no check.
 _SUSPICIOUS = re.compile(r"\*|(?:[\[{][^\[{]*+){40}|(?:[-?:][ \t]++){20}|^ {80}", re.MULTILINE)
 _UNCLOSED = re.compile(r"\ufeff?---[ \t]*\r?\n[\w -]+:(?:\s|$)")
 
@@ -35,7 +35,7 @@ class Heading(Struct, frozen=True):
     """Starts at 1."""
     start: int
     end: int
-    """Of its line, or of the line that underlines it."""
+    """Of its line, or of its underline."""
 
 
 class NoteSection(Struct, frozen=True):
@@ -46,12 +46,12 @@ class NoteSection(Struct, frozen=True):
     end: int
     level: int
     body_start: int
-    """Where its heading ends."""
+    """The end of its heading."""
 
 
 class ParsedNote(Struct, frozen=True):
     title: str | None = None
-    """From the properties, or from the first heading of level 1."""
+    """From the properties, or the first level 1 heading."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Document(Struct, frozen=True, dict=True):
 
     @cached_property
     def head(self) -> tuple[Mapping[str, Any], int]:
-        """Its properties and where its body starts: enough for a one-line summary, and faster than `parsed`."""
+        """The properties and the start of the body: enough for a one-line summary, and faster than `parsed`."""
         properties, problem, front_end = _read_front_matter(self.text)
         return properties, 0 if problem else front_end
 
@@ -83,13 +83,12 @@ class Document(Struct, frozen=True, dict=True):
 
 
 def note_name(path: str) -> str:
-    """A file's name without its folders and its extension."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[0] or name
 
 
 def parse_note(text: str, mask: str | None = None) -> ParsedNote:
-    """Parses a text. `mask` is the text without code, if the caller has it already."""
+    """Parses a text. `mask` is the text without code, if the caller already has it."""
     mask = mask_code(text) if mask is None else mask
     properties, problem, front_end = _read_front_matter(text)
     headings = tuple(_headings(mask, text, front_end))
@@ -109,7 +108,7 @@ def parse_note(text: str, mask: str | None = None) -> ParsedNote:
 
 
 def section_text(document: Document, heading: str) -> str | None:
-    """The text under a heading, including the heading; `A#B` means a B somewhere below an A. None if there is none."""
+    """The text under a heading, including the heading; `A#B` means a B somewhere below an A. None if missing."""
     target = [name for part in heading.split("#") if (name := _normalize_heading(part))]
     for section in document.parsed.sections:
         path = [_normalize_heading(part) for part in section.heading_path]
@@ -120,7 +119,7 @@ def section_text(document: Document, heading: str) -> str | None:
 
 
 def block_text(document: Document, block: str) -> str | None:
-    """The paragraph or list item with a `^block` id."""
+    """The paragraph or list item with this `^block` id."""
     span = document.parsed.blocks.get(block.strip().lower())
     return document.text[slice(*span)] if span else None
 
@@ -132,7 +131,7 @@ def _normalize_heading(heading: str) -> str:
 
 
 def _read_front_matter(text: str) -> tuple[dict[str, Any], str | None, int]:
-    """The properties, what is wrong with them, and where the text continues."""
+    """The properties, any problem with them, and the start of the body."""
     place = front_matter(text)
     if place is None:
         return {}, "the front matter is never closed" if _UNCLOSED.match(text) else None, 0
@@ -163,7 +162,7 @@ def _load_yaml(raw: str) -> tuple[dict[str, Any], str | None]:
 
 @cache
 def _loader() -> Any:
-    """Dates stay text, as in Obsidian: an impossible date does no harm, and each is kept as written."""
+    """Dates stay text, as in Obsidian: impossible dates do no harm, and each keeps its spelling."""
     import yaml  # only notes with properties need it
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever is installed
@@ -189,7 +188,7 @@ def _find_danger(events: Iterable[Any]) -> str | None:
 def _to_text(value: Any) -> str:
     try:
         return str(value).strip()
-    except ValueError:  # a number with more digits than Python prints
+    except ValueError:  # more digits than Python prints
         return ""
 
 
@@ -201,7 +200,7 @@ def _title(properties: Mapping[str, Any], headings: Iterable[Heading]) -> str | 
 
 
 def _list_values(properties: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
-    """The entries of list properties, each once; a text is split at its commas."""
+    """The entries of list properties without duplicates; text is split at commas."""
     values: list[Any] = []
     for key in keys:
         value = properties.get(key)
@@ -226,7 +225,7 @@ def _inline_tags(body: str) -> Iterator[str]:
 
 
 def _headings(mask: str, text: str, front_end: int) -> Iterator[Heading]:
-    """Code is masked where headings are looked for, but a part of what they say."""
+    """Headings are found in the masked text, but their own text may contain code."""
     at, above, above_at = front_end, "", front_end
     for number, line in enumerate(mask[front_end:].split("\n"), text.count("\n", 0, front_end) + 1):
         end = at + len(line.rstrip())
@@ -241,7 +240,6 @@ def _headings(mask: str, text: str, front_end: int) -> Iterator[Heading]:
 
 
 def is_underline(line: str) -> bool:
-    """Whether a line makes a heading of the one above it."""
     bare = line.lstrip(" ")
     stripped = bare.rstrip(" \t\r")
     return len(line) - len(bare) <= 3 and stripped[:1] in ("=", "-") and not stripped.strip(stripped[0])

@@ -1,6 +1,6 @@
 """DocumentSummary: a note in one line: its first paragraph, or a line that a model wrote about exactly this text.
 
-The tables and files call a summary a gist.
+Tables and files call a summary a gist.
 """
 
 import logging
@@ -24,9 +24,9 @@ from recto.vault.note_statements import BLOCK_ID, ITEM, QUOTED
 log = logging.getLogger(__name__)
 
 MAX_SUMMARY_CHARS = 100
-# About fifty tokens: what a model is asked for.
+# About fifty tokens; the limit given to a model.
 MAX_WRITTEN_CHARS = 240
-# How much of a note is searched for a paragraph, and how much of a paragraph is read: no summary needs more.
+# Limits on the text searched for a paragraph and on the part of a paragraph that is read.
 _MAX_SEARCHED, _MAX_PARAGRAPH = 20_000, 2000
 
 _LAYOUT = re.compile(r" {0,3}(?:#{1,6}(?:\s|$)|(?:[-*_][ \t]*){3,}$)")
@@ -43,11 +43,11 @@ class DocumentSummary(Struct, frozen=True):
     text: str
     """One line of at most 100 characters; empty for a note without text."""
     is_complete: bool = True
-    """Whether it is the whole paragraph, or only its beginning."""
+    """False if it is only the beginning of the paragraph."""
 
 
 def document_summary(document: Document) -> DocumentSummary:
-    """A short description from the properties, or else the first paragraph of prose, cut to its first sentence."""
+    """A description from the properties, or else the first sentence of the first paragraph of prose."""
     for name in ("description", "summary"):
         value = document.head[0].get(name)
         line = " ".join(value[:_MAX_PARAGRAPH].split()) if isinstance(value, str) else ""
@@ -65,12 +65,11 @@ def document_summary(document: Document) -> DocumentSummary:
 
 
 def shorten_line(line: str, limit: int = MAX_SUMMARY_CHARS) -> str:
-    """Cuts a line at the end of a word and adds an ellipsis."""
     if len(line) <= limit:
         return line
     end = limit - 1
     space = line.rfind(" ", limit // 2, end + 1)
-    if space < 0:  # neither an accent is split from its letter, nor an emoji
+    if space < 0:  # never split an accent from its letter, or an emoji
         parts = (line[at - 1 : at + 1] for at in range(end, end - 16, -1))
         split = takewhile(lambda part: "\u200d" in part or unicodedata.category(part[1])[0] == "M", parts)
         space = end - len(list(split))
@@ -78,7 +77,7 @@ def shorten_line(line: str, limit: int = MAX_SUMMARY_CHARS) -> str:
 
 
 def _paragraphs(document: Document) -> Iterator[str]:
-    """The paragraphs of a note as plain lines: prose first, then what is in lists and quotes."""
+    """The paragraphs of a note as plain lines: prose first, then lists and quotes."""
     start = document.head[1]
     secondary = list[str]()
     for lines in _blocks(document.text[start : start + _MAX_SEARCHED]):
@@ -109,7 +108,7 @@ def _blocks(text: str) -> Iterator[list[str]]:
 
 
 def _is_layout(line: str, *, is_first: bool) -> bool:
-    """A heading, a rule, a row of a table, or code that begins here."""
+    """True for a heading, a rule, a table row, or the start of code."""
     if _LAYOUT.match(line) or (is_first and line.startswith(("    ", "\t")) and not ITEM.match(line)):
         return True
     cells = WIKILINK.sub("", line)
@@ -117,7 +116,7 @@ def _is_layout(line: str, *, is_first: bool) -> bool:
 
 
 def _is_field(line: str) -> bool:
-    """Whether it is a property of other programs: `name:: value`."""
+    """True for an inline property of other programs: `name:: value`."""
     name, mark, _ = line.partition("::")
     return bool(mark) and 0 < len(name) <= 61 and not name[0].isspace() and ":" not in name
 
@@ -137,21 +136,20 @@ def _count_letters(text: str) -> int:
 
 
 def _plain(text: str) -> str:
-    """Removes the markup."""
     text = _FOOTNOTE.sub("", EMBED.sub("", BLOCK_ID.sub("", text)))
     text = _LINK.sub(r"\1", WIKILINK.sub(_caption, text))
     return " ".join(ESCAPED.sub(r"\1", _EMPHASIS.sub("", _HTML.sub("", text))).split())
 
 
 def _caption(link: re.Match[str]) -> str:
-    """What a reader sees of a wikilink: its caption, or the name of the note."""
+    """A wikilink as a reader sees it: the caption, or the note's name."""
     target, _, caption = link[1].partition("|")
     name, _, heading = target.rstrip("\\").partition("#")
     return caption.strip() or name.rpartition("/")[2].strip() or heading.strip("^ ")
 
 
 class DocumentSummaries:
-    """Summaries that a model wrote, stored by the hash of the note. If no file can be used, they are in memory."""
+    """Summaries by a model, stored by the note's hash. If no file can be used, they are in memory."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._file = CacheFile(path, "the file of summaries", _prepare)
@@ -172,7 +170,7 @@ class DocumentSummaries:
             self._file.close()
 
     def _run(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        """A damaged file is emptied; one that is locked, or on a disk that cannot be written, is left alone."""
+        """Empties a damaged file, but leaves a locked file or an unwritable disk alone."""
         with self._lock:
             for _ in range(2):
                 try:

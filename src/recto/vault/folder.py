@@ -1,8 +1,8 @@
 """Folder: a vault's directory on disk. Walks, reads and writes it without ever leaving it; knows files, not notes.
-NoteFolder: what a folder holds that somebody may choose as a vault.
+NoteFolder: the contents of a folder that may be chosen as a vault.
 
-A symlink to a file inside counts as that file. A symlink to a folder is not followed: its notes are either inside
-already, or not part of the vault.
+A symlink to a file inside counts as that file. Symlinks to folders are not followed: their notes are either inside
+already or not part of the vault.
 """
 
 import errno
@@ -24,21 +24,21 @@ from recto.vault.gitignore import GitIgnore, is_ignored
 from recto.vault.link_resolver import NOTE_ENDINGS
 
 TRASH = ".trash"
-# The largest note that is read by default: half a million tokens, more than any window takes.
+# Half a million tokens: more than any window holds.
 MAX_NOTE_BYTES = 2_000_000
 
-# Files and folders that `look_at_folder` reads: enough to tell a folder of notes from any other, in a moment.
+# Files and folders that `look_at_folder` reads: enough to recognise a folder of notes, and fast.
 MOST_LOOKED_AT = 20_000
 MOST_NAMED = 3
 
 OnSkipped = Callable[[str], object]
-"""Called with the path of a file or folder that exists but cannot be read."""
+"""Called with the path of an existing file or folder that cannot be read."""
 Enters = Callable[[str, Set[str]], bool]
-"""Says whether a folder is walked through, by its path and the names in it."""
+"""Decides whether to enter a folder, by its path and the names in it."""
 
 
 class FolderEntry(NamedTuple):
-    """There are many, and a tuple is made in half the time of a dataclass."""
+    """A tuple, because it takes half the time of a dataclass and there are many."""
 
     path: str
     """Relative to the vault, with forward slashes."""
@@ -54,7 +54,6 @@ class Folder:
     def __init__(self, root: Path) -> None:
         self.root = _open_root(root)
         self._prefix = os.path.join(self.root, "")
-        """How every path inside begins."""
 
     # -- walking
 
@@ -73,7 +72,7 @@ class Folder:
                 path = prefix + child.name
                 if child.name.startswith("."):
                     continue
-                if not path.isascii() and (cleaned := clean(path))[1]:  # can be neither stored nor linked to
+                if not path.isascii() and (cleaned := clean(path))[1]:  # cannot be stored or linked to
                     on_skipped(cleaned[0])
                     continue
                 is_folder = _is_folder(child)
@@ -105,7 +104,7 @@ class Folder:
             info = child.stat()
             return FolderEntry(path, info.st_size, info.st_mtime_ns)
         except (FileNotFoundError, Invalid, NotFound):
-            return None  # deleted since it was listed, or a link that leads outside
+            return None  # deleted since it was listed, or a link to the outside
         except OSError:
             on_skipped(path)
             return None
@@ -120,7 +119,7 @@ class Folder:
         return location.relative_to(self.root).as_posix()
 
     def _visible_path(self, path: str) -> str:
-        # a string: making a Path would take longer than reading a note
+        # a string: creating a Path would take longer than reading a note
         location = self._resolve(path)
         if self._is_hidden(location):
             raise _missing_error(path)
@@ -141,7 +140,7 @@ class Folder:
         return location
 
     def _has_no_links(self, path: str) -> bool:
-        """Whether a path needs no resolving: no `..`, no symlink. Most do not, and checking is four times as fast."""
+        """True if a path contains no `..` and no symlink. Checking is four times as fast as resolving."""
         if os.path.normpath(path) != path or path[0] in "/.":
             return False
         ends = [at for at, character in enumerate(path) if character == "/"]
@@ -163,27 +162,27 @@ class Folder:
     def check_ignored(self, path: str, location: str | None = None) -> None:
         """Raises Invalid for a path that a .gitignore excludes."""
         if is_ignored(self.root, self._relative(location or self._resolve(path))):
-            raise Invalid(f"{path[:80]} is excluded by a .gitignore of the vault", path=path)
+            raise Invalid(f"{path[:80]} is excluded by a .gitignore in the vault", path=path)
 
     def refusal(self, path: str) -> str:
-        """Why a file that exists, `.md` left out or not, is no part of the vault; empty where nothing refuses it."""
+        """Why an existing file (with or without `.md`) is not part of the vault; else empty."""
         for name in (path, f"{path}.md"):
             try:
                 location = self._resolve(name)
             except NotFound:
                 continue
-            except Invalid as why:  # where it leads to is not looked up
+            except Invalid as why:  # the target is not looked up
                 return why.message.removeprefix(f"{name[:80]} ").replace("is outside", "it is outside", 1)
             if os.path.isfile(location) and self._is_hidden(location):
                 return "hidden files and folders of a vault are not read"
             if os.path.isfile(location) and is_ignored(self.root, self._relative(location)):
-                return "a .gitignore of the vault excludes it"
+                return "a .gitignore in the vault excludes it"
         return ""
 
     # -- reading
 
     def read(self, path: str, limit: int = MAX_NOTE_BYTES) -> bytes:
-        """The whole file. Raises Invalid if it is larger than `limit` bytes: part of a note would be misleading."""
+        """The whole file. Raises Invalid if it exceeds `limit` bytes: part of a note would mislead."""
         location = self._visible_path(path)
         with _disk_errors("read", path):
             self._stat_file(location, path, limit)
@@ -194,7 +193,7 @@ class Folder:
         return content
 
     def entry(self, path: str) -> FolderEntry:
-        """One file as a walk would give it. Raises NotFound if it is missing, or ignored by git."""
+        """One file as in a walk. Raises NotFound if it is missing or ignored by git."""
         entry = self._entry(path)
         if is_ignored(self.root, entry.path):
             raise _missing_error(path)
@@ -233,7 +232,7 @@ class Folder:
         return self._entry(path)
 
     def move(self, old: str, new: str) -> FolderEntry:
-        """Moves a file to a new path, never onto another file. Changing only the case of its name is allowed."""
+        """Moves a file to a new path, never over another file. Changing only the case of its name is allowed."""
         source, location = self._movable_path(old), self._writable_path(new)
         if is_note(source.name) != is_note(location.name):
             raise Invalid(f"{new[:80]} must end like {old[:80]}: a note stays a note", path=new)
@@ -245,7 +244,7 @@ class Folder:
         return self._entry(new)
 
     def delete(self, path: str) -> str:
-        """Moves a file into the vault's trash. Returns its path there."""
+        """Moves a file to the vault's trash and returns its path there."""
         source = self._movable_path(path)
         trash = Path(self._resolve(TRASH))
         with _disk_errors("delete", path, may_be_missing=False):
@@ -255,7 +254,7 @@ class Folder:
         return self.relative(location)
 
     def _movable_path(self, path: str) -> Path:
-        """The file to move or delete. Refuses a symlink, so that its target is not moved in its place."""
+        """The file to move or delete. Rejects a symlink, whose target would move instead."""
         location = self.locate(path)
         if os.path.islink(os.path.join(self._prefix, path)):
             raise Invalid(f"{path[:80]} is a link to {self.relative(location)}; name that file instead", path=path)
@@ -296,7 +295,6 @@ def too_large_error(name: str, path: str, size: int, limit: int = MAX_NOTE_BYTES
 
 @contextmanager
 def _disk_errors(action: str, path: str, *, may_be_missing: bool = True) -> Iterator[None]:
-    """Turns errors of the disk into NotFound or Invalid."""
     try:
         yield
     except OSError as why:
@@ -307,7 +305,7 @@ def _disk_errors(action: str, path: str, *, may_be_missing: bool = True) -> Iter
 
 
 def _replace_file(location: Path, raw: bytes) -> None:
-    # hidden, so that neither a walk nor a watcher takes it for a note
+    # hidden, so that no walk or watcher takes it for a note
     temporary = location.with_name(f".{new_id()}.tmp")
     mode = _writable_mode(location)
     try:
@@ -334,7 +332,7 @@ def _writable_mode(location: Path) -> int | None:
 
 
 def _free_path(location: Path) -> Path:
-    """The location, or the first free one beside it: `Note 2.md`."""
+    """The location, or the first free one like it: `Note 2.md`."""
     number, free = 2, location
     while os.path.lexists(free):
         free, number = location.with_name(f"{location.stem} {number}{location.suffix}"), number + 1
@@ -352,18 +350,16 @@ class NoteFolder(Struct, frozen=True):
     path: Path
     notes: int = 0
     has_more: bool = False
-    """Whether it holds more than was looked at."""
     names: tuple[str, ...] = ()
-    """A few of its notes."""
     problem: str = ""
 
 
 def look_at_folder(typed: str) -> NoteFolder:
-    """What a folder holds that was typed as people type it, such as ~/notes."""
-    # Path's own raises for an unknown user
+    """The contents of a folder given as people type it, such as ~/notes."""
+    # Path.expanduser raises for an unknown user
     path = Path(os.path.expanduser(typed.strip()))
     if not path.is_absolute():
-        return NoteFolder(path, problem="write the whole path, such as ~/notes or /home/me/notes")
+        return NoteFolder(path, problem="write the full path, such as ~/notes or /home/me/notes")
     try:
         entries = list(islice(Folder(path).walk(), MOST_LOOKED_AT))
     except RectoError as why:
@@ -373,12 +369,12 @@ def look_at_folder(typed: str) -> NoteFolder:
     notes = [entry for entry in entries if is_note(entry.path)]
     latest = sorted(notes, key=lambda entry: -entry.mtime_ns)[:MOST_NAMED]
     names = tuple(entry.path.rpartition("/")[2].rpartition(".")[0] for entry in latest)
-    problem = "" if notes else "there is no note in it: Recto reads Markdown files (.md)"
+    problem = "" if notes else "it contains no notes; Recto reads Markdown files (.md)"
     return NoteFolder(path, len(notes), len(entries) == MOST_LOOKED_AT, names, problem)
 
 
 def folders_like(typed: str, most: int = 6) -> list[str]:
-    """Folders whose path goes on as it was typed; without anything typed, those in the user's home."""
+    """Folders whose path starts with the typed text; for empty text, those in the user's home."""
     start = typed.strip() or "~/"
     place, slash, name = start.rpartition("/")
     if not slash:

@@ -1,7 +1,7 @@
-"""GitIgnore: which files of a vault its `.gitignore` files exclude, the innermost first. Checked against git.
+"""GitIgnore: the files that a vault's `.gitignore` files exclude, innermost first. Tested against git.
 
-A walk starts at the top and never enters an excluded folder, so patterns are matched against a path itself, not against
-its parent folders. This is our own code because pathspec, the library for these patterns, differs from git in places.
+A walk starts at the top and never enters an excluded folder, so patterns match the path itself, not its parents. Our
+own code, because the library for these patterns, pathspec, differs from git in places.
 """
 
 import os
@@ -27,18 +27,18 @@ class _Pattern(Struct, frozen=True):
     """False for a pattern that begins with `!`."""
     folders_only: bool
     matches_name: bool
-    """Matches a name in any folder; else a path relative to the file's folder."""
+    """Matches a name in any folder; otherwise a path relative to the file's folder."""
     regex: re.Pattern[str]
 
 
 class _Rules(Struct, frozen=True):
-    """The patterns of one file in reverse order, as the last one that matches decides."""
+    """The patterns of one file in reverse order, since the last match decides."""
 
     start: int
     patterns: tuple[_Pattern, ...]
     any_name: re.Pattern[str]
     any_path: re.Pattern[str]
-    """All patterns as one: a quick test for the many files that none matches."""
+    """All patterns as one: a quick test for the many files that match none."""
 
     def decide(self, path: str, is_folder: bool) -> bool | None:
         relative, name = path[self.start :], path.rpartition("/")[2]
@@ -63,7 +63,7 @@ class GitIgnore(Struct, frozen=True):
         return GitIgnore((_Rules(len(prefix), patterns, names, paths), *self.rules))
 
     def ignores(self, path: str, is_folder: bool) -> bool:
-        """Whether git ignores a path whose parent folders it does not ignore."""
+        """True if git ignores a path whose parent folders are not ignored."""
         for rules in self.rules:
             decision = rules.decide(path, is_folder)
             if decision is not None:
@@ -72,10 +72,10 @@ class GitIgnore(Struct, frozen=True):
 
 
 def is_ignored(root: Path, path: str) -> bool:
-    """Whether one file is ignored, as a walk to it would find."""
+    """True if one file is ignored, as in a walk to it."""
     rules, start, prefix = GitIgnore(), os.path.join(root, ""), ""
     for part in path.split("/"):
-        # most folders have no such file; checking that needs no Path
+        # most folders have no such file, and this check needs no Path
         if os.path.isfile(f"{start}{prefix}{NAME}"):
             rules = rules.within(root / prefix, prefix)
         if rules.ignores(prefix + part, is_folder=len(prefix) + len(part) < len(path)):
@@ -100,7 +100,7 @@ def _combine(patterns: Iterable[_Pattern], matches_name: bool) -> re.Pattern[str
 
 
 def _parse_pattern(line: str) -> _Pattern | None:
-    """None for a comment, an empty line, and what git cannot read either."""
+    """None for comments, empty lines, and what git cannot read either."""
     line = re.sub(r"(?<![\\ ]) ++$|(?<=\\ ) ++$", "", line.removesuffix("\r"))
     is_negated = line.startswith("!")
     bare = line[is_negated:].removesuffix("/")
@@ -116,8 +116,8 @@ _ANY_FOLDERS = {"above": "", "between": "/"}
 
 
 def _regex_text(tokens: Sequence[re.Match[str]]) -> str:
-    """A pattern as a regular expression. What follows a wildcard is taken where it comes first, and no other place is
-    tried after that, except for the last one, which must reach the end: so `*a*a*a*a*b` takes no time either."""
+    """A pattern as a regular expression. The text after a wildcard matches at its first occurrence, without
+    backtracking, except for the last one, which must reach the end: so `*a*a*a*a*b` is fast too."""
     folders = [at for at, token in enumerate(tokens) if token.lastgroup in _ANY_FOLDERS]
     starts = [0, *(at + 1 for at in folders)]
     parts = [_part_text(tokens[start:end]) for start, end in zip(starts, [*folders, len(tokens)], strict=True)]
@@ -130,7 +130,6 @@ def _regex_text(tokens: Sequence[re.Match[str]]) -> str:
 
 
 def _part_text(tokens: Sequence[re.Match[str]]) -> str:
-    """The same for a part without `**/`."""
     parts = [""]
     for token in tokens:
         if token.lastgroup == "stars":

@@ -1,6 +1,6 @@
 """Graph: a vault's notes and the links between them, as a value; written as DOT and as JSON.
 
-`to_html` gives one HTML page that works offline: pan, zoom, search, and open a note. The page itself is `graph.html`.
+`to_html` returns one page that works offline: pan, zoom, search, open a note. Its template is `graph.html`.
 """
 
 import html
@@ -29,10 +29,10 @@ _NOUNS: dict[NodeKind, str] = {"note": "note", "attachment": "attachment", "miss
 
 class Node(Struct, frozen=True):
     path: str
-    """For a broken link, the name it uses."""
+    """For a broken link, its name."""
     title: str
     weight: float = 0.0
-    """How large it is drawn: its links, its uses."""
+    """Its size when drawn: links or uses."""
     is_broken: bool = False
     folder: str = ""
 
@@ -46,11 +46,11 @@ class Node(Struct, frozen=True):
 class Graph(Struct, frozen=True, dict=True):
     nodes: tuple[Node, ...] = ()
     edges: tuple[tuple[str, str, int], ...] = ()
-    """From path, to path, how many links."""
+    """From path, to path, number of links."""
 
     @cached_property
     def lines(self) -> tuple[tuple[int, int, int], ...]:
-        """The edges by node number, both directions as one; without edges to missing nodes or to the node itself."""
+        """The edges by node number, both directions merged; without self-links and edges to missing nodes."""
         numbers = {node.path: number for number, node in enumerate(self.nodes)}
         counts = Counter[tuple[int, int]]()
         for source, target, count in self.edges:
@@ -61,7 +61,6 @@ class Graph(Struct, frozen=True, dict=True):
 
     @cached_property
     def degrees(self) -> tuple[int, ...]:
-        """How many other nodes each node is linked with."""
         degrees = Counter(end for line in self.lines for end in line[:2])
         return tuple(degrees[number] for number in range(len(self.nodes)))
 
@@ -70,8 +69,8 @@ class Graph(Struct, frozen=True, dict=True):
         return Counter(node.kind for node in self.nodes)
 
     def best_linked(self, limit: int) -> "Graph":
-        """The nodes with the most links and the edges between them, in the same order; existing files before missing
-        ones."""
+        """The nodes with the most links and the edges between them, in the same order; existing files come before
+        missing ones."""
         if len(self.nodes) <= limit:
             return self
 
@@ -83,7 +82,6 @@ class Graph(Struct, frozen=True, dict=True):
         return self.part({self.nodes[at].path for at in best})
 
     def part(self, paths: Set[str]) -> "Graph":
-        """These nodes and the edges between them, in the same order."""
         nodes = tuple(node for node in self.nodes if node.path in paths)
         return Graph(nodes, tuple(edge for edge in self.edges if edge[0] in paths and edge[1] in paths))
 
@@ -112,7 +110,7 @@ def neighbourhood(graph: Graph, path: str, depth: int) -> Graph:
 
 def build_graph(titles: Mapping[str, str], links: Iterable[tuple[str, str, bool]]) -> Graph:
     """Builds a graph from notes with their titles and links `(source, target, is_broken)`. Targets that are not notes
-    get a node too."""
+    become nodes too."""
     edges, weights = Counter[tuple[str, str]](), Counter(dict.fromkeys(titles, 0))
     broken = set[str]()
     for source, target, is_broken in links:
@@ -128,8 +126,8 @@ def build_graph(titles: Mapping[str, str], links: Iterable[tuple[str, str, bool]
 
 
 def used_graph(titles: Mapping[str, str], uses: Mapping[str, int], pairs: Mapping[tuple[str, str], int]) -> Graph:
-    """Notes by how often they were used, and between two notes how often they were used together. What is not among
-    the titles is gone from the vault."""
+    """Notes weighted by uses, with edges for how often two were used together. Notes without a title are gone from the
+    vault."""
     nodes = [
         Node(path, titles.get(path, path), count, path not in titles, _folder(path)) for path, count in uses.items()
     ]
@@ -139,7 +137,7 @@ def used_graph(titles: Mapping[str, str], uses: Mapping[str, int], pairs: Mappin
 
 
 def describe_kinds(kinds: Mapping[NodeKind, int], excluding: NodeKind | None = None) -> list[str]:
-    """`2 notes`, `1 attachment`: the kinds that occur, `excluding` one."""
+    """The kinds that occur, without `excluding`: `2 notes`, `1 attachment`."""
     counts = ((kinds.get(kind, 0), noun) for kind, noun in _NOUNS.items() if kind != excluding)
     return [counted(count, noun) for count, noun in counts if count] or [counted(0, "note")]
 
@@ -172,24 +170,24 @@ def _quote(text: str) -> str:
 
 
 MAX_NODES = 10_000
-"""How many nodes a browser can move; beyond this only those with the most links are shown."""
+"""The most nodes that a browser can move; beyond this only those with the most links are shown."""
 TOP_FOLDER = "top folder"
-# Mid-tones that can be told apart on white and on near-black.
+# Mid-tones, distinguishable on white and on near-black.
 COLOURS = ("#4e83c4", "#e8883a", "#4fa35a", "#d9534f", "#9b72c4", "#2fa5a5", "#c9a227", "#a0725a", "#d670a0", "#7f9a3d")
 GREY = "#8b919b"
 _PAGE = Path(__file__).with_name("graph.html")
 
 
 def to_html(graph: Graph, title: str = "Notes and links", base: str = "") -> str:
-    """`base` is a folder's address that a note's path is appended to; without it, paths are relative to the page."""
+    """`base` is a folder address to which a note's path is appended; without it, paths are relative to the page."""
     fields = {"title": html.escape(clean(title)[0]), "data": _embed_json(_data(graph, base))}
-    # one pass: inserted text is never searched for more fields
+    # one pass: inserted text is never searched for fields
     first, *others = _PAGE.read_text("utf-8").split("{{")
     return first + "".join(fields[name] + rest for name, _, rest in (part.partition("}}") for part in others))
 
 
 def folder_colours(graph: Graph) -> dict[str, str]:
-    """A colour for each of the folders with the most nodes, the same for the same graph; grey for the others."""
+    """Colours for the folders with the most nodes, deterministic; grey for the others."""
     counts = Counter(node.folder for node in graph.nodes if not node.is_broken)
     ranking = sorted(counts, key=lambda folder: (-counts[folder], folder))
     return {folder: COLOURS[n] if n < len(COLOURS) else GREY for n, folder in enumerate(ranking)}

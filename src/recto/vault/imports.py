@@ -1,4 +1,4 @@
-"""Imports: `@path` in a message: found in the text, and resolved to a file. Knows files, neither notes nor the chat."""
+"""Imports: finds each `@path` in a message and resolves it to a file. Knows files, neither notes nor the chat."""
 
 import os
 import re
@@ -38,7 +38,7 @@ class Import(Struct, frozen=True):
 
 
 def find_imports(text: str, exists: Exists = lambda path: False) -> list[Import]:
-    """Finds imports in order. A single word may be someone's name: it is an import only if such a file exists."""
+    """Finds imports in order. A single word may be a person's name: it counts only if such a file exists."""
     if "@" not in text:
         return []
     found = (_parse(match, exists) for match in _MENTION.finditer(mask_code(text)) if not _is_continuation(match))
@@ -47,14 +47,14 @@ def find_imports(text: str, exists: Exists = lambda path: False) -> list[Import]
 
 def _is_continuation(match: re.Match[str]) -> bool:
     before = match.string[match.start() - 1 : match.start()]
-    # scripts without case use no space before a mention, and do not occur in addresses
+    # scripts without case use no space before a mention and do not occur in addresses
     return before in _CONTINUATION if not before.isalnum() else unicodedata.category(before) != "Lo"
 
 
 def _parse(match: re.Match[str], exists: Exists) -> Import | None:
     quoted, suffix, bare = match.groups()
     start = match.start()
-    if quoted:  # a section may be inside the quotes, after them, or both, one below the other
+    if quoted:  # a section may be inside the quotes, after them, or both, one nested in the other
         path, section = _split_section(quoted.strip(), exists)
         suffix = _strip_punctuation(suffix) if suffix and len(suffix) <= _MAX_CHARS else ""
         parts = [part for part in (section, suffix[1:].replace("\\ ", " ").strip()) if part]
@@ -69,7 +69,7 @@ def _parse(match: re.Match[str], exists: Exists) -> Import | None:
 
 
 def _strip_punctuation(text: str) -> str:
-    """Without the punctuation at its end, except for a bracket that it opened itself: `plan(2)`."""
+    """Strips trailing punctuation, except for a bracket opened in the text: `plan(2)`."""
     end = len(text)
     while end and (last := text[end - 1]) in _PUNCTUATION:
         if last in _PAIRS and text.count(_PAIRS[last], 0, end) >= text.count(last, 0, end):
@@ -79,7 +79,7 @@ def _strip_punctuation(text: str) -> str:
 
 
 def _split_section(text: str, exists: Exists) -> tuple[str, str | None]:
-    """Path and section. If a name contains a `#` itself, the longest path that exists."""
+    """Path and section. If a name contains a `#`, the longest path that exists."""
     ends = [at for at, character in enumerate(text) if character == "#"]
     if not ends or exists(text):
         return text, None
@@ -88,7 +88,7 @@ def _split_section(text: str, exists: Exists) -> tuple[str, str | None]:
 
 
 def _looks_like_path(path: str) -> bool:
-    """Whether it looks like a path: `@rule:tone` and `@ada` do not, nor does `@2.0`."""
+    """False for `@rule:tone`, `@ada` and `@2.0`."""
     if ":" in path.split("/")[0]:
         return False
     _, dot, ending = path.rpartition(".")
@@ -105,8 +105,8 @@ def exists_under(roots: Sequence[Path], allowed_outside: bool = False) -> Exists
 
 
 def resolve_import(found: Import, roots: Sequence[Path], allowed_outside: bool = False) -> Path:
-    """The file below the first root that has it; `.md` may be left out. Raises NotFound or Invalid if there is none, or
-    if it is outside, a folder, too large, or not text."""
+    """The file below the first root that has it; `.md` is optional. Raises NotFound or Invalid if it is missing,
+    outside, a folder, too large, or not text."""
     locations = _locations(found.path, roots, allowed_outside)
     existing = [location for location in locations if os.path.exists(location)]
     if not existing:
@@ -122,7 +122,7 @@ def resolve_import(found: Import, roots: Sequence[Path], allowed_outside: bool =
 
 
 def _locations(path: str, roots: Sequence[Path], allowed_outside: bool) -> list[Path]:
-    """Where the file may be, in order. Symlinks are resolved before a location counts as inside."""
+    """Possible locations of the file, in order. Symlinks are resolved before a location counts as inside."""
     real_roots = [location for root in roots if (location := _resolve(root))]
     names = [os.path.expanduser(name) if name.startswith("~/") else name for name in (path, f"{path}.md")]
     candidates = (_resolve(_match_spelling(root, name)) for root in real_roots for name in names)
@@ -134,7 +134,7 @@ def _locations(path: str, roots: Sequence[Path], allowed_outside: bool) -> list[
 
 
 def _match_spelling(root: Path, path: str) -> Path:
-    """Accents can be one character or two: each part of a path as it is on disk, or else as typed."""
+    """Accents can be one character or two: use the spelling on disk for each part of the path, else as typed."""
     if path.isascii():
         return root / path
     location = root
@@ -152,7 +152,7 @@ def _resolve(location: Path) -> Path | None:
 
 
 def _check_file(found: Import, location: Path) -> None:
-    """Raises Invalid unless it is a text file that can be read."""
+    """Raises Invalid unless it is a readable text file."""
     try:
         info = location.stat()
         if not stat.S_ISREG(info.st_mode):
@@ -168,12 +168,12 @@ def _check_file(found: Import, location: Path) -> None:
 
 
 def _missing_error(found: Import, locations: Sequence[Path], anywhere: Sequence[Path]) -> Invalid | NotFound:
-    # a path that leads outside by itself is not looked up; one that a link inside leads to may be mentioned
+    # a path that itself leads outside is not looked up; one reached through a link inside may be mentioned
     if anywhere and (not locations or any(os.path.exists(location) for location in anywhere)):
         return Invalid(f"{_describe(found)} is outside the project and the vault", path=found.path)
     similar = [name for each in locations for name in get_close_matches(each.name, _names(each.parent), 1, 0.75)]
     hint = f"; did you mean {similar[0]}?" if similar else ""
-    return NotFound(f"{_describe(found)} leads to no file of the project or the vault{hint}", path=found.path)
+    return NotFound(f"{_describe(found)} matches no file in the project or the vault{hint}", path=found.path)
 
 
 def _names(folder: Path) -> list[str]:

@@ -14,15 +14,15 @@ from recto.vault.note_chunks import NoteChunk, chunks_by_hash, note_chunks, note
 from recto.vault.vault import Vault
 
 PARTITION = "notes"
-# The number is the version of the chunks: it changes when notes are split in another way.
+# The number is the version of the chunks: it changes when notes are split differently.
 _NOTE_MARKS, _NOTE_MARK = "note ", "note 1 "
 _STATE_MARK, _LAST_MARK = "stock", "last"
-# An index with fewer stale passages is not worth clearing.
+# With fewer stale passages, clearing an index is not worth it.
 MIN_STALE = 500
-# Characters per transaction: what a crash may lose, and what memory holds.
+# Characters per transaction: bounds memory and what a crash loses.
 MAX_BATCH_CHARS = 4_000_000
 LOCK_TIMEOUT_S = 1.0
-# After this many added notes the parts of the index are joined: of 10,000 notes that takes a third of a second.
+# Merge the index after this many added notes: with 10,000 notes that takes a third of a second.
 MERGED_NOTES = 1000
 
 
@@ -30,12 +30,10 @@ class IndexedVersion(NamedTuple):
     number: int
     passages: int
     sha: bytes
-    """The hash in the catalog."""
+    """As in the catalog."""
 
 
 class IndexedState(NamedTuple):
-    """The notes in the index at a certain time."""
-
     versions: Mapping[str, IndexedVersion]
     paths: Mapping[int, str]
     id: str | None
@@ -43,7 +41,7 @@ class IndexedState(NamedTuple):
 
 
 class _Pending(NamedTuple):
-    """The difference between a vault and its index. Cached, as comparing all notes takes longer than adding a few."""
+    """The difference between a vault and its index. Cached: comparing all notes takes longer than adding a few."""
 
     hashes: Mapping[str, bytes]
     state: IndexedState
@@ -61,7 +59,7 @@ class VaultIndexer:
         self._lock = threading.Lock()
 
     def state(self) -> IndexedState:
-        """The same object as long as no process adds anything."""
+        """The same object until a process adds something."""
         self._state = self._index.file.run(self._read_state)
         return self._state
 
@@ -77,13 +75,13 @@ class VaultIndexer:
             return _make_state(versions, id)
 
     def counts(self) -> tuple[int, int]:
-        """How many notes the index has as they are, and how many it is still to read."""
+        """The number of indexed notes, and of notes still to be read."""
         hashes, known = self._vault.hashes(), self.state().versions
         indexed = sum(path in known and known[path].sha == sha for path, sha in hashes.items())
         return indexed, len(self.pending()[0])
 
     def pending(self) -> tuple[list[str], list[str]]:
-        """Notes that are not up to date in the index, and notes in the index that no longer exist."""
+        """Outdated notes in the index, and notes in the index that no longer exist."""
         pending = self._compare()
         return pending.changed, pending.removed
 
@@ -98,7 +96,7 @@ class VaultIndexer:
         return self._pending
 
     def update(self, limit: int, lock_timeout_s: float = LOCK_TIMEOUT_S) -> int:
-        """Adds up to `limit` notes and returns how many are left. If another thread is doing that, it only counts."""
+        """Adds up to `limit` notes and returns how many are left. If another thread is adding notes, only counts."""
         if not self._lock.acquire(timeout=lock_timeout_s):
             return len(self.pending()[0])
         try:
@@ -111,7 +109,7 @@ class VaultIndexer:
         if not changed and not removed:
             return 0
         batch = changed[:limit]
-        # with the hash in the catalog: a note that has changed since differs again
+        # the hash in the catalog: a note changed since then will differ again
         notes = {document: hashes[document.path] for document in self._read_notes(hashes, batch)}
         is_put = self._put(state, notes, removed)
         done = {document.path for document in notes}
@@ -123,7 +121,6 @@ class VaultIndexer:
         return len(left)
 
     def _read_notes(self, hashes: Mapping[str, bytes], paths: Sequence[str]) -> Iterator[Document]:
-        """Notes up to MAX_BATCH_CHARS."""
         size = 0
         for path in paths:
             document = self.read(path)
@@ -136,8 +133,8 @@ class VaultIndexer:
                 return
 
     def _put(self, state: IndexedState, notes: Mapping[Document, bytes], removed: Iterable[str]) -> bool:
-        """Adds new versions of notes, and removes others. Does nothing and returns False if another process has changed
-        the index since `state`."""
+        """Adds new versions of notes and removes others. Returns False, without a change, if another process has
+        changed the index since `state`."""
         id, gone = new_id(), set(removed)
         first = self._index.parsed_mark(_LAST_MARK, int, 0) + 1
         fresh, items = dict[str, IndexedVersion](), list[IndexItem]()
@@ -156,15 +153,15 @@ class VaultIndexer:
         return True
 
     def merge_if_many(self) -> None:
-        """Not right before a search either."""
+        """Slow: not right before a search."""
         with self._lock:
             if self._unmerged >= MERGED_NOTES:
                 self._index.file.optimize()
                 self._unmerged = 0
 
     def clear_if_stale(self) -> None:
-        """Removes everything except the vectors of current notes if most passages lead nowhere, or will when the
-        outdated notes get a new version. Not right before a search: little is found until all are added again."""
+        """If most passages are or will be stale, removes all but the vectors of current notes. Not right before a
+        search: little is found until all notes are added again."""
         with self._lock:
             changed, removed = self.pending()
             if not changed and not removed:
@@ -178,13 +175,12 @@ class VaultIndexer:
     # -- reading
 
     def read(self, path: str) -> Document | None:
-        """A note; None if it is missing or unreadable."""
         with suppress(NotFound, Invalid):
             return Document(path, decode_text(self._vault.folder.read(path), path))
         return None
 
     def texts(self, passages: Sequence[Passage]) -> Mapping[int, str]:
-        """The texts to embed; without passages that have changed, which are added again."""
+        """The texts to embed, without changed passages, which are added again."""
         paths, found = self.state().paths, dict[int, str]()
         chunks: dict[str, dict[bytes, list[NoteChunk]]] = {}
         for passage in passages:

@@ -1,4 +1,4 @@
-"""LinkResolver: which file a link means, by Obsidian's rules, and which names are similar. Reads no file."""
+"""LinkResolver: finds the file that a link means, by Obsidian's rules, and similar names. Reads no file."""
 
 import re
 import unicodedata
@@ -10,18 +10,18 @@ from itertools import takewhile
 
 from recto.vault.links import Link, find_links, split_link
 
-# How many names that share pairs of letters are compared letter by letter, and how similar a suggestion must be.
+# Names sharing pairs of letters that are compared letter by letter, and the least similarity of a suggestion.
 _MAX_COMPARED, _MIN_SIMILARITY = 50, 0.5
 NOTE_ENDINGS = (".md", ".markdown")
 _SEPARATORS = frozenset("#^|")
 SEPARATOR = re.compile(r"\\?[#^|]")
-# No disk allows longer names; and how many separators in a link are tried as a part of the name.
+# No disk allows longer names. At most this many separators in a link are tried as part of the name.
 _MAX_NAME_CHARS, _MAX_SEPARATORS = 1024, 16
 _MAX_CACHED = 50_000
 
 
 class SimilarNames:
-    """Indexes names by their pairs of letters: comparing every name would take ten times as long."""
+    """Indexes names by pairs of letters: ten times as fast as comparing every name."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._sizes: dict[str, int] = {}
@@ -33,7 +33,6 @@ class SimilarNames:
                 self._by_pair.setdefault(pair, []).append(name)
 
     def closest(self, target: str) -> list[str]:
-        """The most similar first."""
         from difflib import get_close_matches  # only broken links need it
 
         pairs = _pairs(target)
@@ -49,14 +48,14 @@ def _pairs(name: str) -> set[str]:
 
 
 def fold_name(text: str) -> str:
-    """The same for all spellings that count as one: case and composition of accents do not matter."""
+    """Equal for all spellings that count as one, whatever the case and the composition of accents."""
     if text.isascii():
         return text.lower()
     return _compose(_compose(text).lower())
 
 
 def link_key(target: str) -> str:
-    """The key that a link is filed under: the name it ends in. Aliases give links to one note different keys."""
+    """The key of a link: the last name in it. Aliases give links to one note different keys."""
     return _strip_note_ending(fold_name(target).rstrip("/").rpartition("/")[2])
 
 
@@ -68,7 +67,7 @@ class LinkResolver:
         self._by_alias: dict[str, list[str]] = {}
         self._aliases: dict[str, tuple[str, ...]] = {}
         self._special_paths: set[str] = set()
-        """Files whose names contain a character that otherwise separates the parts of a link."""
+        """Files whose names contain a character that otherwise separates parts of a link."""
         self._cache: dict[tuple[str, str | None], str] = {}
         self._similar_names: SimilarNames | None = None
         for path in paths:
@@ -81,7 +80,6 @@ class LinkResolver:
         return len(self._folded_paths)
 
     def add(self, path: str, aliases: Sequence[str] = ()) -> None:
-        """Adds a file, or replaces its aliases."""
         if path in self._folded_paths:
             self.remove(path)
         folded_path = self._folded_paths[path] = _strip_note_ending(fold_name(path))
@@ -105,7 +103,7 @@ class LinkResolver:
         self._invalidate()
 
     def with_rename(self, old: str, new: str) -> "LinkResolver":
-        """A resolver for the time after a rename; the aliases move with the file."""
+        """A resolver as after a rename; the aliases move with the file."""
         names = LinkResolver()
         for path in self._folded_paths:
             names.add(new if path == old else path, self._aliases.get(path, ()))
@@ -124,7 +122,7 @@ class LinkResolver:
         return self.resolve(link.target, source)
 
     def disambiguate(self, link: Link, source: str | None = None) -> Link:
-        """Takes the longest name that exists as the target: `[[C# notes]]` may mean `C# notes.md`."""
+        """The link with the longest existing name as its target: `[[C# notes]]` may mean `C# notes.md`."""
         if link.kind == "markdown" or not self._special_paths:
             return link
         inner = link.inner[:_MAX_NAME_CHARS]
@@ -137,7 +135,7 @@ class LinkResolver:
         return link
 
     def resolve(self, target: str, source: str | None = None) -> str | None:
-        """The file that a name or a path means in a note: by name first, by alias last."""
+        """The file that a name or path in a note means: by name first, by alias last."""
         folded = fold_name(target).strip()
         if folded.startswith(("/", "./", "../")):
             return self._at_path(_join("" if folded[0] == "/" else source or "", folded), target)
@@ -149,19 +147,17 @@ class LinkResolver:
         return found
 
     def link_keys(self, path: str) -> set[str]:
-        """All keys that links to this file may be filed under."""
         names = (path.rpartition("/")[2], *self._aliases.get(path, ()))
         return {link_key(part) for name in names for part in (name, split_link(name)[0], _strip_ending(name))}
 
     def closest(self, target: str, limit: int = 3) -> list[str]:
-        """Files with a similar name, the most similar first."""
         if self._similar_names is None:
             self._similar_names = SimilarNames(self._by_name)
         names = self._similar_names.closest(link_key(target))
         return [path for name in names for path in sorted(self._by_name[name])][:limit]
 
     def shortest_link(self, path: str) -> str:
-        """The shortest wikilink that leads to this file from every note; its whole path where none does."""
+        """The shortest wikilink that leads to this file from every note; else its whole path."""
         name = _strip_ending(path)
         ends = {"/".join(parts[at:]) for parts in (name.split("/"), path.split("/")) for at in range(len(parts))}
         for inside in (*sorted(ends, key=lambda end: (len(end), end)), f"/{name}", f"/{path}"):
@@ -191,7 +187,6 @@ class LinkResolver:
         return self._cache[key]
 
     def _at_path(self, folded_path: str | None, target: str) -> str | None:
-        """The file at exactly this folded path."""
         for wanted in dict.fromkeys((_strip_note_ending(folded_path), folded_path)) if folded_path else ():
             paths = self._by_name.get(wanted.rpartition("/")[2], ())
             if matching := [path for path in paths if self._folded_paths[path] == wanted]:
@@ -200,7 +195,7 @@ class LinkResolver:
 
 
 def _best(paths: Sequence[str], target: str, source: str | None) -> str:
-    """The best of several files with the same name: fewest folders, then nearest to the source, then the spelling."""
+    """The best of several files with the same name: fewest folders, then nearest to the source, then by spelling."""
     here = source.split("/")[:-1] if source else []
     typed = _strip_ending(target.strip().lstrip("./"))
     depth = min(path.count("/") for path in paths)
@@ -215,7 +210,7 @@ def _best(paths: Sequence[str], target: str, source: str | None) -> str:
 
 
 def _strip_note_ending(folded: str) -> str:
-    """Without the ending of a note; a file named `.md` keeps it."""
+    """Strips the ending of a note; a file named `.md` keeps it."""
     if folded.endswith(NOTE_ENDINGS) and not folded.endswith(("/.md", "/.markdown")):
         return folded.rpartition(".")[0] or folded
     return folded
@@ -243,7 +238,6 @@ def _join(source: str, target: str) -> str | None:
 
 
 def _distance(folders: Sequence[str], others: Sequence[str]) -> int:
-    """How many folders lie between two folders."""
     shared = takewhile(lambda pair: pair[0] == pair[1], zip(folders, others, strict=False))
     return len(folders) + len(others) - 2 * len(list(shared))
 

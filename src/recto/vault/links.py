@@ -1,8 +1,7 @@
-"""Links of a text, in order, without code and comments: [[wikilinks]], and Markdown links to files.
+"""Finds the links of a text, in order, outside code and comments: [[wikilinks]], and Markdown links to files.
 
-Knows how links are written, not where they lead. This is our own code because Markdown parsers know neither wikilinks
-nor %% comments, and do not say where in the text a link is, which a rename has to know. The time is proportional to the
-length, whatever the text is.
+Knows how links are written, not where they lead. Our own code, because Markdown parsers know neither wikilinks nor %%
+comments, and do not report the position of a link, which a rename needs. Linear in the length of any text.
 """
 
 import re
@@ -14,7 +13,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 _FRONT_END = re.compile(r"^---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
-# Every alternative starts with its own literal, so that the search can skip ahead.
+# Every alternative starts with its own literal, so the search can skip ahead.
 _OPENING = re.compile(r"``*|~~~~*|%%|<!--")
 _FENCE_INDENT = re.compile(r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?")
 _MAX_FENCE_INDENT = 1000
@@ -24,7 +23,7 @@ _BLANK_LINE = re.compile(r"\n[ \t>\r]*\n")
 
 
 def front_matter(text: str) -> tuple[int, int, int] | None:
-    """Where the properties start and end, and where the text continues; None if there are none."""
+    """The start and end of the properties and the start of the text after them; None if there are none."""
     start = text.find("\n") + 1
     if not start or text[: start - 1].removeprefix("\ufeff").removesuffix("\r").rstrip(" \t") != "---":
         return None
@@ -33,7 +32,7 @@ def front_matter(text: str) -> tuple[int, int, int] | None:
 
 
 def mask_code(text: str) -> str:
-    """The text with spaces in place of code and comments; same length, same lines. Front matter stays."""
+    """The text with code and comments blanked out; same length, same lines. Front matter stays."""
     front = front_matter(text)
     parts, done = list[str](), 0
     for begin, end in _CodeScanner(text).spans(front[2] if front else 0):
@@ -43,8 +42,6 @@ def mask_code(text: str) -> str:
 
 
 class _CodeScanner:
-    """Finds code and comments from the beginning of a text to its end."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         self._tick_runs: dict[int, list[int]] = {}
@@ -59,7 +56,7 @@ class _CodeScanner:
             at = opening.end() if end is None else end
 
     def _end(self, opening: re.Match[str]) -> int | None:
-        """Where the code or comment ends; None if the marker is ordinary text."""
+        """The end of the code or comment; None if the marker is ordinary text."""
         marker, at = opening[0], opening.end()
         if marker[0] in "`~" and len(marker) >= 3 and self._is_fence(opening):
             closings = (each.end() for each in _FENCE_END.finditer(self.text, at) if each[1].startswith(marker))
@@ -106,8 +103,8 @@ LINK_DESTINATION = re.compile(
     r"(?:[ \t]++(?:\"[^\"\n]*+\"|'[^'\n]*+'|\([^()\n]*+\)))?[ \t]*+\)"
 )
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-# For texts as a reader sees them. No part may contain what opens it: else each opening would be followed to the end of
-# its line.
+# For text as a reader sees it. No part may contain its own opening, or each opening would be followed to the end of its
+# line.
 DESTINATION = r"\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)?)\)"
 WIKILINK = re.compile(r"\[\[([^\[\]\n]*+)\]\]")
 EMBED = re.compile(rf"!\[\[[^\[\]\n]*+\]\]|!\[[^\[\]\n]*+\]{DESTINATION}")
@@ -137,12 +134,10 @@ class Link:
 
     @property
     def inner(self) -> str:
-        """The text between the brackets of a wikilink."""
         return self.wikilink[2:-2] if self.wikilink.startswith("[[") else self.wikilink
 
 
 def link_to_json(link: Link, path: str | None) -> dict[str, str | bool | None]:
-    """A link in the JSON fields of commands and tools."""
     return {
         "wikilink": link.wikilink,
         "relative_path": path,
@@ -154,7 +149,6 @@ def link_to_json(link: Link, path: str | None) -> dict[str, str | bool | None]:
 
 
 def find_links(text: str) -> list[Link]:
-    """The wikilinks of a text."""
     return list(_wikilinks(text, mask_code(text), _line_numbers(text))) if "[[" in text else []
 
 
@@ -188,7 +182,7 @@ def split_link(inner: str) -> tuple[str, str | None, str | None, str | None]:
 
 
 def unquote_destination(raw: str) -> str:
-    """The name that a Markdown link has, without escapes."""
+    """The file name in a Markdown link, without escapes."""
     return unquote(ESCAPED.sub(r"\1", raw)).strip()
 
 
@@ -225,7 +219,7 @@ def _markdown_links(text: str, mask: str, line_at: Callable[[int], int]) -> Iter
 
 
 def _destinations(mask: str) -> Iterator[tuple[int, int, re.Match[str]]]:
-    """Where the bracket of a caption opens, where the destination begins, and its match."""
+    """The start of each caption's bracket, the start of its destination, and the match."""
     open_brackets, at = list[int](), 0
     while token := _BRACKET.search(mask, at):
         at = token.end()

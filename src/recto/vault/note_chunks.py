@@ -1,6 +1,6 @@
 """Parts of a note: chunks, which are found on their own, and the parts that go to a model if the whole does not fit.
 
-A chunk is a section's text or a piece of it, with title and headings. Knows a document, not the index.
+A chunk is a section's text or a piece of it, with title and headings. Knows documents, not the index.
 """
 
 import re
@@ -21,11 +21,11 @@ from recto.search.ranking import K1, B, idf
 from recto.search.terms import query_terms, stem_word, topic_words, word_forms, words
 from recto.vault.document import Document, NoteSection, note_name
 
-# How many notes that were found stay in memory, and up to which length: about four megabytes at most.
+# The number of found notes that stay in memory, and their maximum length: about four megabytes in all.
 MAX_RECENT_NOTES, MAX_RECENT_CHARS = 200, 20_000
-# The length of the title and headings in every chunk, and of the metadata that only the first chunk has.
+# The length of title and headings in every chunk, and of the metadata in the first chunk.
 MAX_HEADER_CHARS, MAX_METADATA_CHARS = 200, 250
-# A note with more sections was not written by hand: it is split by length alone.
+# A note with more sections is machine-written: it is split by length alone.
 MAX_SECTIONS = 3000
 _EXCLUDED_PROPERTIES = ("title", "aliases", "alias", "tags", "tag", "cssclasses", "cssclass", "position")
 _DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?!\d)")
@@ -35,9 +35,9 @@ class NoteChunk(Struct, frozen=True):
     start: int
     end: int
     headings: tuple[str, ...]
-    """Its heading, and those above that one."""
+    """Its heading, then those above it."""
     header: str
-    """What it is found by besides its text: title and headings; for the first chunk also names, tags and properties."""
+    """Searched along with the text: title and headings; in the first chunk also names, tags and properties."""
     text: str
     """As written; empty only for a note without text."""
 
@@ -47,7 +47,7 @@ class NoteChunk(Struct, frozen=True):
 
 
 def note_chunks(document: Document) -> list[NoteChunk]:
-    """All chunks of a note, in order; for an empty note one chunk with its name."""
+    """All chunks of a note, in order; an empty note has one chunk with its name."""
     metadata, found = _metadata(document), list[NoteChunk]()
     for section, end in _sections(document):
         found += _split(document, section, end, "" if found else metadata)
@@ -56,13 +56,12 @@ def note_chunks(document: Document) -> list[NoteChunk]:
 
 
 def note_date(document: Document) -> str:
-    """The date of a note from its properties or its name; empty if it has none."""
     value = document.parsed.properties.get("date")
     return _leading_date(value if isinstance(value, str) else "") or _leading_date(note_name(document.path))
 
 
 def _leading_date(text: str) -> str:
-    """The date that a text begins with; empty if there is none, or if it is not in the calendar."""
+    """The date that a text begins with; empty if there is none or it is not a real date."""
     found = _DATE.match(text)
     try:
         return date(*map(int, found.groups())).isoformat() if found else ""
@@ -71,12 +70,12 @@ def _leading_date(text: str) -> str:
 
 
 def line_number(document: Document, offset: int) -> int:
-    """Starts at 1."""
     return document.text.count("\n", 0, offset) + 1
 
 
 def _sections(document: Document) -> Iterator[tuple[NoteSection, int]]:
-    """Sections, and where their first subsection begins; without those that have nothing but a heading above it."""
+    """Sections, each with the start of its first subsection; without those that contain nothing but a heading above
+    it."""
     sections = document.parsed.sections
     if len(sections) > MAX_SECTIONS:
         start, end = document.parsed.body_start, len(document.text)
@@ -106,7 +105,7 @@ def _header(title: str, path: Sequence[str], metadata: str = "") -> str:
 
 
 def _metadata(document: Document) -> str:
-    """Other things a note is searched by: its file name, aliases, tags and properties."""
+    """The other searched fields of a note: file name, aliases, tags and properties."""
     parsed, name = document.parsed, note_name(document.path)
     names = [name] if name != document.title else []
     tags = [f"#{tag}" for tag in parsed.tags]
@@ -131,7 +130,6 @@ def _shorten(text: str, limit: int) -> str:
 
 
 def chunks_by_hash(document: Document) -> dict[bytes, list[NoteChunk]]:
-    """The chunks of a note by the hash of their passages."""
     found: dict[bytes, list[NoteChunk]] = {}
     for chunk in note_chunks(document):
         found.setdefault(text_hash(chunk.indexed_text), []).append(chunk)
@@ -152,26 +150,25 @@ class FoundNote(Struct, frozen=True, dict=True):
 
 
 def found_note(document: Document) -> FoundNote:
-    """A note that was found: those found lately are parsed once."""
+    """A found note; recent ones stay parsed."""
     return _recent(document) if len(document.text) <= MAX_RECENT_CHARS else FoundNote(document)
 
 
 _recent = lru_cache(MAX_RECENT_NOTES)(FoundNote)
 
 
-# -- the parts that match a text, chosen by words only, without an index
+# -- the parts that match a text, chosen by words alone, without an index
 
 _STOP = re.compile(r"\n+|(?<=[.!?…])[ \t]+|(?<=[。！？])")
 
 
 class QuestionWords(Struct, frozen=True):
     stems: dict[str, str]
-    """The stem of each word form, and the word of the question that it belongs to."""
+    """The stem of each word form, with its word of the question."""
     prefixes: tuple[str, ...] = ()
     """Single characters of scripts without spaces: they match every word that begins with them."""
 
     def found_in(self, text: str) -> set[str]:
-        """The words of the question that occur in a text."""
         text_words = set(words(text))
         found = {self.stems[root] for word in text_words if (root := stem_word(word)) in self.stems}
         return found | {prefix for prefix in self.prefixes if any(word.startswith(prefix) for word in text_words)}
@@ -185,8 +182,8 @@ def question_words(question: str) -> QuestionWords:
 
 
 def best_part(text: str, question: QuestionWords, limit: int) -> tuple[int, int]:
-    """The part of a text, at most `limit` characters, with the most words of a question; words that occur seldom count
-    more. The beginning if there are none. Split at the end of a line or a sentence if possible."""
+    """The part of a text, at most `limit` characters, with the most words of a question, rare words weighing more;
+    without any, the beginning. Split after a line or sentence if possible."""
     if len(text) <= limit:
         return 0, len(text)
     parts = list(_sentences(text, limit)) or [(0, 0)]
@@ -207,7 +204,7 @@ def best_part(text: str, question: QuestionWords, limit: int) -> tuple[int, int]
 def _sentences(text: str, limit: int) -> Iterator[tuple[int, int]]:
     ends = [found.end() for found in _STOP.finditer(text)]
     for start, end in pairwise([0, *ends, len(text)]):
-        # never so short that splitting would not get on
+        # long enough that splitting makes progress
         within = split_passages(text[start:end], max(limit // 2, limit - MIN_PASSAGE_CHARS))
         yield from ((start + begin, start + stop) for begin, stop in within)
 
@@ -220,8 +217,7 @@ def _end(parts: Sequence[tuple[int, int]], first: int, limit: int) -> int:
 
 
 OMISSION = "\n\n…\n\n"
-"""Stands for text that is left out."""
-# How many of the best chunks are tried; and the share of the best score below which a chunk is about something else.
+# The number of chunks tried, and the share of the best score below which a chunk is about something else.
 MAX_TRIED, MIN_SCORE_SHARE = 300, 0.3
 # If not even the best chunk fits, this many characters of it are tried.
 _SHORTER_CHARS = (600, 300, 150, 75)
@@ -246,7 +242,7 @@ def relevant_parts(document: Document, text: str, *, room: int, count: CountToke
     scores = _scores(question, chunks)
     threshold = MIN_SCORE_SHARE * max(scores.values(), default=0.0)
     best = [at for at in nlargest(MAX_TRIED, scores, key=lambda at: (scores[at], -at)) if scores[at] >= threshold]
-    # then, if there is room: the beginning, which says what the note is about, and the neighbours of the best
+    # if there is room: the beginning, which introduces the note, and the neighbours of the best
     neighbours = [near for at in best for near in (at + 1, at - 1) if 0 <= near < len(chunks)]
     order = list(dict.fromkeys([*best, 0, *neighbours])) if best else list(range(len(chunks)))
     page = _Page(document)
@@ -258,12 +254,11 @@ def relevant_parts(document: Document, text: str, *, room: int, count: CountToke
 
 
 def parts_text(document: Document, parts: Sequence[NotePart]) -> str:
-    """The parts as a model reads them."""
     return OMISSION.join(document.text[part.start : part.end] for part in parts)
 
 
 def _scores(question: QuestionWords, chunks: Sequence[NoteChunk]) -> dict[int, float]:
-    """BM25, without a share for neighbours: room is scarce, and a search has found the note already."""
+    """BM25, without sharing scores with neighbours: room is scarce, and the note is already found."""
     occurrences: dict[str, list[int]] = {}
     for at, chunk in enumerate(chunks):
         for word in question.found_in(f"{' '.join(chunk.headings)}\n{chunk.text}"):
@@ -281,7 +276,7 @@ def _scores(question: QuestionWords, chunks: Sequence[NoteChunk]) -> dict[int, f
 def _fit(
     page: "_Page", groups: Iterable[Sequence[Span]], room: int, count: CountTokens, *, in_order: bool
 ) -> list[Span]:
-    """As many groups of spans as fit, the best first; `in_order` stops at the first that does not fit."""
+    """As many groups of spans as fit, best first; `in_order` stops at the first that does not fit."""
     chosen: list[list[Span]] = []
     known, left = set[Span](), room
     for group in groups:
@@ -302,7 +297,6 @@ def _fit(
 def _shorten_chunk(
     page: "_Page", chunk: NoteChunk, question: QuestionWords, room: int, count: CountTokens
 ) -> list[Span]:
-    """The largest part of a chunk that fits."""
     for size in _SHORTER_CHARS:
         start, end = best_part(chunk.text, question, size)
         spans = page.with_headings(chunk.start + start, chunk.start + end)
@@ -312,8 +306,6 @@ def _shorten_chunk(
 
 
 class _Page:
-    """A note's text, and the headings above each place in it."""
-
     def __init__(self, document: Document) -> None:
         self.text = document.text
         self._headings = document.parsed.headings
@@ -332,7 +324,7 @@ class _Page:
         return [*(line for line in lines if line[0] < start), (start, end)]
 
     def parts(self, spans: Iterable[Span]) -> list[NotePart]:
-        """Joins spans that overlap, or have only white space between them."""
+        """Joins spans that overlap or are separated only by white space."""
         joined: list[Span] = []
         for start, end in sorted(spans):
             if joined and (start <= joined[-1][1] or not self.text[joined[-1][1] : start].strip()):

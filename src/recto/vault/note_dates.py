@@ -1,6 +1,7 @@
-"""Day: a day or month that a text names, in any usual form: `2026-06-14`, `14.6.2026`, "14 June", "June 14th".
+"""Day: a day or month named in a text, in any usual form: `2026-06-14`, `14.6.2026`, "14 June", "June 14th".
 
-Names of months are known in English, German, Spanish and French."""
+Month names are known in English, German, Spanish and French.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
@@ -13,7 +14,7 @@ from recto.search.dates import MONTHS
 from recto.search.terms import normalize_text, words
 from recto.vault.document import Document, note_name
 
-# Any word: which are months is looked up, because a pattern with all their names takes long to compile at every start.
+# Any word, then looked up: a pattern with all month names takes long to compile at every start.
 _MONTH = "[a-z]{3,10}"
 _YEAR = r"(?P<year>(?:1[5-9]|20)\d\d)"
 _ISO = LazyPattern(rf"(?<!\d){_YEAR}(?P<sign>[-/.])(?P<month>\d\d?)(?:(?P=sign)(?P<day>\d\d?))?(?![\d])")
@@ -27,7 +28,7 @@ _DAY_FIRST = LazyPattern(
 _MONTH_FIRST = LazyPattern(
     rf"\b(?P<month>{_MONTH})\b\.? (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?! ?(?:am|pm|:))(?:,? {_YEAR}\b)?"
 )
-# "may" and "march" are months only where the sentence says so.
+# "may" and "march" are months only in some sentences.
 _WHOLE_MONTH = LazyPattern(
     rf"\b(?:(?:in|im|en|during|since|until|seit|bis|desde|depuis) (?P<month>{_MONTH})\b\.?(?: (?:of |de )?{_YEAR}\b)?"
     rf"|(?P<named>{_MONTH})\b\.? (?:of |de )?(?P<of>(?:1[5-9]|20)\d\d)\b)"
@@ -54,11 +55,11 @@ class Day(Struct, frozen=True):
 
     @property
     def term(self) -> str:
-        """What stands for it among the words of a question; no word begins so."""
+        """Its place in the terms of a question; no word begins like this."""
         return f"{_MARK}{self.year or ''}-{self.month}-{self.day or ''}"
 
     def holds(self, other: "Day") -> bool:
-        """Whether another one is this day, or lies in this month. A year that is not told may be any."""
+        """True if `other` is this day or lies in this month. A missing year matches any."""
         same_year = self.year is None or other.year is None or self.year == other.year
         return same_year and self.month == other.month and self.day in (None, other.day)
 
@@ -81,12 +82,11 @@ def day_of_term(term: str) -> Day:
 
 
 def named_days(text: str) -> tuple[Day, ...]:
-    """The days and months that a text names, in its order."""
     return tuple(day for day, _, _ in _found(_plain(text)))
 
 
 def take_days(text: str, today: date) -> tuple[tuple[Day, ...], str]:
-    """The days that a question names, and the question without them. Also those of "yesterday", counted from today."""
+    """The days that a question names, and the question without them. "yesterday" and the like count from `today`."""
     plain = _plain(text)
     found = list(_found(plain))
     for match in _RELATIVE_WORDS.finditer(plain):
@@ -107,7 +107,6 @@ def _blanked(plain: str, found: Sequence[tuple[Day, int, int]]) -> str:
 
 
 def note_day(document: Document) -> Day | None:
-    """The day of a note, by its properties or its name."""
     properties = document.parsed.properties
     told = (str(properties[name]) for name in sorted(DATE_PROPERTIES & properties.keys()))
     days = (day for text in (*told, note_name(document.path)) for day in named_days(text))
@@ -115,8 +114,7 @@ def note_day(document: Document) -> Day | None:
 
 
 def order_in_time(document: Document, heading: str, text: str = "") -> tuple[int, int, int]:
-    """When a statement was written, as far as its beginning, its heading, and the properties or the name of its note
-    tell; zeros where nothing does."""
+    """The date of a statement, from its beginning, its heading, or the note's properties or name; zeros if unknown."""
     days = (*named_days(text[:MAX_BEGINNING_CHARS]), *named_days(heading), *filter(None, [note_day(document)]))
     if day := next((each for each in days if each.year), None):
         return day.year or 0, day.month, day.day or 0
@@ -125,7 +123,7 @@ def order_in_time(document: Document, heading: str, text: str = "") -> tuple[int
 
 
 def _plain(text: str) -> str:
-    """Letter by letter, because normalizing a whole text would take the signs between figures too."""
+    """Letter by letter, since normalizing a whole text would also change the signs between digits."""
     signs = text.lower()
     if not text.isascii():
         signs = "".join(sign if sign.isascii() else normalize_text(sign) or " " for sign in signs)
@@ -133,7 +131,7 @@ def _plain(text: str) -> str:
 
 
 def _found(plain: str) -> Iterator[tuple[Day, int, int]]:
-    """Each with its place; a part of a text is read once."""
+    """Each day with its position; no part of a text is read twice."""
     if not any(map(str.isdigit, plain)) and MONTHS.keys().isdisjoint(words(plain)):
         return
     taken = list[tuple[int, int]]()
@@ -150,7 +148,7 @@ def _day(told: dict[str, str | None]) -> Day | None:
     month_told, year = told.get("month") or told.get("named") or "", told.get("year") or told.get("of")
     month = MONTHS.get(month_told, 0) or (int(month_told) if month_told.isdigit() else 0)
     day = int(told.get("day") or 0)
-    if month > 12 >= day > 0:  # as in America, the month first
+    if month > 12 >= day > 0:  # month first, as in America
         month, day = day, month
     if not 1 <= month <= 12 or day > 31:
         return None

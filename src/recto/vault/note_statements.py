@@ -1,4 +1,4 @@
-"""NoteStatement: a sentence, list item or table row of a note, as a person reads it. Knows a document, no question."""
+"""NoteStatement: a sentence, list item or table row of a note, as a person reads it. Knows documents, not questions."""
 
 import re
 from bisect import bisect_right
@@ -14,22 +14,22 @@ from recto.vault.document import Document
 from recto.vault.links import DESTINATION, EMBED, WIKILINK
 
 StatementKind = Literal["sentence", "item", "row", "table", "list"]
-# A section is read this far around a place; and a table or list is told as a whole only if it is short.
+# A section is read this far around a place; longer tables and lists do not become one statement.
 MAX_AROUND_CHARS, MAX_TABLE_CHARS = 3000, 400
 MAX_ITEM_CHARS, MIN_ITEMS = 60, 2
-# Nobody breaks the lines of a paragraph at fewer characters: a line that is shorter ends where its author wanted.
+# No author wraps a paragraph below this width: a shorter line ends where its author meant it to.
 MIN_WIDTH = 60
-# So much is kept of what follows a sentence.
+# The most text kept after a sentence.
 MAX_MORE_CHARS = 300
 
 _PROPERTY = re.compile(r"([\w][\w -]{0,40}):[ \t]+(?![>|&*!{])(\S.*)")
-# Properties that name or file a note, and say nothing.
+# Properties that name or file a note but state nothing.
 _LABELS = frozenset(("title", "alias", "aliases", "tag", "tags", "cssclass", "cssclasses"))
 QUOTATION_MARKS = " \t\r\"'"
 _NAMED = re.compile(r"[\w][\w -]{0,30}: ")
-# A table that was pasted from a spreadsheet has tabs between its cells, and so many columns at least.
+# The minimum number of columns of a table pasted from a spreadsheet, with tabs between its cells.
 MIN_TABBED = 3
-# No name of a column, unless it is a year.
+# Not a column name, unless it is a year.
 _AMOUNT = re.compile(r"(?!(?:19|20)\d\d$)\W{0,2}\d")
 ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX/-]\][ \t]+)?")
 QUOTED = re.compile(r"^[ \t]*(?:>[ \t]*)+(?:\[![\w-]+\][+-]?[ \t]*)?")
@@ -41,37 +41,36 @@ _MARK = re.compile(r"(\*\*|__|~~|==)(?=\S)|(?<![\w*])\*(?=\S)([^*\n]++)(?<=\S)\*
 
 class NoteStatement(Struct, frozen=True):
     text: str
-    """On one line, without Markdown; a table row with the names of its columns."""
+    """On one line, without Markdown; a table row includes the names of its columns."""
     kind: StatementKind
     heading: str
     """The nearest heading above it; empty above the first one."""
     line: int
     start: int
-    """Where its paragraph, item or row begins in the note."""
+    """The start of its paragraph, item or row in the note."""
     end: int
     columns: str = ""
-    """Of a table and its rows: the names of the columns, which all rows share."""
+    """For a table and its rows: the column names, which all rows share."""
     more: str = ""
-    """What follows it in its paragraph or item."""
+    """The text after it in its paragraph or item."""
     table: int | None = None
-    """Of a table row: where its table begins."""
+    """For a table row: the start of its table."""
     is_link: bool = False
-    """Whether it is nothing but links."""
+    """True if it is nothing but links."""
 
 
 def plain_text(markdown: str) -> str:
-    """Markdown on one line as a person reads it: links by their captions, no marks, no block ids."""
+    """Markdown on one line as a person reads it: captions for links, no marks, no block ids."""
     text = EMBED.sub("", BLOCK_ID.sub("", markdown))
     text = _LINK.sub(r"\1", WIKILINK.sub(_caption, text))
-    for _ in range(2):  # italics inside of bold
+    for _ in range(2):  # italics inside bold
         text = "\n".join(map(_without_marks, text.split("\n")))
     return " ".join(text.split())
 
 
 def _without_marks(line: str) -> str:
-    """Without the marks of emphasis and code."""
     parts, at, start = list[str](), 0, 0
-    unclosed = set[str]()  # marks that nothing closes from here on: looked for once
+    unclosed = set[str]()  # marks without a closing one from here on: searched once
     while found := _MARK.search(line, start):
         mark, inside, end = found[1], found[2] or found[3], found.end()
         if mark:
@@ -87,7 +86,7 @@ def _without_marks(line: str) -> str:
 
 
 def _closing(line: str, mark: str, start: int) -> int:
-    """Where a mark closes what began before `start`, right after something; 0 if nowhere."""
+    """The position of the mark that closes what began before `start`, right after a character; 0 if there is none."""
     at = start
     while (at := line.find(mark, at + 1)) > 0:
         if not line[at - 1].isspace():
@@ -101,7 +100,7 @@ def _caption(link: re.Match[str]) -> str:
 
 
 def note_statements(document: Document, start: int, end: int) -> list[NoteStatement]:
-    """The statements of the section around a part of a note that stand in that part, in order; tables as a whole."""
+    """The statements in one part of a note, read with the section around it, in order; tables as a whole."""
     first, last = _section(document, start, end)
     found = list(_Reader(document, first, last).statements())
     tables = {each.table for each in found if each.table is not None and each.start < end and each.end > start}
@@ -120,8 +119,8 @@ def _section(document: Document, start: int, end: int) -> tuple[int, int]:
 
 
 def property_statements(document: Document) -> list[NoteStatement]:
-    """What the properties at the top of a note say: `birthday: 1987-03-14`. Lists, texts of several lines
-    and labels are left out."""
+    """The properties at the top of a note as statements: `birthday: 1987-03-14`. Skips lists, multi-line texts and
+    labels."""
     found, at = list[NoteStatement](), 0
     for number, line in enumerate(document.text[: document.parsed.body_start].split("\n"), 1):
         if (said := _PROPERTY.fullmatch(line)) and said[1].strip().lower() not in _LABELS:
@@ -142,8 +141,6 @@ class _Line(Struct, frozen=True):
 
 
 class _Reader:
-    """Reads a part of a note line by line."""
-
     def __init__(self, document: Document, start: int, end: int) -> None:
         self._headings = document.parsed.headings
         self._starts = [heading.start for heading in self._headings]
@@ -154,7 +151,7 @@ class _Reader:
             at += len(text) + 1
 
     def statements(self) -> Iterator[NoteStatement]:
-        """A list of short items is also told as a whole."""
+        """The statements in order. A list of short items is also a statement as a whole."""
         items = list[NoteStatement]()
         for each in self._each():
             if each.kind != "item" or (items and each.heading != items[-1].heading):
@@ -166,7 +163,6 @@ class _Reader:
         yield from _together(items)
 
     def _each(self) -> Iterator[NoteStatement]:
-        """Paragraph by paragraph, item by item, table by table."""
         lines, at = self._lines, 0
         while at < len(lines):
             first, end = lines[at].text, at + 1
@@ -198,7 +194,7 @@ class _Reader:
         return at
 
     def _prose_end(self, end: int) -> int:
-        """Where a paragraph or item ends, or a heading with the line under it."""
+        """The end of a paragraph or item, or of a heading and the line under it."""
         lines = self._lines
         while end < len(lines) and (text := lines[end].text).strip():
             if ITEM.match(text) or _is_fence(text) or text.lstrip().startswith("|") or self._is_tabbed(end):
@@ -209,7 +205,6 @@ class _Reader:
         return end
 
     def _is_tabbed(self, at: int) -> bool:
-        """Whether a table with tabs begins here."""
         first, *after = (line.text for line in self._lines[at : at + 2])
         is_wide = "\t" in first and not ITEM.match(first) and len([*filter(None, _tabbed_cells(first))]) >= MIN_TABBED
         return is_wide and bool(after) and _is_row(after[0])
@@ -251,7 +246,6 @@ def _together(items: Sequence[NoteStatement]) -> Iterator[NoteStatement]:
 
 
 def _beginning(sentences: Sequence[str], at: int) -> str:
-    """What follows a sentence, as far as it is kept."""
     told = ""
     while at < len(sentences) and len(told) < MAX_MORE_CHARS:
         told, at = f"{told}{' ' if told else ''}{sentences[at][:MAX_MORE_CHARS]}", at + 1
@@ -259,8 +253,8 @@ def _beginning(sentences: Sequence[str], at: int) -> str:
 
 
 def _wanted_lines(lines: Sequence[str]) -> list[str]:
-    """The lines of a paragraph as its author wanted them: one goes on where the next word would not have fitted, or
-    where it begins with a small letter and names nothing ("price: 7.50")."""
+    """The lines of a paragraph as its author meant them. A line continues if the next word would not have fitted, or if
+    the next begins with a small letter and is not a label ("price: 7.50")."""
     width = max(MIN_WIDTH, *map(len, lines))
     wanted = [lines[0]]
     for before, line in pairwise(lines):
@@ -291,12 +285,12 @@ def _is_fence(line: str) -> bool:
 
 
 def _is_row(line: str) -> bool:
-    """Whether a line goes on with a table with tabs. Its last cells may be empty, its last column unnamed."""
+    """True if a line continues a table with tabs. Its last cells may be empty, its last column unnamed."""
     return "\t" in line.strip()
 
 
 def _row_text(header: Sequence[str], cells: Sequence[str]) -> str:
-    """`Bilge pump · Size: 10 A`: a cell of words that comes first names the row, and needs no column."""
+    """`Bilge pump · Size: 10 A`: a cell of words in the first column names the row and needs no column name."""
     named = [f"{name}: {cell}" if name else cell for name, cell in zip(header, cells, strict=False) if cell]
     if cells and cells[0] and any(map(str.isalpha, cells[0])):
         named[0] = cells[0]

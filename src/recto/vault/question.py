@@ -1,7 +1,7 @@
-"""VaultQuestion: what a message asks: the words and days that carry its topic, and the kind of answer it wants.
+"""VaultQuestion: the words and days that carry a message's topic, and the kind of answer it wants.
 
-Read by closed classes of words (`sentences/words.toml`), and by form: what follows a question word, and which words
-have capitals."""
+Based on closed classes of words (`sentences/words.toml`) and on form: the word after a question word, and capitals.
+"""
 
 import re
 import unicodedata
@@ -23,47 +23,45 @@ from recto.vault.note_dates import Day, day_of_term, is_day_term, take_days
 
 AnswerKind = Literal["name", "date", "number", "reason"]
 
-# Of the question words of a language the first ones, in this order; "how" asks for a number before a word with a topic.
+# The kinds of the first question words of each language, in this order; "how" asks for a number before a topic word.
 _KINDS: tuple[AnswerKind, ...] = ("date", "name", "reason", "number")
 _FUNCTION_WORDS = ("questions", "first_person", "second_person", "pointing", "articles")
-# Classes of words that say nothing of the topic.
+# Classes of words that say nothing about the topic.
 _ASKING = (*_FUNCTION_WORDS, "please", "telling", "joining", "future")
-# Those whose words tell a language.
+# Classes whose words identify a language.
 _TELLING_A_LANGUAGE = (*_FUNCTION_WORDS, "negations", "conditions")
 # "17*23", "12% of 80", "40 times 64".
 _ARITHMETIC = LazyPattern(r"\d ?(?:[*×x^÷=+%]|(?<= )[-/](?= )|(?<= )([^\W\d]+) (?=\d))")
 _NOTES = frozenset(("note", "notes", "vault", "notiz", "notizen", "notas"))
-# Where one question of several ends.
+# The end of one question among several.
 _PARTS = LazyPattern(r"[,;] (?=\w{1,3} (\w+))|\? ")
 _FIRST_WORDS = 3
-# A word that is no longer says nothing, unless it is in capitals.
+# Words up to this length say nothing, unless in capitals.
 _SHORT = 2
-# Letters enough to tell a script or a language.
+# Letters enough to identify a script or a language.
 _SAMPLE = 2_000
 _WORDS = LazyPattern(r"[^\W\d_]+")
 
 
 class _Asked(NamedTuple):
-    """A question word."""
-
     kind: AnswerKind | None
     following: str
     is_measure: bool = False
-    """Whether what follows says only how a number or date is asked for: "how many", "wie hoch", "which year"."""
+    """True if the next words only specify a number or date: "how many", "wie hoch", "which year"."""
 
 
 class VaultQuestion(Struct, frozen=True):
     text: str
     terms: tuple[str, ...]
-    """The words that carry the topic, as the index writes them, and the days."""
+    """The words that carry the topic, as in the index, and the days."""
     kinds: tuple[AnswerKind, ...] = ()
     asks: bool = False
-    """Whether it is a question or a request to be told, and not something that the user tells or wants made."""
+    """True for a question or a request to be told; false for a statement or a task."""
     verbs: frozenset[str] = frozenset()
-    """Terms that an answer often has another word for."""
+    """Terms that an answer often replaces by another word."""
     language: str = ""
     compounds: frozenset[str] = frozenset()
-    """Terms that count also as parts of longer words, and the other way round."""
+    """Terms that also match parts of longer words, and the reverse."""
 
     @property
     def days(self) -> tuple[Day, ...]:
@@ -71,7 +69,7 @@ class VaultQuestion(Struct, frozen=True):
 
     @property
     def topics(self) -> frozenset[str]:
-        """The terms that say what it is about."""
+        """The terms without verbs."""
         return frozenset(self.terms) - self.verbs
 
 
@@ -107,7 +105,6 @@ def _parsed(text: str, today: date) -> VaultQuestion:
 
 @cache
 def _class(*names: str, language: str = "") -> frozenset[str]:
-    """The words of classes, as the index writes them."""
     found = (
         table.get(language, []) if language in tables()["questions"] else chain(*table.values())
         for table in (tables()[name] for name in names)
@@ -116,8 +113,8 @@ def _class(*names: str, language: str = "") -> frozenset[str]:
 
 
 def _without_asking(text: str) -> str:
-    """Scripts without spaces are read by pairs of characters, so what only asks would join with the topic to pairs that
-    no note has; what is written in hiragana, too."""
+    """Scripts without spaces are read in pairs of characters: question words, like anything in hiragana, would form
+    pairs with the topic that no note contains."""
     if text.isascii() or not UNSPACED_RUN.search(text):
         return text
     rest = _unspaced_asking().sub(" ", unicodedata.normalize("NFC", text))
@@ -135,7 +132,8 @@ def _unspaced_asking() -> re.Pattern[str]:
 
 @cache
 def _question_words(language: str) -> dict[str, tuple[AnswerKind | None, bool]]:
-    """What each asks for, and whether a measure follows it; those of all languages where it is not known."""
+    """Each question word with its kind and whether a measure follows it; those of all languages if the language is
+    unknown."""
     told, found = tables()["questions"], dict[str, tuple[AnswerKind | None, bool]]()
     for row in [told[language]] if language in told else told.values():
         for at, each in enumerate(row):
@@ -146,7 +144,8 @@ def _question_words(language: str) -> dict[str, tuple[AnswerKind | None, bool]]:
 
 
 def _asked(text: str, language: str) -> list[_Asked]:
-    """As they are written; without accents only where none is found: "cuando" is no question beside "quién"."""
+    """The question words as written. Accents are ignored only if nothing else matches: "cuando" does not count beside
+    "quién"."""
     listed = _question_words(language)
     spelled = " ".join(_WORDS.findall(text.lower()))
     plain = {" ".join(words(each)): asked for each, asked in reversed(listed.items())}
@@ -167,7 +166,7 @@ def _found(listed: Mapping[str, tuple[AnswerKind | None, bool]], said: str, lang
 
 
 def _request(text: str) -> Sequence[str]:
-    """What stands before a question in which the user asks to be told: "I want to know who …"."""
+    """A request before a question: "I want to know who …"."""
     said = words(text[:_SAMPLE])
     before = said[: next((at for at, word in enumerate(said) if word in _class("questions")), 0)]
     says_nothing = _class(*_ASKING) | COMMON_WORDS | STOP_WORDS >= set(before)
@@ -179,7 +178,6 @@ def _begins_asking(text: str) -> bool:
 
 
 def is_arithmetic(text: str) -> bool:
-    """Whether a message asks for nothing but a calculation."""
     found = _ARITHMETIC.search(text)
     if found is None or found[1] in STOP_WORDS:
         return False
@@ -187,12 +185,12 @@ def is_arithmetic(text: str) -> bool:
 
 
 def asks_for_overview(text: str) -> bool:
-    """Whether a message speaks of the notes themselves: "Summarize my notes"."""
+    """True if a message is about the notes themselves: "Summarize my notes"."""
     return not _NOTES.isdisjoint(words(text))
 
 
 def _verbs(text: str, language: str, asked: Sequence[_Asked]) -> set[str]:
-    """What follows a question word; in German what has a small letter, because all nouns have capitals."""
+    """The word after a question word; in German only in lower case, since nouns are capitalised."""
     spelled = _WORDS.findall(text)[1:]
     if language == "de" and any(word[0].isupper() for word in spelled):
         return {part for word in spelled if word[0].islower() for part in words(word)}
@@ -200,7 +198,7 @@ def _verbs(text: str, language: str, asked: Sequence[_Asked]) -> set[str]:
 
 
 def question_parts(question: VaultQuestion) -> list[VaultQuestion]:
-    """The questions that a message asks at once, where each has words of its own; else the whole."""
+    """The separate questions in a message, if each has words of its own; else the whole."""
     texts = [question.text]
     for match in list(_PARTS.finditer(question.text))[::-1]:
         if not match[1] or not _class("questions").isdisjoint(words(match[1])):
@@ -211,7 +209,7 @@ def question_parts(question: VaultQuestion) -> list[VaultQuestion]:
 
 @lru_cache(maxsize=64)
 def language_of(text: str) -> str:
-    """By its closed classes of words; of other than Latin letters the script. Empty where too little is said."""
+    """The language, by its closed classes of words, or the script if not Latin. Empty if the text is too short."""
     letters = [sign for sign in text[:_SAMPLE] if sign.isalpha()]
     scripts = Counter(unicodedata.name(sign, "LATIN").split(" ", 1)[0] for sign in letters).most_common(1)
     if scripts and scripts[0][0] != "LATIN":
@@ -221,7 +219,7 @@ def language_of(text: str) -> str:
 
 
 def _by_language(text: str) -> list[tuple[int, str]]:
-    """As they are written: the Portuguese "lá" is not "la"."""
+    """Matched as written: the Portuguese "lá" is not "la"."""
     found = Counter(_WORDS.findall(text[:_SAMPLE].lower()))
     counts = [(sum(found[word] for word in _telling(each)), each) for each in tables()["questions"]]
     return sorted(counts, key=lambda pair: -pair[0])
@@ -234,7 +232,7 @@ def _telling(language: str) -> frozenset[str]:
 
 
 def leans_on_earlier(text: str) -> bool:
-    """Whether a message is understood only with what was said before it: "And when was she renamed?"."""
+    """True if a message makes sense only with earlier ones: "And when was she renamed?"."""
     question, said = parse_question(text), words(text)
     likely = _by_language(text)[0][1]
     pointing = _class("pointing", language=likely) - _class("articles", "questions")

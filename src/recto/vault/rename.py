@@ -1,8 +1,8 @@
-"""RenamePlan: how the links of notes change when a file moves. RenameJournal: what finishes a rename that was killed.
+"""RenamePlan: the changes to links when a file moves. RenameJournal: lets an interrupted rename be finished.
 
-A link changes only if it would otherwise lead elsewhere, and then only its name: heading, block, caption and style
+A link changes only if it would otherwise lead elsewhere, and then only in its name: heading, block, caption and style
 stay. The journal is written before the file moves and removed when all links are rewritten. Its lock ends with its
-process, so only a rename that nobody is making any more is found.
+process, so a journal without a lock is an abandoned rename.
 """
 
 import logging
@@ -25,8 +25,8 @@ from recto.vault.links import LINK_DESTINATION, Link, find_all_links, unquote_de
 
 log = logging.getLogger(__name__)
 
-# Characters that would end a destination or be read as something else, besides control characters; and those that
-# matter only outside of `<>`, besides white space.
+# Characters that would end a destination or be misread, besides control characters; then those that matter only outside
+# `<>`, besides white space.
 _UNSAFE, _UNSAFE_BARE = "%#:<>\\`|", "()[]\"'*^\x7f"
 # A wikilink has no escapes: these are read across its ends, and only paired brackets can be part of a name.
 _UNSAFE_IN_NAME = ("`", "\n", "\r", "%%", "<!--", "-->", "~~~")
@@ -47,26 +47,23 @@ class RenamePlan(Struct, frozen=True):
 
 
 class _Route(Struct, frozen=True):
-    """From where to where a link has to lead."""
-
     source: str
     """The linking note, at its new path."""
     target: str
     original: Link
-    """The link as it was read before."""
     adjacent: tuple[str, str]
     """The characters around it, if they are brackets that could merge with its own."""
     after: LinkResolver
 
     def is_followed_by(self, link: Link) -> bool:
-        """Whether a link leads to the target, and to the same place in it."""
+        """True if a link leads to the target and to the same place in it."""
         if self.after.follow(link, self.source) != self.target:
             return False
         found, original = self.after.disambiguate(link, self.source), self.original
         return (found.heading, found.block, found.caption) == (original.heading, original.block, original.caption)
 
     def reads_back(self, new_text: str) -> bool:
-        """Whether a text will be read as this one link."""
+        """True if a text parses as exactly this link."""
         start = len(self.adjacent[0])
         found = find_all_links(new_text.join(self.adjacent))
         return any(
@@ -75,11 +72,11 @@ class _Route(Struct, frozen=True):
 
 
 _Edit = tuple[int, int, str]
-"""Where it begins and ends, and the new text."""
+"""Start, end, new text."""
 
 
 def rewrite_links(text: str, links: Sequence[Link], source: str, plan: RenamePlan) -> tuple[str, int]:
-    """A note's text whose links lead where they led before, and how many links changed.
+    """The note's text with updated links, and the number of changes.
 
     `links` are all links of the text, `source` is the note's old path. Broken links stay as they are.
     """
@@ -109,13 +106,11 @@ def _edit(text: str, link: Link, source: str, plan: RenamePlan) -> _Edit | None:
 
 
 class _LinkParts(Struct, frozen=True):
-    """A link's text: what is before the name, the name, and what follows."""
-
     head: str
     name: str
     tail: str
     style: str = "wikilink"
-    """Or `bare`, `pointed`: how the destination of a Markdown link is written."""
+    """Or `bare`, `pointed`: the styles of a Markdown destination."""
 
     def encode(self, name: str) -> str:
         if self.style == "wikilink":
@@ -152,7 +147,7 @@ def _percent_encode(name: str, *, is_bare: bool = True) -> str:
 
 
 def _names(link: Link, source: str, target: str, route: _Route) -> Iterator[str]:
-    """New names for a link in its old style, the best first."""
+    """New names for a link in its old style, best first."""
     has_ending = not is_note(route.target) or link.target.lower().endswith(NOTE_ENDINGS)
     path = route.target if has_ending else route.target.rpartition(".")[0]
     relative = posixpath.relpath(f"/{path}", f"/{posixpath.dirname(route.source)}")
@@ -171,7 +166,6 @@ def _names(link: Link, source: str, target: str, route: _Route) -> Iterator[str]
 
 
 def _is_relative_path(link: Link, source: str, target: str) -> bool:
-    """Whether a Markdown link is a path relative to its note's folder."""
     if link.kind != "markdown" or not link.target:
         return False
     path = posixpath.normpath(posixpath.join(posixpath.dirname(source), link.target))
@@ -192,7 +186,7 @@ def _renamed(parts: _LinkParts, names: Iterator[str], route: _Route) -> _Edit | 
 
 
 def _as_markdown(link: Link, route: _Route) -> _Edit:
-    """Writes a name that no wikilink can contain as a Markdown link, which can contain any."""
+    """Writes a name that no wikilink can contain as a Markdown link."""
     caption = (link.caption or posixpath.basename(route.target)).translate(_CAPTION_ENTITIES)
     heading = f"#{_percent_encode(link.heading)}" if link.heading else ""
     place = f"#^{_percent_encode(link.block)}" if link.block else heading
@@ -206,17 +200,17 @@ class BegunRename(Struct, frozen=True):
     old: str
     new: str
     notes: Mapping[str, str]
-    """Notes whose links may have to change, by their paths before, and the sha256 of what they contained."""
+    """Notes whose links may have to change, by their old paths, with the sha256 of their content."""
 
 
 class RenameJournal:
     def __init__(self, folder: Path | None) -> None:
-        """Without a folder, or in one that cannot be written, nothing is remembered."""
+        """Without a folder, or in one that is not writable, nothing is recorded."""
         self.path = folder / JOURNAL if folder else None
 
     @contextmanager
     def remembered(self, begun: BegunRename) -> Iterator[None]:
-        """Around a rename. One that ends by anything else than its own error is left to be finished."""
+        """Around a rename. Unless it ends normally or by its own error, it is left to be finished."""
         file = self._begin(begun)
         try:
             yield
@@ -230,12 +224,12 @@ class RenameJournal:
 
     @contextmanager
     def left(self) -> Iterator[BegunRename | None]:
-        """The rename that was not finished, if there is one; locked meanwhile."""
+        """The unfinished rename, if any; locked meanwhile."""
         file, begun = self._open_left(), None
         if file:
             try:
                 begun = msgspec.json.decode(file.read(), type=BegunRename)
-            except (OSError, msgspec.MsgspecError):  # killed while it was written: nothing had been moved
+            except (OSError, msgspec.MsgspecError):  # killed while writing it: nothing had been moved
                 self.forget()
         try:
             yield begun
@@ -268,7 +262,7 @@ class RenameJournal:
         try:
             make_private_folder(self.path.parent)
             file = os.fdopen(private(str(self.path), os.O_RDWR | os.O_CREAT), "r+b")
-            if not _lock(file, self.path):  # another process is renaming, and remembers its own
+            if not _lock(file, self.path):  # another process is renaming, with its own journal
                 return None
             file.truncate()
             file.write(msgspec.json.encode(begun))
@@ -283,9 +277,9 @@ class RenameJournal:
 
 
 def _lock(file: IO[bytes], path: Path) -> bool:
-    """Whether the file is ours now. It is closed if another process has it, or has just deleted it."""
+    """True if the file is now ours. It is closed if another process has it or has just deleted it."""
     try:
-        import fcntl  # not every system has it
+        import fcntl  # not on every system
 
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):

@@ -1,4 +1,4 @@
-"""Vault: a folder of notes with their names and links: read, searched by name, written. Nothing outside can be named.
+"""Vault: a folder of notes with their names and links. Reads, finds by name, writes; paths outside are rejected.
 
 Everything is lazy: names need one walk, aliases and backlinks a catalog of all notes. A Watcher reports changed files.
 """
@@ -30,11 +30,11 @@ from recto.vault.rename import BegunRename, RenameJournal, RenamePlan, rewrite_l
 
 __all__ = ["Document", "DocumentInfo", "RenameResult", "ResolvedLink", "Vault", "VaultChanges"]
 
-# How long a scan stays fresh. With a watcher it is only repeated for changes that the watcher missed.
+# How long a scan stays fresh. With a watcher, scans only catch the changes it missed.
 FRESH_S, FRESH_WATCHED_S = 2.0, 60.0
 
-# Editors write a file in several steps: how long the watcher waits for the rest of them; and how often it wakes up
-# without changes. The first time shows that it is watching.
+# Editors write a file in several steps: the watcher waits this long for the rest of them, and wakes up this often
+# without changes. The first wake-up shows that it is watching.
 DEBOUNCE_MS, STEP_MS, _POLL_MS = 50, 20, 500
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ NO_VAULT = "no vault is named: give --vault DIR, or set one with `recto config s
 
 
 class RenameResult(Struct, frozen=True):
-    """A file's new path, and how many links changed in which notes."""
+    """A file's new path, and the number of changed links in each note."""
 
     path: str
     links: dict[str, int]
@@ -54,7 +54,8 @@ class Watcher:
     """A thread that reports changed files. If it cannot run, `warning` says why."""
 
     def __init__(self, root: Path, on_change: Callable[[set[str]], object]) -> None:
-        """`on_change` gets relative paths; an empty set when watching begins, as anything may have changed before."""
+        """`on_change` gets relative paths; an empty set when watching begins, since anything may have changed
+        before."""
         self.warning = ""
         self._root = root
         self._on_change = on_change
@@ -68,7 +69,7 @@ class Watcher:
         return self._ready.is_set() and self._thread.is_alive()
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits until it is watching. Returns False if that takes longer."""
+        """Waits until it is watching. Returns False on timeout."""
         return self._ready.wait(timeout_s) and self.is_watching
 
     def stop(self) -> None:
@@ -79,7 +80,7 @@ class Watcher:
     def _run(self) -> None:
         try:
             self._watch()
-        except Exception as why:  # scanning goes on, and finds the changes later
+        except Exception as why:  # scans continue, and find the changes later
             self.warning = f"the vault cannot be watched ({why}); changes are found by scanning it instead"
         finally:
             self._ready.clear()
@@ -96,12 +97,12 @@ class Watcher:
             rust_timeout=_POLL_MS,
             yield_on_timeout=True,
             raise_interrupt=False,
-            # it would also ignore every other failure, such as a missing folder
+            # it would also ignore all other failures, such as a missing folder
             ignore_permission_denied=False,
         )
         inode = self._root.stat().st_ino
         for changes in batches:
-            # a folder that was replaced is another one, and no changes of it arrive
+            # a replaced folder is another one, whose changes do not arrive
             if self._root.stat().st_ino != inode:
                 raise FileNotFoundError(errno.ENOENT, "the folder was moved")
             if not self._ready.is_set():
@@ -151,12 +152,11 @@ class Vault:
                 return
             try:
                 self._catalog.refresh(self.folder, only=only)
-            except RectoError:  # the next call scans again, and reports it
+            except RectoError:  # the next call scans again and reports it
                 self._scanned_at = None
             self._names = self._catalog.names
 
     def watch(self) -> Watcher:
-        """From now on, changes are noticed as they happen."""
         with self._lock:
             if self._watcher is None:
                 self._watcher = Watcher(self.root, self.mark_changed)
@@ -172,18 +172,17 @@ class Vault:
 
     @property
     def warnings(self) -> list[str]:
-        """What is wrong with the vault, in sentences."""
         watching = self._watcher.warning if self._watcher else ""
         warnings = (self._problem, self._finished, self._catalog.warning, watching)
         return [warning for warning in warnings if warning]
 
     def untold_rename(self) -> str:
-        """That an interrupted rename has been finished; only the first caller is told."""
+        """A note that an interrupted rename was finished; only the first call returns it."""
         told, self._untold = self._untold, ""
         return told
 
     def _current_names(self, with_catalog: bool = False) -> LinkResolver:
-        """The names as they are now. Aliases only `with_catalog`, or if there is one already."""
+        """The current names. Aliases only `with_catalog`, or if a catalog exists already."""
         if not self._is_journal_read:
             self._is_journal_read = True
             self._finish_rename()
@@ -195,7 +194,7 @@ class Vault:
             except RectoError as why:
                 if names is None or (with_catalog and not self._has_catalog):
                     raise
-                self._problem = why.message  # a chat goes on while the disk is not available
+                self._problem = why.message  # a chat continues while the disk is unavailable
         return self._names or LinkResolver()
 
     def _scan(self, with_catalog: bool) -> None:
@@ -212,7 +211,7 @@ class Vault:
         return time.monotonic() - self._scanned_at > (FRESH_WATCHED_S if is_watched else FRESH_S)
 
     def _query(self, query: Callable[[LinkResolver], T]) -> T:
-        """Queries the catalog, again if it had to be rebuilt, and again if it then had to move to memory."""
+        """Queries the catalog, repeating if it was rebuilt, and again if it then moved to memory."""
         with self._lock:
             for _ in range(2):
                 try:
@@ -224,7 +223,6 @@ class Vault:
     # -- reading
 
     def resolve(self, link: Link, source: str | None = None) -> str | None:
-        """The file that a link means, or None if it is broken."""
         with self._lock:
             found = self._current_names().follow(link, source)
             if found is None and link.target and not self._has_catalog:
@@ -237,17 +235,15 @@ class Vault:
             return self._current_names().disambiguate(link, source)
 
     def shortest_link(self, path: str) -> str:
-        """The shortest wikilink that leads to this file."""
         with self._lock:
             return self._current_names().shortest_link(path)
 
     def closest(self, target: str, limit: int = 3) -> list[str]:
-        """Files with a similar name."""
         with self._lock:
             return self._current_names().closest(target, limit)
 
     def read(self, path: str) -> Document:
-        """A document by relative path or by note name. Raises NotFound or Invalid if it is outside or unreadable."""
+        """A document by relative path or note name. Raises NotFound or Invalid if it is outside or unreadable."""
         path = self._resolve_path(path)
         self.folder.check_ignored(path)
         return Document(path, decode_text(self.folder.read(path), path))
@@ -260,11 +256,10 @@ class Vault:
         return [each for each in found if not wanted or any(f"{own.lower()}/".startswith(subtags) for own in each.tags)]
 
     def hashes(self) -> Mapping[str, bytes]:
-        """Readable notes and the hashes of their content: the same object as long as nothing has changed."""
+        """Readable notes and the hashes of their content: the same object until something changes."""
         return self._query(lambda _: self._catalog.hashes())
 
     def outgoing_links(self, path: str) -> list[ResolvedLink]:
-        """The links of a document, in order."""
         document = self.read(path)
         source, text, parsed = document.path, document.text, document.parsed
         return [
@@ -273,7 +268,7 @@ class Vault:
         ]
 
     def backlinks(self, path: str) -> list[ResolvedLink]:
-        """Links to a document or an attachment, by path and position, without those from itself to its own headings."""
+        """Links to a document or an attachment, by path and position, without links to its own headings."""
         target = self._resolve_path(path)
         if not self.folder.locate(target).is_file():
             hint = "".join(f"; did you mean {each}?" for each in self.closest(target, 1))
@@ -290,7 +285,6 @@ class Vault:
         return self._query(lambda names: list(self._resolve_all(names)))
 
     def broken_links(self, path: str | None = None) -> list[ResolvedLink]:
-        """Links that lead nowhere: of one document, or of all."""
         if path is not None:
             return [each for each in self.outgoing_links(path) if each.path is None]
         found = self._query(lambda names: [each for each in self._resolve_all(names) if each.path is None])
@@ -304,7 +298,7 @@ class Vault:
                 yield ResolvedLink(each.link, each.source, each.line, each.context, path)
 
     def _resolve_path(self, path: str) -> str:
-        """The path of an existing file, from its path or its name; or else the path as it is."""
+        """The path of an existing file, from its path or name; else the path unchanged."""
         location = self.folder.locate(path)
         if not os.path.isfile(location):
             inner = path.strip("[]")
@@ -327,14 +321,13 @@ class Vault:
         return self.folder.relative(location.parent / name) if name else None
 
     def write(self, path: str, text: str) -> Document:
-        """Creates a note, or replaces its text."""
         with self._lock:
             self.folder.write(path, text)
             self.mark_changed([path := posixpath.normpath(path)])
             return self.read(path)
 
     def delete(self, path: str) -> str:
-        """Moves a file into the vault's trash. Returns its path there."""
+        """Moves a file to the vault's trash and returns its path there."""
         with self._lock:
             path = self._resolve_path(path)
             location = self.folder.delete(path)
@@ -342,7 +335,8 @@ class Vault:
             return location
 
     def rename(self, old: str, new: str) -> RenameResult:
-        """Moves a file and updates all links to it. If some notes fail, the error names them; the others are done."""
+        """Moves a file and updates all links to it. If some notes fail, the error names them; the others are
+        updated."""
         with self._lock:
             self._finish_rename()
             old, new = self._resolve_path(old), posixpath.normpath(new)
@@ -357,13 +351,13 @@ class Vault:
                     self.mark_changed([old, new, *sources])
 
     def _plan_rename(self, plan: RenamePlan) -> tuple[RenamePlan, dict[str, str]]:
-        """The notes with links that may have to change: those that name the old file, or may name the new one; with
-        their hashes."""
+        """The plan, and the hashes of the notes that may need new links: those that name the old file or may mean the
+        new one."""
         if plan.old not in plan.before:
             raise NotFound(f"there is no document {plan.old} in the vault", path=plan.old)
         keys = plan.before.link_keys(plan.old) | plan.after.link_keys(plan.new)
         sources = {found.source for found in self._catalog.links(keys)} - {plan.old}
-        # a note that cannot be read fails here, before anything is moved
+        # an unreadable note fails here, before anything is moved
         hashes = {source: self._hash(source, NotFound) for source in sorted(sources)}
         if is_note(plan.old):
             hashes[plan.old] = self._hash(plan.old, NotFound, Invalid)
@@ -375,10 +369,10 @@ class Vault:
         return ""
 
     def _finish_rename(self) -> None:
-        """Rewrites the links that a killed rename has left; what it had not begun to change stays as it is."""
+        """Rewrites the links left by an interrupted rename, if their notes are otherwise unchanged."""
         with self._journal.left() as begun:
             if begun is None or not (self._is_file(begun.new) or self._is_file(begun.old)):
-                return  # the disk may be away
+                return  # the disk may be unavailable
             if self._is_file(begun.new) and not self._is_file(begun.old):
                 what = f"the rename of {begun.old} to {begun.new} was interrupted"
                 try:
@@ -405,8 +399,8 @@ class Vault:
             return False
 
     def _rewrite_all(self, plan: RenamePlan, hashes: Mapping[str, str], *, is_begun: bool = False) -> dict[str, int]:
-        """Reads each note right before writing it, as its owner may be typing. Failures are raised at the end, with all
-        others done. Of a rename that `is_begun`, only the broken links of a note that has changed since."""
+        """Reads each note right before writing it, as its owner may be typing. Failures are raised at the end, after
+        all others. If the rename `is_begun`, a note changed since gets only its broken links fixed."""
         counts: dict[str, int] = {}
         failed: dict[str, str] = {}
         for source, known in hashes.items():
@@ -429,7 +423,7 @@ class Vault:
         return counts
 
     def _rewrite_note(self, path: str, source: str, plan: RenamePlan, *, only_broken: bool) -> int:
-        """How many links were changed; 0 if the note is gone or cannot be read."""
+        """Returns the number of changed links; 0 if the note is gone or unreadable."""
         try:
             raw = self.folder.read(path)
         except (NotFound, Invalid):

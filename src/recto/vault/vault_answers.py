@@ -1,5 +1,6 @@
-"""Passages of a vault that answer a message, with the sentences that do: found by the vault's search, held against the
-words of the message, ranked by their best sentence. What is not near enough is left out, and why is told."""
+"""Passages of a vault that answer a message, with the answering sentences: found by the vault's search, compared with
+the message's words, ranked by their best sentence. Distant ones are left out, with the reason.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,36 +42,36 @@ from recto.vault.vault import Vault
 from recto.vault.vault_search import Excerpt, VaultSearch
 
 ReadDocument = Callable[[str], Document | None]
-"""None where a note has vanished since it was found."""
-# What each place behind the first costs a passage.
+"""None if a note has vanished since it was found."""
+# The penalty per rank after the first.
 RANK_COST = 0.01
-# The words of an earlier question count so much in a message that leans on it and has a topic of its own; and as a
-# share of what they counted there, in one that has none.
+# The weight of an earlier question's words in a message that depends on it and has its own topic; and their share of
+# their earlier weight if it has none.
 EARLIER_WEIGHT, EARLIER_SHARE = 0.4, 0.8
-# Of a question in another language a name alone may stand for anything: "Mount" in "Mount Everest".
+# In another language, a name alone may mean anything: "Mount" in "Mount Everest".
 LEAST_FOREIGN = 2
-# What a model is to write needs no notes because of one word that they share.
+# A writing task does not need notes that share just one word with it.
 LEAST_OF_TASK = 2
-# Notes in use are looked at this far, and so much around a sentence is a passage.
+# Characters read of a note in use, and the size of a passage around a sentence.
 MAX_NOTE_CHARS, MAX_SECTION_CHARS = 40_000, 900
-# So many passages are compared by their statements, where no words are shared.
+# Passages compared by their statements, if no words are shared.
 MOST_BY_MEANING = 4
-# Of an overview: how many notes are named, and of how many it is told why they cannot be read.
+# In an overview: the notes named, and the unreadable notes listed with the reason.
 MOST_NAMED, MOST_TOLD = 8, 3
-# Notes whose questions are read, the latest first, and the longest question that is worth offering.
+# Notes whose questions are read, latest first, and the limits on the length of a question worth offering.
 MOST_READ, LONGEST_QUESTION, SHORTEST_QUESTION = 80, 90, 12
 _QUESTION = re.compile(
     r"^[ \t]*(?:#{1,6}|[-*+]|\d+[.)])[ \t]+(?:\[.\][ \t]+)?(\S.*?[?？])(?:[ \t]*\(.*\))?[ \t]*$", re.MULTILINE
 )
-OTHER_WORDS = "your notes do not have the words of your question; the quotes are what is nearest in meaning"
-OTHER_LANGUAGE = "your notes are in another language than your question; the quotes are what is nearest in meaning"
+OTHER_WORDS = "your notes do not contain the words of your question; the quotes are the nearest in meaning"
+OTHER_LANGUAGE = "your notes are in another language than your question; the quotes are the nearest in meaning"
 USED_BEFORE, OF_THAT_DAY = "in use, and the message leans on it", "of the day that is asked about"
 
 
 def find_passages(
     search: VaultSearch, read: Callable[[str], Document], lookup: Lookup, *, is_named: bool = False
 ) -> FoundPassages:
-    """`is_named`: the user named the notes, and no others are looked at."""
+    """`is_named`: the user named the notes, and only these are read."""
 
     @cache
     def document(path: str) -> Document | None:
@@ -97,7 +98,7 @@ def find_passages(
     passages = _best(each for each, is_close in (*used, *found) if is_close)
     told = OTHER_LANGUAGE if is_other else "" if passages else OTHER_WORDS
     if question.asks and not is_named:
-        # what the search puts first, whatever its words; and where no words are near, whatever is
+        # the top search result, whatever its words; without a match by words, any result
         nearest = _best(_nearest(search, document, asked, hits[:1] if passages else hits))
         passages += tuple(each for each in nearest if not any(map(each.overlaps, passages)))
     if told and passages:
@@ -115,8 +116,7 @@ def _whole_text(hit: Excerpt) -> str:
 
 
 def _is_other(question: VaultQuestion, hits: Sequence[Excerpt]) -> bool:
-    """Whether a question may be in another language than the notes: it is, or it is in one that is not known and finds
-    hardly any of its words."""
+    """True if a question is, or may be, in another language than the notes: unknown, with hardly any word found."""
     if not question.asks or not hits:
         return False
     if question.language:
@@ -127,8 +127,9 @@ def _is_other(question: VaultQuestion, hits: Sequence[Excerpt]) -> bool:
 
 
 def _translated(search: VaultSearch, question: VaultQuestion, hits: Sequence[Excerpt]) -> VaultQuestion | None:
-    """The question in words of the notes; those that have none stay, so that they are missed. None if no word has."""
-    # as they are written: without capitals and accents the encoder takes some for others
+    """The question in words of the notes; words without a match stay, so that they count as missing. None if none
+    match."""
+    # as written: without capitals and accents the encoder confuses words
     written = {normalize_text(word): word for word in re.findall(r"\w+", question.text)}
     found = search.translations([written.get(term, term) for term in question.terms], [hit.text for hit in hits])
     if not found:
@@ -148,10 +149,10 @@ def _translated(search: VaultSearch, question: VaultQuestion, hits: Sequence[Exc
 def _nearest(
     search: VaultSearch, read: ReadDocument, question: VaultQuestion, hits: Sequence[Excerpt]
 ) -> list[AnswerPassage]:
-    """What is near in meaning to a question, where their words are not enough."""
+    """Passages near in meaning to a question, if their words do not suffice."""
     looked = list[tuple[Excerpt, Document, list[NoteStatement]]]()
     for hit in sorted(hits, key=lambda hit: -(hit.similarity or 0.0))[:MOST_BY_MEANING]:
-        # a name or number may stand in both languages
+        # names and numbers are the same in both languages
         is_far = is_foreign(question, [hit.text]) and not found_terms(question, hit.text)
         least = NEAR_ALONE_FOREIGN if is_far else NEAR_ALONE
         if (hit.similarity or 0.0) >= least and (document := read(hit.path)):
@@ -174,7 +175,7 @@ def _order(passage: AnswerPassage) -> float:
 
 
 def _best(passages: Iterable[AnswerPassage]) -> tuple[AnswerPassage, ...]:
-    """Each text once, as far as it answers about as well as the best one."""
+    """Each text once, if it answers about as well as the best one."""
     chosen = list[AnswerPassage]()
     for each in sorted(passages, key=_order):
         is_known = any(map(each.overlaps, chosen))
@@ -184,7 +185,7 @@ def _best(passages: Iterable[AnswerPassage]) -> tuple[AnswerPassage, ...]:
 
 
 class _Rater:
-    """Rates parts of notes for a question, and for what it leans on."""
+    """Rates parts of notes for a question and the one it depends on."""
 
     def __init__(
         self, question: VaultQuestion, earlier: VaultQuestion, pool: Sequence[str], read: ReadDocument
@@ -219,15 +220,15 @@ class _Rater:
             yield passage, self._is_near(document, statements, rated, hit.similarity)
 
     def used(self, path: str, *, is_named: bool) -> Iterator[tuple[AnswerPassage, bool]]:
-        """The part of a note in use that answers best. It is near, because the message leans on it, unless the message
-        has come to something else: "And what is the capital of France?"."""
+        """The part of a note in use that answers best. It counts as near, since the message depends on it, unless the
+        topic has changed: "And what is the capital of France?"."""
         for passage, statements in self._whole(path, USED_BEFORE):
             own = self._asked.topics
             is_close = is_named or not own or bool(own & self._held(passage.document, statements))
             yield passage, is_close and (is_named or _speaks_of_year(self._asked, passage.document))
 
     def dated(self, path: str) -> Iterator[tuple[AnswerPassage, bool]]:
-        """What answers in a note that has the day of the question in its name."""
+        """The answers in a note whose name has the day of the question."""
         for passage, statements in self._whole(path, OF_THAT_DAY):
             yield passage, self._is_near(passage.document, statements, passage.statements, None)
 
@@ -245,14 +246,14 @@ class _Rater:
             yield AnswerPassage(*place, held[0].score, because, held), statements
 
     def _title(self, document: Document) -> str:
-        """What stands above all statements of a note; with its day where one is asked about."""
+        """The text above all statements of a note, with its day if the question names one."""
         if not self._asked.days:
             return document.title
         day = note_day(document)
         return f"{document.title} {note_name(document.path)} {day.written if day else ''}"
 
     def _rated(self, statements: Sequence[NoteStatement], document: Document) -> list[RatedStatement]:
-        """By the question, or where it has several parts, by the one that a statement answers best."""
+        """Rated by the question, or by whichever of its parts a statement answers best."""
         title = self._title(document)
         if len(self._parts) == 1:
             return rated_statements(self._question, statements, title, self._weights)
@@ -264,7 +265,7 @@ class _Rater:
         return sorted(rated.values(), key=lambda each: -each.score)
 
     def _held(self, document: Document, statements: Sequence[NoteStatement]) -> frozenset[str]:
-        """The terms that a part of a note tells. What it asks itself does not count, nor what a link is called."""
+        """The terms that a part of a note states, without its own questions and link captions."""
         told = " ".join(
             f"{each.heading} {each.columns} {each.text}"
             for each in statements
@@ -283,23 +284,22 @@ class _Rater:
         if len(held) < self._least or not _speaks_of_year(asked, document):
             return False
         share = max(near_share(part, held, self._of(part)) for part in self._parts)
-        # where the verb is missing, it must at least be the kind of answer that is asked for, or surely be near
+        # without the verb, it must be of the requested kind or surely near
         lacks_verb = bool(asked.verbs) and not held & asked.verbs and not has_kind(asked, rated)
         return is_near(share, similarity, lacks_verb=lacks_verb)
 
     def _of(self, part: VaultQuestion) -> dict[str, float]:
-        """The weights of one of several questions."""
         return {term: self._weights[term] for term in part.terms if term in self._weights}
 
 
 def _speaks_of_year(question: VaultQuestion, document: Document) -> bool:
-    """Whether a note may speak of the year that is asked about: it names that year, or none at all."""
+    """True if a note may be about the year in question: it names that year, or none at all."""
     asked, told = set(YEAR.findall(question.text)), set(YEAR.findall(f"{document.path} {document.text}"))
     return not asked or not told or bool(asked & told)
 
 
 def why_nothing(vault: Vault) -> str:
-    """Why no note can be found: the folder is gone, or has no notes; empty where it has some."""
+    """Why no note can be found: the folder is gone or has no notes; else empty."""
     if not vault.root.is_dir():
         return f"the folder {vault.root} is no longer there: your notes could not be searched"
     try:
@@ -309,7 +309,7 @@ def why_nothing(vault: Vault) -> str:
 
 
 def unread_notes(vault: Vault) -> str:
-    """The notes that a search leaves out, because they cannot be read; empty if there are none."""
+    """The notes left out of searches because they are unreadable; else empty."""
     readable = vault.hashes()
     unread = [each for each in vault.documents() if each.path not in readable]
     if not unread:
@@ -320,7 +320,7 @@ def unread_notes(vault: Vault) -> str:
 
 
 def vault_overview(vault: Vault) -> str:
-    """How many notes there are, and the first of them by name, those outside of folders before others."""
+    """The number of notes, and the first by name, starting with those outside folders."""
     notes = sorted(vault.documents(), key=lambda each: (each.path.count("/"), each.path.casefold()))
     named = ", ".join(each.title for each in notes[:MOST_NAMED])
     more = f" and {len(notes) - MOST_NAMED} more" if len(notes) > MOST_NAMED else ""
@@ -328,7 +328,7 @@ def vault_overview(vault: Vault) -> str:
 
 
 def questions_in_notes(vault: Vault, most: int) -> list[str]:
-    """Questions that the notes ask themselves, as headings or items of a list; notes that ask several come first."""
+    """Questions in the notes themselves, as headings or list items, starting with notes that ask several."""
     entries = sorted((each for each in vault.folder.walk() if is_note(each.path)), key=lambda each: -each.mtime_ns)
     asked = [list(_questions(vault, entry.path)) for entry in entries[:MOST_READ]]
     return list(dict.fromkeys(each for found in sorted(asked, key=len, reverse=True) for each in found))[:most]

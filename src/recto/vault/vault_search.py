@@ -1,7 +1,7 @@
 """VaultSearch: searches the sections of a vault's notes by words and meaning, in an index outside the notes.
 
-The index holds no text and can be rebuilt from the notes. A few changed notes are added before a search, many of them
-in the background.
+The index holds no text and can be rebuilt from the notes. A few changed notes are added before a search, many in the
+background.
 """
 
 import logging
@@ -42,25 +42,25 @@ from recto.vault.vault import Vault
 
 log = logging.getLogger(__name__)
 
-# How many changed notes are added before a search, in one background step, and in one step of `fill`.
+# Changed notes added before a search, per background step, and per step of `fill`.
 UPDATE_BEFORE_SEARCH, BACKGROUND_BATCH, FILL_BATCH = 50, 64, 512
 # How long a search waits for the first scan of the vault, and for another thread that is adding notes.
 SCAN_TIMEOUT_S, LOCK_TIMEOUT_S = 1.0, 0.2
-# How many passages are looked at, at least and per hit: a note that contains a word everywhere is only one hit.
+# The least number of passages read, in all and per hit: a note that contains a word everywhere is only one hit.
 MIN_PASSAGES, PASSAGES_PER_HIT = 80, 4
 MAX_EXCERPT_CHARS, MAX_NAME_CHARS = 900, 200
 # Sharing words with neighbours finds more: for 50 of 57 questions the note is among the first three instead of 47, with
 # vectors 55 instead of 52. In larger indexes it takes too long: at this size half as long again.
 MAX_SPREAD_PASSAGES = 6_000
-# The similarity that a passage without a matching word needs: nonsense reaches 0.18, an answer in other words 0.24.
+# The similarity that a passage without a matching word needs: nonsense reaches 0.18, a paraphrased answer 0.24.
 MIN_SIMILARITY = 0.2
-# What further passages of a note add to its score, each less than the one before.
+# What each further passage adds to a note's score, with its decay.
 EXTRA_PASSAGE_SHARE, EXTRA_PASSAGE_DECAY = 0.1, 0.7
 CLOSE_TIMEOUT_S = 1.0
-# How long a question in another language than the notes waits for the vectors of their words, the first time, at least.
+# How long a question in another language waits for the word vectors of the notes, the first time, at least.
 TRANSLATION_S = 3.0
 BEING_BUILT = "the search index of the vault is being built"
-# How many missing vectors a command waits for, as long as it is told to: a vault of this size is embedded by itself.
+# Up to this many missing vectors, a command waits as long as allowed: such vaults need no indexing command.
 FEW_VECTORS = 2000
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ T = TypeVar("T")
 class VaultHits(NamedTuple, Generic[T]):
     hits: tuple[T, ...]
     warning: str = ""
-    """Why hits may be missing: an index that is being built, no vectors, or not yet."""
+    """Why hits may be missing: an index under construction, no vectors, or not yet."""
 
 
 class FoundDocument(Struct, frozen=True):
@@ -81,7 +81,7 @@ class FoundDocument(Struct, frozen=True):
 
 
 class Excerpt(Struct, frozen=True):
-    """A part of a note, word for word: the text from `start` to `end`."""
+    """A part of a note, verbatim: the text from `start` to `end`."""
 
     path: str
     title: str
@@ -100,11 +100,10 @@ class Excerpt(Struct, frozen=True):
 class VaultIndexStatus(Struct, frozen=True):
     indexed: int
     left: int
-    """Notes that are to be indexed; those found unreadable are not."""
+    """Notes to be indexed, without unreadable ones."""
     passages: int
     vectors: int
     waiting: int
-    """Passages that the embedder has not seen yet."""
     embedder: str | None
     why: str = ""
     """Why there is no embedder, or why it failed."""
@@ -124,37 +123,35 @@ class VaultSearch:
     # -- searching
 
     def find_documents(self, text: str, limit: int = 3) -> VaultHits[FoundDocument]:
-        """Notes that match a text, the best first."""
         hits, warning = self._find(text, limit)
         return VaultHits(tuple(islice(self._documents(text, hits), max(0, limit))), warning)
 
     def find_excerpts(self, text: str, limit: int = 8) -> VaultHits[Excerpt]:
-        """Parts of notes that match a text, the best first."""
         outdated = set[str]()
         for _ in range(2):
             hits, warning = self._find(text, limit)
             found = tuple(islice(self._excerpts(text, hits, outdated), max(0, limit)))
             if not outdated:
                 break
-            self._vault.mark_changed(outdated)  # saved a moment ago, before the folder was looked at again
+            self._vault.mark_changed(outdated)  # saved a moment ago, before the folder was read again
             outdated = set()
         return VaultHits(found, warning)
 
     def similarities(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How near texts are to a question in any language, by the multilingual encoder; empty without it."""
+        """The similarity of texts to a question in any language, by the multilingual encoder; empty without it."""
         return self._index.similarities(question, texts)
 
     def translations(self, words: Sequence[str], likely: Sequence[str]) -> dict[str, str]:
-        """The words of the notes that say the same in their language; empty without the multilingual encoder."""
+        """Words of the notes with the same meaning in their language; empty without the multilingual encoder."""
         return self._index.translations(words, likely, max(TRANSLATION_S, self._timeout_s))
 
     def find_dated(self, days: Sequence[Day], limit: int = 8) -> list[str]:
-        """Paths of the notes that have one of these days in their names, the latest first."""
+        """Paths of the notes with one of these days in their names, latest first."""
         if not days or not self._scanned.is_set():
             return []
         try:
             paths = list(self._vault.hashes())
-        except RectoError:  # the folder is gone, which the search itself tells
+        except RectoError:  # the folder is gone, which the search itself reports
             return []
         dated = [path for path in paths if any(day.holds(told) for day in days for told in named_days(note_name(path)))]
         return sorted(dated, reverse=True)[: max(0, limit)]
@@ -174,7 +171,6 @@ class VaultSearch:
                 yield FoundDocument(path, note.document.title, round(scores[path] / most, 4), because)
 
     def _named(self, text: str) -> str | None:
-        """The note whose name is the text."""
         name = text.strip().strip("[]")
         if not self._scanned.is_set() or not name or len(name) > MAX_NAME_CHARS or "\n" in name:
             return None
@@ -185,7 +181,7 @@ class VaultSearch:
         return path if path and is_note(path) else None
 
     def _excerpts(self, text: str, hits: Sequence[tuple[str, Hit]], outdated: set[str]) -> Iterator[Excerpt]:
-        """Adds to `outdated` the notes that no longer hold what was found in them."""
+        """Adds to `outdated` the notes that no longer contain their passage."""
         question, notes = question_words(text), dict[str, FoundNote | None]()
         for path, hit in hits:
             if path not in notes:
@@ -202,7 +198,6 @@ class VaultSearch:
         return found_note(document) if document else None
 
     def _find(self, text: str, limit: int) -> tuple[list[tuple[str, Hit]], str]:
-        """Passages with the paths of their notes."""
         with self._searching:
             before = self._index.rebuild_reason
 
@@ -220,7 +215,7 @@ class VaultSearch:
         query = Query(
             text,
             PARTITION,
-            branches=state.paths,  # a version of a note is a branch: earlier ones are in the index too
+            branches=state.paths,  # each version of a note is a branch: earlier ones are in the index too
             spreads=state.passages <= MAX_SPREAD_PASSAGES,
             limit=max(MIN_PASSAGES, PASSAGES_PER_HIT * limit),
         )
@@ -230,9 +225,9 @@ class VaultSearch:
         """Adds a few changed notes, or leaves many to the background. Returns a warning."""
         vectors = self._index.vectors
         if not self._scanned.is_set():
-            # not by the worker: it stands back from the turn that waits here
+            # not by the worker: it yields to the turn that waits here
             threading.Thread(target=self._scan, name="recto-scan", daemon=True).start()
-            if not self._scanned.wait(SCAN_TIMEOUT_S):  # of a large vault it takes longer than a search may
+            if not self._scanned.wait(SCAN_TIMEOUT_S):  # the scan of a large vault takes longer than a search may
                 self.wake()
                 return BEING_BUILT
         try:
@@ -248,17 +243,15 @@ class VaultSearch:
     # -- filling
 
     def wake(self) -> None:
-        """Brings the index up to date in the background."""
         self._worker.wake()
 
     def _scan(self) -> None:
-        """The first look at the notes. What is wrong with them the search itself tells."""
+        """The first scan of the notes. The search itself reports problems."""
         with suppress(RectoError):
             self._vault.hashes()
         self._scanned.set()
 
     def fill(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
-        """Brings the index up to date now."""
         self._vault.refresh(progress)
         self._scanned.set()
         self._indexer.clear_if_stale()
@@ -271,7 +264,7 @@ class VaultSearch:
             self._index.make_vectors(progress)
 
     def settle(self, within_s: float, progress: Progress | None = None) -> None:
-        """Makes vectors in the background; unless too many are missing, waits a moment for them."""
+        """Embeds in the background; waits briefly unless too many vectors are missing."""
         until, first = time.monotonic() + within_s, self.status.waiting
         self.wake()
         while 0 < (status := self.status).waiting <= FEW_VECTORS and not status.why and time.monotonic() < until:
@@ -289,7 +282,6 @@ class VaultSearch:
 
     @property
     def rebuild_reason(self) -> str:
-        """Why the index had to be rebuilt; empty if it was not."""
         return self._index.rebuild_reason
 
     def close(self) -> None:
@@ -299,7 +291,8 @@ class VaultSearch:
         self._index.close()
 
     def _work(self) -> bool:
-        """One step in the background; returns whether there is more to do. Never raises: the next search reports it."""
+        """One step in the background; returns True if there is more to do. Never raises: the next search reports
+        errors."""
         try:
             vectors = self._index.vectors
             self._indexer.clear_if_stale()
@@ -336,7 +329,7 @@ def _excerpt(document: Document, chunk: NoteChunk, question: QuestionWords, hit:
 
 
 def _document_score(hits: Sequence[Hit]) -> float:
-    """The score of a note: that of its best passage, and a little for the next five."""
+    """The score of a note's best passage, plus a little for the next five."""
     extra = sum(EXTRA_PASSAGE_SHARE * EXTRA_PASSAGE_DECAY**at * hit.score for at, hit in enumerate(hits[1:6]))
     return hits[0].score + extra
 
@@ -361,7 +354,7 @@ class OpenVaults:
             return self._vaults[root]
 
     def search(self, vault: Vault) -> VaultSearch:
-        """The search of a vault; reads nothing before it is used."""
+        """The search of a vault; reads nothing until it is used."""
         with self._lock:
             if vault.root not in self._searches:
                 path = vault_folder(self._home, vault.root) / SEARCH_FILE
@@ -369,7 +362,6 @@ class OpenVaults:
             return self._searches[vault.root]
 
     def summaries(self, vault: Vault) -> DocumentSummaries:
-        """The summaries that a model wrote about its notes."""
         with self._lock:
             if vault.root not in self._summaries:
                 self._summaries[vault.root] = DocumentSummaries(vault_folder(self._home, vault.root) / GISTS_FILE)

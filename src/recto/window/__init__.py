@@ -1,1 +1,1 @@
-"""What the model sees: counts, budget, plan, strategies, window, request. Knows no provider and no store."""
+"""The model's view: counts, budget, plan, strategies, window, request. Knows no provider and no store."""

@@ -1,6 +1,6 @@
 """RequestAccount: the record of a request besides its bytes: sections with picks, plan, messages, prefix.
 
-Pure data. What a request does not record is left out of its JSON.
+Pure data. Missing values are left out of its JSON.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,6 @@ class SentRange(Struct, frozen=True):
     excerpts: tuple[str, ...] | None = None
     """Messages, or `message/call`, that were sent as excerpts."""
     current: str | None = None
-    """The message that is answered."""
     rounds: tuple[str, ...] = ()
     """Tool calls and results of this turn."""
 
@@ -55,21 +54,21 @@ class SentRange(Struct, frozen=True):
 
 
 class PrefixReuse(Struct, frozen=True):
-    """How much of the previous request a request repeats at its beginning."""
+    """How much of the previous request's beginning is repeated."""
 
     base: str | None = None
     """The previous request; None for the first of a conversation."""
     kept: int = 0
     of: int = 0
     broken_by: str | None = None
-    """None when the request begins with all stable pieces of the base."""
+    """None if the request begins with all stable pieces of the base."""
 
     def to_json(self) -> dict[str, Any]:
         return {"base": self.base, "kept": self.kept, "of": self.of, "broken_by": self.broken_by}
 
 
 class RequestAccount(Struct, frozen=True):
-    """Every field is None where the request does not record it."""
+    """A field is None if the request does not record it."""
 
     model: str | None = None
     format: str | None = None
@@ -88,9 +87,9 @@ class RequestAccount(Struct, frozen=True):
     messages: SentRange | None = None
     compaction: int | None = None
     ahead: str | None = None
-    """Of a summary that was asked for before it was due: the last message that it covers."""
+    """For a summary requested before it was due: the last message that it covers."""
     passing: bool | None = None
-    """True where messages were left out for this request alone to make the window fit."""
+    """True if messages were left out for this request alone to make the window fit."""
     meter: str | None = None
     window_from: str | None = None
     calibration: Mapping[str, Any] | None = None
@@ -99,7 +98,7 @@ class RequestAccount(Struct, frozen=True):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Raises ValueError where the stored form is damaged."""
+        """Raises ValueError if the stored form is damaged."""
         return convert(stored, cls)
 
     def to_json(self) -> dict[str, Any]:
@@ -121,7 +120,7 @@ class RequestAccount(Struct, frozen=True):
 
     @property
     def broken_by(self) -> str | None:
-        """The reason why the request does not begin with all stable pieces of the previous one."""
+        """Why the request does not begin with all stable pieces of the previous one."""
         return self.prefix.broken_by if self.prefix else None
 
     def picks(self, *sections: str) -> Iterator[Pick]:

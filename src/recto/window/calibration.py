@@ -1,6 +1,6 @@
-"""TokenCalibration: the factor that our estimates for one model are multiplied by, learned from reported usage.
+"""TokenCalibration: the factor for our estimates for one model, learned from reported usage.
 
-Pure: reports in, a value out. Exact counts are never scaled, and what is cached are the counts as they were made.
+Pure: reports in, a value out. Exact counts are never scaled, and counts are cached unscaled.
 """
 
 from collections.abc import Sequence
@@ -11,27 +11,26 @@ from msgspec import Struct
 from recto.chat.message import Usage
 
 LEAST, MOST = 0.5, 2.0
-"""A report outside of this range says something else: usage of several calls, uncached tokens alone, web searches."""
+"""A report outside this range measures something else: several calls, uncached tokens alone, web searches."""
 LEAST_STEADY, MOST_STEADY = 0.25, 4.0
-"""The range of reports that agree with each other: a tokenizer may be that different from ours."""
+"""The range for reports that agree with each other: a tokenizer may differ that much from ours."""
 # One report among three is outvoted. Until there are three, the factor stays near 1.
 ENOUGH = 3
 NEAR = 0.15
 NEAR_AT_FIRST = 0.33
 MOST_OWN = 5
-# Other conversations speak of other things, in other languages: many of them are needed.
+# Other conversations have other topics and languages: many of them are needed.
 MOST_OTHERS = 15
 OF_ERROR = 20
 LARGEST_REPORT = 100_000_000
-"""No window is larger; a report of more is no count of tokens."""
+"""No window is larger; a higher report is not a token count."""
 
 
 class UsageReport(Struct, frozen=True):
-    """What one request was counted as, and the input that the provider reported for it."""
+    """Our count of one request, and the input that the provider reported."""
 
     conversation: str
     exact: int
-    """Tokens that were counted exactly."""
     estimated: int
     """Tokens that were estimated, before any calibration."""
     counted: int
@@ -41,12 +40,12 @@ class UsageReport(Struct, frozen=True):
 
     @property
     def is_far_off(self) -> bool:
-        """Whether the report as a whole is out of all proportion; of a small estimate the ratio alone says little."""
+        """True if the whole report is implausible; for a small estimate the ratio alone says little."""
         return self.is_outlier and not LEAST <= self.reported / max(self.counted, 1) <= MOST
 
     @property
     def ratio(self) -> float:
-        """By how much the provider counts more than our estimate."""
+        """The provider's count relative to our estimate."""
         return (self.reported - self.exact) / self.estimated if self.estimated else 1.0
 
     @property
@@ -55,7 +54,7 @@ class UsageReport(Struct, frozen=True):
 
     @property
     def differs(self) -> bool:
-        """Whether the provider contradicts a count that was exact."""
+        """True if the provider contradicts an exact count."""
         return not self.estimated and self.counted != self.reported
 
     @property
@@ -66,11 +65,11 @@ class UsageReport(Struct, frozen=True):
 class TokenCalibration(Struct, frozen=True):
     factor: float = 1.0
     replies: int = 0
-    """How many replies it is learned from."""
+    """The number of replies it is learned from."""
     error: float | None = None
-    """The mean error of the latest counts against what was reported for them; None before the first reply."""
+    """The mean error of the latest counts against their reports; None before the first reply."""
     outliers: int = 0
-    """Reports that were out of all proportion, and are not learned from."""
+    """Implausible reports, which are not learned from."""
     left_out: int = 0
     """Reports that are not learned from for any reason."""
     contradicted: int = 0
@@ -91,8 +90,8 @@ UNCALIBRATED = TokenCalibration()
 
 
 def learned(reports: Sequence[UsageReport], conversation: str = "") -> TokenCalibration:
-    """From the reports about one model, newest first. A conversation's own reports say most: its next request repeats
-    most of the last one."""
+    """Learns from the reports about one model, newest first. A conversation's own reports weigh most: its next request
+    repeats most of the last one."""
     estimated = [report for report in reports if report.estimated]
     least, most = _believed_range([report.ratio for report in estimated])
     used = [report for report in estimated if least <= report.ratio <= most]
@@ -109,8 +108,8 @@ def learned(reports: Sequence[UsageReport], conversation: str = "") -> TokenCali
 
 
 def _believed_range(ratios: Sequence[float]) -> tuple[float, float]:
-    """Around what three of the latest four reports agree on, where that is far from our estimates; a single report
-    among them changes nothing."""
+    """The range around the agreement of three of the latest four reports, if it is far from our estimates; a single
+    report changes nothing."""
     for start in range(len(ratios) - ENOUGH + 1):
         run = ratios[start : start + ENOUGH + 1]
         middle = _median(run)
@@ -128,7 +127,7 @@ def _factor(own: Sequence[float], all: Sequence[float], openings: Sequence[float
         middle = _median(own[:MOST_OWN])
         return next((ratio for ratio in own[:MOST_OWN] if abs(ratio / middle - 1) <= NEAR), middle)
     middle = _median(all[:MOST_OTHERS]) if len(all) >= ENOUGH else 1.0
-    # a new conversation is most like the beginnings of others: instructions and tools are most of it
+    # a new conversation is most like the beginnings of others: mostly instructions and tools
     latest = own[0] if own else _median(openings[:MOST_OTHERS]) if openings else middle
     return min(max(latest, middle / (1 + NEAR_AT_FIRST)), middle * (1 + NEAR_AT_FIRST))
 
@@ -143,6 +142,6 @@ def _median(values: Sequence[float]) -> float:
 
 
 def is_believable(usage: Usage) -> bool:
-    """Whether these can be counts of tokens: whole, not negative, some input, and not larger than any window."""
+    """True if these can be token counts: whole, not negative, some input, and not larger than any window."""
     values = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
     return all(type(value) is int and 0 <= value <= LARGEST_REPORT for value in values) and usage.input > 0

@@ -14,7 +14,7 @@ PASSING = "pass"
 
 
 class WrittenSummary(Struct, frozen=True):
-    """A summary with its author, its checks, and the problems while it was written."""
+    """A summary with its author, its checks, and the problems in writing it."""
 
     text: str = ""
     made_by: str = "discard"
@@ -24,17 +24,17 @@ class WrittenSummary(Struct, frozen=True):
     ledger: tuple[str, ...] = ()
     places: dict[str, int] = field(default_factory=dict)
     tokens: int | None = None
-    """Of the text alone; None where it is not counted yet."""
+    """Of the text alone; None until counted."""
     read: tuple[MessageRange, ...] = ()
     unread: tuple[MessageRange, ...] = ()
     work_log: str = ""
-    """The whole of it, where the text has a part."""
+    """The whole log; the text may have only a part of it."""
     set_aside: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
 
 
 def previous_summary(block: Compaction | None) -> WrittenSummary:
-    """The current summary, to be carried over. What it set aside stays in its own block."""
+    """The current summary, to be carried over. The lines it set aside stay in its own block."""
     if block is None or not (block.summary or block.work_log):
         return WrittenSummary()
     return WrittenSummary(
@@ -59,19 +59,19 @@ def cleared_at(block: Compaction | None) -> str | None:
 
 
 def has_archive(block: Compaction | None) -> bool:
-    """Whether archived messages exist that may be recalled."""
+    """True if there are archived messages that may be recalled."""
     return block is not None and block.messages_archived > 0 and block.last not in (None, cleared_at(block))
 
 
 class SetAside(Struct, frozen=True):
-    """What one Compaction set aside, and how many before it it takes back."""
+    """The lines that one Compaction set aside, and the number of earlier Compactions it takes back."""
 
     set_aside: tuple[str, ...] = ()
     takes_back: int = 0
 
 
 def all_set_aside(found: Iterable[SetAside]) -> tuple[str, ...]:
-    """What several Compactions set aside, each line once, oldest first; they come newest first."""
+    """The lines that several Compactions set aside, without repeats, oldest first; `found` is newest first."""
     lines: list[tuple[str, ...]] = []
     skipped = 0
     for each in found:
@@ -131,7 +131,7 @@ def next_block(
 
 
 def left_out_in_words(block: Compaction, before: Compaction | None) -> str:
-    """What a Compaction for one request alone leaves out."""
+    """Describes the omissions of a Compaction for one request alone."""
     fewer = block.messages_archived - (before.messages_archived if before else 0)
     if fewer < 1:
         return f"the window was cut for this request alone: {block.because}"
@@ -143,12 +143,12 @@ GROWN = 1.1
 
 
 def is_held(block: Compaction | None, size: int) -> bool:
-    """Whether the user took a compaction back, and the window has not grown by a tenth since: none is due so soon."""
+    """True if the user took a compaction back and the window has not grown by a tenth since: none is due so soon."""
     return block is not None and size < block.restored_size * GROWN
 
 
 NO_COMPACTION = Compaction(0, "", None, "", 0, 0, 0, "discard", "")
-"""Used where there is no Compaction yet: covers nothing."""
+"""Stands for a missing Compaction: covers nothing."""
 
 
 def revised_block(
@@ -161,10 +161,10 @@ def revised_block(
     lifted: tuple[str, ...] | None = None,
     written: WrittenSummary | None = None,
 ) -> Compaction:
-    """`before` with a change by the user, as a new Compaction; arguments left out keep the old values.
+    """`before` with a change by the user, as a new Compaction; omitted arguments keep the old values.
 
-    `follows` is the newest Compaction where that is not `before`. The sizes are left at 0: only a model's token counter
-    knows how large a window is.
+    `follows` is the newest Compaction if that is not `before`. The sizes are left at 0: only a model's token counter
+    knows the size of a window.
     """
     old = before or NO_COMPACTION
     newest = follows or old

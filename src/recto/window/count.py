@@ -1,7 +1,6 @@
 """Token counts. A Count says whether it is exact; a TokenCounter counts wire pieces for one model.
 
-Measured: the token counts of a view, which the planner decides on. Also computes which tail fits and what must
-shrink.
+Measured: the token counts of a view, for the planner. Also computes which tail fits and what must shrink.
 """
 
 import math
@@ -25,7 +24,7 @@ class Count(Struct, frozen=True):
         return Count(self.tokens + other.tokens, self.exact and other.exact)
 
     def scaled(self, factor: float) -> "Count":
-        """Calibrated; an exact count stays as it is."""
+        """Calibrated, unless exact."""
         return self if self.exact or factor == 1.0 else Count(round(self.tokens * factor), False)
 
 
@@ -40,9 +39,9 @@ class TokenCounter(Protocol):
     priming: Count
     """Cost of every request besides its pieces: the start of the reply, a first token."""
     without_system: Count
-    """Extra cost of a request without a system message: some templates then insert one of their own."""
+    """Extra cost of a request without a system message: some templates then insert their own."""
     is_quick: bool
-    """Counts a short text sooner than the store finds a count."""
+    """True if counting a short text is faster than finding a stored count."""
     note: str | None
     """Why this counter only estimates, for example a tokenizer that failed. Shown to the user."""
 
@@ -52,7 +51,7 @@ class TokenCounter(Protocol):
 
 
 def estimate_text(text: str) -> int:
-    """The estimate where no tokenizer works: a quarter of the characters plus 5 % (400 characters: 105)."""
+    """The estimate without a working tokenizer: a quarter of the characters plus 5 % (400 characters: 105)."""
     return math.ceil(math.ceil(len(text) / 4) * 1.05)
 
 
@@ -77,7 +76,7 @@ SUMMARY = "summary"
 """The key in `counts` for the tokens of the current summary."""
 
 NOTICE = 32
-"""Tokens of the line that says how many messages are archived; enough for any tokenizer."""
+"""Tokens of the line with the number of archived messages; enough for any tokenizer."""
 
 Unit = tuple[Message, ...]
 
@@ -91,7 +90,7 @@ class Group(Struct, frozen=True):
 
     @property
     def first(self) -> str:
-        """The id of its first message, which its counts and savings go by."""
+        """The id of its first message, the key of its counts and savings."""
         return self.messages[0].id
 
     @property
@@ -107,11 +106,9 @@ class Measured(Struct, frozen=True):
     view: View
     budget: Budget
     groups: tuple[Group, ...]
-    """The history, then the rounds of this turn; the current message is neither."""
+    """The history, then the rounds of this turn, without the current message."""
     history: int
-    """How many of the groups are history."""
     lifted: tuple[Group, ...]
-    """Covered groups that are still sent."""
     summary: int
     results: Mapping[str, int]
     """Tokens of each tool result of the last round, by `message/call`."""
@@ -156,7 +153,7 @@ def _groups(found: Sequence[Unit], counts: Mapping[str, int], pinned: frozenset[
 
 
 SMALLEST_EXCERPT = 64
-"""At least so many tokens of a user's message are sent, or none."""
+"""The least tokens of a user's message worth sending."""
 SMALLEST_RESULT = 64
 SMALLEST_SUMMARY = 96
 """Including its frame; a shorter summary says nothing."""
@@ -174,7 +171,7 @@ def fit(tokens: Sequence[int], room: int) -> int:
 
 
 def start_of_last(groups: Sequence[Group], messages: int) -> int:
-    """The start of the shortest tail of whole groups with at least so many messages."""
+    """The start of the shortest tail of whole groups with at least this many messages."""
     start = len(groups)
     while start and messages > 0:
         start -= 1
@@ -184,7 +181,7 @@ def start_of_last(groups: Sequence[Group], messages: int) -> int:
 
 def recent_start(groups: Sequence[Group], costs: Sequence[int], budget: Budget, soft: int, hard: int) -> int:
     """The start of the latest messages: `budget.recent` of them, or fewer (down to `least_recent`) so that they take at
-    most `soft`; still fewer only where even those exceed `hard`. The current message counts as one of them."""
+    most `soft`; still fewer only if even those exceed `hard`. The current message counts as one of them."""
     for messages in range(budget.recent, budget.least_recent - 1, -1):
         start = start_of_last(groups, messages - 1)
         if sum(costs[start:]) <= soft:
@@ -197,11 +194,10 @@ def recent_start(groups: Sequence[Group], costs: Sequence[int], budget: Budget, 
 
 
 class Shrunk(Struct, frozen=True):
-    """How much of the current message and of the last tool round can be sent."""
+    """The sizes to which the current message and the last tool round are cut."""
 
     current: int
     round: int
-    """Tokens of the last round after shrinking."""
     excerpts: Mapping[str, int] = field(default_factory=dict)
     keeps_round: bool = True
 
@@ -210,7 +206,7 @@ def shrink(measured: Measured, summary: int, squeeze: Mapping[str, int]) -> Shru
     """Cuts the largest parts until what must be sent fits: tool results first, then the user's message.
 
     `squeeze` are excerpts to make in any case. Tool results also make room for a small summary, the user's message does
-    not. Raises DoesNotFit when even 64 tokens of the message do not fit.
+    not. Raises DoesNotFit if even 64 tokens of the message do not fit.
     """
     budget, last = measured.budget, measured.last_round
     results = {key: min(size, squeeze.get(key, size)) for key, size in measured.results.items()}

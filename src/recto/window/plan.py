@@ -1,4 +1,4 @@
-"""Plan: which messages of a view stay, are summarised or left out, and why. A value; nothing is carried out here.
+"""Plan: which messages of a view stay, are summarised or left out, and why. A value without effects.
 
 Budget: the token limits of a window, and the sizes that a plan must respect.
 """
@@ -71,7 +71,7 @@ class Plan(Struct, frozen=True):
     bands: tuple[Band, ...] = ()
     cut: Cut | None = None
     frees: int = 0
-    """By how many tokens the cut shrinks the window, at least."""
+    """The tokens that the cut saves, at least."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -108,13 +108,12 @@ class Budget(Struct, frozen=True):
     low_water: int
     """The size that a compaction reduces the window to."""
     trigger: int | None = None
-    """The size at which a compaction is due; None when it is due only once the window overflows."""
+    """The size at which a compaction is due; None if only an overflow makes it due."""
     summary: int = 0
-    """The largest summary, counted as it is sent."""
     recent: int = 0
-    """How many of the latest messages stay verbatim, the current one included."""
+    """The number of latest messages that stay verbatim, including the current one."""
     least_recent: int = 0
-    """The minimum that `recent` may shrink to."""
+    """The minimum for `recent`."""
     shares: Shares = Shares()
     instructions: int = 0
     """Tokens of the system prompt, rules and references."""
@@ -124,7 +123,6 @@ class Budget(Struct, frozen=True):
     picked: int = 0
     """Tokens of the sources picked for the current message."""
     current: int = 0
-    """Tokens of the current message itself."""
 
     @property
     def room(self) -> int:
@@ -141,8 +139,8 @@ class Budget(Struct, frozen=True):
 
     @property
     def floor(self) -> int:
-        """The size that a cut reduces the window to: low water, applied to the message budget too. A strategy without
-        a trigger (it keeps nothing of what it cuts) removes no more than it must."""
+        """The size that a cut reduces the window to: low water, applied to the message budget too. A strategy without a
+        trigger (it keeps nothing of what it cuts) removes no more than it must."""
         if self.trigger is None or self.room <= 0:
             return self.room
         of_messages = int(self.messages * self.low_water / self.room)
@@ -173,7 +171,7 @@ class Budget(Struct, frozen=True):
 
 
 def component_of(section: str) -> str:
-    """Whose budget a section counts against: that of the system, the tools or the messages."""
+    """The budget that a section counts against: system, tools or messages."""
     if section in ("system", "rules", "references"):
         return "system"
     return "tools" if section == "tools" else "messages"

@@ -27,15 +27,15 @@ from recto.window.count import (
 from recto.window.plan import NOTHING, Band, Budget, Cut, Lift, Plan, Range
 
 LINE = 96
-"""The most tokens of a line in place of a tool result, with the id of its call."""
+"""The most tokens of a line that replaces a tool result, with the id of its call."""
 WORTH_A_LINE = 3 * LINE
 FEWEST = 2
-"""Where the user asks for a compaction, so many of the latest messages stay, the next one included."""
+"""The number of latest messages that stay in a requested compaction, including the next one."""
 NOT_SHRINKABLE: Mapping[str, Mapping[str, int]] = {}
 LITTLE = 0.1
-"""Share of the room: a compaction that frees less has freed little."""
+"""A share of the room: a compaction that frees less has freed little."""
 PATIENCE = 2
-"""After so many compactions in a row that freed little, no more are made."""
+"""No more compactions are made after this many in a row that freed little."""
 
 
 def plan_window(
@@ -50,8 +50,8 @@ def plan_window(
     """Plans which messages stay, are summarised or left out, and why. All stay while no compaction is due.
 
     `results` are the tokens of all tool results, by `message/call`: old, large ones shrink to a line, and nothing is
-    covered if that reaches low water. `ahead` is the last message of a summary that was written ahead: the cut is there
-    if that reaches low water.
+    covered if that reaches low water. `ahead` is the last message of a summary written ahead: the cut is there if that
+    reaches low water.
     """
     measured = measure(view, budget, counts)
     why = _due(measured)
@@ -69,7 +69,7 @@ def plan_window(
         return _passing(cut, f"{why}, and the user took the last compaction back")
     little = budget.room * LITTLE
     if not measured.is_over:
-        # a summary is seldom as long as it may be
+        # a summary seldom has its full length
         if cut.frees + (cut.summary or 0) // 2 < little:
             return _all_kept(strategy, measured, f"{why}, but a compaction would free only {max(0, cut.frees)}")
         return cut.plan(strategy, why)
@@ -82,8 +82,8 @@ def plan_window(
 
 
 def compact_now(strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
-    """Plans a compaction at the user's request, due or not: it covers everything but the latest messages. Of a short
-    chat fewer stay, down to the last one, until half of it is covered. `because` tells why nothing is."""
+    """Plans a compaction at the user's request, due or not: it covers everything but the latest messages. In a short
+    chat fewer stay, down to the last one, until half of it is covered. `because` says why nothing is covered."""
     measured = measure(view, budget, counts)
     there = sum(len(group.messages) for group in measured.groups)
     most, half = min(budget.recent, max(there, FEWEST)), sum(group.tokens for group in measured.groups) // 2
@@ -93,10 +93,10 @@ def compact_now(strategy: Strategy, view: View, budget: Budget, counts: Mapping[
         if cut and cut.covered.tokens >= half:
             break
     if cut is None or not cut.covered.count:
-        return _all_kept(strategy, measured, "no message stands before the last one")
-    # a former summary becomes part of the new one, which may well be shorter than both
+        return _all_kept(strategy, measured, "there is no message before the last one")
+    # the previous summary becomes part of the new one, which may be shorter than both
     if measured.size <= budget.room and not view.compaction and cut.covered.tokens < SMALLEST_SUMMARY:
-        little = f"what stands before the last messages takes {cut.covered.tokens} tokens, and a summary of it would"
+        little = f"the text before the last messages takes {cut.covered.tokens} tokens, and a summary of it would"
         return _all_kept(strategy, measured, f"{little} take as many")
     return cut.plan(strategy, "the user asked for it")
 
@@ -109,10 +109,10 @@ def plan_ahead(
     *,
     results: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Plans the compaction that will be due soon: its cut still reaches low water when the window has grown until then.
+    """Plans the compaction that will be due soon: its cut must still reach low water in the window as grown by then.
     All stay if there is no such cut."""
     now = measure(view, budget, counts)
-    # the message that makes it due goes beyond that, by about as much as the last ones took
+    # the message that makes it due exceeds that by about as much as the last ones took
     beyond = max(int(budget.room * LITTLE) // 2, sum(group.tokens for group in now.groups[-2:]))
     growth = max(0, budget.due - now.size) + beyond
     measured = measure(view, replace(budget, low_water=budget.low_water - growth), counts)
@@ -129,7 +129,7 @@ def _reaches_low_water(cut: "Cutting") -> bool:
 
 
 def squeezed(strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
-    """Plans a smaller window after the provider refused one as too long: the largest tool results of this turn at half
+    """Plans a smaller window after the provider rejected one as too long: the largest tool results of this turn at half
     their size; else a compaction down to the budget, which the caller has reduced; else half of the user's message."""
     measured = measure(view, replace(budget, recent=budget.least_recent), counts)
     why = "the provider says that the window is too long"
@@ -143,7 +143,7 @@ def squeezed(strategy: Strategy, view: View, budget: Budget, counts: Mapping[str
 
 
 def _due(measured: Measured) -> str:
-    """The reason why a compaction is due; empty when none is."""
+    """Why a compaction is due; empty if none is."""
     budget, size = measured.budget, measured.size
     more = " or more" if measured.view.older else ""
     if measured.view.older or size > budget.room:
@@ -166,11 +166,8 @@ def _passing(cut: "Cutting", why: str) -> Plan:
 
 
 class Cutting(Struct, frozen=True):
-    """A possible cut and its numbers."""
-
     measured: Measured
     start: int
-    """The first group that stays."""
     summary: int | None
     lifts: tuple[Lift, ...]
     bands: tuple[Band, ...]
@@ -205,7 +202,6 @@ class Cutting(Struct, frozen=True):
 
     @property
     def covered(self) -> Range:
-        """The covered messages that are not lifted."""
         lifted = {id for lift in self.lifts for id in lift.messages}
         covered = [group for group in self.measured.groups[: self.start] if group.first not in lifted]
         return _range(covered, sum(group.tokens for group in covered))
@@ -227,7 +223,7 @@ class Cutting(Struct, frozen=True):
 
     @property
     def _lifted(self) -> tuple[str, ...]:
-        """The ids in order of time, with the current message where it is covered with the first rounds of its turn."""
+        """The ids in order of time, with the current message if it is covered with the first rounds of its turn."""
         current, history = self.measured.view.current, self.measured.history
         ids = [id for lift in self.lifts for id in lift.messages]
         if current is None or not (self.start > history or self.measured.view.current_is_lifted):
@@ -238,7 +234,6 @@ class Cutting(Struct, frozen=True):
 
 
 def _saved(group: Group, shrinkable: Mapping[str, Mapping[str, int]]) -> int:
-    """What lines in place of its old tool results save."""
     return sum(shrinkable[group.first].values()) if group.first in shrinkable else 0
 
 
@@ -251,7 +246,7 @@ def _cut(
     ahead: str | None = None,
     shrinkable: Mapping[str, Mapping[str, int]] = NOT_SHRINKABLE,
 ) -> Cutting | None:
-    """`ahead`: the cut is behind this message; None if it is not there, or if the last round does not stay."""
+    """`ahead`: the cut is after this message; None if it is not there, or if the last round does not stay."""
     budget, groups, last = measured.budget, measured.groups, measured.last_round
     max_summary = budget.summary if strategy.summarizes else measured.summary
     shrunk = shrink(measured, max_summary, squeeze or {})
@@ -278,7 +273,7 @@ def _cut(
 
 
 def _shrinkable(measured: Measured, results: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """The large tool results of groups that are not among the latest, and what a line in place of each saves."""
+    """The large tool results of older groups, and what each saves as a line."""
     old = measured.groups[: start_of_last(measured.groups, max(measured.budget.recent, 2) - 1)]
     found: dict[str, dict[str, int]] = {}
     for group in old if results else ():
@@ -290,7 +285,7 @@ def _shrinkable(measured: Measured, results: Mapping[str, int]) -> dict[str, dic
 
 
 def _shrink_results(measured: Measured, shrinkable: Mapping[str, Mapping[str, int]]) -> Cutting | None:
-    """Old tool results as lines, and everything else as it is."""
+    """Old tool results as lines, and everything else unchanged."""
     if not shrinkable or measured.view.older:
         return None
     lifts = tuple(Lift(group.ids, group.tokens, "pinned" if group.pinned else "as before") for group in measured.lifted)
@@ -300,7 +295,7 @@ def _shrink_results(measured: Measured, shrinkable: Mapping[str, Mapping[str, in
 
 
 def _worth_making(strategy: Strategy, cut: Cutting) -> Cutting | None:
-    """The cut with the fate of the current summary; None when it would change nothing."""
+    """The cut with the fate of the current summary; None if it would change nothing."""
     measured, as_it_is = cut.measured, replace(cut, summary=None)
     has_summary = bool(measured.view.compaction and measured.view.compaction.summary)
     if cut.start > 0 or measured.view.older:
@@ -319,7 +314,7 @@ def _start(
 ) -> int:
     """The first group that stays: the first of the latest messages, or an earlier one as far as low water allows.
 
-    Summaries are seldom as long as allowed, so the latest messages may use most of the room reserved for one.
+    Summaries seldom have the full length, so the latest messages may use most of the room reserved for one.
     """
     budget, groups, used = measured.budget, measured.groups, around + summary
     if budget.recent == 0 and strategy.summarizes:
@@ -334,7 +329,8 @@ def _start(
 
 
 def _at_a_question(measured: Measured, start: int) -> int:
-    """Moves the start to a user's message: without a summary in front, some providers refuse to begin with a reply."""
+    """Moves the start to a user message: without a summary in front, some providers reject a window that begins with a
+    reply."""
     while start < measured.history and measured.groups[start].messages[0].role != "user":
         start += 1
     return start

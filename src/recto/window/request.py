@@ -22,13 +22,13 @@ from recto.window.account import NO_ACCOUNT, RequestAccount
 
 PieceKind = Literal["head", "tool", "system", "message", "join", "tail"]
 Purpose = Literal["reply", "summary", "ahead", "gist", "facts"]
-"""`ahead`: a summary that is written before it is due; `gist`: a line about a document; `facts`: what a message states
-that may be remembered."""
+"""`ahead`: a summary written before it is due; `gist`: a line about a document; `facts`: statements of a message worth
+remembering."""
 ResponseType = Literal["text", "json_object", "json_schema"]
 ToolChoice = Literal["auto", "none", "required"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 ThinkingMode = Literal["adaptive", "between_tools", "disabled"]
-MAX_MARKS = 4  # Anthropic, the only provider with marks, refuses a fifth
+MAX_MARKS = 4  # Anthropic, the only provider with marks, rejects a fifth
 
 
 class Piece(Struct, frozen=True):
@@ -53,13 +53,13 @@ def with_mark(data: bytes, place: int, mark: bytes) -> bytes:
 
 
 class Entry(Struct, frozen=True):
-    """One message of a window as the model reads it. `message` is None where it is made for this window alone."""
+    """One message of a window as the model reads it. `message` is None if it is made for this window alone."""
 
     role: Role
     blocks: tuple[Block, ...]
     message: str | None = None
     call_ids: Mapping[str, str] = field(default_factory=dict)
-    """The ids under which tool calls and their results are sent, where their own are not unique in the window."""
+    """Ids for tool calls and their results, replacing those that are not unique in the window."""
 
     @property
     def with_sent_ids(self) -> "Entry":
@@ -86,8 +86,6 @@ class ResponseFormat(Struct, frozen=True):
 
 
 class NamedTool(Struct, frozen=True):
-    """A tool choice: the model has to call this tool."""
-
     name: str
 
 
@@ -101,17 +99,15 @@ class Parameters(Struct, frozen=True):
     """`none` keeps the tools in the window, so that the prefix stays the same, and forbids calls. Needs tools."""
     top_p: float | None = None
     stop: tuple[str, ...] = ()
-    """The reply ends before any of these texts."""
     response_format: ResponseFormat | None = None
     reasoning_effort: Effort | None = None
     thinking: ThinkingMode | None = None
     """How the model thinks without a budget; `adaptive` leaves the amount to the model."""
     parallel_tool_calls: bool | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of a client's request that have no meaning here; they are sent as they came."""
+    """Fields of a client's request that are unknown here; they are sent unchanged."""
 
     def given(self) -> dict[str, Any]:
-        """The parameters that are set, as plain JSON."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: _plain(value) for name, value in values.items() if value is not None and value not in ((), {})}
 
@@ -123,8 +119,6 @@ def _plain(value: Any) -> Any:
 
 
 class Contents(Struct, frozen=True):
-    """The contents of a piece that cost tokens."""
-
     texts: tuple[str, ...] = ()
     role: str = ""
     flat: int = 0
@@ -141,20 +135,20 @@ class Format(Protocol):
 
     name: str
     mark_bytes: bytes
-    """The bytes of a mark in this format; empty where it has none."""
+    """The bytes of a mark in this format; empty if it has none."""
     default_max_tokens: int | None
-    """The default length of a reply; None where the format does not require a number."""
+    """The default length of a reply; None if the format does not require a number."""
 
     def preamble(self, model: str, parameters: Parameters, system: str, tools: Sequence[Tool]) -> list[Piece]:
         """Everything before the first entry, including `system`; ends inside the list of messages."""
         ...
 
     def opened(self, system: str) -> bool:
-        """True when the preamble already has the first item of the list, so that every entry needs a comma."""
+        """True if the preamble already has the first item of the list, so that every entry needs a comma."""
         ...
 
     def entry(self, entry: Entry, provider: str) -> list[bytes]:
-        """The wire messages of one entry, without commas; empty when nothing in it can be sent.
+        """The wire messages of one entry, without commas; empty if nothing in it can be sent.
 
         `provider` is the provider's name: signatures of other providers are left out.
         """
@@ -163,18 +157,16 @@ class Format(Protocol):
     def closing(self, parameters: Parameters) -> Piece: ...
 
     def mark_place(self, piece: Piece) -> int | None:
-        """The offset in this piece's data where a mark may be inserted; None where none may."""
+        """The offset in this piece's data for a mark; None if it can have none."""
         ...
 
     # -- reading stored pieces, which have no kind
 
     def piece_kind(self, data: bytes) -> PieceKind:
-        """Whether an item of the body's lists is a tool, a system text or a message."""
+        """Tells tools, system texts and messages in the body's lists apart."""
         ...
 
-    def system_text(self, data: bytes) -> str:
-        """The instructions in a system piece."""
-        ...
+    def system_text(self, data: bytes) -> str: ...
 
     def tool_name(self, data: bytes) -> str: ...
 
@@ -184,7 +176,7 @@ class Format(Protocol):
 
 
 def with_marks(pieces: Sequence[Piece], places: Sequence[int], format: Format) -> tuple[Piece, ...]:
-    """The pieces with marks at these places only, where the format allows marks. Of too many, the last ones stay."""
+    """The pieces with marks at these places only, if the format allows marks. Of too many, the last ones stay."""
     found: dict[int, int] = {}
     for place in sorted(set(places), reverse=True):
         if len(found) < MAX_MARKS and (mark := format.mark_place(pieces[place])) is not None:
@@ -196,8 +188,6 @@ def with_marks(pieces: Sequence[Piece], places: Sequence[int], format: Format) -
 
 
 class Request(Struct, frozen=True):
-    """A complete request: its bytes and the account of them."""
-
     id: str
     conversation: str
     purpose: Purpose
@@ -208,14 +198,13 @@ class Request(Struct, frozen=True):
     account: RequestAccount = NO_ACCOUNT
     """Sections with picks, plan, counts, message ids; shown by `request show`."""
     message: str | None = None
-    """The user's message that the request answers."""
     created: str = ""
     stable: int = 0
-    """How many pieces precede those that change with every message."""
+    """The number of pieces before those that change with every message."""
     mark_bytes: bytes = b""
-    """The format's mark, inserted where a piece has one."""
+    """The format's mark, inserted into marked pieces."""
     at_most_usd: float | None = None
-    """The most that it can cost; None where the price is not known."""
+    """The maximum cost; None if the price is unknown."""
 
     @property
     def body(self) -> bytes:
@@ -262,10 +251,10 @@ COMMON_CONTROL = (
 
 
 def defuse(text: str, control: tuple[str, ...]) -> str:
-    """Inserts a zero width space after the first character of every control text, overlapping ones included.
+    """Inserts a zero width space after the first character of every control text, including overlapping ones.
 
-    The result holds no control text, so applying it twice changes nothing. Control texts of a single character cannot
-    be split and are left alone.
+    The result contains no control text, so a second pass changes nothing. Control texts of a single character cannot be
+    split and are left alone.
     """
     if not any(word in text for word in control):
         return text

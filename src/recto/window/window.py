@@ -37,7 +37,7 @@ SECTIONS = (
 
 NO_EXCERPTS: Mapping[str, str] = {}
 OWN_IDS: Mapping[str, str] = {}
-# A reply in another state may have calls that are incomplete.
+# A reply in another state may have incomplete calls.
 _WHOLE = ("done", "pending")
 SUMMARY_BEGINS = "[Summary of the earlier conversation; {archived} messages are archived.]"
 SUMMARY_ENDS = (
@@ -47,7 +47,7 @@ SUMMARY_ENDS = (
 LEDGER_BEGINS = "[Said besides, by number of the message; each is kept word for word and can be recalled:]"
 CONTENTS_BEGIN = "[Only in the archive, and can be recalled:]"
 ARCHIVED = "[{archived} earlier messages are archived and not shown here.]"
-# How the frame's own lines begin, and those of a ledger and a work log, whatever stands around the words.
+# The beginnings of the frame's own lines, and those of a ledger and a work log, whatever surrounds the words.
 _FRAME_START = re.compile(
     r"[\s*_`\"'“”]*(?:[\[({<]+\s*(?:end of|summary of|said besides|only in the archive|[\d,.]+ earlier messages)\b"
     r"|#\s*\d+(?:\s*[–-]\s*#?\d+)?(?:\s*[^\W\d]+)?\s*:|work log\s*:)",
@@ -55,11 +55,11 @@ _FRAME_START = re.compile(
 )
 _LEDGER_LINE = re.compile(r"#\d+ ?\S")
 WORK_LOG_BEGINS = "Work log:"
-"""May be the first line of a summary and no other."""
+"""Only the first line of a summary may be this."""
 
 
 class Component(Struct, frozen=True):
-    """What one of the three parts of a window uses of its budget."""
+    """One of the three parts of a window: its tokens and budget."""
 
     used: int
     budget: int
@@ -87,14 +87,13 @@ class Window(Struct, frozen=True):
     not_picked: tuple[Pick, ...] = ()
     """Sources found for this message that did not fit, best first."""
     estimated: int = 0
-    """Of the total, tokens that are estimates, calibrated."""
+    """The part of the total that is estimated, calibrated."""
     calibration: TokenCalibration = UNCALIBRATED
     budgets: Mapping[str, int] = field(default_factory=dict)
-    """The budget of each component."""
 
     @property
     def components(self) -> dict[str, Component]:
-        """System, tools and messages, each with what it uses of its budget."""
+        """System, tools and messages, each with its tokens and budget."""
         used = dict.fromkeys(self.budgets, 0)
         for section in self.sections:
             name = component_of(section.name)
@@ -128,7 +127,6 @@ class Window(Struct, frozen=True):
         }
 
     def account(self, *, meter: str, window_from: str) -> RequestAccount:
-        """The record of the window that is stored when it is sent."""
         return RequestAccount(
             limit=self.limit,
             reserve=self.reserve,
@@ -146,12 +144,12 @@ class Window(Struct, frozen=True):
         )
 
     def report(self, reported: int, meter: str) -> UsageReport:
-        """The input that the provider reported for this window, beside our own counts."""
+        """The input that the provider reported for this window, with our own counts."""
         base = round(self.estimated / self.calibration.factor)
         return UsageReport(self.conversation, self.total - self.estimated, base, self.total, reported, meter)
 
     def _calibration(self) -> dict[str, Any] | None:
-        """How the estimates among the counts were scaled; None where all are exact."""
+        """How the estimated counts were scaled; None if all are exact."""
         told = self.calibration
         return None if self.exact else {"factor": told.factor, "replies": told.replies, "estimated": self.estimated}
 
@@ -200,8 +198,8 @@ def entries_of(
 
 
 def _with_numbered_calls(unit: Sequence[Message]) -> Sequence[Message]:
-    """Imported replies may have calls that share an id: the second call and the second result are `id_2`, or the next
-    number that no call has."""
+    """Imported replies may have calls that share an id: the second call and the second result become `id_2`, or the
+    next free number."""
     ids = [call.id for call in unit[0].calls]
     if len(ids) == len(set(ids)):
         return unit
@@ -210,7 +208,7 @@ def _with_numbered_calls(unit: Sequence[Message]) -> Sequence[Message]:
 
 
 CallNames = Mapping[tuple[str, int], str]
-"""By an id and which of the calls with this id it is."""
+"""By id and occurrence."""
 
 
 def _numbered_ids(ids: Sequence[str]) -> CallNames:
@@ -240,8 +238,8 @@ def _numbered_block(block: Block, times: Counter[str], names: CallNames) -> Bloc
 
 
 def ids_to_send(messages: Iterable[Message]) -> dict[str, dict[str, str]]:
-    """By message: new names for ids of calls that an earlier message has too, which some providers refuse. Each depends
-    on nothing but its message, so bytes stay the same as long as the earlier one is sent."""
+    """By message: new names for ids of calls that an earlier message has too, which some providers reject. Each depends
+    only on its message, so bytes stay the same while the earlier one is sent."""
     known: set[str] = set()
     found: dict[str, dict[str, str]] = {}
     for message in messages:
@@ -255,7 +253,7 @@ def ids_to_send(messages: Iterable[Message]) -> dict[str, dict[str, str]]:
 
 
 def _readable(message: Message) -> tuple[Block, ...]:
-    """The blocks with the text about referenced documents at the end; the references themselves are left out."""
+    """The blocks, ending with the text about referenced documents; the references themselves are left out."""
     if not any(isinstance(block, References) for block in message.blocks):
         return message.blocks
     texts = [block.told for block in message.blocks if isinstance(block, References) and block.told]
@@ -277,7 +275,6 @@ def current_entry(message: Message, volatile: Sequence[str]) -> Entry:
 
 
 def excerpted(message: Message, excerpts: Mapping[str, str]) -> Message:
-    """The message with its excerpts in place of the full texts."""
     if message.role == "tool":
         shorter = {key.partition("/")[2]: text for key, text in excerpts.items() if key.startswith(message.id + "/")}
         if not shorter:
@@ -296,9 +293,9 @@ def _shorter(block: Block, excerpts: Mapping[str, str]) -> Block:
 
 
 def summary_entry(block: Compaction, lifted: Sequence[Message] = ()) -> Entry | None:
-    """The user message that replaces everything a Compaction covers; None when none is needed.
+    """The user message that replaces everything a Compaction covers; None if none is needed.
 
-    Without a summary, a line is still needed where the window would begin with a reply, which some providers refuse.
+    Without a summary, a line is still needed if the window would begin with a reply, which some providers reject.
     """
     if block.summary:
         begins = SUMMARY_BEGINS.format(archived=block.messages_archived)
@@ -311,7 +308,7 @@ def summary_entry(block: Compaction, lifted: Sequence[Message] = ()) -> Entry | 
 
 
 def _told(summary: str) -> list[str]:
-    """The lines of a summary. Nothing that was said, and no model that tells it, can end or forge the frame."""
+    """The lines of a summary. No text in it can end or forge the frame."""
     lines = summary.splitlines()
     own = 1 if lines[:1] == [WORK_LOG_BEGINS] else 0
     return [*lines[:own], *map(quote_if_framelike, lines[own:])]
@@ -323,11 +320,11 @@ def _ledger_line(line: str) -> str:
 
 
 def is_framelike(line: str) -> bool:
-    """Whether a reader could take it for a line of a summary's frame."""
+    """True if a reader could take it for a line of a summary's frame."""
     line = line.replace("\t", " ")
     if not (line.isprintable() and (line.isascii() or unicodedata.is_normalized("NFKC", line))):
         plain = unicodedata.normalize("NFKC", line)
-        # control signs, private ones, and those that no font has yet: a reader sees nothing there
+        # control and private characters, and those that no font has yet: a reader sees nothing there
         line = "".join(char for char in plain if unicodedata.category(char)[0] != "C" or char.isspace())
     return _FRAME_START.match(line) is not None
 
@@ -337,7 +334,6 @@ def quote_if_framelike(line: str) -> str:
 
 
 def too_large(window: Window) -> DoesNotFit:
-    """What a window says that cannot be made to fit."""
     largest = max(window.sections, key=lambda section: section.tokens)
     return DoesNotFit(
         f"the window takes {window.total} tokens and has room for {window.limit - window.reserve}; most of it is "

@@ -1,4 +1,4 @@
-"""Alembic's entry: it is handed the open, locked connection of `database.migrate`."""
+"""Alembic's entry point; gets the open, locked connection of `database.migrate`."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""What calls of the endpoint cost that belong to no conversation."""
+"""Costs of endpoint calls that belong to no conversation."""
 
 import sqlalchemy as sa
 from alembic import op
