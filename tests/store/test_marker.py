@@ -49,7 +49,7 @@ def test_an_emptied_or_missing_store_is_told_and_left_alone(tmp_path: Path) -> N
     assert not path.exists()
 
 
-@pytest.mark.parametrize(("kept", "said"), [(0, "holds no messages, and 3 were in it"), (2, "holds 2 of 5 messages")])
+@pytest.mark.parametrize(("kept", "said"), [(0, "has no messages, but 3 were stored"), (2, "2 of 5 messages")])
 def test_a_store_whose_log_was_deleted_after_a_kill_is_told_and_left_alone(
     tmp_path: Path, kept: int, said: str
 ) -> None:
