@@ -66,11 +66,11 @@ class Compacted:
 
     def index(self) -> None:
         """These chats are said within seconds; the index of one that people lead is long made."""
-        self.desk.engine.archive.catch_up(vectors=True)
+        self.desk.engine.message_index.catch_up(vectors=True)
 
     def recalled(self, query: str) -> str:
         """What one call of the recall tool brings back."""
-        return recall_tool(self.desk.engine.archive, self.desk.store, self.talk.session).run({"query": query})
+        return recall_tool(self.desk.engine.message_index, self.desk.store, self.talk.session).run({"query": query})
 
 
 def cap(window: int) -> int:

@@ -96,7 +96,7 @@ def condensed(home: Path, kind: str, seed: int, *, lossy: bool, size: int = SIZE
         block = talk.compaction()
         assert block is not None
         [sent] = block.excerpts.values()
-        recall = recall_tool(desk.engine.archive, desk.store, talk.session)
+        recall = recall_tool(desk.engine.message_index, desk.store, talk.session)
         middle = _in_the_middle(chat.statements, text, sent)
         told = [each for each in middle if is_told(each, sent)]
         found = [each for each in middle if each in told or is_told(each, recall.run({"query": each.question}))]

@@ -24,7 +24,7 @@ from recto.api.blocking import Desk, Talk
 from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message
-from recto.recall.archive import ArchiveScope
+from recto.recall.message_index import IndexScope
 
 WINDOWS = (2000, 4000, 8000)
 LATEST = 6
@@ -112,7 +112,7 @@ def _ours(found: Sequence[Conversation], window: int, settings: dict[str, Any], 
         with _desk(window, settings, as_it_comes=as_it_comes) as desk:
             talk = _told(desk, each)
             talk.compact()
-            desk.engine.archive.catch_up(vectors=True)
+            desk.engine.message_index.catch_up(vectors=True)
             texts = {turn.id: turn.text for turn in each.turns}
             for question in each.questions:
                 sent = _sent(desk, talk, question.text)
@@ -247,12 +247,12 @@ def searching(settings: dict[str, Any]) -> Callable[[Conversation], tuple[_Home,
         home = _Home(WINDOWS[-1], settings)
         desk = home.desk
         talk = _told(desk, conversation)
-        archive, head = desk.engine.archive, talk.session.head
+        archive, head = desk.engine.message_index, talk.session.head
         archive.catch_up(vectors=True)
         assert talk.id is not None
         assert head is not None
         trail, newest = desk.store.tree.trail(head), desk.store.tree.newest_number()
-        scope = ArchiveScope(talk.id, trail, 1, len(conversation.turns), newest)
+        scope = IndexScope(talk.id, trail, 1, len(conversation.turns), newest)
         names = {turn.text: turn.id for turn in conversation.turns}
 
         def rank(question: str) -> list[str]:

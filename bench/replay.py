@@ -13,7 +13,7 @@ from bench.runs import Run
 from bench.wire import Wire, numbered
 from recto.api.blocking import Desk, open_desk
 from recto.chat.blocks import ToolCall, ToolResult
-from recto.sources.tools import Toolbox, ToolRun
+from recto.sources.tools import Toolbox, ToolOutcome
 from recto.turn import context
 
 # More than a run ever needs; the last one would go on answering.
@@ -36,8 +36,8 @@ class RecordedTools(Toolbox):
         super().__init__([])
         self._results = results
 
-    async def run(self, call: ToolCall) -> ToolRun:
-        return ToolRun(ToolResult(call.id, call.name, self._results[call.id]))
+    async def run(self, call: ToolCall) -> ToolOutcome:
+        return ToolOutcome(ToolResult(call.id, call.name, self._results[call.id]))
 
 
 def replay(home: Path, run: Run, window: int, summary: str, settings: dict[str, Any]) -> Iterator[Made]:

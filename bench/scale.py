@@ -66,7 +66,7 @@ def main(quick: bool, minutes: float | None = None, messages: int | None = None)
         _show_sizes(sizes)
         show_found(new_database(), QUICK_STEP if quick else 1)
         with _desk(sizes[0].home, sizes[0].url) as desk:
-            show_times(sizes[0].url, few, desk.engine.archive)
+            show_times(sizes[0].url, few, desk.engine.message_index)
 
 
 def small_untimed(folder: Path) -> Iterator[Figure]:

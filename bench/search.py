@@ -41,7 +41,7 @@ Settings = dict[str, Any]
 GOAL_WAIT_S = 0.005
 WORDS_ALONE: Settings = {"search.embedder": "none"}
 NO_RECALL: Settings = {**WORDS_ALONE, "context.recall_ratio": 0}
-# As many messages as `Archive.catch_up` commits at once.
+# As many messages as `MessageIndex.catch_up` commits at once.
 COMMITTED = 512
 
 
@@ -69,7 +69,7 @@ def _show_filling(messages: int, vectors: int, home: Path) -> None:
     ours, plain = apart(_words, home / "words", messages), apart(_plain, home / "plain.db", messages)
     made = apart(_vectors, home / "vectors", vectors)
     said = sum(len(text.encode()) for _, text in corpus.chat(messages))
-    rows = [_filled_row("words: Archive.catch_up from a store", ours), _filled_row("words: plain FTS5", plain)]
+    rows = [_filled_row("words: MessageIndex.catch_up from a store", ours), _filled_row("words: plain FTS5", plain)]
     rows.append(_filled_row("vectors: make_vectors, MiniLM", made) if not made.why else ["vectors", made.why, "", ""])
     notes = [
         f"{said / 1e6:.1f} MB of text: ours reads it from the store and keeps none, FTS5 is given it and keeps it",
@@ -84,7 +84,7 @@ def _filled_row(name: str, filled: Filled) -> list[str]:
 
 def _words(home: Path, size: int) -> Filled:
     with _opened(import_history(home, size), WORDS_ALONE) as desk:
-        _, took = timing(desk.engine.archive.catch_up)
+        _, took = timing(desk.engine.message_index.catch_up)
     return Filled(size, took, (home / SEARCH_FILE).stat().st_size)
 
 
@@ -99,7 +99,7 @@ def _plain(path: Path, size: int) -> Filled:
 
 def _vectors(home: Path, size: int) -> Filled:
     with _opened(import_history(home, size)) as desk:
-        archive = desk.engine.archive
+        archive = desk.engine.message_index
         archive.catch_up()
         why, preamble = timing(archive.check)
         _, took = timing(lambda: archive.catch_up(vectors=True))
@@ -165,7 +165,7 @@ def _turns(home: Path, size: int, turns: int, is_busy: bool) -> Waits:
 async def _take(chat: Chat, twin: Chat, turns: int, is_busy: bool) -> Waits:
     waits, speaker = Waits(), corpus.Speaker(6)
     with _opened(chat) as desk, _opened(twin, NO_RECALL) as without, ExitStack() as stack:
-        talk, archive = desk.conversation(chat.conversation), desk.engine.archive
+        talk, archive = desk.conversation(chat.conversation), desk.engine.message_index
         other = without.conversation(twin.conversation)
         for each in (other, talk):  # the first turn compacts, and opens what is opened once
             await _to_sent(each, WARM_UP)

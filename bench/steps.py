@@ -19,7 +19,7 @@ from typing import Any
 
 STEPS: Mapping[str, Sequence[str]] = {
     "store": ("recto.base.concurrency:StoreThread.submit",),
-    "search": ("recto.recall.archive:Archive.recall",),
+    "search": ("recto.recall.message_index:MessageIndex.recall",),
     "embed": ("recto.search.onnx_embedder:OnnxEmbedder.embed",),
     "count": ("recto.turn.token_cache:TokenCache.count", "recto.turn.token_cache:TokenCache.count_pieces"),
     "assemble": (

@@ -20,7 +20,7 @@ from bench.plain import timing
 from bench.recall import DEPTHS, Ranked, measured_ranks, searching, shares_by_depth
 from bench.table import Times, ms, show
 from bench.vault_questions import NoteQuestion, ask, languages, write_language
-from recto.recall.archive import Archive
+from recto.recall.message_index import MessageIndex
 from recto.search.keyword_index import NO_FILTER
 
 RANKINGS = ("ts_rank_cd", "ts_rank")
@@ -130,7 +130,7 @@ def _share_first(search: TextSearch, questions: Sequence[NoteQuestion], ranking:
 # -- how long it takes
 
 
-def show_times(url: str, messages: int, archive: Archive) -> None:
+def show_times(url: str, messages: int, archive: MessageIndex) -> None:
     """Our search is among the same messages, and gives no texts either. In turns: both have the same machine."""
     search = TextSearch(url, "english")
     _, indexed_s = timing(search.add_messages)

@@ -254,7 +254,7 @@ def peak_mb() -> int:
 
 
 def _wait_for_index(desk: Desk) -> None:
-    while desk.engine.archive.left:
+    while desk.engine.message_index.left:
         time.sleep(0.05)
 
 

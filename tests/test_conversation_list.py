@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Open, Script
 
-from recto.api import conversation_list, store_reader
+from recto.api import conversation_list, store_queries
 from recto.api.conversation_list import latest_conversations
 from recto.errors import MessagesLost, TooNew
 
@@ -21,13 +21,13 @@ def home(desk: Open, script: Script) -> Path:
 
 
 def whole(home: Path, limit: int = 100) -> object:
-    with store_reader.open_reader(home) as reader:
+    with store_queries.open_queries(home) as reader:
         return reader.conversations(limit=limit)
 
 
 def test_the_quick_list_is_what_the_whole_store_says(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = whole(home), whole(home, 2)
-    monkeypatch.setattr(store_reader, "open_reader", None)  # it is not needed
+    monkeypatch.setattr(store_queries, "open_queries", None)  # it is not needed
     assert (latest_conversations(100, home), latest_conversations(2, home)) == expected
     assert [each.title for each in latest_conversations(2, home)] == ["Third question?", "Second question?"]
 

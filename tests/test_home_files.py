@@ -15,7 +15,7 @@ from tests.cli.conftest import Run, Spawn, run, spawn  # noqa: F401  fixtures
 from tests.cli.harbour import write_server
 from tests.conftest import Script
 
-from recto.api import store_reader
+from recto.api import store_queries
 from recto.api.blocking import open_desk
 from recto.api.store_files import StoreFiles
 from recto.base.home_files import tighten_home, use_write_ahead_log
@@ -23,7 +23,7 @@ from recto.cli.log import log_bug
 from recto.cli.prompt import HistoryFile
 from recto.vault.document_summary import DocumentSummaries
 
-SOURCE = Path(store_reader.__file__).parent
+SOURCE = Path(store_queries.__file__).parent
 SERVER = "harbour.py"
 """The program of a server, which is the user's own and not Recto's."""
 
@@ -82,7 +82,7 @@ def test_what_others_could_read_is_closed_on_opening(used: Path, script: Script)
     open_desk(model=script({"text": "Yes."})).close()
     assert open_to_others(used) == {}
     loosen(used)
-    store_reader.open_reader().close()
+    store_queries.open_queries().close()
     assert open_to_others(used) == {}
 
 

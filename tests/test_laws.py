@@ -219,7 +219,9 @@ class Life:
 
     def check_window(self) -> None:
         try:
-            self.desk.engine.archive.catch_up(vectors=True)  # what is indexed between the two would be another input
+            self.desk.engine.message_index.catch_up(
+                vectors=True
+            )  # what is indexed between the two would be another input
             assert self.talk.window("x").to_json() == self.talk.window("x").to_json(), "same inputs, same window"
         except DoesNotFit as why:
             only_pins(why)

@@ -25,7 +25,7 @@ CALL = {"tool_calls": [{"name": "plain__add", "arguments": {"a": 1, "b": 2}}]}
 SUMMARY = {"text": "They talked about this and that.", "when": "summary"}
 TOLD = ("Appended", "ContextCompacted", "Sent", "ApprovalAsked", "ToolStarted", "ToolFinished", "Sent", "Replied")
 """A turn with a compaction, a call that needs a yes, and an answer; more is told in between."""
-TURN = ("Engine", "Exchange", "CompactionRun", "Toolbox", "Talk")
+TURN = ("Engine", "Exchange", "CompactionWork", "Toolbox", "Talk")
 """Whose tasks end with the turn; a summary that is written ahead goes on."""
 Model = Callable[[], str]
 

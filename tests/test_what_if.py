@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.compaction.test_run import REPLY, SAID, SUMMARY
+from tests.compaction.test_compaction_work import REPLY, SAID, SUMMARY
 from tests.conftest import Open, Script
 
 from recto.api.blocking import Desk, Talk, open_desk
@@ -213,12 +213,12 @@ def test_strategies_are_played_over_all_turns_side_by_side(talk: Talk) -> None:
         assert len(run.requests) == TURNS
         assert run.compactions == sum(use.compaction is not None for use in run.requests) > 0
         assert all(0 < use.tokens <= 1100 for use in run.requests)
-        assert 0 < run.facts <= found.facts
-        assert 0 < run.facts_share < 1
+        assert 0 < run.statements <= found.statements
+        assert 0 < run.statements_share < 1
         assert run.cost_usd is None, "nobody knows the price of a script"
     discard, summarize, _ = found.runs
     assert discard.summary_tokens == 0 < summarize.summary_tokens
-    assert found.facts
+    assert found.statements
     assert any("stand in" in note for note in found.notes)
 
 

@@ -28,7 +28,7 @@ from recto.memory.fact_learning import FactLearner
 from recto.memory.fact_memory import FactMemory
 from recto.memory.fact_picker import FactPicker
 from recto.providers.registry import embedding_address
-from recto.recall.archive import WAIT_FOR_USER, WAIT_IN_TURN, Archive
+from recto.recall.message_index import WAIT_FOR_USER, WAIT_IN_TURN, MessageIndex
 from recto.recall.picker import RecallPicker, recall_ahead
 from recto.search.embedder import SharedEmbedder
 from recto.settings.settings import Settings
@@ -63,7 +63,7 @@ from recto.window.compaction_block import has_archive
 from recto.window.planner import compact_now
 
 if TYPE_CHECKING:
-    from recto.compaction.run import CompactionRun
+    from recto.compaction.compaction_work import CompactionWork
 
 
 class Engine:
@@ -75,7 +75,7 @@ class Engine:
         self.folder = project or Path.cwd()
         search, address = settings.search, partial(embedding_address, environment=environment, home=home)
         embedder, timeout_s = SharedEmbedder(search.embedder, home, address), search.timeout_s
-        self.archive = Archive(store, home / locations.SEARCH_FILE, embedder, timeout_s=timeout_s)
+        self.message_index = MessageIndex(store, home / locations.SEARCH_FILE, embedder, timeout_s=timeout_s)
         self.facts = FactMemory(store, home / locations.FACTS_FILE, embedder, timeout_s=timeout_s)
         self.vaults = OpenVaults(home, embedder, timeout_s=timeout_s)
         self.agents, self.memory_files = Agents(home, project, settings), MemoryFiles()
@@ -105,7 +105,7 @@ class Engine:
             DocumentPicker(turn, citations, self.settings.references, self.folder),
             PassagePicker(turn, citations, self.passages),
             FactPicker(self.facts, self.sources, turn),
-            RecallPicker(self.archive, self.sources, turn, WAIT_FOR_USER if turn.is_draft else WAIT_IN_TURN),
+            RecallPicker(self.message_index, self.sources, turn, WAIT_FOR_USER if turn.is_draft else WAIT_IN_TURN),
             PlanPicker(turn),
             CallerTools(turn, self.settings.tools),
         ]
@@ -136,7 +136,7 @@ class Engine:
         while steps <= most:
             exchange = await self.prepare_request(turn, emit)  # 4 budget, 5 plan, 6 compact, 7 window
             foreground.end()  # from here on the model is waited for
-            self.archive.wake()  # not before: it would take turns with whatever prepares the request
+            self.message_index.wake()  # not before: it would take turns with whatever prepares the request
             self.learner.frequent_notes.wake(session, exchange.context.settings)
             await self.exchange(exchange, emit)  # 8 send, 9 append the reply
             if not exchange.calls:
@@ -186,7 +186,7 @@ class Engine:
 
     def _first_reads(self, session: ChatSession, blocks: Sequence[Block]) -> FirstReads:
         if ":" not in self.settings.search.embedder:  # a server is not asked before the turn's own settings are known
-            recall_ahead(self.archive, session, Message(DRAFT, "user", tuple(blocks)))
+            recall_ahead(self.message_index, session, Message(DRAFT, "user", tuple(blocks)))
         return self.turns.first_reads(session)
 
     async def prepare_request(self, turn: Turn, emit: Emit) -> Exchange:
@@ -262,17 +262,19 @@ class Engine:
             planned = await self.draft(session)
             # a server would be asked before there is a question
             if has_archive(planned.loaded.view.compaction) and ":" not in self.settings.search.embedder:
-                await asyncio.to_thread(self.archive.check)
+                await asyncio.to_thread(self.message_index.check)
 
-    def _compaction(self, turn: Turn, planned: PlannedRequest, *, can_ask: bool = True) -> "CompactionRun":
-        from recto.compaction.run import CompactionRun  # compiles the patterns of summaries: a tenth of a second
+    def _compaction(self, turn: Turn, planned: PlannedRequest, *, can_ask: bool = True) -> "CompactionWork":
+        from recto.compaction.compaction_work import (
+            CompactionWork,  # compiles the patterns of summaries: a tenth of a second
+        )
 
-        return CompactionRun(self.models, turn, planned, can_ask=can_ask, ahead=self.summaries_ahead)
+        return CompactionWork(self.models, turn, planned, can_ask=can_ask, ahead=self.summaries_ahead)
 
     def after_reply(self, exchange: Exchange) -> None:
         """What is done in the background while the user reads and types: after the last reply of a turn, lines about
         long documents, and the summary of a compaction that comes near."""
-        self.archive.wake()
+        self.message_index.wake()
         self.checkpoints.wake()
         turn = exchange.turn
         if exchange.calls or not turn.options.may_send:
@@ -294,7 +296,15 @@ class Engine:
         tasks = (self._warming, self.summaries_ahead, self.learner, self.document_summaries, self.use_tracker)
         for work in (*tasks, self.provider_counts):
             await work.close()
-        for each in (self.servers, self.chooser, self.archive, self.facts, self.checkpoints, self.vaults, self.backup):
+        for each in (
+            self.servers,
+            self.chooser,
+            self.message_index,
+            self.facts,
+            self.checkpoints,
+            self.vaults,
+            self.backup,
+        ):
             await asyncio.to_thread(each.close)
         await self.models.close()
         await self.streams.flush()

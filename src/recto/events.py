@@ -123,7 +123,7 @@ class ContextCompacted(Struct, frozen=True):
     excerpts: int = 0
     """The number of messages or tool results sent as excerpts."""
     checks: dict[str, int] = msgspec.field(default_factory=dict)
-    """Counts of facts kept, lost and invented: see the block."""
+    """Counts of statements kept, lost and invented: see the block."""
 
     @classmethod
     def of(cls, block: Compaction) -> Self:

@@ -46,7 +46,7 @@ def turn(tmp_path: Path, real_embedder: None) -> Iterator[Turn]:
         talk = desk.conversation(chat.conversation)
         with recorded() as recorder:
             await take_turn(talk, Speaker(1).message(), recorder)
-            desk.engine.archive.catch_up(vectors=True)
+            desk.engine.message_index.catch_up(vectors=True)
             return await take_turn(talk, next(iter(talk.messages(limit=None))).text, recorder)
 
     with chat.open() as desk:

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import Run, Spawn, failure, one, rows
 from tests.cli.terminal import Terminal
 from tests.conftest import Open, Script
-from tests.recall.test_archive import HULL, MAST, garbage, half, other_version, say, server
+from tests.recall.test_message_index import HULL, MAST, garbage, half, other_version, say, server
 from tests.search.test_embedding_endpoint import Answer, Server, vectors
 
 from recto.api.blocking import open_desk

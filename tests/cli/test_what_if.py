@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run, failure, one
-from tests.compaction.test_run import REPLY, SAID, SUMMARY
+from tests.compaction.test_compaction_work import REPLY, SAID, SUMMARY
 from tests.conftest import Open, Script
 
 SMALL = {"context__reserved_response_tokens": 100, "context__prepare_at": 0.0}

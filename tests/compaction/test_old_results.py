@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.compaction.test_run import of
+from tests.compaction.test_compaction_work import of
 from tests.conftest import Open, Script
 
 from recto.api.blocking import Desk, Talk

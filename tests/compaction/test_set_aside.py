@@ -7,7 +7,7 @@ from shutil import copytree
 from typing import Any
 
 import pytest
-from tests.compaction.test_run import said_in
+from tests.compaction.test_compaction_work import said_in
 from tests.conftest import Open, Script
 from tests.said import user_sentences
 
@@ -173,7 +173,7 @@ def returns(talk: Talk) -> None:
 
 def test_what_was_set_aside_is_one_recall_away(set_aside: tuple[Desk, Talk]) -> None:
     at, talk = set_aside
-    at.engine.archive.catch_up()
+    at.engine.message_index.catch_up()
     talk.ask(ASKED)
     request = at.store.records.ids(talk.id)[-1]
     assert "940 euros" in at.rebuild(request).decode()

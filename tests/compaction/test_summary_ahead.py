@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
-from tests.compaction.test_run import REPLY, SAID, SUMMARY, fill, of, say
+from tests.compaction.test_compaction_work import REPLY, SAID, SUMMARY, fill, of, say
 from tests.conftest import Open, Script
 
 from recto.api.blocking import Desk, Talk

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.compaction.test_run import page
+from tests.compaction.test_compaction_work import page
 from tests.conftest import Open, Script
 from tests.said import user_sentences
 

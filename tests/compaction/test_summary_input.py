@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.compaction.test_run import said_in
+from tests.compaction.test_compaction_work import said_in
 from tests.conftest import Open, Script
 from tests.said import user_sentences
 

@@ -107,7 +107,7 @@ TALK_READS: dict[str, list[tuple[str, Callable[[Any], Any]]]] = {
     "last_request": [(A, lambda talk: talk.last_request()), ("Where is the shed?", lambda talk: talk.last_request())],
     "last_run": [(GOAL, lambda talk: talk.last_run()), (A, lambda talk: talk.last_run())],
     "ledger": [(A, lambda talk: talk.ledger())],
-    "lost_facts": [(A, lambda talk: talk.lost_facts(3)), (BRANCHES, lambda talk: talk.lost_facts())],
+    "lost_statements": [(A, lambda talk: talk.lost_statements(3)), (BRANCHES, lambda talk: talk.lost_statements())],
     "memory": [("Learned", lambda talk: talk.memory("Where does Anna live?")), (CLERK, lambda talk: talk.memory())],
     "memory_file": [(A, lambda talk: talk.memory_file)],
     "message": [(A, lambda talk: talk.message("#2")), (A, lambda talk: talk.message("#99"))],

@@ -36,7 +36,7 @@ def told(desk: Desk, *more: str) -> Talk:
     for text in (*TOLD, *more, "Thanks.", "Good.", "Fine.", "Right."):
         talk.ask(text)
     talk.compact()
-    desk.engine.archive.catch_up()  # a turn does not wait for it
+    desk.engine.message_index.catch_up()  # a turn does not wait for it
     return talk
 
 
@@ -222,7 +222,7 @@ def test_a_search_that_cannot_be_done_is_noted_and_the_chat_goes_on(
 ) -> None:
     at = desk(script(REPLY, SUMMARY))
     talk = told(at)
-    at.engine.archive.close()
+    at.engine.message_index.close()
     index = at.home / "search.db"
     index.unlink(missing_ok=True)
     for end in ("-wal", "-shm"):
@@ -302,7 +302,7 @@ def test_whatever_fails_inside_the_search_the_turn_goes_on(
     def fails(*_: object, **__: object) -> None:
         raise ValueError("cannot reshape")
 
-    monkeypatch.setattr(at.engine.archive, "recall", fails)
+    monkeypatch.setattr(at.engine.message_index, "recall", fails)
     events = list(talk.stream("How tall is the mast of the Albatross?"))
     assert any(isinstance(event, Sent) for event in events)
     assert any(isinstance(event, Noticed) and "cannot reshape" in event.text for event in events)
@@ -339,7 +339,7 @@ def test_a_later_question_about_a_long_paste_brings_what_its_excerpt_leaves_out(
     first = talk.ask("When must the attic stay closed?\n\n" + "\n".join(rooms))
     assert rooms[500] in body(at, first.request_id)
     assert rooms[200] not in body(at, first.request_id)
-    at.engine.archive.catch_up()
+    at.engine.message_index.catch_up()
     assert rooms[200] in body(at, talk.ask("And who keeps the replacement key of the boiler cabinet?").request_id)
 
 

@@ -54,7 +54,7 @@ def test_an_id_is_as_good_as_a_number(desk: Open, script: Script) -> None:
     at = desk(script(REPLY, SUMMARY))
     talk = conversation(at)
     id = talk.messages(limit=None)[0].id
-    tool = recall_tool(at.engine.archive, at.store, talk.session)
+    tool = recall_tool(at.engine.message_index, at.store, talk.session)
     assert TOLD[0] in tool.run({"messages": [id]})
 
 

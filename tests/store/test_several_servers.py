@@ -103,7 +103,7 @@ def test_what_is_removed_leaves_the_index_of_every_server(desks: tuple[Desk, Des
         assert len(other.search("xylophone", complete=True)) == 1
         file = other.home / "search.db"
         one.prune("0d")
-        held = other.engine.archive._index.file
+        held = other.engine.message_index._index.file
         until(lambda: held.read("SELECT count(*) FROM shelves")[0][0] == 0)
     with open_desk(home=other.home):
         pass
@@ -118,8 +118,8 @@ def test_a_server_that_did_not_run_forgets_what_was_removed_meanwhile(desks: tup
             other.index()
         one.prune("0d")
         with open_desk(home=other.home) as again:
-            again.engine.archive.wake()
-            held = again.engine.archive._index.file
+            again.engine.message_index.wake()
+            held = again.engine.message_index._index.file
             until(lambda: held.read("SELECT count(*) FROM shelves")[0][0] == 0)
 
 

@@ -13,7 +13,7 @@ from recto.summary.verification import (
     VerifiedSummary,
     count_marks,
     only_archived,
-    recount_facts,
+    recount_statements,
     strip_marks,
     verify_summary,
 )
@@ -328,8 +328,8 @@ def test_an_edited_summary_is_counted_against_all_known_statements() -> None:
     ((found, lines, counts),) = generations("Never use the kitchen after 22:00.")
     written = WrittenSummary(found.text, "model", checks={"covered": 5} | counts, ledger=lines, places=found.places)
     block = next_block(None, written)
-    edited = recount_facts("We asked Zorbax [unverified] cook.", block)
-    complete = recount_facts(" ".join([found.text, *lines]), block)
+    edited = recount_statements("We asked Zorbax [unverified] cook.", block)
+    complete = recount_statements(" ".join([found.text, *lines]), block)
     assert (edited["kept"], edited["invented"], edited["covered"]) == (0, 1, 5)
     assert complete["kept"] > counts["kept"]
     assert adds_up({key: value for key, value in edited.items() if key != "covered"})

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.compaction.test_run import REPLY, SAID, SUMMARY
+from tests.compaction.test_compaction_work import REPLY, SAID, SUMMARY
 from tests.conftest import Open, Script
 
 from recto.api.blocking import Desk, Talk

@@ -121,7 +121,7 @@ def test_conversations_are_searched_renamed_archived_and_thrown_away(serve: Serv
     expect(hit).to_have_count(0)
     entry = page.locator(".conversations li").first
     entry.locator("summary").click()
-    entry.get_by_role("button", name="Archive").click()
+    entry.get_by_role("button", name="Hide").click()
     expect(page.locator(".told")).to_contain_text("archived")
     expect(page.locator(".conversations .title")).to_have_count(0)
     page.get_by_role("button", name="Take back").click()

@@ -12,9 +12,9 @@ from recto.api.client_turn import ExtendedPath, PreparedRequest, PrepareOptions
 from recto.api.desk import AsyncDesk, DeskOptions, TalkOptions
 from recto.api.loop import Loop
 from recto.api.source_changes import ApprovalChange, IncludeChange
-from recto.api.store_reader import SentText, SpentWithin
+from recto.api.store_queries import SentText, SpentWithin
 from recto.api.talk import AsyncTalk
-from recto.api.talk_reader import Wanted
+from recto.api.talk_queries import Wanted
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import Message
@@ -153,7 +153,7 @@ class Talk:
     def summary_block(self) -> Compaction:
         """The Compaction that replaces archived messages. NotFound when nothing is compacted; pins alone are not
         enough."""
-    def lost_facts(self, limit: int | None = None) -> list[tuple[int, str, str]]:
+    def lost_statements(self, limit: int | None = None) -> list[tuple[int, str, str]]:
         """What is only in the archive: the number of each message, the role of who said it, and the words. Looks at
         all messages that the summary in force covers, or at the last `limit` of them."""
     def ledger(self) -> list[tuple[int, str]]:

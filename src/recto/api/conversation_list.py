@@ -1,7 +1,7 @@
 """The list of conversations, read without SQLAlchemy: importing it takes twice as long as everything else here.
 
 Only an ordinary store is read so. Whatever is unusual (another schema, lost messages, a file that cannot be written) is
-left to StoreReader, which knows what to do and what to say.
+left to StoreQueries, which knows what to do and what to say.
 """
 
 import json
@@ -40,9 +40,9 @@ def latest_conversations(
         found = _quickly(store, limit, state) if isinstance(store, Path) else None
     if found is not None:
         return found
-    from recto.api import store_reader  # sqlalchemy: a fifth of a second
+    from recto.api import store_queries  # sqlalchemy: a fifth of a second
 
-    with store_reader.open_reader(place) as reader:
+    with store_queries.open_queries(place) as reader:
         return reader.conversations(limit=limit, state=state)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Self, TypedDict, Unpack
 from recto.agents.agents import Agents
 from recto.api.arguments import checked, checked_door
 from recto.api.loop import in_store, in_thread
-from recto.api.store_reader import SentText, SpentWithin, StoreReader
+from recto.api.store_queries import SentText, SpentWithin, StoreQueries
 from recto.api.talk import AsyncTalk
 from recto.base import locations
 from recto.base.home_files import private_home
@@ -83,7 +83,7 @@ class AsyncDesk:
             Vault(Path(settings.vault).expanduser()).close()  # a wrong one is refused before anything is opened
         with private_home(home):
             self.store = self._store = Store(locations.find_store(home))
-        self._reader = StoreReader(self.store, home, project)
+        self._reader = StoreQueries(self.store, home, project)
         self.engine = Engine(self.store, settings, home=home, project=project, environment=os.environ)
         self.vault = self.engine.vaults.open(Path(settings.vault)) if settings.vault else None
         self._model = ""
@@ -96,7 +96,7 @@ class AsyncDesk:
     async def follow(self, listener: Callable[[], object] | None = None) -> None:
         """For programs that stay open: keeps the search index up to date with what others write to the same database
         server, and calls the listener, in a thread of its own, whenever they do. A store in a file is not followed."""
-        self.store.changes.watch(self.engine.archive.follow)
+        self.store.changes.watch(self.engine.message_index.follow)
         if listener:
             self.store.changes.watch(lambda _: listener())
 
@@ -174,7 +174,7 @@ class AsyncDesk:
         """Removes for good what has been in the trash for this many days: messages, records, entries of the search
         index, texts that no other conversation needs. Returns how many conversations were removed."""
         removed = self.store.trash.empty(now(days_ago=older_than), progress)
-        self.engine.archive.forget_removed()
+        self.engine.message_index.forget_removed()
         return removed
 
     @in_thread
@@ -186,7 +186,7 @@ class AsyncDesk:
         scope = RetentionScope(time_before(older_than), id, options.get("key"))
         flags = {"backups": options.get("backups", False), "dry_run": options.get("dry_run", False)}
         report = self.store.retention.prune(scope, progress, **flags)
-        self.engine.archive.forget_removed()
+        self.engine.message_index.forget_removed()
         return report
 
     @in_store
@@ -225,10 +225,10 @@ class AsyncDesk:
         return await asyncio.to_thread(search, query)
 
     def _search(self, query: MessageQuery) -> FoundMessages:
-        return search_messages(self.engine.archive, self.store, query)
+        return search_messages(self.engine.message_index, self.store, query)
 
     def _search_complete(self, query: MessageQuery) -> FoundMessages:
-        archive = self.engine.archive
+        archive = self.engine.message_index
         archive.catch_up()
         archive.settle(self.settings.search.timeout_s)
         before, found = archive.was_renewed, self._search(query)
@@ -240,7 +240,7 @@ class AsyncDesk:
     @in_thread
     def index(self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False) -> IndexStatus:
         """Brings the search index up to date, with all its vectors if asked; `anew` throws it away before."""
-        archive = self.engine.archive
+        archive = self.engine.message_index
         if anew:
             archive.renew()
         archive.catch_up(progress, vectors=vectors)
@@ -249,12 +249,12 @@ class AsyncDesk:
     @in_thread
     def index_status(self) -> IndexStatus:
         """How far the search index has come."""
-        return self.engine.archive.filled
+        return self.engine.message_index.filled
 
     @in_thread
     def check_embedder(self) -> str:
         """Asks the embedder for a vector; empty when it gave one, else why there is none."""
-        return self.engine.archive.check()
+        return self.engine.message_index.check()
 
     # -- in and out
 

@@ -27,7 +27,7 @@ from recto.api.client_turn import (
 )
 from recto.api.loop import in_store, in_thread
 from recto.api.source_changes import ApprovalChange, IncludeChange, SourceChanges
-from recto.api.talk_reader import AsyncTalkReader
+from recto.api.talk_queries import AsyncTalkQueries
 from recto.base.ids import new_id
 from recto.base.text import clean, shown
 from recto.chat.blocks import Compaction
@@ -47,7 +47,7 @@ from recto.wire import Json
 
 
 @checked_door
-class AsyncTalk(AsyncTalkReader):
+class AsyncTalk(AsyncTalkQueries):
     """One conversation, from one client's place in it. It is stored with its first message."""
 
     _system: str | None = None

@@ -41,12 +41,12 @@ def writer_in_words(block: Compaction) -> str:
 
 
 def kept_in_words(checks: Mapping[str, int]) -> str:
-    """31 of 34 facts kept. Empty where no fact was found."""
-    return f"{checks.get('kept', 0):,} of {counted(checks['facts'], 'fact')} kept" if checks.get("facts") else ""
+    """31 of 34 statements kept. Empty where nothing was checked."""
+    return f"{checks.get('kept', 0):,} of {counted(checks['facts'], 'statement')} kept" if checks.get("facts") else ""
 
 
 def counts_in_words(checks: Mapping[str, int]) -> str:
-    """31 of 34 facts kept, 2 in the ledger, 1 left to the archive; nothing invented"""
+    """31 of 34 statements kept, 2 in the ledger, 1 left to the archive; nothing invented"""
     if not (kept := kept_in_words(checks)):
         return ""
     places = {"in the ledger": checks.get("ledger", 0), "left to the archive": checks.get("archive", 0)}

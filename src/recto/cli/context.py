@@ -255,7 +255,7 @@ def _changed(talk: "Talk", block: "Compaction", source: str | None) -> "Compacti
 
 
 def _tell_lost(talk: "Talk", limit: int, *, as_json: bool) -> None:
-    found, archived = talk.lost_facts(limit), talk.summary_block().messages_archived
+    found, archived = talk.lost_statements(limit), talk.summary_block().messages_archived
     if archived > limit:
         show.note(f"of the last {limit:,} of {archived:,} archived messages; --limit N looks at more")
     if as_json:
@@ -377,7 +377,7 @@ def export(id: str | None, everything: bool, format: ExportFormat | None, file: 
     if everything and id is not None:
         raise click.UsageError("Name a conversation or give --all, not both.")
     form = format or (options.SUFFIXES.get(file.suffix.lower()) if file else None) or "json"
-    with options.open_reader() as reader:
+    with options.open_queries() as reader:
         if file is not None:
             show.note(f"written to {reader.export_file(file, id, format=form, everything=everything)}")
             return

@@ -140,7 +140,7 @@ def replay(id: str | None, speed: float, at_once: bool, thinking: bool, show_con
     """
     from recto.cli.replay import play  # all events: `list` does without
 
-    with options.open_reader() as reader:
+    with options.open_queries() as reader:
         rate = None if at_once else WORDS_PER_S * speed
         play(reader, id, rate=rate, thinking=thinking, shows_context=show_context)
 

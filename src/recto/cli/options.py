@@ -15,8 +15,8 @@ from recto.errors import NotFound
 
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
-    from recto.api.store_reader import StoreReader
-    from recto.api.vault_reader import VaultReader
+    from recto.api.store_queries import StoreQueries
+    from recto.api.vault_queries import VaultQueries
     from recto.transfer.report import ExportFormat
     from recto.vault.vault import VaultChanges
 
@@ -211,11 +211,11 @@ def open_desk(flags: dict[str, str] | None = None) -> "Desk":
     return blocking.open_desk(settings={"vault": ""} if flags is None else dict(flags))
 
 
-def open_reader() -> "StoreReader":
+def open_queries() -> "StoreQueries":
     """For commands that only look something up: they need neither settings nor an engine."""
-    from recto.api import store_reader  # sqlalchemy: a fifth of a second
+    from recto.api import store_queries  # sqlalchemy: a fifth of a second
 
-    return store_reader.open_reader()
+    return store_queries.open_queries()
 
 
 def vault_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -232,14 +232,14 @@ def vault_options(command: Callable[..., R]) -> Callable[..., R]:
     return run
 
 
-def open_vault(flags: dict[str, str]) -> "VaultReader":
+def open_vault(flags: dict[str, str]) -> "VaultQueries":
     """The vault of these settings."""
-    from recto.api.vault_reader import open_vault_reader  # with its links and names, a twentieth of a second
+    from recto.api.vault_queries import open_vault_queries  # with its links and names, a twentieth of a second
 
-    return open_vault_reader(settings=flags)
+    return open_vault_queries(settings=flags)
 
 
-def read_notes(reader: "VaultReader") -> "VaultChanges":
+def read_notes(reader: "VaultQueries") -> "VaultChanges":
     """Reads the notes that have changed, with a bar: the first time in a large vault takes a while."""
     with bar("reading notes") as tell:
         return reader.refresh(tell)

@@ -12,7 +12,7 @@ from recto.cli.listener import follow
 from recto.events import Appended, Event, TextDelta, ThinkingDelta
 
 if TYPE_CHECKING:
-    from recto.api.store_reader import StoreReader
+    from recto.api.store_queries import StoreQueries
 
 MAX_PAUSE_S = 4.0
 PROMPT = "› "
@@ -20,7 +20,7 @@ STOPPED = "playback stopped"
 _WORD = re.compile(r"\S*\s*")
 
 
-def play(reader: "StoreReader", id: str | None, *, rate: float | None, thinking: bool, shows_context: bool) -> None:
+def play(reader: "StoreQueries", id: str | None, *, rate: float | None, thinking: bool, shows_context: bool) -> None:
     """Plays a conversation; `rate` is words per second, None at once. Ctrl-C ends it."""
     try:
         for said, events in turns(reader.playback(id)):

@@ -28,7 +28,7 @@ def show_request(id: str | None, whole: bool, source: str | None, as_json: bool)
 
     Example: recto request show --all
     """
-    with options.open_reader() as reader:
+    with options.open_queries() as reader:
         if source is not None:
             sent = reader.sent_source(id, source)
             show.answer({**sent.pick.to_json(), "text": sent.text} if as_json else sent.text)
@@ -55,7 +55,7 @@ def diff(before: str | None, after: str | None, whole: bool, as_json: bool) -> N
 
     Example: recto request diff previous last
     """
-    with options.open_reader() as reader:
+    with options.open_queries() as reader:
         found = reader.compare(before, after)
         if as_json:
             show.emit(found.to_json())
@@ -74,7 +74,7 @@ def rebuild(id: str | None, output: str | None) -> None:
 
     Example: recto request rebuild -o request.json
     """
-    with options.open_reader() as reader:
+    with options.open_queries() as reader:
         body = reader.rebuild(id)
     show.write(output, body)
 
@@ -93,7 +93,7 @@ def verify(ids: tuple[str, ...], all_of_them: bool, as_json: bool) -> None:
     if bool(ids) == all_of_them:
         raise click.UsageError("Name the requests to verify, or give --all.")
     named, differs = None if all_of_them else ids, False
-    with options.open_reader() as reader:
+    with options.open_queries() as reader:
         unsent = reader.unsent(named)
         for id, difference in reader.verify(named):
             differs = differs or difference is not None

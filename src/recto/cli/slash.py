@@ -162,7 +162,7 @@ def _do_summary(chat: ChatState, argument: str) -> None:
     if argument == "edit":
         _edit_summary(chat, block)
     elif argument == "lost":
-        found, archived = chat.talk.lost_facts(LOST_MESSAGES), block.messages_archived
+        found, archived = chat.talk.lost_statements(LOST_MESSAGES), block.messages_archived
         _print_lines(chat, lost_in_words(found, looked_at=min(LOST_MESSAGES, archived), archived=archived))
     else:
         chat.console.print(facts_table(chat.talk.numbered(list(compaction_facts(block)))))

@@ -162,7 +162,7 @@ def stats(agent: str | None, since: str | None, by: "Period | None", as_json: bo
     """
     from recto.cli.drawing.sources import draw_source_report, stats_to_json  # rich: a tenth of a second
 
-    with options.open_reader() as reader, bar(SUMMING) as tell:
+    with options.open_queries() as reader, bar(SUMMING) as tell:
         periods = reader.source_periods(by, agent, since, tell) if by else []
         report = None if by else reader.source_report(agent, since, tell)
     for period in periods:
@@ -199,7 +199,7 @@ def export(agent: str | None, since: str | None, output: str | None) -> None:
     Example: recto sources export -o context.jsonl
     """
     lines = 0
-    with options.open_reader() as reader, ExitStack() as opened:
+    with options.open_queries() as reader, ExitStack() as opened:
         found = reader.reply_contexts(agent, since)
         try:
             file = opened.enter_context(open(output, "w", encoding="utf-8", newline="\n")) if output else None

@@ -13,7 +13,7 @@ from recto.cli import options, show
 from recto.cli.terminal import SUMMING, bar, to_file
 
 if TYPE_CHECKING:
-    from recto.api.vault_reader import VaultContents, VaultReader
+    from recto.api.vault_queries import VaultContents, VaultQueries
     from recto.chat.conversation import Conversation
     from recto.reports.document_stats import DocumentTally, Grouping
     from recto.store.document_uses import Together
@@ -168,7 +168,7 @@ def search(words: tuple[str, ...], documents: int, excerpts: int, flags: dict[st
             show.note(text)
 
 
-def _fill(reader: "VaultReader") -> None:
+def _fill(reader: "VaultQueries") -> None:
     """Brings the index up to date, says so if that takes a while, and waits a moment for vectors."""
     options.read_notes(reader)
     left = reader.search.status.left
@@ -262,9 +262,9 @@ def stats(by: "Grouping", unused: bool, limit: int, flags: dict[str, str], as_js
     """
     if unused and by != "document":
         raise click.UsageError("--unused is about documents: leave out --by.")
-    with options.open_vault(flags) as vault_reader, options.open_reader() as reader:
-        root = vault_reader.vault.root
-        notes = [note.path for note in vault_reader.vault.documents()] if unused else []
+    with options.open_vault(flags) as vault_queries, options.open_queries() as reader:
+        root = vault_queries.vault.root
+        notes = [note.path for note in vault_queries.vault.documents()] if unused else []
         with bar(SUMMING) as tell:
             tallies = reader.unnamed_documents(root, notes, tell) if unused else reader.document_stats(root, by, tell)
         homes = reader.conversations(limit=sys.maxsize) if by == "conversation" else []
@@ -382,7 +382,7 @@ def broken(document: str | None, flags: dict[str, str], as_json: bool) -> None:
         _tell_links(reader, reader.vault.broken_links(path), as_json, nothing)
 
 
-def _tell_links(reader: "VaultReader", found: "Iterable[ResolvedLink]", as_json: bool, nothing: str) -> None:
+def _tell_links(reader: "VaultQueries", found: "Iterable[ResolvedLink]", as_json: bool, nothing: str) -> None:
     from recto.vault.links import link_to_json  # the vault: most commands need none
 
     number = 0
@@ -396,7 +396,7 @@ def _tell_links(reader: "VaultReader", found: "Iterable[ResolvedLink]", as_json:
         show.note(nothing)
 
 
-def _tell_link(reader: "VaultReader", found: "ResolvedLink", *, suggests: bool) -> None:
+def _tell_link(reader: "VaultQueries", found: "ResolvedLink", *, suggests: bool) -> None:
     where = to_file(f"{found.source}:{found.line}", reader.vault.root / found.source)
     written = show.visible(("!" if found.link.embed else "") + found.link.wikilink)
     if found.path is None:
@@ -490,10 +490,10 @@ def graph(
         show.note(f"{best}; left out: {', '.join(describe_kinds(left_out))}")
 
 
-def _used(reader: "VaultReader", by: "Together") -> "Graph":
+def _used(reader: "VaultQueries", by: "Together") -> "Graph":
     from recto.vault.graph import used_graph
 
-    with options.open_reader() as store, bar(SUMMING) as tell:
+    with options.open_queries() as store, bar(SUMMING) as tell:
         found = store.used_together(reader.vault.root, by, tell)
     return used_graph({note.path: note.title for note in reader.vault.documents()}, found.uses, found.pairs)
 

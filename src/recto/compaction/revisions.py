@@ -86,10 +86,10 @@ class BlockRevision(Struct, frozen=True):
             raise Invalid("there is no summary to edit: nothing is compacted yet")
         if not text:
             raise Invalid("the summary is empty: `recto context clear` starts anew without one")
-        from recto.summary.verification import recount_facts  # compiles many patterns: a tenth of a second
+        from recto.summary.verification import recount_statements  # compiles many patterns: a tenth of a second
         from recto.summary.work_log import whole_log
 
-        checks = recount_facts(text, self._block)
+        checks = recount_statements(text, self._block)
         block = self._block
         by_user = WrittenSummary(text, "user", checks=checks, ledger=block.ledger, places=block.places, tokens=tokens)
         by_user = replace(by_user, work_log=whole_log(text, block.summary, block.work_log))

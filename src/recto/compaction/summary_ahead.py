@@ -27,7 +27,7 @@ from recto.window.compaction_block import is_held
 
 log = logging.getLogger(__name__)
 AHEAD = "written ahead"
-WRITER = "recto.compaction.run"
+WRITER = "recto.compaction.compaction_work"
 UNUSED = f"a summary that was {AHEAD} is not used"
 STOPPED = f"a summary that was being {AHEAD} was stopped: waiting for it would have freed too little"
 

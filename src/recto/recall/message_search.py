@@ -3,7 +3,7 @@
 `search_messages` finds archived messages and branches too. `recall_query` decides whether a message needs archived
 messages, and which part of it is searched for. A message that asks nothing and is only about what is in the window
 recalls nothing: recalled text costs tokens, and the user's message is sent again without it in the next window.
-`ArchiveScope` says what may be recalled; what is found there becomes snippets, for the picker and the recall tool.
+`IndexScope` says what may be recalled; what is found there becomes snippets, for the picker and the recall tool.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -20,8 +20,8 @@ from recto.base.text import clean
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.errors import Invalid
-from recto.recall.archive import Archive, ArchivedHit, ArchiveScope
 from recto.recall.indexed_message import searchable_text, speaker
+from recto.recall.message_index import IndexScope, MessageHit, MessageIndex
 from recto.recall.snippets import Snippet, estimate_tokens
 from recto.search.finder import Hit
 from recto.search.keyword_index import Filter
@@ -96,7 +96,7 @@ class MessageQuery(Struct, frozen=True):
     """Only in these conversations, by id."""
 
 
-def search_messages(archive: Archive, store: Store, query: MessageQuery) -> FoundMessages:
+def search_messages(archive: MessageIndex, store: Store, query: MessageQuery) -> FoundMessages:
     """Raises NotFound for an unknown conversation. Does not wait for the index; a note says what is missing in it."""
     if query.conversation is not None:
         store.tree.conversation(query.conversation)
@@ -144,7 +144,9 @@ def _local_time(stored: str | None, shift: timedelta) -> str | None:
         return None
 
 
-def _with_paths(archive: Archive, store: Store, hits: Sequence[Hit]) -> Iterator[tuple[ConversationPath, ArchivedHit]]:
+def _with_paths(
+    archive: MessageIndex, store: Store, hits: Sequence[Hit]
+) -> Iterator[tuple[ConversationPath, MessageHit]]:
     """The messages of hits in their order, each with the path of its conversation; without those in the trash."""
     read = archive.read(hits)
     paths = store.tree.paths({each.home for each in read})
@@ -154,7 +156,7 @@ def _with_paths(archive: Archive, store: Store, hits: Sequence[Hit]) -> Iterator
             yield path, each
 
 
-def _found_message(path: ConversationPath, found: ArchivedHit) -> FoundMessage:
+def _found_message(path: ConversationPath, found: MessageHit) -> FoundMessage:
     conversation, hit, passage = path.conversation, found.hit, found.hit.passage
     lifted = path.compaction.lifted if path.compaction else ()
     is_archived = passage.position <= path.covered and found.message.id not in lifted
@@ -254,7 +256,7 @@ def passages_for(room: int) -> int:
     return min(max(FEWEST_PASSAGES, room // SHORT_PASSAGE), MOST_PASSAGES)
 
 
-def _covered_scope(store: Store, session: ChatSession, head: str, block: Compaction) -> ArchiveScope | None:
+def _covered_scope(store: Store, session: ChatSession, head: str, block: Compaction) -> IndexScope | None:
     """What a Compaction covers after the last clear; None if that is nothing."""
     tree = store.tree
     if block.last is None:
@@ -262,18 +264,16 @@ def _covered_scope(store: Store, session: ChatSession, head: str, block: Compact
     cleared = cleared_at(block)
     first = tree.place(cleared)[1] + 1 if cleared else 1
     number, last = tree.place(block.last)
-    return ArchiveScope(session.conversation, tree.trail(head), first, last, number) if first <= last else None
+    return IndexScope(session.conversation, tree.trail(head), first, last, number) if first <= last else None
 
 
-def searchable_scope(store: Store, session: ChatSession) -> ArchiveScope | None:
+def searchable_scope(store: Store, session: ChatSession) -> IndexScope | None:
     """What is archived, and the whole of what the window holds as excerpts: for a model that asks."""
     newest = store.tree.compaction(session.head) if session.head else None
     return recalled_scope(store, session, newest.compaction if newest else None)
 
 
-def recalled_scope(
-    store: Store, session: ChatSession, block: Compaction | None, asking: str = ""
-) -> ArchiveScope | None:
+def recalled_scope(store: Store, session: ChatSession, block: Compaction | None, asking: str = "") -> IndexScope | None:
     """What is archived by the Compaction in force, and what the window holds as excerpts; without that of the message
     that asks: its excerpt is chosen by its own question."""
     head = session.head
@@ -284,18 +284,18 @@ def recalled_scope(
     if not ids:
         return scope
     places = [store.tree.place(id) for id in ids]
-    found = scope or ArchiveScope(session.conversation, store.tree.trail(head), 1, 0, 0)
+    found = scope or IndexScope(session.conversation, store.tree.trail(head), 1, 0, 0)
     newest = max(found.number, *(number for number, _ in places))
     return replace(found, condensed=frozenset(position for _, position in places), number=newest)
 
 
 def with_neighbours(
-    store: Store, session: ChatSession, found: Sequence[ArchivedHit], scope: ArchiveScope
-) -> list[ArchivedHit]:
+    store: Store, session: ChatSession, found: Sequence[MessageHit], scope: IndexScope
+) -> list[MessageHit]:
     """Adds to the best hits the message that explains them: the question before a short answer, or the answer. Each
     once, at its best rank, and as a hit of its own where it is one."""
     own = {_passage_key(each): each for each in reversed(found)}
-    once: dict[tuple[str, int], ArchivedHit] = {}
+    once: dict[tuple[str, int], MessageHit] = {}
     for place, each in enumerate(found):
         once.setdefault(_passage_key(each), each)
         near = _neighbour(store, session, each, scope) if place < WITH_NEIGHBOURS else None
@@ -304,11 +304,11 @@ def with_neighbours(
     return list(once.values())
 
 
-def _passage_key(each: ArchivedHit) -> tuple[str, int]:
+def _passage_key(each: MessageHit) -> tuple[str, int]:
     return each.message.id, each.hit.passage.start
 
 
-def _neighbour(store: Store, session: ChatSession, each: ArchivedHit, scope: ArchiveScope) -> ArchivedHit | None:
+def _neighbour(store: Store, session: ChatSession, each: MessageHit, scope: IndexScope) -> MessageHit | None:
     passage, talk = each.hit.passage, ("user", "assistant")
     step = -1 if passage.words < FEW_WORDS else 1 if passage.is_question else 0
     depth = each.message.depth + step
@@ -319,10 +319,10 @@ def _neighbour(store: Store, session: ChatSession, each: ArchivedHit, scope: Arc
         return None
     because = f"{'follows' if step > 0 else 'precedes'} #{each.message.said}, which says little alone"
     whole = replace(each.hit, passage=replace(passage, start=0, end=size), because=because)
-    return ArchivedHit(whole, near[0], each.home)
+    return MessageHit(whole, near[0], each.home)
 
 
-def snippet_of(each: ArchivedHit | Message) -> Snippet:
+def snippet_of(each: MessageHit | Message) -> Snippet:
     """A hit, or a whole message, as a snippet."""
     message, hit = (each, None) if isinstance(each, Message) else (each.message, each.hit)
     whole = searchable_text(message)

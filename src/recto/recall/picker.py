@@ -15,7 +15,7 @@ from msgspec import Struct
 from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.errors import RectoError
-from recto.recall.archive import WAIT_IN_TURN, Archive, ArchivedHit, WaitPolicy
+from recto.recall.message_index import WAIT_IN_TURN, MessageHit, MessageIndex, WaitPolicy
 from recto.recall.message_search import (
     RecallQuery,
     passages_for,
@@ -60,7 +60,7 @@ PACKINGS, ENOUGH, CLOSE = 5, 0.985, 0.995
 
 class RecallPicker(Picker):
     def __init__(
-        self, archive: Archive, sources: SessionSources, turn: Turn, patience: WaitPolicy = WAIT_IN_TURN
+        self, archive: MessageIndex, sources: SessionSources, turn: Turn, patience: WaitPolicy = WAIT_IN_TURN
     ) -> None:
         super().__init__()
         self._archive, self._settings, self._turn, self._patience = archive, sources.settings, turn, patience
@@ -146,7 +146,7 @@ class RecallPicker(Picker):
         return list({each.text: each for each in reversed(snippets)}.values())[::-1]  # each text at its best rank
 
 
-def recall_ahead(archive: Archive, session: ChatSession, message: Message) -> None:
+def recall_ahead(archive: MessageIndex, session: ChatSession, message: Message) -> None:
     """Begins to search before anything is read for the turn, where it is like the last one."""
     loaded = next(iter(session.loaded.values()), None)
     if session.settings and loaded and loaded.view.compaction:
@@ -154,7 +154,7 @@ def recall_ahead(archive: Archive, session: ChatSession, message: Message) -> No
 
 
 def _prepare(
-    archive: Archive, session: ChatSession, message: Message, settings: ContextSettings, loaded: LoadedView | None
+    archive: MessageIndex, session: ChatSession, message: Message, settings: ContextSettings, loaded: LoadedView | None
 ) -> None:
     """Looks up the question beside all that comes before the search, where a search is likely."""
     query = _query(message, loaded.view.tail if loaded else (), settings) if settings.recall_ratio else None
@@ -257,7 +257,7 @@ class InWindow(Struct, frozen=True):
     told: str
     """The summary, excerpts, and the current message, which may repeat an earlier one."""
 
-    def holds(self, each: ArchivedHit) -> bool:
+    def holds(self, each: MessageHit) -> bool:
         text = each.text.strip()
         return each.message.id in self.ids or text in self.texts or text in self.told
 

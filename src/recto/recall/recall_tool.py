@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from recto.chat.message import Message
 from recto.errors import NotFound, RectoError
-from recto.recall.archive import WAIT_FOR_USER, Archive, ArchiveScope
 from recto.recall.indexed_message import searchable_text
+from recto.recall.message_index import WAIT_FOR_USER, IndexScope, MessageIndex
 from recto.recall.message_search import passages_for, searchable_scope, snippet_of, with_neighbours
 from recto.recall.snippets import Snippet, pack_snippets, snippets_text
 from recto.sources.tools import RECALL_TOOL, LocalTool
@@ -23,7 +23,7 @@ MOST_NUMBERS = 50
 _NUMBER = re.compile(r"#?(\d{1,9})(?:\s*[-–]\s*#?(\d{1,9}))?")
 
 
-def recall_tool(archive: Archive, store: Store, session: ChatSession) -> LocalTool:
+def recall_tool(archive: MessageIndex, store: Store, session: ChatSession) -> LocalTool:
     """The tool for one conversation. It reaches what recall does, all covered on this path since the last clear, and
     the originals of excerpts."""
 
@@ -49,7 +49,7 @@ def _offset(arguments: Mapping[str, Any]) -> int:
         raise RectoError("offset must be a whole number") from None
 
 
-def _by_question(archive: Archive, store: Store, session: ChatSession, scope: ArchiveScope, query: str) -> str:
+def _by_question(archive: MessageIndex, store: Store, session: ChatSession, scope: IndexScope, query: str) -> str:
     hits, note = archive.recall(query, scope, most=passages_for(ROOM), patience=WAIT_FOR_USER)
     # a model that asks wants an answer, even a weak one
     found = with_neighbours(
@@ -62,7 +62,7 @@ def _by_question(archive: Archive, store: Store, session: ChatSession, scope: Ar
     return snippets_text(chosen) + more
 
 
-def _by_number(store: Store, session: ChatSession, scope: ArchiveScope, wanted: Sequence[str], offset: int) -> str:
+def _by_number(store: Store, session: ChatSession, scope: IndexScope, wanted: Sequence[str], offset: int) -> str:
     named = _named(store, session, wanted)
     found = [message for message in named if scope.reaches(message.depth)]
     if not found and any(message.depth > scope.last for message in named):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import View
 from recto.chat.message import Message
-from recto.compaction.run import CompactionRun
+from recto.compaction.compaction_work import CompactionWork
 from recto.engine import Engine
 from recto.errors import RectoError
 from recto.events import CompactionProposed, Event
@@ -31,7 +31,7 @@ from recto.window.plan import Plan
 
 
 @dataclass(slots=True)
-class SimulatedCompaction(CompactionRun):
+class SimulatedCompaction(CompactionWork):
     aside: tuple[str, ...] = ()
     """What the Compactions before it set aside."""
     writer: TurnContext | None = None
@@ -56,7 +56,7 @@ class SimulatedCompaction(CompactionRun):
 
     async def _writers(self) -> tuple[list[TurnContext], list[str]]:
         try:
-            writers, notes = await CompactionRun._writers(self)
+            writers, notes = await CompactionWork._writers(self)
         except RectoError:
             return [], []
         self.writer = writers[0] if writers else None

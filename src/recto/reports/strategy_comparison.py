@@ -1,4 +1,4 @@
-"""Strategies played over the stored turns of a conversation, side by side: tokens, cost, cache, compactions, facts.
+"""Strategies played over the stored turns of a conversation, side by side: tokens, cost, cache, compactions, loss.
 
 No model is asked and nothing is stored: `Simulation` plans each request, and the replies are those that were given.
 """
@@ -15,7 +15,7 @@ from recto.errors import DoesNotFit, Invalid
 from recto.reports.conversation_stats import RequestUse, recorded_use
 from recto.reports.planned_again import TODAY, checked_changes
 from recto.reports.simulation import SimulatedRequest, Simulation, whole_path
-from recto.reports.what_if import AS_IT_WAS, PlanChanges, StrategyComparison, StrategyRun
+from recto.reports.what_if import AS_IT_WAS, PlanChanges, StrategyComparison, StrategyResult
 from recto.settings.strategy import STRATEGIES
 from recto.store.store import Store
 from recto.summary.ledger import KeyStatement
@@ -36,7 +36,7 @@ STANDS_IN = "chosen sentences stand in for summaries that a model would write"
 
 
 @dataclass(slots=True)
-class SimulatedRun:
+class SimulatedPath:
     """What one strategy has come to so far."""
 
     name: str
@@ -66,14 +66,14 @@ class SimulatedRun:
         self.compactions += block is not None
         self.blocks.append((reply.said, planned.planned.loaded.view.compaction))
 
-    def result(self, facts: Sequence[KeyStatement], path: Sequence[Message]) -> StrategyRun:
-        return StrategyRun(
+    def result(self, statements: Sequence[KeyStatement], path: Sequence[Message]) -> StrategyResult:
+        return StrategyResult(
             self.name,
             tuple(self.requests),
             self.compactions,
             sum(usage.input + usage.output for usage in self.summaries),
             _sum(usage.cost_usd for usage in self.summaries),
-            *_facts_kept(self.blocks, facts, path),
+            *_statements_kept(self.blocks, statements, path),
             too_large=tuple(self.too_large),
         )
 
@@ -98,27 +98,27 @@ async def compare_strategies(
         CallOptions(model=changes.model, strategy=name, window=changes.window, settings=changes.settings)
         for name in names
     ]
-    with kept_text_caches(), engine.archive.keeping_messages():
-        facts = await asyncio.to_thread(_facts_in, path)
+    with kept_text_caches(), engine.message_index.keeping_messages():
+        statements = await asyncio.to_thread(_statements_in, path)
         resolved = await engine.turns.resolve(session, options[0])
-        played = [SimulatedRun(str(each.strategy), Simulation(engine, session, each)) for each in options]
+        played = [SimulatedPath(str(each.strategy), Simulation(engine, session, each)) for each in options]
         await _play(played, path, progress)
-        runs = tuple([await asyncio.to_thread(each.result, facts, path) for each in played])
-        recorded = await engine.store.do(_recorded, engine.store, session.conversation, facts, path)
+        runs = tuple([await asyncio.to_thread(each.result, statements, path) for each in played])
+        recorded = await engine.store.do(_recorded, engine.store, session.conversation, statements, path)
     estimates = [STANDS_IN] if any(run.summary_tokens for run in runs) else []
     return StrategyComparison(
         session.conversation,
         resolved.model.name,
         resolved.limit,
         changes,
-        len(facts),
+        len(statements),
         runs,
         recorded if recorded.requests else None,
         (*resolved.notes, *estimates, *NOTES),
     )
 
 
-async def _play(runs: Sequence[SimulatedRun], path: Sequence[Message], progress: Progress | None) -> None:
+async def _play(runs: Sequence[SimulatedPath], path: Sequence[Message], progress: Progress | None) -> None:
     """Message by message, one strategy after the other: they look up the same in the archive."""
     done, total = 0, len(runs) * sum(message.role == "assistant" for message in path)
     for message in path:
@@ -131,7 +131,9 @@ async def _play(runs: Sequence[SimulatedRun], path: Sequence[Message], progress:
             await run.simulation.add(message)
 
 
-def _recorded(store: Store, conversation: str, facts: Sequence[KeyStatement], path: Sequence[Message]) -> StrategyRun:
+def _recorded(
+    store: Store, conversation: str, statements: Sequence[KeyStatement], path: Sequence[Message]
+) -> StrategyResult:
     """What the records of the path say."""
     beside = [each for each in store.records.sent(conversation) if each.purpose != "reply"]
     blocks: Blocks = []
@@ -140,13 +142,13 @@ def _recorded(store: Store, conversation: str, facts: Sequence[KeyStatement], pa
         made += message.compaction is not None and message.compaction.action == "compact"
         block = message.compaction or block
         blocks += [(message.said, block)] if message.role == "assistant" else []
-    return StrategyRun(
+    return StrategyResult(
         AS_IT_WAS,
         tuple(recorded_use(store, path)),
         made,
         sum(each.usage.get("input", 0) + each.usage.get("output", 0) for each in beside),
         _sum(each.cost_usd for each in beside),
-        *_facts_kept(blocks, facts, path),
+        *_statements_kept(blocks, statements, path),
         is_estimate=False,
     )
 
@@ -170,7 +172,7 @@ def _usage(planned: SimulatedRequest, reply: Message) -> Usage:
     return Usage(total, output, read, max(0, planned.stable - read) if writes else 0, reported=False)
 
 
-def _facts_in(path: Sequence[Message]) -> list[KeyStatement]:
+def _statements_in(path: Sequence[Message]) -> list[KeyStatement]:
     from recto.summary.verification import CoveredMessages
 
     found = CoveredMessages()
@@ -178,8 +180,8 @@ def _facts_in(path: Sequence[Message]) -> list[KeyStatement]:
     return found.statements
 
 
-def _facts_kept(blocks: Blocks, facts: Sequence[KeyStatement], path: Sequence[Message]) -> tuple[int, float]:
-    """How many facts the last window tells, and the mean share of those stated so far that a window tells."""
+def _statements_kept(blocks: Blocks, statements: Sequence[KeyStatement], path: Sequence[Message]) -> tuple[int, float]:
+    """How many statements the last window tells, and the mean share of those stated so far that a window tells."""
     from recto.summary.verification import lost_statements
 
     numbers = {message.id: message.said for message in path}
@@ -187,10 +189,10 @@ def _facts_kept(blocks: Blocks, facts: Sequence[KeyStatement], path: Sequence[Me
     for reply, block in blocks:
         if block is not None and block is not before:
             covered, lifted = numbers.get(block.last or "", 0), {numbers.get(id) for id in block.lifted}
-            known = [each for each in facts if each.number <= covered and each.number not in lifted]
+            known = [each for each in statements if each.number <= covered and each.number not in lifted]
             lost = len(lost_statements(block, known))
         before = block
-        stated = sum(each.number < reply for each in facts)
+        stated = sum(each.number < reply for each in statements)
         told = stated - lost
         shares.append(told / stated if stated else 1.0)
     return told, sum(shares) / len(shares) if shares else 0.0

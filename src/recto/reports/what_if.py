@@ -118,7 +118,7 @@ class WhatIf(Struct, frozen=True):
         return told | {"error": self.error or None}
 
 
-class StrategyRun(Struct, frozen=True):
+class StrategyResult(Struct, frozen=True):
     """One way through a conversation."""
 
     name: str
@@ -128,10 +128,10 @@ class StrategyRun(Struct, frozen=True):
     summary_tokens: int = 0
     """Read and written for summaries, besides the requests."""
     summary_usd: float | None = 0.0
-    facts: int = 0
+    statements: int = 0
     """How many the last window tells, of all that were stated before it."""
-    facts_share: float = 0.0
-    """The share of the facts stated so far that a window tells, on average: as said, in its summary or ledger."""
+    statements_share: float = 0.0
+    """The share of the statements made so far that a window tells, on average: as said, in its summary or ledger."""
     too_large: tuple[int, ...] = ()
     """The replies whose requests would not fit."""
     is_estimate: bool = True
@@ -156,8 +156,8 @@ class StrategyRun(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         told = wire.fields_to_json(self, "name", "tokens", "cost_usd", "cached_share", "compactions", "summary_tokens")
-        told |= wire.fields_to_json(self, "facts", "facts_share", "too_large", "is_estimate", "requests")
-        digits = {"cost_usd": 9, "cached_share": 4, "facts_share": 4}
+        told |= wire.fields_to_json(self, "statements", "statements_share", "too_large", "is_estimate", "requests")
+        digits = {"cost_usd": 9, "cached_share": 4, "statements_share": 4}
         return told | {name: round(told[name], most) for name, most in digits.items() if told[name] is not None}
 
 
@@ -166,13 +166,13 @@ class StrategyComparison(Struct, frozen=True):
     model: str
     limit: int
     changes: PlanChanges
-    facts: int
+    statements: int
     """All that was stated in the conversation, as far as it is recognised."""
-    runs: tuple[StrategyRun, ...]
-    recorded: StrategyRun | None = None
+    runs: tuple[StrategyResult, ...]
+    recorded: StrategyResult | None = None
     """As it was; None where no request is recorded."""
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        told = wire.fields_to_json(self, "conversation", "model", "limit", "changes", "facts", "recorded")
+        told = wire.fields_to_json(self, "conversation", "model", "limit", "changes", "statements", "recorded")
         return told | {"strategies": wire.value_to_json(self.runs), "notes": list(self.notes)}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from recto.api.source_changes import Change
-from recto.api.store_reader import SentText, StoreReader
+from recto.api.store_queries import SentText, StoreQueries
 from recto.api.talk import AsyncTalk
 from recto.chat.conversation import Conversation, ConversationState
 from recto.errors import Invalid, NotFound, Refused
@@ -61,7 +61,7 @@ class KeyUse:
 class KeyTalk(AsyncTalk):
     """A conversation of one key. It uses the key's models, within its limits, and reads nothing from the machine."""
 
-    def __init__(self, use: KeyUse, session: ChatSession, reader: StoreReader, number: int | None = None) -> None:
+    def __init__(self, use: KeyUse, session: ChatSession, reader: StoreQueries, number: int | None = None) -> None:
         super().__init__(use.gateway.engine, session, reader, number)
         self._use = use
 
@@ -131,7 +131,7 @@ class KeyDesk:
     def __init__(self, gateway: Gateway, key: AccessKey) -> None:
         self._use, self._owner = KeyUse(gateway, key), key.name
         self._desk, self._do, self._tree = gateway.desk, gateway.store.do, gateway.store.tree
-        self._reader = StoreReader(gateway.store, gateway.desk.home, None)
+        self._reader = StoreQueries(gateway.store, gateway.desk.home, None)
 
     async def follow(self, listener: Callable[[], object] | None = None) -> None:
         if listener:
@@ -182,7 +182,7 @@ class KeyDesk:
         await self._use.check()
         homes = frozenset(each.id for each in await self._all() if not each.deleted)
         query = MessageQuery(text, limit=limit, homes=homes)
-        return await asyncio.to_thread(search_messages, self._desk.engine.archive, self._desk.store, query)
+        return await asyncio.to_thread(search_messages, self._desk.engine.message_index, self._desk.store, query)
 
     async def rename(self, conversation: str, title: str) -> Conversation:
         return await self._desk.rename((await self._own(conversation)).id, title)

@@ -21,7 +21,7 @@ from mcp.types import Tool as OfferedMcpTool
 
 from recto import __version__
 from recto.api.desk import AsyncDesk
-from recto.api.store_reader import find_conversation
+from recto.api.store_queries import find_conversation
 from recto.chat.blocks import ToolCall
 from recto.chat.conversation import Conversation
 from recto.errors import Invalid, RectoError
@@ -96,7 +96,7 @@ def mcp_tools(desk: AsyncDesk, *, allow_write: bool) -> list[LocalTool]:
 
 
 def _conversation_tools(desk: AsyncDesk) -> list[LocalTool]:
-    store, archive = desk.store, desk.engine.archive
+    store, archive = desk.store, desk.engine.message_index
 
     def find(arguments: Arguments) -> Conversation:
         return find_conversation(store, str(arguments["conversation"]))

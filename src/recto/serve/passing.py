@@ -411,7 +411,7 @@ class PassedRequest(ServedReply):
         await self.gateway.store.do(self._write, replace(message, priority=priority_of(message)), outcome)
         if not done:
             await self.placement.end_delivery(is_delivered=False)
-        self.gateway.engine.archive.wake()
+        self.gateway.engine.message_index.wake()
         self.gateway.engine.checkpoints.wake()
         await self.gateway.tell(request.id, message if blocks else None, self._trace, error)
 

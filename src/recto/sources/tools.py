@@ -127,7 +127,7 @@ class CallerTool(Struct, frozen=True):
 RunnableTool = LocalTool | RemoteTool | CallerTool
 
 
-class ToolRun(Struct, frozen=True):
+class ToolOutcome(Struct, frozen=True):
     """A call that has run: the result as the model reads it, and what of it is kept besides."""
 
     result: ToolResult
@@ -172,7 +172,7 @@ class Toolbox:
     def writes(self, call: ToolCall) -> bool:
         return call.name in self._runnables and self._runnables[call.name].writes
 
-    async def run(self, call: ToolCall) -> ToolRun:
+    async def run(self, call: ToolCall) -> ToolOutcome:
         runnable = self._runnables.get(call.name)
         patience = (runnable.timeout_s if isinstance(runnable, RemoteTool) else None) or self._timeout_s
         try:
@@ -188,7 +188,7 @@ class Toolbox:
         if self._longest is not None and len(text) > self._longest:
             whole = text
             text = f"{text[: self._longest]}\n[cut here: {len(text):,} characters in all, which are kept]"
-        return ToolRun(ToolResult(call.id, call.name, text, outcome.is_error), whole, outcome.media)
+        return ToolOutcome(ToolResult(call.id, call.name, text, outcome.is_error), whole, outcome.media)
 
     async def _outcome(self, call: ToolCall, runnable: RunnableTool | None, patience: float) -> ToolOutput:
         if runnable is None:

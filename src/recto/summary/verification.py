@@ -234,7 +234,7 @@ def check_figures(text: str, statements: Iterable[KeyStatement], room: int, coun
     return Checked(*split_stated(text, checked))
 
 
-def recount_facts(text: str, block: Compaction) -> dict[str, int]:
+def recount_statements(text: str, block: Compaction) -> dict[str, int]:
     """The counts of a Compaction after the user rewrote its summary: which known statements the text tells now, and
     which its ledger lists besides."""
     former = former_summary(block)

@@ -30,7 +30,7 @@ from recto.events import (
     ToolStarted,
 )
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart, limited
-from recto.sources.tools import CANCELLED, REMEMBER, ToolRun
+from recto.sources.tools import CANCELLED, REMEMBER, ToolOutcome
 from recto.sources.use_detection import UseEvidence
 from recto.store.store import Store
 from recto.turn.citations import Citations
@@ -420,7 +420,7 @@ class Exchange:
                 else:
                     task.cancel()
 
-    async def _keep_result(self, incoming: IncomingMessage, ran: ToolRun) -> ToolResult:
+    async def _keep_result(self, incoming: IncomingMessage, ran: ToolOutcome) -> ToolResult:
         """Stores what does not go into the window: the whole of a long result, and what is not text."""
         result, whole = ran.result, [ran.whole.encode()] if ran.whole is not None else []
         if whole or ran.media:

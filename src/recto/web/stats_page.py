@@ -10,7 +10,7 @@ from nicegui import ui
 from recto.api.talk import AsyncTalk
 from recto.errors import Invalid
 from recto.reports.conversation_stats import RequestUse
-from recto.reports.what_if import PlanOptions, StrategyComparison, StrategyRun, WhatIf
+from recto.reports.what_if import PlanOptions, StrategyComparison, StrategyResult, WhatIf
 from recto.settings import settings as configuration
 from recto.settings.strategy import STRATEGIES
 from recto.web.components import Action, Colour, Fragment, Plot, Series
@@ -205,7 +205,7 @@ class WhatIfView(FullView):
         self._draw_runs(runs)
         self._table.show(fill("what_if_runs", compared=self._compared, runs=runs) if self._compared else "")
 
-    def _draw_runs(self, runs: Sequence[StrategyRun]) -> None:
+    def _draw_runs(self, runs: Sequence[StrategyResult]) -> None:
         """Tokens of each request, a line for each strategy; triangles are compactions. Then the strategies in all."""
         numbers = sorted({use.number for run in runs for use in run.requests})
         series = []

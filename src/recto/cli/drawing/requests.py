@@ -18,7 +18,7 @@ from recto.window.window import SECTIONS
 if TYPE_CHECKING:
     from recto.chat.blocks import MessageRange
     from recto.reports.conversation_stats import RequestUse
-    from recto.reports.what_if import PlanChanges, StrategyComparison, StrategyRun, WhatIf, WindowPlan
+    from recto.reports.what_if import PlanChanges, StrategyComparison, StrategyResult, WhatIf, WindowPlan
     from recto.store.comparison import ComparedPick, Difference, PickChange, SentMessage, SharedPrefix
 
 Json = Mapping[str, Any]
@@ -311,7 +311,7 @@ def draw_comparison(console: Console, name: str, found: "StrategyComparison") ->
     console.print(Text(f"{name} · {visible(found.model)} · window {found.limit:,}", "bold"))
     if found.changes.to_json():
         console.print(Text(f"what if: {_changes_in_words(found.changes)}"))
-    console.print(Text(f"{counted(replies, 'request')}, {counted(found.facts, 'fact')} stated"))
+    console.print(Text(f"{counted(replies, 'request')}, {counted(found.statements, 'statement')}"))
     if console.width < NARROW:
         for run in runs:
             console.print(Group(Text(run.name, "bold"), Padding.indent(facts_table(_cells(run).items()), 2)))
@@ -329,14 +329,14 @@ def draw_comparison(console: Console, name: str, found: "StrategyComparison") ->
     draw_notes(console, found.notes)
 
 
-def _cells(run: "StrategyRun") -> dict[str, str]:
+def _cells(run: "StrategyResult") -> dict[str, str]:
     return {
         "tokens": f"{run.tokens:,}",
         "summaries": f"{run.summary_tokens:,}" if run.summary_tokens else NOTHING,
         "cost": "unknown" if run.cost_usd is None else dollars(run.cost_usd),
         "cached": f"{run.cached_share:.0%}",
         "compactions": f"{run.compactions:,}",
-        "facts kept": f"{run.facts_share:.0%}",
+        "statements kept": f"{run.statements_share:.0%}",
     }
 
 

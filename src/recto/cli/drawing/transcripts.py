@@ -176,10 +176,10 @@ def lost_in_words(found: Sequence[tuple[int, str, str]], *, looked_at: int, arch
     if not found and looked_at < archived:
         yield f"Of the last {show.counted(looked_at, 'archived message')} nothing is only in the archive."
     elif not found:
-        yield "Nothing is only in the archive: the summary and its ledger tell every fact that was found."
+        yield "Nothing is only in the archive: the summary and its ledger have every statement that was found."
     else:
         shown = f"the last {looked_at:,} of " if looked_at < archived else ""
-        yield f"{show.counted(len(found), 'fact')} of {shown}{show.counted(archived, 'archived message')}:"
+        yield f"{show.counted(len(found), 'statement')} of {shown}{show.counted(archived, 'archived message')}:"
     yield from quoted_in_words(found)
 
 

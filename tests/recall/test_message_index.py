@@ -277,7 +277,7 @@ def test_a_harmed_index_is_made_anew_and_says_why(desk: Open, script: Script, ha
     harm(closed_with(desk, script))
     at = desk(script({"text": "Noted."}))
     found = at.search("mast", limit=100)
-    assert (len(found), found.note) == (40, at.engine.archive.was_renewed)
+    assert (len(found), found.note) == (40, at.engine.message_index.was_renewed)
     assert HARM[harm] in found.note
 
 

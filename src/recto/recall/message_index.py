@@ -1,4 +1,4 @@
-"""Archive: all messages as they are searched: indexed as they come, found on a path or everywhere."""
+"""MessageIndex: all messages as they are searched: indexed as they come, found on a path or everywhere."""
 
 import logging
 import threading
@@ -59,7 +59,7 @@ BEING_MADE = "the search index is being made"
 WAIT_IN_TURN, WAIT_FOR_USER = WaitPolicy(2 * BATCH, 0.003), WaitPolicy(8 * BATCH, 1.0)
 
 
-class ArchiveScope(Struct, frozen=True):
+class IndexScope(Struct, frozen=True):
     """The part of a path that may be recalled."""
 
     home: str
@@ -84,7 +84,7 @@ class ArchiveScope(Struct, frozen=True):
         return self.reaches(passage.position) and self.trail.holds(passage.branch, passage.position)
 
 
-class ArchivedHit(Struct, frozen=True):
+class MessageHit(Struct, frozen=True):
     """A message that was found, with the passage that matched."""
 
     hit: Hit
@@ -97,7 +97,7 @@ class ArchivedHit(Struct, frozen=True):
         return searchable_text(self.message)[self.hit.passage.start : self.hit.passage.end]
 
 
-class Archive:
+class MessageIndex:
     def __init__(self, store: Store, path: Path, embedder: OpenEmbedder, *, timeout_s: float = 2.0) -> None:
         self._store = store
         self._lookup = HybridIndex(path, embedder, self._texts, timeout_s=timeout_s)
@@ -116,13 +116,13 @@ class Archive:
     def recall(
         self,
         text: str,
-        scope: ArchiveScope,
+        scope: IndexScope,
         *,
         most: int,
         until: int | None = None,
         patience: WaitPolicy = WAIT_IN_TURN,
         choose: HitChoice = list,
-    ) -> tuple[list[ArchivedHit], str]:
+    ) -> tuple[list[MessageHit], str]:
         """Messages within a scope that match a text, the best first, and a note on what limits the result.
 
         `until` is the depth of the last message before the one that asks, which may be indexed already. Only the
@@ -193,7 +193,7 @@ class Archive:
     def _amiss(self) -> str:
         return self._trouble or self._lookup.problem
 
-    def read(self, hits: Sequence[Hit]) -> list[ArchivedHit]:
+    def read(self, hits: Sequence[Hit]) -> list[MessageHit]:
         """The messages of hits, in their order."""
         numbers = dict.fromkeys(hit.passage.item for hit in hits)
         missing = [each for each in numbers if each not in self._kept]
@@ -201,7 +201,7 @@ class Archive:
         if self._keepers:
             self._kept |= {number: each for number, each in found.items() if is_settled(each.message)}
         named = ((hit, found.get(hit.passage.item) or self._kept.get(hit.passage.item)) for hit in hits)
-        return [ArchivedHit(hit, each.message, each.home) for hit, each in named if each]
+        return [MessageHit(hit, each.message, each.home) for hit, each in named if each]
 
     @contextmanager
     def keeping_messages(self) -> Iterator[None]:

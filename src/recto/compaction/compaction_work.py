@@ -1,4 +1,4 @@
-"""CompactionRun: carries out a cut: excerpts, summary, one Compaction block, stored in one step or not at all."""
+"""CompactionWork: carries out a cut: excerpts, summary, one Compaction block, stored in one step or not at all."""
 
 from collections.abc import AsyncGenerator
 from contextlib import suppress
@@ -37,7 +37,7 @@ from recto.providers.model import Done, Model, ReplyPart, TextPart
 from recto.store.store import Store
 from recto.summary.prompt import SummaryOptions
 from recto.summary.truncation import cut_to_fit
-from recto.summary.verification import recount_facts
+from recto.summary.verification import recount_statements
 from recto.summary.work_log import whole_log
 from recto.turn.context import Summarizer, TurnContext
 from recto.turn.emitting import PATIENCE_S, Emit
@@ -104,7 +104,7 @@ NOBODY = "context.confirm is on and there is nobody to ask: nothing is compacted
 
 
 @dataclass(slots=True)
-class CompactionRun:
+class CompactionWork:
     builder: Models
     turn: Turn
     planned: PlannedRequest
@@ -427,7 +427,7 @@ class CompactionRun:
         return WrittenSummary(
             text,
             "user",
-            checks=recount_facts(text, replace(block, ledger=ledger)),
+            checks=recount_statements(text, replace(block, ledger=ledger)),
             ledger=ledger,
             places=block.places,
             read=block.read,

@@ -1,6 +1,6 @@
-"""StoreReader: looks things up in a store, without models, servers or search. Blocking; opens much faster than a desk.
+"""StoreQueries: looks things up in a store, without models, servers or search. Blocking; opens much faster than a desk.
 
-A desk answers the same questions through its own StoreReader, so that both give the same answers.
+A desk answers the same questions through its own StoreQueries, so that both give the same answers.
 """
 
 import base64
@@ -64,7 +64,7 @@ class SpentWithin(TypedDict, total=False):
 
 
 @checked_door
-class StoreReader:
+class StoreQueries:
     def __init__(self, store: Store, home: Path, project: Path | None) -> None:
         self._store, self._tree, self._records = store, store.tree, store.records
         self._home, self._project = home, project
@@ -300,12 +300,12 @@ class StoreReader:
         self.close()
 
 
-def open_reader(home: str | Path | None = None, project: str | Path | None = None) -> StoreReader:
+def open_queries(home: str | Path | None = None, project: str | Path | None = None) -> StoreQueries:
     """A reader on `home` (default: RECTO_HOME or ~/.recto)."""
     place = Path(home).expanduser() if home else locations.find_home()
     root = Path(project) if project else locations.find_project(Path.cwd(), place)
     with private_home(place):
-        return StoreReader(Store(locations.find_store(place)), place, root)
+        return StoreQueries(Store(locations.find_store(place)), place, root)
 
 
 # Candidates that are told where a name fits several.

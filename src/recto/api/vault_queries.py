@@ -1,4 +1,4 @@
-"""VaultReader: looks things up in a vault: notes, links, search, graph. Needs no store; blocking.
+"""VaultQueries: looks things up in a vault: notes, links, search, graph. Needs no store; blocking.
 
 A desk has the same vault with `desk.vault` and `desk.vault_search`.
 """
@@ -55,7 +55,7 @@ class LinkTarget(Struct, frozen=True):
     """The file is there, but has no such heading or block; empty when it has."""
 
 
-class VaultReader:
+class VaultQueries:
     def __init__(self, vault: Vault, settings: Settings, home: Path) -> None:
         self.vault, self.settings = vault, settings
         self.cache = locations.vault_folder(home, vault.root)
@@ -167,7 +167,7 @@ class VaultReader:
         self.close()
 
 
-def open_vault_reader(folder: str | None = None, settings: Mapping[str, Any] | None = None) -> VaultReader:
+def open_vault_queries(folder: str | None = None, settings: Mapping[str, Any] | None = None) -> VaultQueries:
     """A reader of this folder of notes, or of the vault of the settings; `settings` hold for this reader."""
     home = locations.find_home()
     flags = {**(settings or {}), **({"vault": folder} if folder else {})}
@@ -177,7 +177,7 @@ def open_vault_reader(folder: str | None = None, settings: Mapping[str, Any] | N
     root = Path(loaded.vault).expanduser()
     with private_home(home):
         vault = Vault(root, locations.vault_folder(home, root) / locations.CATALOG_FILE)
-    return VaultReader(vault, loaded, home)
+    return VaultQueries(vault, loaded, home)
 
 
 def _one_link(text: str) -> Link:

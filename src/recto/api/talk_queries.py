@@ -1,4 +1,4 @@
-"""AsyncTalkReader: what can be seen of one conversation: its messages, its window, its sources, its statistics.
+"""AsyncTalkQueries: what can be seen of one conversation: its messages, its window, its sources, its statistics.
 
 Nothing here sends, stores or changes anything; AsyncTalk adds what does.
 """
@@ -13,7 +13,7 @@ from recto.agents.agent import Agent, apply_agent, with_conversation_settings
 from recto.api.arguments import checked_door
 from recto.api.ask_options import AskOptions, call_options, with_attachments
 from recto.api.loop import in_store, in_thread
-from recto.api.store_reader import StoreReader, full_id, message_by_number
+from recto.api.store_queries import StoreQueries, full_id, message_by_number
 from recto.base.ids import id_start, is_id
 from recto.base.text import shown
 from recto.chat.blocks import Compaction
@@ -86,10 +86,10 @@ MORE = 10
 
 
 @checked_door
-class AsyncTalkReader:
+class AsyncTalkQueries:
     session: ChatSession
 
-    def __init__(self, engine: Engine, session: ChatSession, reader: StoreReader, number: int | None = None) -> None:
+    def __init__(self, engine: Engine, session: ChatSession, reader: StoreQueries, number: int | None = None) -> None:
         self._engine, self._store, self._settings = engine, engine.store, engine.settings
         self._tree = engine.store.tree
         self._reader, self._number = reader, number
@@ -378,7 +378,7 @@ class AsyncTalkReader:
             raise NotFound("nothing is compacted in this conversation: everything said is in its window")
         return block
 
-    async def lost_facts(self, limit: int | None = None) -> list[tuple[int, str, str]]:
+    async def lost_statements(self, limit: int | None = None) -> list[tuple[int, str, str]]:
         """What is only in the archive: the number of each message, the role of who said it, and the words. Looks at
         all messages that the summary in force covers, or at the last `limit` of them."""
         from recto.summary.verification import CoveredMessages, only_archived

@@ -4,36 +4,36 @@ from pathlib import Path
 
 import pytest
 
-from recto.api.vault_reader import VaultReader, open_vault_reader
+from recto.api.vault_queries import VaultQueries, open_vault_queries
 from recto.errors import Invalid, NotFound
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> VaultReader:
+def reader(tmp_path: Path) -> VaultQueries:
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "Welcome.md").write_text("# Welcome\n\nSee [[Budget#Table]] and [[Nowhere]].\n")
     (folder / "Budget.md").write_text("---\ntags: [money]\n---\n# Budget\n\n## Table\n\n100 euros.\n")
     (folder / "boat.png").write_bytes(b"\x89PNG")
-    made = open_vault_reader(str(folder))
+    made = open_vault_queries(str(folder))
     made.refresh()
     return made
 
 
-def test_contents_are_counted(reader: VaultReader) -> None:
+def test_contents_are_counted(reader: VaultQueries) -> None:
     with reader:
         found = reader.contents()
     assert (found.notes, found.attachments, found.links, found.broken) == (2, 1, 2, 1)
 
 
-def test_a_document_is_found_by_name_and_path(reader: VaultReader) -> None:
+def test_a_document_is_found_by_name_and_path(reader: VaultQueries) -> None:
     with reader:
         assert {reader.find_document(name) for name in ("Budget", "[[Budget]]", "Budget.md")} == {"Budget.md"}
         with pytest.raises(NotFound, match=r"did you mean Budget\.md"):
             reader.find_document("Budgit")
 
 
-def test_a_link_resolves_and_says_what_it_lacks(reader: VaultReader) -> None:
+def test_a_link_resolves_and_says_what_it_lacks(reader: VaultQueries) -> None:
     with reader:
         assert (reader.resolve("[[Budget#Table]]").path, reader.resolve("[[Budget#Table]]").lacking) == (
             "Budget.md",
@@ -46,7 +46,7 @@ def test_a_link_resolves_and_says_what_it_lacks(reader: VaultReader) -> None:
             reader.resolve("[[a]] [[b]]")
 
 
-def test_a_graph_can_be_of_a_tag_or_around_a_note(reader: VaultReader) -> None:
+def test_a_graph_can_be_of_a_tag_or_around_a_note(reader: VaultQueries) -> None:
     with reader:
         assert {node.path for node in reader.graph(tag="money").nodes} == {"Budget.md"}
         assert {node.path for node in reader.graph(source="Budget", depth=1).nodes} == {"Budget.md", "Welcome.md"}
@@ -54,4 +54,4 @@ def test_a_graph_can_be_of_a_tag_or_around_a_note(reader: VaultReader) -> None:
 
 def test_without_a_vault_it_says_how_to_name_one() -> None:
     with pytest.raises(Invalid, match="no vault is named"):
-        open_vault_reader()
+        open_vault_queries()
