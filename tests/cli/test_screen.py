@@ -118,3 +118,14 @@ def test_a_wait_for_the_model_says_so_and_leaves_no_trace(
     chat.wait_for("Here it is.")
     chat.wait_for("% of 8,192 tokens")
     assert "\x1b[2K" in chat.raw, "the line of the wait is erased"
+
+
+def test_a_history_that_cannot_be_kept_costs_no_chat(terminal: type[Terminal], script: Script, home: Path) -> None:
+    (home / "history").mkdir(parents=True)
+    chat = terminal("chat", "-m", script({"text": "Yes."}))
+    chat.wait_for("› ")
+    chat.type("hello\r")
+    chat.wait_for("Yes.")
+    chat.wait_for("› ")
+    chat.type("\x04")
+    assert chat.code() == 0

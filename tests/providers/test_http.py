@@ -458,3 +458,9 @@ def test_an_error_that_comes_with_status_200_is_the_error_it_says(ask: Ask) -> N
 def test_a_last_event_without_its_blank_line_counts(ask: Ask, speaker: Speaker) -> None:
     *chunks, last = Loopback.events(*speaker.reply).chunks
     assert ask(Loopback.stream(*chunks, last.rstrip(b"\n"))).parts == REPLY
+
+
+def test_an_endless_page_is_given_up(ask: Ask) -> None:
+    talk = ask(Loopback.stream(*[b"<p>more</p>\n" * 10_000] * 5, end="hanging"))
+    assert isinstance(talk.error, Unreachable)
+    assert "address" in talk.error.message

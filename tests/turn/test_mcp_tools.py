@@ -140,3 +140,14 @@ def test_a_projects_server_runs_only_once_it_is_trusted(
     assert any(each.name == "tools" for each in at.conversation().ask("hello").window.sections)
     (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"plain": server("plain.py", "other")}}))
     assert any("was not started" in note for note in at.conversation().ask("hello").notes)
+
+
+def test_tools_of_one_name_on_two_servers_are_told_apart(desk: Open, script: Script, tmp_path: Path) -> None:
+    configure(tmp_path, one=server("plain.py"), two=server("plain.py", tools={"fail": {"enabled": False}}))
+    calls = [call("one__add", a=1, b=1), call("two__add", a=2, b=2)]
+    talk = desk(script({"tool_calls": calls}, {"text": "ok"}, limit=30_000)).conversation()
+    reply = talk.ask("add")
+    assert [each.text.strip() for each in results(talk)] == ["2", "4"]
+    tools = next(each for each in reply.window.sections if each.name == "tools")
+    fails = [pick.server for pick in tools.picks if pick.name == "fail"]
+    assert fails == ["one"]

@@ -508,3 +508,20 @@ def test_stopping_while_a_round_is_closed_leaves_no_branch_behind(
     assert {message.status for message in said if message.role != "tool"} == {"done"}
     assert {message.status for message in said if message.role == "tool"} <= {"done", "stopped"}
     assert all(len(message.results) == 2 for message in said if message.role == "tool")
+
+
+def test_an_agent_that_is_deleted_in_the_middle_leaves_a_chat_that_goes_on(
+    desk: Open, script: Script, agent: Write, tmp_path: Path
+) -> None:
+    import shutil
+
+    agent("rules/style.md", "Answer in rhymes.", include="always")
+    model = script({"text": "ok"})
+    talk = desk(model).conversation(agent="clerk")
+    talk.ask("one")
+    shutil.rmtree(tmp_path / "home" / "agents" / "clerk")
+    assert any("clerk" in note for note in talk.ask("two").notes)
+    later = desk(model).conversation(talk.id)
+    reply = later.ask("three")
+    assert reply.text == "ok"
+    assert any("clerk" in note for note in reply.notes)
