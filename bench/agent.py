@@ -18,7 +18,7 @@ from typing import Any
 from bench import corpus, peers
 from bench.cache import FOR_SUMMARY, KEPT, SUMMARY, THRESHOLD, Figures, figures
 from bench.figure import Figure, share, wrong
-from bench.replay import Made, give_tools, recorded, steps, summaries
+from bench.replay import Made, recorded, recorded_tools, steps, summaries
 from bench.runs import Round, Run, Turn
 from bench.table import judged, show
 from bench.turn import apart
@@ -118,8 +118,9 @@ def play(home: Path, run: Run) -> list[Made]:
         "context.summary_tokens": FOR_SUMMARY,
         "context.prepare_at": 0,
     }
-    with open_desk(home=home, project=home, model=f"scripted:{script}", settings=chosen) as desk:
-        give_tools(desk, {id: text for each in turn.rounds for id, text in each.results.items()})
+    results = {id: text for each in turn.rounds for id, text in each.results.items()}
+    model = f"scripted:{script}"
+    with open_desk(home=home, project=home, model=model, settings=chosen) as desk, recorded_tools(results):
         talk = desk.conversation()
         report = talk.run_goal(turn.question, max_steps=len(turn.rounds) + 1)
         assert report.is_done, report.because

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from bench import planted
 from bench.lossy import Lossy
-from bench.replay import give_tools
+from bench.replay import recorded_tools
 from bench.replay import steps as steps_of
 from bench.runs import Round, Run, Turn
 from bench.wire import Wire, tokens
@@ -91,8 +91,9 @@ def compacted(home: Path, run: Run, window: int, number: int, writer: Lossy | No
     script.write_text(json.dumps({"limit": window, "steps": steps}), "utf-8")
     # what is recalled is in no compaction, and would cost half of the time
     settings = {"system_prompt": run.system, "tools.step_limit": 100, "context.recall_ratio": 0.0}
-    with open_desk(home=home, project=home, model=f"scripted:{script}", settings=settings) as desk:
-        give_tools(desk, {id: text for turn in run.turns for each in turn.rounds for id, text in each.results.items()})
+    results = {id: text for turn in run.turns for each in turn.rounds for id, text in each.results.items()}
+    model = f"scripted:{script}"
+    with open_desk(home=home, project=home, model=model, settings=settings) as desk, recorded_tools(results):
         found = Compacted(desk, desk.conversation(), window)
         if writer:
             give_writer(desk, found.talk, writer)

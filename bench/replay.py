@@ -5,9 +5,11 @@ The model answers as the recorded one did, and the tools give what they gave the
 
 import json
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from bench.runs import Run
 from bench.wire import Wire, numbered
@@ -45,17 +47,18 @@ def replay(home: Path, run: Run, window: int, summary: str, settings: dict[str, 
     script = home / "script.json"
     script.write_text(json.dumps({"limit": window, "steps": [*steps(run), *summaries(summary)]}), "utf-8")
     chosen = {"system_prompt": run.system, "tools.step_limit": 100, **settings}
-    with open_desk(home=home, project=home, model=f"scripted:{script}", settings=chosen) as desk:
-        give_tools(desk, {id: text for turn in run.turns for each in turn.rounds for id, text in each.results.items()})
+    results = {id: text for turn in run.turns for each in turn.rounds for id, text in each.results.items()}
+    model = f"scripted:{script}"
+    with open_desk(home=home, project=home, model=model, settings=chosen) as desk, recorded_tools(results):
         talk = desk.conversation()
         for turn in run.turns:
             talk.ask(turn.question)
         yield from recorded(desk, talk.id)
 
 
-def give_tools(desk: Desk, results: dict[str, str]) -> None:
+def recorded_tools(results: dict[str, str]) -> AbstractContextManager[object]:
     """Recorded tools cannot run again, and a desk takes none of ours: this is where the world ends."""
-    setattr(context, "Toolbox", lambda *_, **__: RecordedTools(results))  # noqa: B010  not exported
+    return patch.object(context, "Toolbox", lambda *_, **__: RecordedTools(results))
 
 
 def steps(run: Run) -> Iterator[dict[str, Any]]:
