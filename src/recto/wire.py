@@ -133,7 +133,7 @@ def conversation_to_json(conversation: Conversation) -> dict[str, Json]:
     return {
         **fields_to_json(conversation, "id", "title", "messages", "created", "updated", "head", "agent"),
         "model": conversation.details.get("model"),
-        **fields_to_json(conversation, "archived", "deleted"),
+        **fields_to_json(conversation, "hidden", "deleted"),
     }
 
 

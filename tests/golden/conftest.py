@@ -195,6 +195,7 @@ def compare(world: World) -> Compare:
 
 def compare_with(world: World, name: str, text: str) -> None:
     file, found = HERE / name, world.normalised(text)
+    assert "this is a bug in Recto" not in found
     if UPDATES:
         file.parent.mkdir(exist_ok=True)
         file.write_text(found, "utf-8")

@@ -109,8 +109,8 @@ class ConversationCopies:
         with self._database.write() as connection:
             if CONVERSATION_BY_ID(connection, id=conversation.id).first() is not None:
                 raise Invalid(f"conversation {conversation.id} is already stored", id=conversation.id)
-            names = ("id", "title", "agent", "created", "updated", "hidden", "deleted")
-            values = {name: getattr(conversation, name) for name in names}
+            values = {name: getattr(conversation, name) for name in ("id", "title", "agent", "created", "updated")}
+            values |= {"archived": conversation.hidden, "deleted": conversation.deleted}
             connection.execute(insert(conversations).values(**values, details=wire.dumps(conversation.details)))
             home = conversation_row(connection, conversation.id)
             writer = _ConversationWriter(connection, home, self._blobs, self._uses)

@@ -44,7 +44,7 @@ CONVERSATION = select(
 CONVERSATION_BY_ID = Statement(CONVERSATION.where(conversations.c.id == bindparam("id")))
 # A message of the user lists its conversation again, hidden or in the trash.
 BRING_BACK = Statement(
-    update(conversations).where(conversations.c.n == bindparam("home")).values(hidden=None, deleted=None)
+    update(conversations).where(conversations.c.n == bindparam("home")).values(archived=None, deleted=None)
 )
 MESSAGE = (
     select(

@@ -46,8 +46,7 @@ conversations = _table(
     _numbers("head", nullable=True),
     _texts("details"),
     # When it was hidden, and when it was moved to the trash.
-    _texts("archived", nullable=True, key="hidden"),
-    _texts("deleted", nullable=True),
+    _texts("archived deleted", nullable=True),
 )
 
 messages = _table(

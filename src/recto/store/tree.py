@@ -61,8 +61,8 @@ IdKind = Literal["conversation", "message", "request"]
 PRIORITIES = range(1, 11)
 _LATEST = (conversations.c.updated.desc(), conversations.c.n.desc())
 _ARE: dict[ConversationState, ColumnElement[bool]] = {
-    "active": conversations.c.hidden.is_(None) & conversations.c.deleted.is_(None),
-    "hidden": conversations.c.hidden.is_not(None) & conversations.c.deleted.is_(None),
+    "active": conversations.c.archived.is_(None) & conversations.c.deleted.is_(None),
+    "hidden": conversations.c.archived.is_not(None) & conversations.c.deleted.is_(None),
     "deleted": conversations.c.deleted.is_not(None),
 }
 _TABLES = {"conversation": conversations, "message": messages, "request": requests}
@@ -189,7 +189,7 @@ class Tree:
             return self._set(id, title=row.title if title is None else title, details=wire.dumps(remaining))
 
     def hide(self, id: str, *, is_hidden: bool = True) -> Conversation:
-        return self._set(id, hidden=now() if is_hidden else None)
+        return self._set(id, archived=now() if is_hidden else None)
 
     def delete(self, id: str, *, is_deleted: bool = True) -> Conversation:
         """Moves a conversation to the trash, or back."""
