@@ -171,5 +171,5 @@ def test_help_looks_for_no_plugin() -> None:
 
 def test_a_provider_that_is_none_is_told(add: Add, desk: Open) -> None:
     add("provider", "odd", "def it(home, environment): return 3")
-    with pytest.raises(BrokenPlugin, match="is no provider: it has no name, format"):
+    with pytest.raises(BrokenPlugin, match="is not a provider: it lacks name, format"):
         desk("odd:one").conversation().ask("Hello")

@@ -46,5 +46,5 @@ def test_a_slash_command_is_typed_as_the_table_says_or_has_a_function() -> None:
 
 def test_a_door_finds_what_it_offers() -> None:
     assert BY_NAME["conversations pin"].doors == {"command", "slash", "page"}
-    assert BY_NAME["memory show"].doors == {"command", "page"}
+    assert BY_NAME["memory show"].doors == {"command"}
     assert BY_NAME["quit"].doors == {"slash"}

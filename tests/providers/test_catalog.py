@@ -278,7 +278,7 @@ def test_the_longer_name_wins_in_a_file_and_the_whole_name_over_all(home: Path) 
         ('[":x"]\nwindow = 3000', [":x", '["provider:model"]']),
         ('["a:b"]\ncontext = 3', ["context", "a:b", "use one of window, max_output"]),
         ('["My Model"]\nprovider = "work"\nid = 7\n', ["provider and id"]),
-        ('["a:b"]\nwindow = 5000\ncontext_limit = 6000\n', ["another name of window"]),
+        ('["a:b"]\nwindow = 5000\ncontext_limit = 6000\n', ["another name for window"]),
         ('["a:b"]\nwindow = 100', ["window", "from 256 on", "100"]),
         ('["a:b"]\nwindow = 4096.0', ["window", "whole number"]),
         ('["a:b"]\nmax_tokens = 0', ["max_tokens", "from 1 on"]),

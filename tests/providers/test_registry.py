@@ -76,7 +76,7 @@ def test_an_unknown_name_says_which_there_are_and_what_to_set() -> None:
 
 @pytest.mark.parametrize("name", ["", "Open AI", "a:b", "../x", "-x", "ÖL"])
 def test_a_name_that_cannot_be_a_provider_is_refused(name: str) -> None:
-    with pytest.raises(Invalid, match="provider's name"):
+    with pytest.raises(Invalid, match="is not a provider name"):
         opened(name)
 
 
@@ -249,7 +249,7 @@ def test_vectors_are_made_where_answers_are(name: str, environment: dict[str, st
         ("embedded:smollm2", {}, NotFound, "has no embeddings"),
         ("nonsense", {}, Invalid, "local, multilingual, minilm, none, or provider:model"),
         ("openai:", {}, Invalid, "provider:model"),
-        ("a b:e", {}, Invalid, "provider's name"),
+        ("a b:e", {}, Invalid, "is not a provider name"),
     ],
 )
 def test_who_cannot_make_vectors_is_told_why(

@@ -32,7 +32,7 @@ def test_what_is_no_folder_of_notes_is_told(notes: Path, tmp_path: Path) -> None
     assert "no note" in look_at_folder(str(tmp_path / "empty")).problem
     assert look_at_folder(str(tmp_path / "nowhere")).problem
     assert look_at_folder(str(notes / "FAQ.md")).problem
-    assert "whole path" in look_at_folder("notes").problem
+    assert "full path" in look_at_folder("notes").problem
     assert look_at_folder("~nobody-has-this-name/notes").problem
     assert look_at_folder("/tmp/\0").problem
 
