@@ -293,12 +293,22 @@ def test_the_longer_name_wins_in_a_file_and_the_whole_name_over_all(home: Path) 
     ],
 )
 def test_a_wrong_fact_is_named_with_its_file_and_what_is_allowed(home: Path, text: str, parts: list[str]) -> None:
-    path = write(home, text)
-    with pytest.raises(Invalid) as caught:
-        ModelCatalog(home, None).find("a", "b")
-    for part in (str(path), *parts):
-        assert part in caught.value.message
-    assert "\n" not in caught.value.message
+    path = write(home, text + '\n["c:d"]\nwindow = 5000\n')
+    catalog = ModelCatalog(home, None)
+    [problem] = catalog.problems
+    for part in (str(path), *parts, "The entry is ignored."):
+        assert part in problem
+    assert "\n" not in problem
+    assert catalog.find("c", "d").window == 5000, "the others count"
+
+
+def test_a_changed_file_is_read_again(home: Path) -> None:
+    catalog = ModelCatalog(home, None)
+    assert catalog.find("a", "b").window is None
+    write(home, '["a:b"]\nwindow = 5000\n')
+    assert catalog.find("a", "b").window == 5000
+    (home / "models.toml").unlink()
+    assert catalog.find("a", "b").window is None
 
 
 def test_the_shipped_table_is_valid_and_uses_allowed_keys_only() -> None:

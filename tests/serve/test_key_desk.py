@@ -11,7 +11,7 @@ from tests.conftest import Script
 from recto.api.desk import new_desk
 from recto.errors import Invalid, NotFound, RectoError, Refused, SpendLimit
 from recto.serve.gateway import Gateway, KeyRefused
-from recto.serve.key_desk import KeyDesk
+from recto.serve.key_desk import KeyDesk, KeyTalk
 from recto.serve.workers import ServeOptions
 
 pytestmark = [pytest.mark.untraced, pytest.mark.anyio]
@@ -104,6 +104,9 @@ async def test_settings_memory_sources_and_other_models_are_the_owners(keys: Key
     await refused(talk.remember_in_project("a line"), Refused)
     await refused(talk.open_document("note.md"), Refused)
     await refused(talk.add_source("rule:any"), Refused)
+    await refused(talk.set_include("rule:any", "always"), Refused)
+    await refused(talk.allow("recto/read_document"), Refused)
+    await refused(talk.sources(), Refused)
     await refused(talk.use(f"scripted:{tmp_path / 'other.json'}"))
     await refused(talk.compare_strategies(model="scripted:/etc/hostname"))
     found = await talk.window("Who keeps bees in the loft?")
@@ -134,3 +137,25 @@ async def test_a_key_that_was_removed_asks_nothing_more(keys: Keys) -> None:
     await refused(talk.ask("Still there?"), KeyRefused)
     await refused(anna.conversation(), KeyRefused)
     await refused(anna.search("Hello"), KeyRefused)
+
+
+OPEN_TO_GUESTS = """
+    alternatives archived ask branches clear compact compaction compactions edit edit_summary extend fork last_request
+    last_run ledger lost_statements memory message messages numbered overrides path pending_events pin prepare queue record
+    regenerate request_use run_goal set_priority stats stop_goal stored_head strategy_in_force stream stream_edit stream_goal
+    stream_regenerate summary_block switch take_back tool_result transcript uncompact undo unpin use_strategy waiting wake
+    window
+"""
+REFUSED_WITH_SOURCES = "add_source add_sources allow ask_again remove_source remove_sources set_include"
+NOTHING_TO_READ = "suggest_documents watch_vault"
+
+
+def test_a_new_method_of_a_conversation_is_open_to_guests_only_where_somebody_decides_so() -> None:
+    decided = {*OPEN_TO_GUESTS.split(), *REFUSED_WITH_SOURCES.split(), *NOTHING_TO_READ.split()}
+    public = {
+        name
+        for kind in KeyTalk.__mro__[:-1]
+        for name, value in vars(kind).items()
+        if callable(value) and not name.startswith("_")
+    }
+    assert public - {name for name in vars(KeyTalk) if not name.startswith("_")} == decided - vars(KeyTalk).keys()

@@ -55,6 +55,8 @@ def list_models(word: str, everything: bool, as_json: bool) -> None:
     Example: recto models list gpt-4o
     """
     found = asyncio.run(model_overview(locations.find_home(), locations.find_project(Path.cwd()), os.environ))
+    for problem in found.problems:
+        show.note(problem)
     names: dict[str, list[str]] = defaultdict(list)
     for alias, name in found.aliases.items():
         names[name].append(alias)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.base.file_cache import FileEntry, stat_file
 from recto.base.toml_file import read_ordinary_file
 from recto.errors import Invalid, NotFound
 from recto.providers.model import Model, Prices
@@ -171,6 +172,8 @@ class FactsFile(Struct, frozen=True):
     tables: Mapping[str, Facts]
     aliases: Mapping[str, str] = field(default_factory=dict)
     """The user's own names of models, with the `provider:id` of each."""
+    problems: tuple[str, ...] = ()
+    """Why entries are ignored."""
 
     def about(self, name: str) -> Facts:
         """All facts about a model; a longer matching name overrides a shorter one."""
@@ -226,7 +229,8 @@ CHECKS = {
 
 
 def read_facts(path: Path, origin: str) -> FactsFile:
-    """The checked facts of a file; empty if the file does not exist. Raises Invalid, naming the error."""
+    """The facts of a file without entries that are wrong; empty if the file does not exist. Raises Invalid if it cannot
+    be read as a whole."""
     try:
         data = tomllib.loads(read_ordinary_file(path).decode())
     except (FileNotFoundError, NotADirectoryError):
@@ -239,12 +243,17 @@ def read_facts(path: Path, origin: str) -> FactsFile:
         raise Invalid(f"{path} is not valid TOML: {why}.", path=str(path)) from why
     tables: dict[str, Facts] = {}
     aliases: dict[str, str] = {}
+    problems: list[str] = []
     for name, table in data.items():
-        known, facts = _checked(path, name, table)
+        try:
+            known, facts = _checked(path, name, table)
+        except Invalid as why:
+            problems.append(f"{why.message.removesuffix('.')}. The entry is ignored.")
+            continue
         tables[known] = {**tables.get(known, {}), **facts}
         if known != name:
             aliases[name] = known
-    return FactsFile(origin, tables, aliases)
+    return FactsFile(origin, tables, aliases, tuple(problems))
 
 
 def _checked(path: Path, name: str, table: object) -> tuple[str, Facts]:
@@ -301,11 +310,14 @@ class ModelCatalog:
     built-in facts are known."""
 
     def __init__(self, home: Path | None = None, project: Path | None = None) -> None:
-        self.home, self.project = home, project
+        self._places = [home / FILE, *([project / ".recto" / FILE] if project else [])] if home else []
+        self._read_at: list[FileEntry | None] = []
+        self._files: tuple[FactsFile, ...] = (FactsFile(FILE, {}),)
         self._known = lru_cache(maxsize=256)(self._find)  # every turn asks for the same one
 
     def find(self, provider: str, id: str) -> Model:
         """All known facts; an unknown model has an unknown window and estimated counts."""
+        self._read_changes()
         return self._known(provider, id)
 
     def _find(self, provider: str, id: str) -> Model:
@@ -313,9 +325,9 @@ class ModelCatalog:
         if found := _priced(provider, id) or _passed_on(provider, id):
             name, info = found
             model = _with_facts(_with_prices(model, info), self._shipped, name)
-        for file in (self._shipped, *self._own[:1]):
+        for file in (self._shipped, *self._files[:1]):
             model = _with_facts(model, file)
-        for file in self._own[1:]:
+        for file in self._files[1:]:
             changed = _with_facts(model, file)
             # a project must not lower what counts towards the user's spending limits
             is_priced = model.prices is not None and model.prices.are_known
@@ -370,12 +382,23 @@ class ModelCatalog:
         own = {f"embedded:{each.name}": each.facts for each in chat_models()}
         return replace(found, tables={**own, **found.tables})
 
-    @cached_property
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why entries of the user's files are ignored."""
+        return tuple(problem for file in self._own for problem in file.problems)
+
+    @property
     def _own(self) -> tuple[FactsFile, ...]:
-        if self.home is None:
-            return (FactsFile(FILE, {}),)
-        places = [self.home / FILE, *([self.project / ".recto" / FILE] if self.project else [])]
-        return tuple(read_facts(place, FILE) for place in places)
+        self._read_changes()
+        return self._files
+
+    def _read_changes(self) -> None:
+        entries = list(map(stat_file, self._places))
+        if entries != self._read_at:
+            self._files = tuple(read_facts(place, FILE) for place in self._places)
+            self._known.cache_clear()
+            is_settled = all(entry is None or entry.is_settled for entry in entries)
+            self._read_at = entries if is_settled else []
 
 
 def _guess(provider: str, id: str) -> Model:

@@ -140,6 +140,8 @@ class ModelOverview(Struct, frozen=True):
     usable: list[Model]
     others: list[Model]
     aliases: Mapping[str, str]
+    problems: tuple[str, ...] = ()
+    """Why entries of models.toml are ignored."""
 
 
 async def model_overview(home: Path, project: Path | None, environment: Mapping[str, str]) -> ModelOverview:
@@ -154,7 +156,7 @@ async def model_overview(home: Path, project: Path | None, environment: Mapping[
         elif model.name not in usable:
             others.append(model)
     first = sorted(usable.values(), key=lambda model: (model.provider != NAME, model.name))
-    return ModelOverview(first, others, catalog.aliases)
+    return ModelOverview(first, others, catalog.aliases, catalog.problems)
 
 
 async def offered_models(home: Path, project: Path | None, environment: Mapping[str, str]) -> dict[str, list[Model]]:

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Unpack
 
-from recto.api.source_changes import Change
+from recto.api.source_changes import SourceChanges
 from recto.api.store_queries import SentText, StoreQueries
 from recto.api.talk import AsyncTalk
 from recto.chat.conversation import Conversation, ConversationState
@@ -19,7 +19,8 @@ from recto.recall.message_search import FoundMessages, MessageQuery, search_mess
 from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf
 from recto.search.hybrid_index import Progress
 from recto.serve.gateway import CHOSEN, Gateway, KeyRefused, cap_of
-from recto.sources.overrides import SourceStatus
+from recto.sources.overrides import SourceList
+from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.clients import AccessKey
 from recto.store.comparison import Difference
 from recto.store.records import Record
@@ -97,8 +98,11 @@ class KeyTalk(AsyncTalk):
     async def remember_in_project(self, text: str) -> Path:
         raise Refused(f"there is no memory file here: {NOT_YOURS}")
 
-    async def _change_sources(self, names: Sequence[str], change: Change) -> list[SourceStatus]:
-        raise Refused(f"{', '.join(names)[:80]}: {NOT_YOURS}")
+    async def _changes(self) -> SourceChanges:
+        raise Refused(f"rules, references and tools: {NOT_YOURS}")
+
+    async def sources(self, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False) -> SourceList:
+        raise Refused(f"rules, references and tools: {NOT_YOURS}")
 
     async def request(self, named: str) -> Record:
         found = await super().request(named)

@@ -85,7 +85,7 @@ class Models:
             settings.context,
             agent,
             prompt,
-            (*self._settings.notes.values(), *notes, *options.notes),
+            (*self._settings.notes.values(), *self._catalog.problems, *notes, *options.notes),
             settings.spend,
             self._settings.tools,
             options.runs_tools,
