@@ -265,9 +265,8 @@ class Engine:
                 await asyncio.to_thread(self.message_index.check)
 
     def _compaction(self, turn: Turn, planned: PlannedRequest, *, can_ask: bool = True) -> "CompactionWork":
-        from recto.compaction.compaction_work import (
-            CompactionWork,  # compiles the patterns of summaries: a tenth of a second
-        )
+        # compiles the patterns of summaries: a tenth of a second
+        from recto.compaction.compaction_work import CompactionWork
 
         return CompactionWork(self.models, turn, planned, can_ask=can_ask, ahead=self.summaries_ahead)
 
@@ -296,15 +295,8 @@ class Engine:
         tasks = (self._warming, self.summaries_ahead, self.learner, self.document_summaries, self.use_tracker)
         for work in (*tasks, self.provider_counts):
             await work.close()
-        for each in (
-            self.servers,
-            self.chooser,
-            self.message_index,
-            self.facts,
-            self.checkpoints,
-            self.vaults,
-            self.backup,
-        ):
+        indexes = (self.message_index, self.facts, self.vaults)
+        for each in (self.servers, self.chooser, *indexes, self.checkpoints, self.backup):
             await asyncio.to_thread(each.close)
         await self.models.close()
         await self.streams.flush()
