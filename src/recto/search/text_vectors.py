@@ -1,7 +1,7 @@
 """TextVectors: vectors of short texts, each made once and stored by its hash, and of recent questions.
 
-Each embedder has its own range of cosines. A few questions and their answers show where that range begins and ends:
-Calibration puts the cosines of every embedder on one scale.
+Embedders differ in their range of cosines. Calibration measures that range with a few questions and answers, and puts
+the cosines of all embedders on one scale.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ from recto.search.vector_index import VectorStore
 if TYPE_CHECKING:
     from recto.search.vector_table import Row, Rows, VectorTable
 
-# Texts per call of the embedder: a question waits for no more than these.
+# Texts per call of the embedder, which is also the longest a question waits.
 BATCH = 8
-# How many recent questions are remembered.
+# The number of recent questions kept.
 MAX_QUESTIONS = 256
-# How many vectors are held in memory: sixty megabytes.
+# The number of vectors held in memory: sixty megabytes.
 MAX_IN_MEMORY = 40_000
 
 
@@ -60,15 +60,13 @@ NO_TEXTS = HashedTexts()
 
 
 class Similarities(Struct, frozen=True):
-    """How similar texts are to questions."""
-
     cosines: "Rows | None" = None
-    """One row per text, one column per question, and one for their mean if there are several; NaN where a text has no
+    """One row per text, one column per question, and one for their mean if there are several; NaN if a text has no
     vector yet. None if there are no vectors at all, or the embedder knows none of the questions' languages."""
     others: "Rows | None" = None
     """The same for the other texts."""
     missing: int = 0
-    """How many of the texts have no vector yet; those that the embedder rejected do not count."""
+    """The number of texts without a vector, not counting those that the embedder rejected."""
     warning: str = ""
 
 
@@ -96,7 +94,7 @@ class TextVectors:
     # -- comparing
 
     def compare(self, questions: Sequence[str], texts: HashedTexts, others: HashedTexts = NO_TEXTS) -> Similarities:
-        """Never raises. Makes missing vectors as long as there is time, and the rest in the background."""
+        """Never raises. Makes missing vectors while time allows, and the rest in the background."""
         until = time.monotonic() + self._timeout_s
         try:
             with self._lock:
@@ -113,7 +111,7 @@ class TextVectors:
         try:
             rows = embedding.result(_time_left(until))
             if not any(familiarity(embedder, question) for question in questions):
-                return Similarities()  # in an unknown language what is near means nothing
+                return Similarities()  # similarity means nothing in an unknown language
             self._provide(embedder, HashedTexts.join((texts, others)), until)
             return self._similarities(embedder, rows, texts, others)
         except TooLate:
@@ -155,7 +153,7 @@ class TextVectors:
     def _provide(self, embedder: Embedder, texts: HashedTexts, until: float) -> None:
         with self._lock:
             if self._table is not None and len(self._table) > MAX_IN_MEMORY + len(texts):
-                self._table = None  # what is still needed is read again
+                self._table = None  # read again if still needed
             known = self._table if self._table is not None else ()
             pairs = zip(texts.hashes, texts.texts, strict=True)
             new = {sha: text for sha, text in pairs if sha not in known and sha not in self._failed}
@@ -185,7 +183,7 @@ class TextVectors:
         return bool(self._pending)
 
     def _load(self, embedder: Embedder) -> None:
-        """Reads vectors that were made before, by any process. If the file cannot be read they are made again."""
+        """Read stored vectors, written by any process. If the file cannot be read, they are made again."""
         with self._lock:
             pending = list(self._pending)
         with self._file_lock as is_open, suppress(StoreError):
@@ -220,7 +218,7 @@ class TextVectors:
                     VectorStore(self._file, embedder.key).put(packed)
 
     def _embed(self, embedder: Embedder, batch: Mapping[bytes, str]) -> "dict[bytes, Row]":
-        """Retries a failed batch text by text, so that one bad text does not hold up the others."""
+        """Retry a failed batch text by text, so that one bad text does not hold up the others."""
         made = {sha: row for sha, text in batch.items() if (row := self._questions.get(text)) is not None}
         rest = {sha: text for sha, text in batch.items() if sha not in made}
         if not rest:
@@ -258,7 +256,7 @@ class TextVectors:
                 self._pending.pop(sha, None)
 
     def settle(self, timeout_s: float) -> bool:
-        """Waits until every requested vector is made. Returns whether that happened in time."""
+        """Wait until every requested vector is made; return True if that happened in time."""
         until = time.monotonic() + timeout_s
         while self._pending and not self._pause.problem and time.monotonic() < until:
             time.sleep(0.005)
@@ -279,7 +277,7 @@ def _time_left(until: float) -> float:
 
 
 def _round_to_half(rows: "Rows") -> "Rows":
-    """Rounds to the stored precision, so that a vector is the same before and after it is stored."""
+    """Round to the stored precision, so that storing a vector does not change it."""
     return rows.astype("float16").astype("float32")
 
 
@@ -310,12 +308,12 @@ _MIN_SPAN = 0.05
 
 class Calibration(Struct, frozen=True):
     unrelated: float
-    """The mean cosine of texts that have nothing in common."""
+    """The mean cosine of unrelated texts."""
     related: float
     """The mean cosine of a question and its answer."""
 
     def rescale(self, cosines: "Rows") -> "Rows":
-        """Maps cosines to the scale of MiniLM."""
+        """Map cosines to the scale of MiniLM."""
         span = self.related - self.unrelated
         if span < _MIN_SPAN:
             return cosines
@@ -324,7 +322,7 @@ class Calibration(Struct, frozen=True):
 
 
 def calibrate(cosines: "Rows") -> Calibration:
-    """Measures an embedder from its sample cosines: one row per text, one column per question."""
+    """Calibrate an embedder by its sample cosines: one row per text, one column per question."""
     import numpy as np  # takes a tenth of a second
 
     size = len(SAMPLE_TEXTS)
