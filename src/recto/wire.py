@@ -41,7 +41,6 @@ def defaults_of(kind: type[Struct]) -> dict[str, Any]:
 
 
 def without_defaults(value: Struct) -> dict[str, Json]:
-    """The fields that differ from their defaults."""
     given = ((name, getattr(value, name), default) for name, default in defaults_of(type(value)).items())
     return {name: own for name, own, default in given if own != default}
 
@@ -138,7 +137,6 @@ def conversation_to_json(conversation: Conversation) -> dict[str, Json]:
 
 
 def ids_in(value: Json) -> set[str]:
-    """All ids in the texts and keys of a JSON value."""
     if isinstance(value, str):
         return set(_ID.findall(value))
     if isinstance(value, Mapping):

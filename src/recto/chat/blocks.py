@@ -82,8 +82,6 @@ def _line(reference: DocumentReference) -> str:
 
 
 class Made(Struct, frozen=True, forbid_unknown_fields=True):
-    """The provider and model that made a block, and the time it took."""
-
     provider: str
     model: str
     duration_s: float | None = None
@@ -124,7 +122,6 @@ class ToolResult(BlockBase, tag="tool_result", frozen=True):
     call_id: str
     name: str
     text: str
-    """The text that the model reads."""
     is_error: bool = False
     approval: str = ""
     """The user's answer if the tool needed approval: allowed, always, denied or unanswered; `changed` if nobody could
@@ -169,7 +166,6 @@ class References(BlockBase, tag="document_references", frozen=True):
     references: tuple[DocumentReference, ...] = ()
     told: str = ""
     vault: str = ""
-    """The folder that the paths are relative to."""
     made: Made | None = None
     quotes: tuple[Quote, ...] = ()
     """In a reply: what the documents used for it say."""
@@ -210,7 +206,6 @@ class Compaction(BlockBase, tag="context_compaction", frozen=True):
     """Counts of the checked summary: its input, and the facts kept, lost and invented."""
     pinned: tuple[str, ...] = ()
     action: str = "compact"
-    """compact, clear, pin, unpin, edit or undo."""
     little: int = 0
     """The number of consecutive automatic compactions, including this one, that freed little."""
     notes: tuple[str, ...] = ()
@@ -225,7 +220,7 @@ class Compaction(BlockBase, tag="context_compaction", frozen=True):
     """Lifted messages missing in every summary: each was being answered when it was covered."""
     made: Made | None = None
     summary_tokens: int | None = None
-    """The tokens of the summary's text; None without a summary."""
+    """None without a summary."""
     read: tuple[MessageRange, ...] = ()
     """The messages that this summary was made from, besides the former summary; empty if it read all."""
     unread: tuple[MessageRange, ...] = ()

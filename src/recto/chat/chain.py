@@ -22,8 +22,6 @@ _encode = json.JSONEncoder(sort_keys=True).encode
 
 
 class ChainLink(Struct, frozen=True):
-    """One message of a chain: its role and print."""
-
     role: Role
     print: Print
     id: str = ""

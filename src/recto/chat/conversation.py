@@ -21,7 +21,7 @@ ConversationState = Literal["active", "hidden", "deleted"]
 
 
 class Conversation(Struct, frozen=True):
-    """A tree of messages with a head. Messages are only ever added."""
+    """Messages are only ever added."""
 
     id: str
     title: str
@@ -35,9 +35,7 @@ class Conversation(Struct, frozen=True):
     number: int = 0
     """The short number that people see, such as `#3`; local to this store."""
     hidden: str | None = None
-    """When it was hidden."""
     deleted: str | None = None
-    """When it was moved to the trash."""
 
 
 class View(Struct, frozen=True, dict=True):

@@ -30,7 +30,7 @@ ContextType = Literal["primary", "summary", "memory", "tool_output"]
 
 
 class Usage(Struct, frozen=True):
-    """The usage that a provider reported. `input` counts all prompt tokens, including cached ones."""
+    """`input` counts all prompt tokens, including cached ones."""
 
     input: int = 0
     output: int = 0
@@ -51,7 +51,6 @@ class Tokens(Struct, frozen=True):
     augmented: int | None = None
     """A user's message with what was put in front of it for the model."""
     tools: int | None = None
-    """The tool calls of a reply and their results."""
     descriptions: int | None = None
     """The descriptions of the tools sent with a user's message."""
     blocks: tuple[int, ...] = ()
@@ -89,7 +88,6 @@ class Message(Struct, frozen=True):
 
     @property
     def time(self) -> str:
-        """When it was said; empty if unknown."""
         return self.created if self.has_time else ""
 
     @property
@@ -98,7 +96,6 @@ class Message(Struct, frozen=True):
 
     @property
     def block_tokens(self) -> tuple[int | None, ...]:
-        """The tokens of each block; None if not recorded."""
         if self.compaction:
             return (self.compaction.summary_tokens,) * len(self.blocks)
         if len(self.blocks) == 1:

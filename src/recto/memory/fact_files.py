@@ -43,10 +43,10 @@ def _from_json(text: str, name: str) -> Iterator[ReadFact]:
         raise Invalid(f"{name} is not valid JSON: {why}", file=name) from why
     if isinstance(data, dict):
         if data.get("format") == FORMAT and data.get("version", 0) > VERSION:
-            raise Invalid(f"{name} was written by a newer version of Recto", file=name)
+            raise Invalid(f"{name} was written by a newer Recto; upgrade Recto to import it", file=name)
         data = next((data[key] for key in ("facts", "memories", "results") if isinstance(data.get(key), list)), None)
     if not isinstance(data, list):
-        raise Invalid(f"{name} holds no list of facts", file=name)
+        raise Invalid(f"{name} does not contain a list of facts", file=name)
     for place, each in enumerate(data, 1):
         yield _fact(each, f"{name}: fact {place}")
 
@@ -55,7 +55,7 @@ def _fact(each: Any, where: str) -> ReadFact:
     if isinstance(each, str):
         return ReadFact(_checked(each, where))
     if not isinstance(each, Mapping):
-        raise Invalid(f"{where} is neither a text nor an object")
+        raise Invalid(f"{where} is neither a string nor an object")
     text = next((each[key] for key in ("text", "memory", "content", "fact") if isinstance(each.get(key), str)), None)
     if text is None:
         raise Invalid(f"{where} has no text")

@@ -68,7 +68,6 @@ class FactLearner:
         """By conversation, the proposals for the user after the next reply, with their message and model."""
 
     def untold(self, session: ChatSession) -> Sequence[Event]:
-        """The facts learned since the last message."""
         return self._untold.pop(session.conversation, ())
 
     async def learn(
@@ -161,7 +160,6 @@ class FactLearner:
             return True
 
     async def close(self) -> None:
-        """Drop what is not proposed yet."""
         await self._tasks.close()
         await asyncio.to_thread(self.frequent_notes.close)
 

@@ -40,7 +40,7 @@ from recto.vault.decoding import decode_text
 
 log = logging.getLogger(__name__)
 
-# The number of search results that a new fact is compared with.
+# Search results that a new fact is compared with.
 COMPARED = 24
 # Statements with a word in common and this similarity may contradict each other whatever else they share.
 CLOSE = 0.6
@@ -58,7 +58,6 @@ PARTITION, _REVISION, _USES_SEEN = "facts", "revision", "uses seen"
 # The most earlier statements about the same thing. More than these are a list, such as a harbour's berths, not
 # contradictions.
 MOST_OLDER = 3
-# The number of relevant facts examined.
 LOOKED_AT = 60
 # The length of words whose forms the index may confuse with other words.
 SHORT = 3
@@ -72,7 +71,6 @@ class LearnedFact(Struct, frozen=True):
     contradicted: tuple[MemoryFact, ...] = ()
     """Older facts that it may contradict."""
     before: str = ""
-    """The text of the known fact."""
 
 
 class RelevantFact(Struct, frozen=True):
@@ -82,7 +80,6 @@ class RelevantFact(Struct, frozen=True):
     older: tuple[MemoryFact, ...] = ()
     """Earlier statements about the same thing, shown after it with their dates."""
     reasons: Mapping[int, str] = field(default_factory=dict)
-    """Why each fact is included, by number."""
 
 
 class FactMemory:
@@ -198,7 +195,7 @@ class FactMemory:
             raise Invalid(f"cannot read {file}: {why.strerror}", path=str(file)) from why
         found = parse_fact_file(decode_text(raw, str(file)), file.name)
         if not found:
-            raise Invalid(f"{file} holds no facts: write one on each line, after a dash", path=str(file))
+            raise Invalid(f"{file} contains no facts: write one per line, after a dash", path=str(file))
         return [
             self.learn(
                 each.text,
@@ -211,10 +208,9 @@ class FactMemory:
         ]
 
     def export(self, format: str = "markdown") -> str:
-        """All facts, oldest first."""
         facts = self._facts.all()[::-1]
         if format not in ("markdown", "json"):
-            raise Invalid(f"facts are written as markdown or json, not as {shown(format)}")
+            raise Invalid(f"unknown format {shown(format)}: use markdown or json")
         if format == "markdown":
             return facts_to_markdown(facts)
         return json.dumps(facts_to_json(facts), ensure_ascii=False, indent=1) + "\n"
@@ -227,7 +223,6 @@ class FactMemory:
     def facts(
         self, kind: FactKind | None = None, *, replaced: bool = True, limit: int | None = None
     ) -> list[MemoryFact]:
-        """Newest first."""
         return self._facts.all(kind, replaced=replaced, limit=limit)
 
     @property
@@ -235,7 +230,7 @@ class FactMemory:
         return self._facts.count()
 
     def about(self, fact: MemoryFact) -> Sequence[MemoryFact]:
-        """The facts in force about the same thing, newest first."""
+        """Newest first."""
         return self._facts.of_topics([fact.topic]) if fact.topic else [fact]
 
     def search(self, text: str, limit: int = 10) -> tuple[list[RelevantFact], str]:
@@ -286,7 +281,7 @@ class FactMemory:
         return list(told.values()), note
 
     def missing(self, fact: MemoryFact) -> str:
-        """What a fact's note lacks; empty if nothing or if it has no note."""
+        """Empty if nothing, or if the fact has no note."""
         return missing_note(fact.note) if fact.note else ""
 
     # -- the index
@@ -345,7 +340,6 @@ class FactMemory:
 
     @property
     def _reached(self) -> int:
-        """The revision up to which facts are indexed."""
         return self._index.keywords.parsed_mark(_REVISION, int, 0)
 
     def _start_over(self) -> None:
@@ -372,9 +366,9 @@ class FactMemory:
             vectors = self._index.vectors
             return self._fill(BATCH) or (vectors is not None and vectors.make_batch() > 0)
         except RectoError:
-            log.info("the index of facts could not be brought up to date", exc_info=True)
+            log.info("could not update the index of facts", exc_info=True)
         except Exception:
-            log.exception("the index of facts could not be brought up to date")
+            log.exception("could not update the index of facts")
         return False
 
     def close(self) -> None:
@@ -429,8 +423,8 @@ def _holds_one_of(question: str, text: str) -> bool:
 def missing_note(note: NoteReference) -> str:
     """Describe a missing vault or note; empty if both exist."""
     if not os.path.isdir(note.vault):
-        return f"the vault {note.vault} is not there"
-    return "" if os.path.isfile(os.path.join(note.vault, note.path)) else "the note is not there"
+        return f"the vault {note.vault} no longer exists"
+    return "" if os.path.isfile(os.path.join(note.vault, note.path)) else "the note no longer exists"
 
 
 def is_told_by(text: str, sources: Iterable[str]) -> bool:

@@ -49,7 +49,6 @@ class FactPicker(Picker):
         self._memory, self._sources, self._turn = memory, sources, turn
         self._store, self._has_facts = sources.store, False
         self._inserts: tuple[Insert, ...] = ()
-        """What is in front of the message."""
 
     @property
     def _is_on(self) -> bool:
@@ -138,7 +137,6 @@ class FactPicker(Picker):
 
     @property
     def documents(self) -> "list[FactSource]":
-        """The notes in front of the message."""
         from recto.memory.fact_source import FactSource  # an eighth of the startup time
 
         message = self._turn.asked
@@ -252,7 +250,6 @@ def _number(value: Any) -> int:
 
 
 def _outcome(learned: LearnedFact, *, is_found: bool) -> Iterator[str]:
-    """The text that the model reads."""
     fact = learned.fact
     yield learned_in_words(fact.number, fact.marked_text, is_new=learned.is_new)
     if not is_found and not fact.is_confirmed:

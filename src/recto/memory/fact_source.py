@@ -145,7 +145,6 @@ class _Statement(Struct, frozen=True):
 
 
 def source_of_fact(text: str, sources: Iterable[FactSource]) -> FactSource | None:
-    """The first source that states it."""
     return next((source for source in sources if states_fact(source, text)), None)
 
 

@@ -61,9 +61,9 @@ class FrequentNotes:
         try:
             return self._step()
         except RectoError:
-            log.info("the facts about notes could not be brought up to date", exc_info=True)
+            log.info("could not update the facts about notes", exc_info=True)
         except Exception:
-            log.exception("the facts about notes could not be brought up to date")
+            log.exception("could not update the facts about notes")
         return False
 
     def _step(self) -> bool:

@@ -47,7 +47,6 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 @lru_cache(maxsize=4096)
 def fact_stems(text: str) -> frozenset[str]:
-    """The stems of the words that a statement is about."""
     return frozenset(stem_word(word) for word in words(text) if word not in STOP_WORDS)
 
 
@@ -154,14 +153,12 @@ class UserStatement(Struct, frozen=True):
 
     text: str
     is_asked: bool
-    """The user asks for it to be remembered."""
     likelihood: float = 0.0
     """How likely it is lasting, as scored in its message."""
     names: int = 0
 
     @property
     def leans(self) -> bool:
-        """True if it cannot be understood alone."""
         return _is_in("pointing", self._first(_FIRST_WORDS))
 
     @property
@@ -173,7 +170,6 @@ class UserStatement(Struct, frozen=True):
 
     @property
     def is_own(self) -> bool:
-        """True if it is about the user."""
         return _is_in("first_person", self._first(_FIRST_WORDS))
 
     @property

@@ -122,17 +122,16 @@ def kind_label(kind: str) -> str:
 
 
 def joint_label(kind: str, years: str) -> str:
-    """The label of passages that have both labels; `years` is the label of a year or a decade."""
+    """`years` is the label of a year or a decade."""
     return f"{kind}{years}"
 
 
 def is_of_years(label: str) -> bool:
-    """True if a time label is that of a year or a decade."""
     return len(label) <= len(f"{LABEL_MARK}2000")
 
 
 def date_labels(mention: DateMention) -> list[str]:
-    """The labels for a date: every passage of that time has one of them."""
+    """Every passage of that time has one of them."""
     if not isinstance(mention, DayRange):
         return [f"{LABEL_MARK}m{mention.iso.replace('-', '')}"]
     first, last = _first_day(mention.first), _last_day(mention.last)
@@ -140,8 +139,7 @@ def date_labels(mention: DateMention) -> list[str]:
 
 
 def time_range_labels(since: str | None, before: str | None) -> list[str]:
-    """The labels for a time range: every passage in it has one of them. Empty for all time and for times that cannot
-    be parsed."""
+    """Every passage in it has one of them. Empty for all time and for times that cannot be parsed."""
     first = _FIRST_DAY if since is None else _first_day(since)
     last = _LAST_DAY if before is None else _first_day(before)
     if (since is None and before is None) or first is None or last is None:

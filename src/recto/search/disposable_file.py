@@ -80,7 +80,7 @@ class DisposableFile:
             raise self.error(why) from why
         reason = f"{self.name} was damaged ({why}) and is being rebuilt"
         log.warning("%s: %s", self.path, reason)
-        log.debug("how the damage showed", exc_info=why)
+        log.debug("the error that revealed the damage", exc_info=why)
         self.empty(reason, mark=why.place if isinstance(why, UnreadableContent) else "")
         self._emptied_at = time.monotonic()
 
@@ -148,7 +148,6 @@ class DisposableFile:
         return False
 
     def error(self, why: Exception) -> RectoError:
-        """The error to raise when recovery is not possible."""
         if isinstance(why, RectoError):
             return why
         code = (getattr(why, "sqlite_errorcode", None) or 0) & 0xFF

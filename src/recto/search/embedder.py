@@ -27,7 +27,6 @@ NONE = "none"
 LOCAL = "local"
 MINILM = "minilm"
 MULTILINGUAL = "multilingual"
-# The pause after a failure.
 RETRY_AFTER_S = 60.0
 # Scales the cosines of the multilingual encoder to those of MiniLM, for which weights and thresholds are set.
 MULTILINGUAL_STRETCH = 1.3
@@ -65,11 +64,10 @@ class EmbedderPause:
 
     @property
     def problem(self) -> str:
-        """The last failure; empty once the embedder may be called again."""
+        """Empty once the embedder may be called again."""
         return self._problem if time.monotonic() < self._until else ""
 
     def begin(self, name: str, why: Exception) -> str:
-        """`name` is the embedder's."""
         if isinstance(why, RectoError):
             problem = why.message
         else:
@@ -84,7 +82,7 @@ class EmbedderPause:
 
 def normalize_vectors(vectors: object, texts: Sequence[str]) -> "Vectors":
     """Scale the vectors to length 1, as float32; zeros stay. Raises NoVectors if they are malformed."""
-    import numpy as np  # takes a tenth of a second
+    import numpy as np  # slow import
 
     try:
         rows = np.asarray(vectors, np.float64)
@@ -126,7 +124,7 @@ class SharedEmbedder:
 
 
 def open_embedder(name: str, *, home: Path, address: "EmbeddingAddress | None" = None) -> Embedder | None:
-    """Open an embedder by name; None for `none`. A `provider:model` needs an `address`."""
+    """None for `none`. A `provider:model` needs an `address`."""
     if name == NONE:
         return None
     if weights_of(name):
@@ -146,7 +144,7 @@ def open_embedder(name: str, *, home: Path, address: "EmbeddingAddress | None" =
 
 
 def _open_local(name: str) -> Embedder:
-    """Open a local embedder; `local` means both, or whichever is installed."""
+    """`local` means both, or whichever is installed."""
     from recto.search.onnx_embedder import MiniLM, MultilingualEncoder  # only these need it
 
     if name != LOCAL:
@@ -179,7 +177,7 @@ class LocalEmbedder:
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """The dot product of two rows is the mean of both similarities on MiniLM's scale, or only the first similarity
         where the second embedder does not know the language."""
-        import numpy as np  # takes a tenth of a second
+        import numpy as np  # slow import
 
         first, second = self.parts
         known = np.array([[familiarity(second, text)] for text in texts], np.float32).reshape(-1, 1)

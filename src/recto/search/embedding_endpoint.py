@@ -53,7 +53,6 @@ class EmbeddingEndpoint:
     """Each call returns all vectors or fails. If a later batch fails, earlier ones are lost, so keep calls small."""
 
     def __init__(self, name: str, address: EmbeddingAddress, *, timeout_s: float = 30.0, tries: int = 3) -> None:
-        """`name` is provider:model."""
         self.name = self.key = name
         self._provider, _, self._model = name.partition(":")
         self._address, self._timeout_s, self._tries = address, timeout_s, tries
@@ -63,7 +62,7 @@ class EmbeddingEndpoint:
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """An empty text gets zeros. If the width is still unknown, a full stop is sent to learn it."""
-        import numpy as np  # takes a tenth of a second
+        import numpy as np  # slow import
 
         filled = [at for at, text in enumerate(texts) if text.strip()]
         sent = [clean(texts[at])[0] for at in filled] or ["."] * (not self._width)
@@ -100,7 +99,7 @@ class EmbeddingEndpoint:
         raise NoVectors(f"{self._provider} was not called: `tries` is 0.")
 
     def _request(self, texts: list[str]) -> Any:
-        import httpx2  # slow to import, and only needed to send
+        import httpx2  # slow import
 
         body = {"model": self._model, "input": texts, "encoding_format": "float"}
         try:
@@ -139,7 +138,7 @@ class EmbeddingEndpoint:
             self._http.close()
 
     def _open_client(self) -> "Client":
-        import httpx2  # slow to import, and only needed to send
+        import httpx2  # slow import
 
         key = self._address.key
         headers = {"user-agent": "recto"} | ({"authorization": f"Bearer {key}"} if key else {})
@@ -159,7 +158,7 @@ class EmbeddingEndpoint:
         if status in (400, 413, 422, 500) and (status == 413 or TOO_LONG.search(message)):
             return _TooLong(f"{self._provider} says a text is too long for {self._model}{suffix}")
         if status == 404:
-            return NoVectors(f"{self._provider} makes no vectors with {self._model}; check its name{suffix}")
+            return NoVectors(f"{self._provider} has no embedding model {self._model}; check its name{suffix}")
         if status in RETRY_STATUSES:
             return _Retryable(f"{self._provider} failed with status {status}{suffix}", _retry_after_s(response.headers))
         return NoVectors(f"{self._provider} refused the request with status {status}{suffix}")
@@ -172,7 +171,6 @@ class EmbeddingEndpoint:
         return without_key(" ".join(str(answer or "").split()), self._address.key)[:300]
 
     def _rows(self, answer: Any, count: int) -> list[Any]:
-        """The vectors in the order of the texts."""
         try:
             # some servers omit the index; they keep the order
             indexes = (entry.get("index") for entry in answer["data"])
@@ -206,7 +204,6 @@ def _batches(texts: list[str]) -> list[list[str]]:
 
 
 def _json(content: bytes) -> Any:
-    """Return None if the content is not JSON."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

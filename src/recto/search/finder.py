@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 __all__ = ["Finder", "Hit", "HitChoice", "Query", "SearchResult"]
 
-# From this many passages on, numpy is imported in the background, which takes a tenth of a second.
+# From this many passages on, numpy (0.1 s) is imported in the background.
 WORTH_NUMPY = 2000
 # The number of passages scored by words, and the smaller number if the best are scored again.
 MAX_SCORED, FUSION_DEPTH = 800, 400
-# Hits read per batch: a window seldom has room for more.
+# A window seldom has room for more.
 HIT_BATCH = 60
 # The number of top passages that are scored again. If one of them has no vector, similarity does not count: passages
 # with a vector would win just by having one.
@@ -75,7 +75,7 @@ class Finder:
             self.index.file.reading(lambda: self._partition(number, self.index.extent(number).passages, has_time=True))
 
     def _partition(self, number: int | None, size: int, *, has_time: bool = False) -> "Partition":
-        from recto.search.partition import open_partition  # imports numpy, which takes a tenth of a second
+        from recto.search.partition import open_partition  # imports numpy
 
         return open_partition(self.index, self._cache, number, size, has_time=has_time)
 
@@ -91,7 +91,7 @@ class Finder:
         return self.index.file.reading(lambda: find_speaker(self.index, query.text, number).rest)
 
     def find(self, query: Query, choose: HitChoice = list) -> SearchResult:
-        """Return the best passages first; nothing for an empty query or an unknown partition."""
+        """Best first; nothing for an empty query or an unknown partition."""
         return self.index.file.reading(lambda: self._find(query, choose))
 
     def close(self) -> None:
@@ -223,7 +223,6 @@ def _with_reasons(parsed: ParsedQuery, hits: Sequence[Hit]) -> Iterator[Hit]:
 
 
 def _word_reasons(postings: Sequence[Posting], wanted: Collection[int]) -> dict[int, str]:
-    """The query words in each passage, or in its neighbours if it has none."""
     held = _held_words(postings, wanted)
     reasons = {each: "holds " + ", ".join(islice(names, 4)) for each, names in held.items()}
     around = {each: range(each - RADIUS, each + RADIUS + 1) for each in wanted if each not in held}
@@ -237,7 +236,6 @@ def _word_reasons(postings: Sequence[Posting], wanted: Collection[int]) -> dict[
 
 
 def _held_words(postings: Sequence[Posting], numbers: Collection[int]) -> dict[int, dict[str, None]]:
-    """The words in each passage, in the order of the postings."""
     held: dict[int, dict[str, None]] = {}
     for posting in postings:
         for each in set(numbers).intersection(posting.numbers):

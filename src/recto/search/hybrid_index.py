@@ -37,7 +37,6 @@ class HybridIndex:
         self.keywords = KeywordIndex(path, keeps_texts=keeps_texts)
         self.finder = Finder(self.keywords)
         self.problem = ""
-        """Why there is no embedder."""
         self._embedder, self._read, self._timeout_s = embedder, read, timeout_s
         self._multilingual: Embedder | None = None
         self._lexicon: Lexicon | None = None
@@ -58,7 +57,7 @@ class HybridIndex:
             try:
                 embedder = self._embedder()
             except RectoError as why:
-                self.problem = f"{why.message.rstrip('.')}: words alone are searched"
+                self.problem = f"{why.message.rstrip('.')}: searching by words only"
                 return
             if embedder is not None:
                 self._use(embedder)
@@ -98,7 +97,6 @@ class HybridIndex:
 
     @property
     def rebuild_reason(self) -> str:
-        """Why the index had to be rebuilt; empty if it did not."""
         return self.keywords.file.rebuild_reason
 
     def make_vectors(self, progress: Progress | None = None) -> None:
@@ -165,7 +163,6 @@ class Lexicon:
         return self._nearest(words) if words and self._vectors else {}
 
     def _read(self) -> None:
-        """Load the words of the index and their stored vectors."""
         if self._state == (state := f"{self._index.queue_end} {self._index.mark('removed')}"):
             return
         counts = Counter(word for text in self._index.every_text() for word in set(_words([text])))
@@ -177,7 +174,7 @@ class Lexicon:
         self._state = state
 
     def _nearest(self, words: Sequence[str]) -> dict[str, str]:
-        import numpy as np  # takes a tenth of a second
+        import numpy as np  # slow import
 
         names = list(self._vectors)
         rows = np.frombuffer(b"".join(self._vectors.values()), np.float16).reshape(len(names), -1).astype(np.float32)

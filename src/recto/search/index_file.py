@@ -185,7 +185,6 @@ class IndexFile(DisposableFile):
         return str(rows[0][0]) if rows else ""
 
     def rebuild(self, reason: str) -> None:
-        """Empty the file and show the user the reason."""
         with self._lock:
             self._close_idle()
             self.empty(reason)

@@ -31,20 +31,16 @@ HASH_BYTES = 12
 # Faster than the default, and hardly larger.
 TEXT_COMPRESSION = 4
 COLUMNS = "n, item, start, end, place, branch, kind, who, at, words, asks, sha"
-"""Columns of the table of passages, in the order of `Passage`."""
+"""In the order of `Passage`."""
 _NUMBERS = Decoder(list[int])
 K = TypeVar("K")
 T = TypeVar("T")
 TEXTS_AT_ONCE = 500
-# The number of partitions (conversations) kept in memory.
 MAX_CACHED_PARTITIONS = 8
 
 
 class IndexItem(Struct, frozen=True):
-    """Something to find: a message, or a part of a note."""
-
     number: int
-    """Identifies the item to its owner."""
     text: str
     position: int = 0
     """Its order in the partition."""
@@ -58,8 +54,6 @@ class IndexItem(Struct, frozen=True):
 
 
 class Passage(Struct, frozen=True):
-    """A piece of an item, without its text."""
-
     number: int
     item: int
     start: int
@@ -176,8 +170,6 @@ class KeywordIndex:
         return str(rows[0][0]) if rows else ""
 
     def parsed_mark(self, name: str, parse: Callable[[str], T], default: T) -> T:
-        """A mark, parsed; the default in a new index."""
-
         return self.file.reading(lambda: parse(value) if (value := self.mark(name)) else default)
 
     # -- looking up
@@ -270,7 +262,6 @@ class KeywordIndex:
         return {number: zlib.decompress(packed).decode() for number, packed in rows}
 
     def every_text(self) -> Iterator[str]:
-        """The texts of all passages, if they are kept."""
         last = -1
         while rows := self.file.read("SELECT n, text FROM texts WHERE n > ? ORDER BY n LIMIT ?", (last, TEXTS_AT_ONCE)):
             yield from (zlib.decompress(packed).decode() for _, packed in rows)
@@ -291,12 +282,10 @@ class KeywordIndex:
         return [column or "" for column in row]
 
     def hashes(self, partition: int | None, queue_end: int = 0) -> list[tuple[int, bytes]]:
-        """Numbers and hashes of passages added after a queue entry."""
         added, values = _added(partition, queue_end)
         return self.file.read(f"SELECT n, sha {added}", values)
 
     def speakers(self, partition: int, min_messages: int = 2) -> list[str]:
-        """The names of speakers with at least `min_messages` items."""
         query = "SELECT who FROM people WHERE shelf = ? AND times >= ?"
         return [row[0] for row in self.file.read(query, (partition, min_messages))]
 
@@ -354,8 +343,6 @@ def _quote(term: str) -> str:
 
 
 class CutPassage(Struct, frozen=True, gc=False):
-    """A passage of an item, without a number yet."""
-
     row: tuple[Any, ...]
     """The values of `COLUMNS` after the number."""
     words: int
@@ -396,7 +383,6 @@ def _cut_passage(item: IndexItem, start: int, end: int, *, keeps_text: bool) -> 
 
 
 def write_items(db: sqlite3.Connection, partitions: Mapping[str, Sequence[CutItem]]) -> None:
-    """Add items to their partitions, in order."""
     written: list[tuple[int, CutPassage]] = []
     # ascending: words of a smaller number would begin another segment of the full-text index
     for number, key in sorted((_partition(db, key), key) for key in partitions):
@@ -421,7 +407,6 @@ def _partition(db: sqlite3.Connection, key: str) -> int:
 
 
 def _number_passages(db: sqlite3.Connection, channel: int, items: Sequence[CutItem]) -> list[tuple[int, CutPassage]]:
-    """The passages for a channel, with their numbers."""
     known = db.execute("SELECT passages, words, last, branch, at FROM lanes WHERE n = ?", (channel,)).fetchone()
     count, total, last, branch, time = known or (0, 0, channel, 0, "")
     numbered: list[tuple[int, CutPassage]] = []

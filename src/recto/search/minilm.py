@@ -28,13 +28,10 @@ MICROSOFT = "com.microsoft"
 
 
 class OnnxGraph(Struct):
-    """Collects nodes and constants, and writes the ONNX file."""
-
     nodes: list[bytes] = field(default_factory=list)
     constants: list[bytes] = field(default_factory=list)
 
     def constant(self, value: NDArray[Any]) -> str:
-        """Add a constant and return its name."""
         name = f"c{len(self.constants)}"
         dims = [(1, int(size)) for size in value.shape]
         self.constants.append(_message(*dims, (2, TENSORS[value.dtype.name]), (8, name), (9, value.tobytes())))
@@ -171,7 +168,6 @@ def _dense(graph: OnnxGraph, weights: Weights, name: str, state: str) -> str:
 
 
 def _norm(graph: OnnxGraph, weights: Weights, name: str, *states: str) -> str:
-    """Normalize one state, or the sum of two."""
     constants = [graph.constant(weights[f"{name}.{part}"]) for part in ("weight", "bias")]
     if len(states) == 1:
         return graph.node("LayerNormalization", [*states, *constants], epsilon=EPSILON)[0]

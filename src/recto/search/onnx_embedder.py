@@ -113,7 +113,7 @@ class OnnxEmbedder(ABC):
     def _load(self, folder: Path) -> OnnxModel: ...
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        import numpy as np  # takes a tenth of a second
+        import numpy as np  # slow import
 
         generation, vectors = self._generation, []
         for text in texts:

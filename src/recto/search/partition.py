@@ -34,7 +34,7 @@ _FAR = 1 << 62
 
 
 class WordScores(Struct, frozen=True):
-    """The scores of passages, in the order of their numbers."""
+    """In the order of the passages' numbers."""
 
     numbers: Integers
     scores: Floats
@@ -135,7 +135,6 @@ class PassageTable(Struct, frozen=True):
     """Word counts, averaged with the neighbours."""
 
     def extend(self, columns: Sequence[str]) -> "PassageTable":
-        """Add passages: their numbers and columns as returned by `KeywordIndex.columns`."""
         added, *values = (np.fromstring(column, np.int64, sep=",") for column in columns)
         if not len(added):
             return self
@@ -152,7 +151,6 @@ class PassageTable(Struct, frozen=True):
         return PassageTable(numbers, joined, lengths)
 
     def mask(self, stretch: tuple[int, int, int] | None, branches: Collection[int] | None) -> Mask | None:
-        """The passages within a stretch and these branches; None if all are."""
         position, branch = self.columns[_POSITION], self.columns[_BRANCH]
         mask: Mask | None = None
         if stretch is not None:

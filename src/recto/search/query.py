@@ -42,14 +42,12 @@ _SAYS = re.compile(
 class Query(Struct, frozen=True):
     text: str
     partition: str | None = None
-    """Where to search; None means everywhere."""
     filter: Filter = NO_FILTER
     accepts: Callable[[Passage], bool] | None = None
     """A condition that no other field can express; it requires reading passages."""
     stretch: tuple[int, int, int] | None = None
     """Only passages of this branch, between these positions."""
     branches: Collection[int] | None = None
-    """Only passages of these branches; None for all."""
     spreads: bool = True
     """Neighbours share their words: on for recall in a chat, off for exact words."""
     until: int | None = None
@@ -89,7 +87,7 @@ class ParsedQuery(Struct, frozen=True):
     extent: Extent
     speaker: str
     kind: str = ""
-    """The kind of passage meant by "did I say" or "you suggested"."""
+    """Set by "did I say" or "you suggested"."""
     is_loose: bool = False
     """Passages were read that the filter rejects, in place of some that it accepts."""
 
@@ -98,7 +96,6 @@ class ParsedQuery(Struct, frozen=True):
         return bool(self.speaker or self.kind)
 
     def by_speaker(self, index: KeywordIndex, numbers: Iterable[int]) -> list[int]:
-        """The passages said by the speaker that the query names."""
         return index.said_by(self.speaker, self.kind, numbers) if self.names_speaker else []
 
 
@@ -170,8 +167,6 @@ def _is_dense(index: KeywordIndex, label: Sequence[str], partition: int | None) 
 
 
 class _LookUp(Struct, frozen=True):
-    """Looks up the words of a query among passages with certain labels."""
-
     index: KeywordIndex
     partition: int | None
     total: int

@@ -21,7 +21,6 @@ DECAY, RADIUS = 0.6, 4
 NEIGHBOUR_WEIGHTS = tuple(DECAY**distance for distance in range(RADIUS + 1))
 """How much a word counts for a passage, by the distance to the word."""
 K1, B = 1.2, 0.75
-"""The parameters of BM25: saturation, and normalization by length."""
 DATE_WEIGHT = 1.5
 """The weight of a matching date, relative to an equally rare word."""
 FORM_WEIGHT = 0.5
@@ -54,7 +53,6 @@ class Posting(Struct, frozen=True):
 
 
 def idf(frequency: float, total: int) -> float:
-    """The inverse document frequency, as in BM25."""
     return math.log(1 + max(0.0, total - frequency + 0.5) / (frequency + 0.5))
 
 
@@ -134,7 +132,6 @@ class SecondLook:
         self._lengths.update({number: text.count(" ") for number, text in texts.items()})
 
     def scores(self) -> dict[int, float]:
-        """Scores between 0 and 1 for all texts read."""
         mean = max(1.0, sum(self._lengths.values()) / max(1, len(self._lengths)))
         norms = {number: K1 * (1 - B + B * length / mean) for number, length in self._lengths.items()}
         kinds = [(share, self._score(needles, norms)) for share, needles in self._kinds]

@@ -179,7 +179,6 @@ def stem_word(word: str) -> str:
 
 
 def is_spaced(term: str) -> bool:
-    """True if a term is a word between spaces, not a piece of a script without them."""
     return not UNSPACED_RUN.match(term)
 
 

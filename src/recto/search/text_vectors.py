@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 # Texts per call of the embedder, which is also the longest a question waits.
 BATCH = 8
-# The number of recent questions kept.
 MAX_QUESTIONS = 256
 # The number of vectors held in memory: sixty megabytes.
 MAX_IN_MEMORY = 40_000
@@ -121,7 +120,7 @@ class TextVectors:
             return Similarities(warning=self._pause.begin(embedder.name, why))
 
     def _embed_questions(self, embedder: Embedder, questions: Sequence[str]) -> "Rows":
-        import numpy as np  # takes a tenth of a second
+        import numpy as np  # slow import
 
         new = [each for each in dict.fromkeys(questions) if each not in self._questions]
         made = dict(zip(new, _round_to_half(embedder.embed(new)), strict=True)) if new else {}
@@ -192,7 +191,7 @@ class TextVectors:
                 self._put(found, found)
 
     def _stored(self, embedder: Embedder, hashes: Sequence[bytes]) -> "dict[bytes, Row]":
-        import numpy as np  # takes a tenth of a second
+        import numpy as np  # slow import
 
         with self._file.interpreting():
             found = VectorStore(self._file, embedder.key).get(hashes)
@@ -242,10 +241,10 @@ class TextVectors:
         with self._file_lock as is_open, suppress(StoreError):
             if is_open:
                 VectorStore(self._file, embedder.key).forget()
-        raise NoVectors(f"{embedder.name} now makes vectors of another length; all are being made again")
+        raise NoVectors(f"{embedder.name} now returns vectors of another length; all vectors are being rebuilt")
 
     def _put(self, made: "Mapping[bytes, Row]", done: Iterable[bytes]) -> None:
-        from recto.search.vector_table import VectorTable  # imports numpy: takes a tenth of a second
+        from recto.search.vector_table import VectorTable  # imports numpy
 
         with self._lock:
             if made and self._table is None:
@@ -313,7 +312,6 @@ class Calibration(Struct, frozen=True):
     """The mean cosine of a question and its answer."""
 
     def rescale(self, cosines: "Rows") -> "Rows":
-        """Map cosines to the scale of MiniLM."""
         span = self.related - self.unrelated
         if span < _MIN_SPAN:
             return cosines
@@ -323,7 +321,7 @@ class Calibration(Struct, frozen=True):
 
 def calibrate(cosines: "Rows") -> Calibration:
     """Calibrate an embedder by its sample cosines: one row per text, one column per question."""
-    import numpy as np  # takes a tenth of a second
+    import numpy as np  # slow import
 
     size = len(SAMPLE_TEXTS)
     grid = cosines[:size, :size]

@@ -53,14 +53,12 @@ _OWN = "FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)"
 _DONE = "coalesce((SELECT done FROM embedders WHERE key = ?), 0)"
 
 ReadTexts = Callable[[Sequence[Passage]], Mapping[int, str]]
-"""Provides the texts of passages by number, since an index holds none."""
 
 
 class VectorStore:
     """The vectors of an embedder as bytes, by the hashes of their texts; none is made twice."""
 
     def __init__(self, file: IndexFile, embedder: str) -> None:
-        """`embedder` is its key."""
         self._file, self._key = file, embedder
 
     def get(self, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
@@ -113,8 +111,6 @@ class VectorStore:
         self._file.write(write)
 
     def forget(self) -> None:
-        """Delete all vectors."""
-
         def write(db: sqlite3.Connection) -> None:
             db.execute(f"DELETE {_OWN}", (self._key,))
             db.execute("UPDATE embedders SET done = 0 WHERE key = ?", (self._key,))
@@ -123,14 +119,10 @@ class VectorStore:
 
 
 class Nearest(Struct, frozen=True):
-    """What vectors say about a query."""
-
     similarity: Mapping[int, float] = {}
     """Of the nearest passages, nearest first."""
     warning: str = ""
-    """Why there is no similarity."""
     missing: Collection[int] = ()
-    """Passages without a vector."""
     progress: str = ""
     """How many vectors are made, shown if the missing ones matter; empty while only a few are missing."""
     known: float = 1.0
@@ -166,7 +158,6 @@ class Nearest(Struct, frozen=True):
 
 
 VectorAnswer = Callable[[], Nearest]
-"""Waits for the similarity of passages."""
 
 
 class PartitionVectors(Struct):
@@ -243,7 +234,7 @@ class VectorIndex:
 
     def _embedded_ahead(self, text: Callable[[], str]) -> "tuple[str, Row]":
         if self._waits_for_many(None):
-            raise NoVectors("Most passages wait for their vectors.")
+            raise NoVectors("Most passages have no vector yet.")
         question = text()
         return question, self._embedder.embed([question])[0]
 
@@ -311,7 +302,7 @@ class VectorIndex:
             self._store.forget()
             self._partitions.clear()
             name = self._embedder.name
-            raise NoVectors(f"{name} now makes vectors of another length; all are being made again")
+            raise NoVectors(f"{name} now returns vectors of another length; all vectors are being rebuilt")
         # similarity means nothing in a language that the embedder does not know
         stretch = MULTILINGUAL_STRETCH if self._embedder.name == MULTILINGUAL else 1.0
         near = vectors.matrix.nearest((question * (known * stretch)).astype("float32"))
@@ -353,7 +344,7 @@ class VectorIndex:
 
     def _extend(self, cached: PartitionVectors) -> None:
         """Add the vectors that passages have got since."""
-        from recto.search.vector_table import VectorMatrix  # imports numpy: takes a tenth of a second
+        from recto.search.vector_table import VectorMatrix  # imports numpy
 
         numbers: dict[bytes, list[int]] = {}
         for number, sha in cached.missing.items():
@@ -445,7 +436,7 @@ class VectorIndex:
 
 
 def _by_words(why: str) -> Nearest:
-    return Nearest(warning=f"{why}: words alone were searched")
+    return Nearest(warning=f"{why}: searched by words only")
 
 
 def _pack(row: "Row") -> bytes:

@@ -86,7 +86,6 @@ class VectorMatrix:
         self._numbers: Numbers = np.empty(0, np.int64)
         self._rows: NDArray[Any] = np.empty((0, length), np.float32)
         self._scales: Row = np.empty(0, np.float32)
-        """The factor for each row of bytes."""
         self._codes: NDArray[np.uint64] = np.empty((-(-length // _CODE_BITS), 0), np.uint64)
         """The signs of the rows, one column each."""
         self._size = 0
@@ -110,7 +109,6 @@ class VectorMatrix:
         return self._rows.dtype == np.int8
 
     def put(self, numbers: Sequence[int], packed: Sequence[bytes]) -> None:
-        """Add vectors in their stored form."""
         if not numbers:
             return
         fresh = np.frombuffer(b"".join(packed), np.float16).reshape(-1, self.length)
@@ -180,7 +178,6 @@ class VectorMatrix:
         return np.flatnonzero(different <= most)
 
     def _compare(self, question: Row, at: Numbers) -> Row:
-        """The similarity of these rows."""
         step = max(1, _BLOCK_PRODUCTS // self.length)
         similarity: Row = np.empty(len(at), np.float32)
         is_all = len(at) == self._size
@@ -192,7 +189,6 @@ class VectorMatrix:
 
 
 def _resized(values: NDArray[Any], size: int, capacity: int) -> NDArray[Any]:
-    """A longer array that begins with the first `size` values."""
     longer = np.empty((capacity, *values.shape[1:]), values.dtype)
     longer[:size] = values[:size]
     return longer
@@ -223,7 +219,6 @@ def _around(at: Numbers, count: int) -> Numbers:
 
 
 def _top(values: NDArray[Any], limit: int) -> Numbers:
-    """The positions of the largest values, in order."""
     if len(values) <= limit:
         return np.arange(len(values))
     return np.sort(np.argpartition(values, len(values) - limit)[len(values) - limit :])

@@ -71,10 +71,7 @@ class PlainMessage(Struct, frozen=True):
 
 
 class Sentence(Struct):
-    """A segment in its conversation."""
-
     message: int
-    """The index of its message."""
     segment: Segment
     words: frozenset[str]
     terms: frozenset[str]
@@ -140,8 +137,6 @@ def _look(text: str) -> tuple[float, ...]:
 
 
 class _Conversation:
-    """Data about all messages together."""
-
     def __init__(self, messages: Sequence[PlainMessage], said: Sequence[Sentence]) -> None:
         self.messages, self.said, self.number = messages, said, len(messages)
         self.inside: list[list[Sentence]] = [[] for _ in messages]

@@ -35,9 +35,7 @@ class Head(Struct):
 class FittedWeights(Struct):
     features: list[str]
     data: str
-    """The hash of the training data."""
     held_out: dict[str, float]
-    """Results on held-out authors."""
     heads: dict[str, Head]
 
 

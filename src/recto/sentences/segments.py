@@ -56,7 +56,6 @@ class Segment(Struct, frozen=True):
     text: str
     """Without its list, heading or quotation mark."""
     start: int
-    """Its position in the text."""
 
     @property
     def end(self) -> int:
@@ -74,7 +73,6 @@ def _segments_kept(text: str, is_output: bool) -> tuple[Segment, ...]:
 
 
 def sentences(text: str) -> list[str]:
-    """The texts of all segments."""
     return [segment.text for segment in segments(text)]
 
 
@@ -222,7 +220,6 @@ def _goes_on(line: str, following: str) -> bool:
 
 
 def split_line(line: str) -> Iterator[tuple[int, str]]:
-    """The sentences of a line, with their positions."""
     start = 0
     for stop in _STOP.finditer(line):
         if _ends_sentence(line, start, stop) or stop.end() - start > _LONGEST:

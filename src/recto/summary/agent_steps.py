@@ -88,7 +88,6 @@ _WITH_VERB = _words(
 _HEREDOC, _QUOTATION = re.compile(r"<<-? ?['\"]?(\w+)[^\n]*"), re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*\"""")
 _WRITES = re.compile(r"""write|, *(?:mode ?= ?)?['"](?:[wax]|r\+)""")
 _QUOTED, _NAMES = re.compile(r"""(['"])([^'"\n]{1,200})\1"""), re.compile(r"(?<!\w)(\w+) *(?:=|in\b)")
-# The outcome of a call.
 _EXIT = re.compile(r"(?i)(?:\b\w+\.)??\b(?:exit(?:ed with)?|return)[ _]?(?:code|status)\W{1,3}(-?\d{1,3})\b(?:</\w+>)?")
 _ERROR = re.compile(
     r"(?i)^(?:E\s+)?[\w.]*(?:Error|Exception)\b|^\W*(?:\w+[ :])?(?:error|fatal|panic|failed|failure)\b\s*[:\[(]|^FAIL"
@@ -97,7 +96,7 @@ _ERROR = re.compile(
 _COUNT = re.compile(r"\b\d+ (?:\w+ )?(?:passed|tests?|examples?)\b|^OK\b|\bBUILD\b|^ok\s|test result:|tests run:", re.I)
 _BAD = re.compile(r"\b[1-9]\d* (?:\w+ )?(?:failed|failing|failures?|errors?)\b|\bFAILED\b|(?:ures|errors)[=:] ?[1-9]")
 _DETAIL = re.compile(r"(?:FAILED|ERROR|not ok|[✕✗×]) |(?:[A-Z]:)?[\w./\\-]+[:(]\d+")
-# The status of a finished step of a plan.
+# A finished step of a plan.
 _OVER = ("complete", "done", "finish", "cancel", "skip", "close", "drop")
 _WARNING = re.compile(r"\W*warn", re.IGNORECASE)
 _Action = tuple[frozenset[str], LoggedStep | None, Sequence[str], Sequence[str]]
@@ -114,7 +113,6 @@ class _Turn:
     said: list[tuple[str, bool]] = field(default_factory=list)
     """The assistant's texts, each with True if a call follows."""
     work: frozenset[str] = frozenset()
-    """The terms of its calls' arguments."""
     has_calls: bool = False
     actions: list[_Action] = field(default_factory=list)
     left: str | None = None
@@ -371,7 +369,7 @@ def says_all_by_outcome(name: str, arguments: str) -> bool:
 
 
 def _objects(arguments: str) -> list[dict[str, Any]]:
-    """The objects in the arguments of a call, inner ones first."""
+    """Inner ones first."""
     found: list[dict[str, Any]] = []
     with suppress(ValueError, RecursionError):
         json.loads(arguments, object_hook=found.append)
@@ -446,7 +444,6 @@ def _families_of(step: LoggedStep) -> frozenset[str]:
 
 
 def _written_by_code(code: str) -> list[str]:
-    """Files that a program or a patch writes and names."""
     named, found = dict[str, list[str]](), _PATCHED.findall(code)
     for line in (line[:_MAX_LINE] for line in code.split("\n")):
         paths = [path for _, path in _QUOTED.findall(line) if _is_path(path)]

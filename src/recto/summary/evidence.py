@@ -57,7 +57,6 @@ class Evidence(Struct):
     _sentences: list[tuple[frozenset[str], bool]] = field(default_factory=list)
     """The terms of each sentence, and True if it is negated."""
     _places: dict[str, list[int]] = field(default_factory=dict)
-    """The sentences that contain a term."""
 
     def add(self, text: str) -> None:
         plain = plain_text(text)

@@ -150,7 +150,6 @@ class Extraction:
         return (_FORMER_BONUS if message.is_former else 1.0) * (_BY_USER if message.role == "user" else 1.0)
 
     def _chosen(self, room: int, floor: float = FLOOR) -> list[int]:
-        """The indexes of the sentences to include, best first."""
         length = _SCARCE_LENGTH if room < SCARCE * sum(self._tokens) else _LENGTH
         order = self._order(length)
         chosen: dict[int, None] = {}
@@ -173,7 +172,6 @@ class Extraction:
         return list(chosen)
 
     def _order(self, length: float) -> list[int]:
-        """Best first. Of sentences of one shape, each counts less than the previous one."""
         ranks = [
             worth * self._weight(sentence) / (tokens + 3) ** length
             for sentence, worth, tokens in zip(self._said, self._worth, self._tokens, strict=True)

@@ -31,7 +31,6 @@ class KeyStatement(Struct, frozen=True):
     role: str
     text: str
     worth: float = 0.0
-    """The probability that it is needed."""
     binds: float = 0.0
     """The probability that it limits what may be done or said later."""
     question: Self | None = None
@@ -52,14 +51,12 @@ class KeyStatement(Struct, frozen=True):
 
     @property
     def head(self) -> str:
-        """The beginning of its line in a ledger."""
         if not self.number:
             return f"{self.role.capitalize()}: "
         return f"#{self.number}: " if self.role == "user" else f"#{self.number} {self.role}: "
 
     @property
     def spoken(self) -> str:
-        """As a line of a summary."""
         return f"{self.role.capitalize()}{f' (#{self.number})' if self.number else ''}: {self.text}"
 
     @property
@@ -126,7 +123,6 @@ def _parse_line(line: str) -> list[KeyStatement]:
 
 
 def ledger_items(lines: Iterable[str]) -> list[KeyStatement]:
-    """All items of a ledger's lines, questions before their answers."""
     return [each for said in parse_ledger(lines) for each in (said.question, said) if each]
 
 

@@ -82,11 +82,9 @@ class SummaryOptions(Struct, frozen=True):
     """The user's wish for what to include above all."""
     style: str = ""
     missed: tuple[str, ...] = ()
-    """Facts missing in a first try."""
     has_log: bool = False
     """An agent worked: a work log precedes the summary."""
     days: tuple[str, str] = ("", "")
-    """The times of the first and the last message."""
 
 
 def summary_prompt(
@@ -109,7 +107,6 @@ def summary_prompt(
 
 
 def merge_prompt(options: SummaryOptions, *, shorter: bool = False) -> str:
-    """The prompt that follows several summaries of consecutive parts."""
     return _MERGE_PROMPT.format(**_common_fields(options, shorter))
 
 

@@ -103,7 +103,6 @@ def _about(lines: Sequence[str], topic: Topic) -> list[int]:
 
 
 def find_topic(message: str, latest: Iterable[str] = ()) -> Topic:
-    """The topic of a message and of the latest ones before it."""
     terms = dict.fromkeys(sorted(terms_of(message)), _IN_MESSAGE)
     for term, times in sorted(Counter(term for text in latest for term in terms_of(text)).items()):
         terms[term] = terms.get(term, 0.0) + (_NEARBY if term in terms or times > 1 else _NEARBY / 2)
@@ -156,7 +155,6 @@ def _series(lines: Sequence[str], places: Iterable[int]) -> set[int]:
 
 
 def _question_of(lines: Sequence[str], at: int, items: Sequence[KeyStatement]) -> list[KeyStatement]:
-    """The question before a short answer."""
     before = parse_ledger([lines[at - 1]])[-1:] if at else []
     is_asked = before and before[0].role == "assistant" and is_question(before[0].text)
     is_near = before and 0 < items[0].number - before[0].number <= _ANSWER_DISTANCE
@@ -234,7 +232,6 @@ def _telling(item: KeyStatement, usual: Counter[str], lines: int) -> float:
 
 
 def _title(text: str) -> str:
-    """At most eight words."""
     words = text.split()
     short = cut_text(" ".join(words[:_MAX_WORDS]), _MAX_LENGTH)
     return short if short == text or short.endswith("…") else f"{short}…"

@@ -90,7 +90,6 @@ def _quotations(text: str) -> Iterator[Value]:
 
 
 def _words(text: str, spaced: str, outer: Sequence[Value]) -> Iterator[Value]:
-    """Those outside the values found before."""
     starts = [value.start for value in outer]
     capitals = list[tuple[int, int]]()
     for match in _WORD.finditer(spaced):
@@ -167,7 +166,6 @@ def _runs(text: str, words: Sequence[tuple[int, int]]) -> Iterator[list[tuple[in
 
 
 def _bare(word: str) -> str:
-    """Without a possessive ending."""
     at = max(word.rfind("'"), word.rfind("’"))
     return word[:at] if at >= 0 and len(word) - at <= _LONGEST_ENDING else word
 

@@ -42,8 +42,6 @@ _KEPT_BEFORE = 0.5
 
 
 class CoveredMessages(Struct):
-    """The covered messages as evidence, and their statements, which a summary may lose."""
-
     with_marks: list[str] = field(default_factory=list)
     """Texts of the user that contain the words of a mark."""
     _messages: list[PlainMessage] = field(default_factory=list)
@@ -134,8 +132,6 @@ def _question_before(messages: Sequence[PlainMessage], at: int) -> KeyStatement 
 
 
 class FormerSummary(Struct, frozen=True):
-    """The summary that covered the conversation before."""
-
     summary: str = ""
     ledger: tuple[str, ...] = ()
     places: dict[str, int] = field(default_factory=dict)
@@ -145,7 +141,6 @@ class FormerSummary(Struct, frozen=True):
 
     @property
     def statements(self) -> list[KeyStatement]:
-        """The statements of its ledger and of its summary."""
         told = [parse_place(place, number) for place, number in self.places.items()]
         return sorted([*parse_ledger(self.ledger), *told], key=lambda each: each.number)
 
@@ -219,7 +214,6 @@ class Checked(Struct, frozen=True):
 
     @property
     def is_poor(self) -> bool:
-        """True if it contains fewer than half."""
         return len(self.kept) < len(self.lost) and len(self.kept) + len(self.lost) >= _LEAST_CHECKED
 
 

@@ -36,7 +36,6 @@ class LoggedStep(Struct, frozen=True):
     is_shell: bool = False
 
     def line(self, widths: tuple[int, int]) -> tuple[str, str]:
-        """The line and its label."""
         label = _FAILED if self.is_failed else _LOOKED if self.is_looking else _RAN
         command = cut_text(self.command, widths[0])
         outcome = cut_text(self.outcome, max(widths[1], _MIN_FAILED) if self.is_failed else widths[1])

@@ -23,7 +23,6 @@ _STEERING = dict.fromkeys(
 
 
 def export_chunks(store: Store, ids: Sequence[str], format: ExportFormat) -> Iterator[bytes]:
-    """These conversations in order, in chunks."""
     if format == "json":
         return json_lines(store.copies, ids)
     chunks = markdown_chunks(store, ids) if format == "markdown" else html_chunks(store, ids)

@@ -278,7 +278,7 @@ class ForeignTree:
             while at is not None and at not in done:
                 if at in way:
                     shown = clean(at)[0][:60]
-                    raise Invalid(f"{self._place}: the message {shown} comes before itself; nothing was imported")
+                    raise Invalid(f"{self._place}: the message {shown} is its own ancestor; nothing was imported")
                 way[at] = None
                 at = self._parent(self._by_key[at])
             done.update(way)

@@ -85,8 +85,6 @@ def _opened(path: Path, beginning: bytes, format: ImportFormat | None) -> Iterat
 
 
 class JsonSource:
-    """JSON files of another program."""
-
     def __init__(self, files: list[Path], format: ImportFormat | None, media: FindMedia, changed: str) -> None:
         self._files = [JsonFile(file) for file in files]
         self._media, self._changed = media, changed
@@ -111,7 +109,7 @@ def _sniffed(files: list["JsonFile"]) -> ImportFormat:
                 if is_in_format(item.value):
                     return name
     known = ", ".join(IMPORT_FORMATS)
-    raise Invalid(f"{files[0].name} is in no format that is known ({known}); nothing was imported")
+    raise Invalid(f"{files[0].name} has an unknown format (known: {known}); nothing was imported")
 
 
 # -- JSON
@@ -136,7 +134,6 @@ SHOWN, AROUND = 40, 20
 class JsonItem(Struct, frozen=True):
     value: Any
     place: str
-    """Its location, for people."""
     end: int
     """The number of bytes read up to its end."""
 
@@ -175,12 +172,11 @@ class JsonFile:
                 yield JsonItem(self._decoded(data, start, end, place), f"{self.name}, {place or 'item 1'}", end)
                 start = _skip_space(data, end)
             if is_list and data[start : start + 1] != b"]":
-                raise self._error(data, self.size, "the list has no end, so the file was cut off")
+                raise self._error(data, self.size, "the list does not end, so the file was cut off")
             if _skip_space(data, start + is_list) < self.size:
-                raise self._error(data, start, "nothing should follow here")
+                raise self._error(data, start, "unexpected text after the end")
 
     def _end(self, data: mmap.mmap, start: int, place: str) -> int:
-        """The end of the object or list that starts here."""
         if data[start : start + 1] not in (b"{", b"["):
             begins = " ".join(data[start : start + SHOWN].decode("utf-8", "replace").split())
             there = f"“{begins}”" if begins.isprintable() and REPLACEMENT not in begins else "binary data"
@@ -193,7 +189,7 @@ class JsonFile:
                 return at
             if at - start > MAX_ITEM_BYTES:
                 raise self._error(data, start, f"it is longer than {MAX_ITEM_BYTES:,} bytes", place)
-        raise self._error(data, start, "it has no end, so the file was cut off", place)
+        raise self._error(data, start, "it does not end, so the file was cut off", place)
 
     def _decoded(self, data: mmap.mmap, start: int, end: int, place: str) -> Any:
         text = data[start:end].decode("utf-8", "surrogateescape")
@@ -258,10 +254,10 @@ def _unpacked(path: Path) -> Iterator[tuple[list[Path], ZipFile]]:
 def _conversation_files(archive: ZipFile, path: Path) -> list[ZipInfo]:
     found = [each for each in archive.infolist() if _holds_conversations(PurePosixPath(each.filename).name)]
     if not found:
-        raise Invalid(f"{path.name} holds no conversations.json: it is not the export of a chat")
+        raise Invalid(f"{path.name} contains no conversations.json, so it is not a chat export")
     size, packed = sum(each.file_size for each in found), sum(each.compress_size for each in found)
     if size > MAX_UNPACKED_BYTES or (size > HARMLESS_BYTES and size > MAX_RATIO * packed):
-        raise Invalid(f"{path.name} would unpack to {size:,} bytes from {packed:,}: this is not the export of a chat")
+        raise Invalid(f"{path.name} would unpack to {size:,} bytes from {packed:,}: this is not a chat export")
     return sorted(found, key=lambda each: each.filename)
 
 

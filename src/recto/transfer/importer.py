@@ -74,7 +74,7 @@ class Importer:
         else:
             if content_hash(found.conversation, items) == content_hash(stored, self._copies.read(stored.id)):
                 return "unchanged"
-            why = f"conversation #{stored.number} of the store has the same id and other content"
+            why = f"conversation #{stored.number} in the store has the same id and other content"
         if self._as_new:
             return "kept apart"
         raise Invalid(f"{found.place}: {why}; --as-new keeps both. Nothing was imported", id=found.conversation.id)

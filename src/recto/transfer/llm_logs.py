@@ -77,7 +77,7 @@ class _Tables:
         self._db = db
         self._names = {row["name"] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not self._names & {"turns", "responses", "logs", "log"}:
-            raise Invalid(f"{name} is an SQLite file, but not the log of llm: it has no table of responses")
+            raise Invalid(f"{name} is an SQLite file, but not a log of llm: it has no responses table")
 
     def _rows(self, table: str, query: str, *values: Any) -> list[Row]:
         """Empty if an older file does not have the table."""
@@ -236,7 +236,6 @@ class _Tables:
 
 
 def _append_turn(found: ForeignConversation, row: Row, **said: Any) -> None:
-    """`said`: the blocks of each role, in order."""
     for name, blocks in said.items():
         role: Role = ROLES[name]
         above = found.messages[-1].key if found.messages else None

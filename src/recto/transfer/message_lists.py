@@ -30,7 +30,6 @@ from recto.transfer.foreign import (
 
 TIMES = ("created_at", "created", "timestamp", "create_time", "date")
 TREES = ("messagesTree", "messages")
-"""The fields for messages in LibreChat."""
 SYSTEM = "system"
 """The key of the message made from instructions."""
 
@@ -207,7 +206,6 @@ def _openai_results(message: Object, found: ForeignConversation) -> list[Block]:
 
 
 def _open_call(found: ForeignConversation) -> str:
-    """The first call without a result."""
     answered = {block.call_id for each in found.messages[-1:] for block in each.blocks if isinstance(block, ToolResult)}
     calls = (block for message in reversed(found.messages[-2:]) for block in message.blocks)
     return next((block.id for block in calls if isinstance(block, ToolCall) and block.id not in answered), "")

@@ -26,7 +26,6 @@ from recto.sources.source import Pick
 from recto.store.records import Record
 from recto.store.store import Store
 
-# Messages read per batch.
 PAGE = 200
 ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tools"}
 # An underscore within a word has no meaning in Markdown.
@@ -42,8 +41,6 @@ class ReadSection(Struct, frozen=True):
 
 
 class ReadContext(Struct, frozen=True):
-    """The content of a reply's window."""
-
     line: str
     sections: tuple[ReadSection, ...] = ()
     notes: tuple[str, ...] = ()
@@ -148,7 +145,6 @@ def _numbered(text: str, names: dict[str, str]) -> str:
 
 
 def error_line(message: Message) -> str:
-    """How a message with an error ended."""
     return f"{'Stopped' if message.status == 'stopped' else 'Failed'}: {message.error}"
 
 

@@ -35,7 +35,6 @@ from recto.wire import defaults_of
 
 VERSION = 1
 FORMAT = "recto-conversations"
-"""The type of the first line."""
 # The limit of one line: a larger attachment could not be sent either.
 MAX_LINE_BYTES = 1 << 28
 
@@ -224,7 +223,7 @@ def decode_line(data: bytes) -> AnyLine:
     """Also raises RecursionError."""
     line: AnyLine = _decoder.decode(data)
     if rb"\u0000" in data.replace(rb"\\", b""):
-        raise ValueError("it holds the character NUL, which cannot be stored")
+        raise ValueError("it contains the character NUL, which cannot be stored")
     return line
 
 
@@ -341,15 +340,13 @@ def _rights(conversation: Conversation) -> tuple[str, ...]:
     allowed = sources.get("allowed") if isinstance(sources, dict) else None
     notes = []
     if isinstance(allowed, dict) and (named := ", ".join(map(str, allowed))):
-        notes.append(f"these tools run in it without asking, if they are what was allowed there: {named}")
+        notes.append(f"these tools run in it without asking, if unchanged since they were allowed: {named}")
     if vault:
         notes.append(f"its messages are sent with notes of {vault}")
     return tuple(notes)
 
 
 class _FirstLine(Struct, tag_field="type", tag=FORMAT):
-    """Of any version."""
-
     version: Any = 0
 
 
@@ -358,7 +355,6 @@ class _LineReader:
         self._file, self.name = file, name
         self.number = self.position = 0
         self.ids: set[str] = set()
-        """All ids read so far."""
 
     def read(self, expected: str) -> tuple[bytes, AnyLine]:
         """The next line. `expected` is named if the file ends before it."""
@@ -370,7 +366,7 @@ class _LineReader:
         if len(data) > MAX_LINE_BYTES:
             raise self.error(f"it is longer than {MAX_LINE_BYTES:,} bytes")
         if not data.endswith(b"\n"):
-            raise self.error("it has no end, so the file was cut off")
+            raise self.error("it does not end, so the file was cut off")
         try:
             return data, decode_line(data)
         except RecursionError:
@@ -389,7 +385,7 @@ class _LineReader:
             first = msgspec.json.decode(self._file.readline(MAX_LINE_BYTES + 1), type=_FirstLine)
         except (ValueError, RecursionError):
             self.number = 1
-            raise self.error("it is not the first line of an export of Recto") from None
+            raise self.error("it is not the first line of a Recto export") from None
         self._file.seek(0)
         if isinstance(first.version, int) and first.version > VERSION:
             newer = f"version {first.version}, this one knows {VERSION}"
@@ -411,7 +407,7 @@ class _Items:
     def __init__(self, reader: _LineReader, place: str) -> None:
         data, line = reader.read(place)
         if not isinstance(line, ConversationLine):
-            raise reader.error(f"{place} should begin here")
+            raise reader.error(f"expected {place} here")
         self._reader = reader
         self._digest = hashlib.sha256(data)
         self._name = f"the conversation of line {reader.number:,}"

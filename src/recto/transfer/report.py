@@ -27,12 +27,10 @@ class ExportOptions(TypedDict, total=False):
     format: ExportFormat
     """json (the default), markdown or html."""
     everything: bool
-    """All conversations."""
 
 
 class ImportOptions(TypedDict, total=False):
     format: ImportFormat | None
-    """The format, if it cannot be detected."""
     as_new: bool
     """Use new ids for conversations whose ids are taken."""
     progress: Tell | None
@@ -44,14 +42,12 @@ class IncomingConversation(Struct, frozen=True):
     conversation: "Conversation"
     items: "Iterable[StoredItem]"
     place: str
-    """Its location in the file, for people."""
     position: int = 0
     """Progress through the file, out of the source's `size`."""
     is_complete: bool = False
     """With its records: stored as it is or not at all. From other programs only the messages are known, and a later
     export of the same conversation adds to it."""
     notes: tuple[str, ...] = ()
-    """What could not be imported."""
 
 
 class ConversationSource(Protocol):
