@@ -38,7 +38,7 @@ class Continuation(Struct, frozen=True):
     reworded: tuple[tuple[int, int], ...] = ()
     """Index pairs (list, path) of messages that differ and are followed by replies of ours."""
     cut: int = 0
-    """How many messages of the path, before the last one found, the list omits."""
+    """The number of messages of the path, before the last one found, that the list omits."""
 
 
 def print_of(role: Role, blocks: Iterable[Block]) -> Print:

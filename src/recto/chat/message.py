@@ -116,7 +116,7 @@ class Message(Struct, frozen=True):
 
     @property
     def quotes(self) -> tuple[Quote, ...]:
-        """What notes say about the message that a reply answers."""
+        """Statements of notes about the message that a reply answers."""
         return tuple(quote for block in self.blocks if isinstance(block, References) for quote in block.quotes)
 
     @property

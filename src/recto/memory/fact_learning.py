@@ -207,7 +207,7 @@ def proposal_order(message: str) -> str:
 
 
 def is_worth_asking(message: str) -> bool:
-    """True if a message has a sentence that a model may point to, or two if the first depends on another."""
+    """True if a model may point to a sentence; one that depends on another needs a second sentence."""
     said = list(own_statements(message))
     return any(_may_be_kept(each) and (len(said) > 1 or not each.leans) for each in said)
 

@@ -59,7 +59,7 @@ PARTITION, _REVISION, _USES_SEEN = "facts", "revision", "uses seen"
 # contradictions.
 MOST_OLDER = 3
 LOOKED_AT = 60
-# The length of words whose forms the index may confuse with other words.
+# The longest words whose forms the index may confuse with other words.
 SHORT = 3
 CLOSE_TIMEOUT_S = 1.0
 
@@ -246,7 +246,7 @@ class FactMemory:
 
     def relevant(self, text: str) -> tuple[list[RelevantFact], str]:
         """The facts to send with a message, best first. A fact always follows the newer ones that may contradict it,
-        with its date. Facts that only a model stated come last."""
+        with its date. Facts that only a model stated yield to others."""
         hits, note = self._find(text, LOOKED_AT)
         facts = self._facts.some([hit.passage.item for hit in hits])
         rare = frozenset(stem_word(word) for word in topic_words(text) - COMMON_WORDS)
@@ -281,7 +281,7 @@ class FactMemory:
         return list(told.values()), note
 
     def missing(self, fact: MemoryFact) -> str:
-        """Empty if nothing, or if the fact has no note."""
+        """Describe a fact's missing note or vault; empty if none is missing."""
         return missing_note(fact.note) if fact.note else ""
 
     # -- the index

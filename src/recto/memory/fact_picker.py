@@ -125,13 +125,13 @@ class FactPicker(Picker):
         return "the note itself is in the window" if is_in else missing_note(note)
 
     async def fill(self, planned: PlannedRequest) -> PlannedRequest:
-        """Add nothing, but record what the others have added."""
+        """Add nothing; note what the other pickers have added."""
         self._inserts = tuple(insert for insert, _ in planned.current.inserts)
         return planned
 
     @property
     def instructions(self) -> list[str]:
-        """The rules, references and memory files in the window, which need no facts to repeat them."""
+        """The rules, references and memory that every window holds anyway: a fact must not repeat them."""
         brought = (insert.text for insert in self._inserts if insert.section != DOCUMENTS)
         return [*(source.text for source in self._turn.resolved.agent.enabled_texts), *brought]
 

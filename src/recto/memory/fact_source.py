@@ -99,7 +99,7 @@ def conversation_sources(messages: Sequence[Message]) -> ConversationSources:
 
 
 def _before(earlier: Sequence[Message]) -> Iterator[str]:
-    """What a user's message refers to: the question that it answers, and the user's previous words."""
+    """The context of a user's message: the question that it answers, and the user's previous words."""
     for message in earlier:
         if message.role == "assistant":
             yield from (line for line in split_sentences(message.text) if is_question(line))

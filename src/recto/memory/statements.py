@@ -163,7 +163,7 @@ class UserStatement(Struct, frozen=True):
 
     @property
     def passes(self) -> bool:
-        """True if it is no whole sentence, or depends on the day, a condition, the listener or part of the work."""
+        """True if it is incomplete, or depends on the day, a condition, the listener or part of the work."""
         if not self.text.endswith(_STOPS) or _NUMBERED.search(self.text):
             return True
         return any(_is_in(each, self.text) for each in _PASSING)

@@ -43,7 +43,7 @@ class Hit(Struct, frozen=True):
     """Between 0 and 1: 1 for the best of every ranking."""
     because: str = ""
     word_score: float = 0.0
-    """How much of the query the passage contains, neighbours included; between 0 and about 1."""
+    """The share of the query in the passage and its neighbours; between 0 and about 1."""
     similarity: float | None = None
 
 

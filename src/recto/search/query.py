@@ -160,7 +160,7 @@ class QueryAhead:
 
 
 def _is_dense(index: KeywordIndex, label: Sequence[str], partition: int | None) -> bool:
-    """True if so many recent passages have a label that filtering while reading is faster: matching the label would
+    """True if a label is so common that filtering passages while reading is faster: matching the label would
     walk through all of them to find the few with a rare word."""
     numbers = index.matching([label], partition, SAMPLE)
     return len(numbers) == SAMPLE and index.count_from(numbers[-1], partition) <= SAMPLE * DENSITY

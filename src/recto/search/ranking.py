@@ -19,7 +19,7 @@ from recto.search.terms import QUESTION_WORDS, folded_text, is_spaced, query_ter
 
 DECAY, RADIUS = 0.6, 4
 NEIGHBOUR_WEIGHTS = tuple(DECAY**distance for distance in range(RADIUS + 1))
-"""How much a word counts for a passage, by the distance to the word."""
+"""The weight of a word for a passage, by its distance."""
 K1, B = 1.2, 0.75
 DATE_WEIGHT = 1.5
 """The weight of a matching date, relative to an equally rare word."""

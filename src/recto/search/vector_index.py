@@ -124,7 +124,7 @@ class Nearest(Struct, frozen=True):
     warning: str = ""
     missing: Collection[int] = ()
     progress: str = ""
-    """How many vectors are made, shown if the missing ones matter; empty while only a few are missing."""
+    """The number of vectors made, shown if the missing ones matter; empty while only a few are missing."""
     known: float = 1.0
     """How well the embedder knows the language of the query, from 0 to 1; already applied to the similarity."""
     beside: "Nearest | None" = None

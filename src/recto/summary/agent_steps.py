@@ -194,7 +194,7 @@ def _turns(messages: Sequence[Message], observed: dict[str, str], answering: int
 
 
 def _task_of(turn: _Turn, before: _Turn, known: str, *, is_last: bool) -> str:
-    """The task that a turn begins; empty if it continues the known one or is no work."""
+    """The task that a turn begins; empty if it continues the known one or needs no work."""
     if turn.is_task:
         return _task_text(turn.asked, frozenset()) if turn.number else turn.asked
     asked, last = turn.asked, segments(before.said[-1][0])[-1:] if before.said else ()

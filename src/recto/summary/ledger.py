@@ -34,7 +34,7 @@ class KeyStatement(Struct, frozen=True):
     binds: float = 0.0
     """The probability that it limits what may be done or said later."""
     question: Self | None = None
-    """What it answers, if it is short."""
+    """The question that it answers, if it is short."""
 
     @property
     def key(self) -> tuple[int, str]:
